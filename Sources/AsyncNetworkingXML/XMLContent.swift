@@ -15,7 +15,9 @@ public import FoundationXML
 public struct XMLContent: Sendable {
     /// The document, converted to UTF-8 if it was in another encoding.
     ///
-    /// A processing instruction without data has a space after its target, as in `<?a ?>`.
+    /// It has no byte order mark, its XML declaration names no encoding other than UTF-8, and one without an encoding
+    /// is added if the parser could detect another encoding. A processing instruction without data has a space after
+    /// its target, as in `<?a ?>`.
     public let data: Data
     private let inspection: XMLInspection
 
@@ -25,7 +27,8 @@ public struct XMLContent: Sendable {
     /// ``makeDocument(options:)`` and ``checkWellFormed()``.
     ///
     /// - Parameters:
-    ///   - data: The document, in any encoding declared by it or by `charset`.
+    ///   - data: The document, in any encoding declared by it or by `charset`, or else in UTF-8. An empty one is
+    ///     accepted, but not well-formed.
     ///   - charset: The encoding declared by the `Content-Type`; `nil`, the default, if there is none. It overrides the
     ///     XML declaration, and is overridden by a byte order mark (RFC 7303 §3).
     /// - Throws: `SerializationError.xml` for malformed markup, invalid UTF-8, and documents that are rejected;
@@ -35,7 +38,7 @@ public struct XMLContent: Sendable {
         self.data = inspection.document
     }
 
-    /// Returns a parser that has not started, for a delegate of the caller.
+    /// Returns a new parser that has not started and has no delegate.
     ///
     /// It calls its delegate during `parse()`, in the calling thread, and reads no external entities. Note that
     /// `parse()` returns `true` for an incomplete document: check `parserError`, too, or use ``parse(with:)``.
@@ -45,11 +48,13 @@ public struct XMLContent: Sendable {
         return parser
     }
 
-    /// Parses the complete document in the calling thread, and calls a delegate for its events before returning.
+    /// Parses the complete document in the calling thread, and calls a delegate for its events before returning. It can
+    /// be called any number of times.
     ///
-    /// - Parameter delegate: Receives the events, also those before an error.
-    /// - Throws: `SerializationError.xml` if the document is not well-formed or incomplete, or the delegate aborts
-    ///   parsing.
+    /// - Parameter delegate: Receives the events, also those before an error. It is retained until this function
+    ///   returns.
+    /// - Throws: `SerializationError.xml` if the document is empty, incomplete or not well-formed, or the delegate
+    ///   aborts parsing.
     public func parse(with delegate: any XMLParserDelegate) throws(SerializationError) {
         let parser = makeParser()
         parser.delegate = delegate
@@ -59,10 +64,11 @@ public struct XMLContent: Sendable {
         throw failure(code: code ?? 0, line: parser.lineNumber, column: parser.columnNumber)
     }
 
-    /// Returns a new tree of the document, which belongs to the caller.
+    /// Returns a new tree of the document, which belongs to the caller. The document is parsed twice: to check whether
+    /// it is well-formed, and to build the tree.
     ///
     /// - Parameter options: The options for the tree, none by default; those that load files or validate are ignored.
-    /// - Throws: `SerializationError.xml` if the document is not well-formed or incomplete.
+    /// - Throws: `SerializationError.xml` if the document is empty, incomplete or not well-formed.
     public func makeDocument(options: XMLNode.Options = []) throws(SerializationError) -> sending XMLDocument {
         // XMLDocument creates a partial tree from a malformed document, without an error.
         try checkWellFormed()
@@ -76,7 +82,7 @@ public struct XMLContent: Sendable {
 
     /// Parses the complete document to check whether it is well-formed; it is not validated against a DTD or schema.
     ///
-    /// - Throws: `SerializationError.xml` if the document is not well-formed or incomplete.
+    /// - Throws: `SerializationError.xml` if the document is empty, incomplete or not well-formed.
     public func checkWellFormed() throws(SerializationError) {
         try parse(with: Deaf())
     }

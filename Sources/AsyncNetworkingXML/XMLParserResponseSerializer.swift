@@ -10,8 +10,8 @@ public import Foundation
 /// try feed.parse(with: delegate)
 /// ```
 ///
-/// The document is inspected, but not checked to be well-formed before it is parsed. An empty body is accepted, but
-/// parsing it fails.
+/// The document is inspected, but not checked to be well-formed before it is parsed. An empty body is accepted, even
+/// within `.optional(.xmlParser)`, which is therefore never `nil`, but parsing it fails.
 public struct XMLParserResponseSerializer: AdjustableResponseSerializer {
     /// The statuses and media types that are accepted; by default 200 to 299 with the media types of XML,
     /// `ResponseValidation.xml`.
@@ -31,8 +31,9 @@ public struct XMLParserResponseSerializer: AdjustableResponseSerializer {
     ///   - head: The head of the response, whose `Content-Type` may declare the encoding; its status and media type are
     ///     not checked here.
     ///   - body: The document, which may be empty.
-    /// - Throws: `SerializationError.xml` for a document that is malformed or rejected, such as one that declares
-    ///   entities; `SerializationError.text` for an unknown encoding or bytes that are invalid in it.
+    /// - Throws: `SerializationError.xml` for malformed markup, invalid UTF-8, and a document that is rejected, such as
+    ///   one that declares entities; `SerializationError.text` for an unknown encoding, or bytes that are invalid in an
+    ///   encoding other than UTF-8.
     public func serialize(_ head: ResponseHead, _ body: Data) throws(SerializationError) -> XMLContent {
         try XMLContent(body, charset: head.charset)
     }
@@ -51,7 +52,7 @@ public struct XMLDocumentResponseSerializer: AdjustableResponseSerializer, Empty
     /// `ResponseValidation.xml`.
     public var validation: ResponseValidation
     /// The statuses with which `.optional(.xmlDocument)` accepts an empty body and results in `nil`; any status by
-    /// default.
+    /// default. A single space never counts as empty.
     public var emptyResponses: EmptyResponseRules
 
     /// Creates a serializer.
@@ -60,7 +61,7 @@ public struct XMLDocumentResponseSerializer: AdjustableResponseSerializer, Empty
     ///   - validation: The statuses and media types that are accepted; by default 200 to 299 with `application/xml`,
     ///     `text/xml` and types with the suffix `+xml`.
     ///   - emptyResponses: The statuses with which `.optional(.xmlDocument)` accepts an empty body and results in
-    ///     `nil`; any status by default.
+    ///     `nil`; any status by default. A single space never counts as empty.
     public init(validation: ResponseValidation = .xml, emptyResponses: EmptyResponseRules = .anyStatus) {
         self.validation = validation
         self.emptyResponses = emptyResponses
@@ -72,8 +73,9 @@ public struct XMLDocumentResponseSerializer: AdjustableResponseSerializer, Empty
     ///   - head: The head of the response, whose `Content-Type` may declare the encoding; its status and media type are
     ///     not checked here.
     ///   - body: The document.
-    /// - Throws: `SerializationError.xml` for a document that is rejected or not well-formed; `SerializationError.text`
-    ///   for an unknown encoding or bytes that are invalid in it; `SerializationError.emptyBody` for an empty body.
+    /// - Throws: `SerializationError.xml` for a document that is rejected or not well-formed, or invalid UTF-8;
+    ///   `SerializationError.text` for an unknown encoding, or bytes that are invalid in an encoding other than UTF-8;
+    ///   `SerializationError.emptyBody` for an empty body, with any status.
     public func serialize(_ head: ResponseHead, _ body: Data) throws(SerializationError) -> XMLContent {
         guard !body.isEmpty else { throw .emptyBody(status: head.status.code, wanted: "XML document") }
         let content = try XMLContent(body, charset: head.charset)

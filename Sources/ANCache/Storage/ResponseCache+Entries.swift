@@ -5,12 +5,14 @@ import ANSystem
 public import FoundationEssentials
 
 extension ResponseCache {
-    /// Removes all stored responses to requests for a URL, in memory and in the directory, before returning.
+    /// Removes all stored responses to requests for a URL, in memory and in the directory, before returning. It may
+    /// read and delete files, and blocks the calling thread while it does so.
     ///
     /// Responses to requests for the URL that are in flight are not stored either. Responses that other processes have
     /// stored in the directory, and that this process has not noticed yet, remain; see ``usage``.
     ///
-    /// - Parameter url: The URL, whose user information and fragment are ignored.
+    /// - Parameter url: The URL with its query. User information, fragment, a default port, and the case of scheme and
+    ///   host are ignored. Without stored responses, nothing happens.
     public func remove(_ url: URL) {
         removeEntries(target: CacheKey.target(url))
     }
@@ -23,9 +25,9 @@ extension ResponseCache {
     }
 
     /// Removes all stored responses, including those that other processes have stored in the directory, before
-    /// returning.
+    /// returning. It scans the directory and deletes files, and blocks the calling thread while it does so.
     ///
-    /// Responses to requests that are in flight are not stored either.
+    /// Responses to requests that are in flight in this process are not stored either. The directory itself remains.
     public func removeAll() {
         index.withLock { $0.invalidate(nil) }
         scan()
@@ -35,24 +37,27 @@ extension ResponseCache {
     /// The numbers of stored responses and bytes that this process knows of.
     ///
     /// Responses that other processes store in the directory are noticed from time to time, when this process stores
-    /// some.
+    /// some, and by ``removeAll()``. No file is read.
     public var usage: Usage {
         index.withLock { Usage(entries: $0.count, memoryBytes: $0.memoryBytes, diskBytes: $0.diskBytes) }
     }
 
     /// The numbers of stored responses and bytes of a ``ResponseCache``.
     public struct Usage: Hashable, Sendable {
-        /// The number of stored responses, in memory or in files.
+        /// The number of stored responses; one that is both in memory and in files counts once.
         public let entries: Int
         /// The estimated number of bytes in memory, for the heads and for bodies that are kept there.
         public let memoryBytes: Int
-        /// The number of bytes in files; 0 for a cache in memory only.
+        /// The number of bytes in files, including bodies that are hard links to files of the program; 0 for a cache in
+        /// memory only.
         public let diskBytes: Int64
     }
 
-    /// Returns the stored responses that this process knows of, in any order, without their bodies.
+    /// Returns the stored responses that this process knows of, in any order, without their bodies; also those that
+    /// have expired, and several for one URL if they vary by header fields or credentials.
     ///
-    /// Those in the directory are read, off the caller's actor.
+    /// Those in the directory are read, off the caller's actor; files that are missing or damaged are omitted. Being
+    /// listed does not count as a use.
     @concurrent public func entries() async -> [Entry] {
         let slots = index.withLock { Array($0.all.map(\.slot)) }
         return slots.compactMap { slot in
@@ -64,14 +69,18 @@ extension ResponseCache {
     public struct Entry: Sendable {
         /// The URL of the request, normalized and without user information and fragment.
         public let url: URL
-        /// The status and header fields of the stored response.
+        /// The status and header fields of the stored response, without fields that are limited to one connection (RFC
+        /// 9111 §3.1), and updated by later validations (§4.3.4).
         public let head: ResponseHead
         /// The number of bytes of the body as stored: decompressed, unless the request disabled that.
         public let bodySize: Int64
-        /// The time at which the response was received or last validated.
+        /// The time at which the response was received or last validated, by this computer's clock.
         public let date: Date
         /// The time until which the response can be used without validation, possibly in the past; `nil` if it must
         /// always be validated.
+        ///
+        /// It results from `max-age`, `Expires`, or a heuristic: a tenth of the time since `Last-Modified`, at most a
+        /// day (RFC 9111 §4.2.1, §4.2.2).
         public let expirationDate: Date?
 
         init(_ response: StoredResponse) {

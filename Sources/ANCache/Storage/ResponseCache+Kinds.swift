@@ -3,11 +3,13 @@
 import FoundationEssentials
 
 extension ResponseCache {
-    /// The cache of the program, in memory and in a directory: 16 MiB and 256 MiB, at most 100,000 responses.
+    /// The cache of the program, in memory and in a directory: 16 MiB and 256 MiB, at most 100,000 responses. It is
+    /// created at its first use, which scans the directory.
     ///
-    /// The directory is `$XDG_CACHE_HOME/PROGRAM/http`, or else `$HOME/.cache/PROGRAM/http`, with the name of the
-    /// program's file. If neither variable is an absolute path, or the directory cannot be used, the cache is in memory
-    /// only; see ``diskFailure``.
+    /// The directory is `$XDG_CACHE_HOME/PROGRAM/http`, or else `$HOME/.cache/PROGRAM/http` (XDG Base Directory
+    /// Specification), with the last component of `argv[0]` as the name of the program. If the directory cannot be
+    /// used, the cache is in memory only, and ``diskFailure`` is the reason. If neither variable is an absolute path,
+    /// the cache is in memory only, with at most 10,000 responses, and ``diskFailure`` is `nil`.
     public static let standard = makeStandard()
 
     /// Creates a cache in the directory of ``standard``, with other capacities in bytes.
@@ -19,10 +21,11 @@ extension ResponseCache {
         return base.map { .disk("\($0)/\(program)/http", capacity: capacity, memory: memory) } ?? .memory(memory)
     }
 
-    /// Creates a cache in memory. Negative limits count as 0.
+    /// Creates a cache in memory. Negative limits count as 0, with which nothing is kept.
     ///
     /// - Parameters:
-    ///   - bytes: The capacity in bytes, 16 MiB by default. A response larger than a quarter of it is not stored.
+    ///   - bytes: The capacity in bytes, for bodies and heads; 16 MiB by default. A response whose body is larger than
+    ///     a quarter of it is not stored.
     ///   - entries: The maximum number of responses, 10,000 by default.
     public static func memory(_ bytes: Int = 16 << 20, entries: Int = 10_000) -> ResponseCache {
         ResponseCache(CacheLimits(memoryBytes: bytes, diskBytes: 0, entries: entries), directory: nil)
@@ -30,16 +33,22 @@ extension ResponseCache {
 
     /// Creates a cache in a directory, with a part of it in memory. Negative limits count as 0.
     ///
-    /// The directory is scanned before this function returns, which takes about 2 ms for 1,000 responses. It is created
-    /// if it is missing, and can be read by its owner only: it contains responses and header fields, but no
-    /// credentials. A body of more than 64 KiB that the program downloads to a file is a hard link to that file if
-    /// possible. If the directory cannot be used, the cache is in memory only; see ``diskFailure``.
+    /// The directory is scanned before this function returns, which takes about 2 ms for 1,000 responses, and responses
+    /// above the limits are removed. It is created if it is missing; the responses are in its subdirectory `v1`, which
+    /// is created so that only its owner can read it. If the directory cannot be used, the cache is in memory only; see
+    /// ``diskFailure``.
+    ///
+    /// Stored are URLs with their queries, responses with their header fields, including `Set-Cookie`, and, instead of
+    /// the credentials of requests, salted checksums of them. A body of more than 64 KiB that the program downloads to
+    /// a file is a hard link to that file if possible; if the program changes the file, the stored response is removed
+    /// at its next use.
     ///
     /// - Parameters:
     ///   - directory: The path of the directory, absolute or relative to the current one.
-    ///   - capacity: The capacity of the directory in bytes, 256 MiB by default. A response larger than a quarter of it
-    ///     is not stored.
-    ///   - memory: The capacity in memory in bytes, 16 MiB by default. Bodies up to 64 KiB are kept there.
+    ///   - capacity: The capacity of the directory in bytes, 256 MiB by default. A response whose body is larger than a
+    ///     quarter of it is not stored.
+    ///   - memory: The capacity in memory in bytes, 16 MiB by default; 0 keeps nothing there. Heads, and bodies up to
+    ///     64 KiB, are kept there in addition to the directory, as long as they fit; those used last have priority.
     ///   - entries: The maximum number of responses, 100,000 by default.
     public static func disk(
         _ directory: String, capacity: Int64 = 256 << 20, memory: Int = 16 << 20, entries: Int = 100_000

@@ -14,10 +14,16 @@ package import FoundationEssentials
 /// ```
 ///
 /// A cache may be shared by several sessions. Responses to requests with credentials are used only for requests with
-/// the same credentials, and those to requests with cookies only in the session that sent them.
+/// the same credentials. Responses that may depend on cookies, attempt interceptors, or TLS options, and those that set
+/// cookies, are used only in the session that received them and in sessions with the same
+/// `SessionConfiguration.cachePartition`.
+///
+/// Complete responses to GET are stored (RFC 9111 §3), when their body was read to its end; of one URL, at most the 32
+/// variants that were used last. If a limit is exceeded, the least recently used responses are removed.
 ///
 /// A directory may be used by several processes, and survives their end at any moment. Damaged files are removed. A
-/// failure of the disk never fails a request: the response then comes from the server.
+/// failure of the disk fails no request: the response then comes from the server. The exception is a stored body whose
+/// file changes or cannot be read any more while the program reads it, which throws `TransportError`.
 public final class ResponseCache: Sendable {
     package let limits: CacheLimits
     let disk: DiskStore?
@@ -26,8 +32,9 @@ public final class ResponseCache: Sendable {
     package let salt: CacheSalt
     /// The number of insertions until the directory is scanned for the files of other processes.
     private let untilScan: Lock<Int>
-    /// The reason why the directory cannot be used, such as missing permission; `nil` for a cache without failure or
-    /// without a directory.
+    /// The reason why the directory could not be used when the cache was created, such as missing permission: the cache
+    /// is then in memory only. `nil` if it could be used, and for a cache without a directory; later failures do not
+    /// change it.
     public let diskFailure: String?
 
     /// Creates a cache with limits, in memory and in a directory if there is one.

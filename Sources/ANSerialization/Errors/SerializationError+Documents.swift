@@ -7,9 +7,11 @@ extension SerializationError {
     public struct JSONFailure: Hashable, Sendable {
         /// The reason for the error.
         package var reason: Reason
-        /// The offset of the offending byte in the body, counted from 0; 0 if it is unknown, as with JSON5.
+        /// The offset in bytes of the error in the body, counted from 0: that of the offending byte, of the number that
+        /// is out of range, of the string that is not UTF-8, or of the end of an incomplete document. 0 if it is
+        /// unknown, as with JSON5.
         public var offset: Int
-        /// The text around the offset, shortened for messages, with control characters replaced by spaces.
+        /// The text around the offset, at most 40 bytes on each side, with control characters replaced by spaces.
         public var excerpt: String
         /// The URL of the response; see ``DecodingFailure/url``.
         package var url: String?
@@ -43,15 +45,16 @@ extension SerializationError {
         public var type: String
         /// The coding path, such as `users[3].name`; empty for the outermost value, or if the decoder gave none.
         public var path: String
-        /// The reason given by the decoder, shortened to 300 bytes.
+        /// The reason, mostly as given by the decoder, shortened to 300 bytes.
         public var reason: String
-        /// The text around the value at the path, shortened for messages; the beginning of the document if the value
-        /// cannot be located.
+        /// The text around the value at the path, at most 40 bytes on each side, or around the last value on the path
+        /// that exists; the beginning of the document if the value cannot be located, as in binary property lists and
+        /// other formats.
         public var excerpt: String
         /// The error of the decoder, usually a `DecodingError`, with its own coding path and description.
         public var underlying: any Error
-        /// The URL of the response, without user information, query values and fragment; `nil` if the document was not
-        /// read by a session.
+        /// The URL of the response, without user information, query values and fragment; `nil` unless a session passed
+        /// the response to a serializer, as for a ``Rejection`` or an event that the program decodes.
         public package(set) var url: String?
     }
 
@@ -59,7 +62,7 @@ extension SerializationError {
     public struct PropertyListFailure: Hashable, Sendable {
         /// The reason for the failure.
         package var reason: Reason
-        /// The beginning of the body as text, shortened for messages.
+        /// The beginning of the body as text, at most 120 bytes, with control characters replaced by spaces.
         public var excerpt: String
         /// The URL of the response; see ``DecodingFailure/url``.
         package var url: String?
@@ -84,7 +87,8 @@ extension SerializationError {
         /// The line where the parser stopped, counted from 1: that of the error, or one soon after; `nil` if it is
         /// unknown.
         public var line: Int?
-        /// The text at that line, or the beginning of the document.
+        /// The text around the place where the parser stopped, at most 40 bytes on each side; the beginning of the
+        /// document if ``line`` is `nil`.
         public var excerpt: String
         /// The URL of the response; see ``DecodingFailure/url``.
         package var url: String?

@@ -5,10 +5,10 @@ public import FoundationEssentials
 extension SerializationError {
     /// An invalid text of JSON lines or of a JSON text sequence.
     public struct JSONStreamFailure: Sendable {
-        /// The number of the line, or of the text of a sequence, counted from 1; for bytes that do not follow a record
-        /// separator, that of the text before them, or 0.
+        /// The number of the line, or of the text of a sequence, counted from 1 including blank ones; for bytes that do
+        /// not follow a record separator, that of the text before them, or 0.
         public var number: Int
-        /// The bytes of the text; at most the first 120 if it is too long.
+        /// The bytes of the text, without its line ending; at most the first 120 if it is too long.
         public var bytes: Data
         /// The reason for the failure.
         package var reason: Reason

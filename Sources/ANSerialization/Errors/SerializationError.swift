@@ -18,31 +18,35 @@
 /// The reason why a request could not be created from values, or a value from a response.
 @nonexhaustive
 public indirect enum SerializationError: Error, Sendable {
-    /// A string is not a valid http or https URL.
+    /// A string, or the target of a request, is not a valid http or https URL.
     case url(URLFailure)
-    /// Parameters cannot be encoded, or the request has a body already.
+    /// Parameters or a value for a JSON body cannot be encoded, or the request has a body already.
     case parameters(ParametersFailure)
-    /// A multipart body cannot be created or sent.
+    /// A multipart body cannot be created or sent; or the file of another body cannot be read, or its length is wrong,
+    /// while it is throttled, compressed, or written by `RequestBody.write(to:)`.
     case multipart(MultipartFailure)
     /// The response has an unexpected status or media type; the rejection contains its head and body.
     case rejected(Rejection)
-    /// The response has no body, although a value of the type `wanted` was requested.
+    /// The response has no body, or one that counts as empty by ``EmptyResponseRules``, although a value of the type
+    /// `wanted` was requested.
     case emptyBody(status: Int, wanted: String)
-    /// The body is not valid text in its charset, or the charset is unknown.
+    /// The body is not valid text in its charset, or the charset is unknown; also thrown for XML.
     case text(TextFailure)
-    /// The body is not valid JSON.
+    /// The body is not valid JSON by RFC 8259 or the ``JSONReadingOptions``, or is nested too deeply.
     case json(JSONFailure)
     /// The body is not a valid property list, or is rejected as unsafe.
     case propertyList(PropertyListFailure)
     /// The body is not well-formed XML, or is rejected as unsafe.
     case xml(XMLFailure)
-    /// The body is well-formed, but does not match the requested type.
+    /// The body is well-formed, but does not match the requested type; or a decoder for another format than JSON and
+    /// property lists threw an error.
     case decoding(DecodingFailure)
     /// A text of a stream of JSON texts, such as JSON lines, cannot be read.
     case jsonStream(JSONStreamFailure)
     /// A multipart response cannot be read.
     case parts(PartsFailure)
-    /// None of several serializers could read the response; contains the error of each in order.
+    /// None of several serializers could read the response; contains the error of each in order, and is empty if there
+    /// were none.
     case compound([any Error])
 
     /// A problem with a string for a URL: it is malformed, has another scheme, has no host, or is relative without a
@@ -56,15 +60,18 @@ public indirect enum SerializationError: Error, Sendable {
 
     /// The reason why parameters cannot be encoded. Failures are equal if their paths and descriptions are.
     public struct ParametersFailure: Equatable, Sendable, CustomStringConvertible {
-        /// The path of the value, such as `user.tags[2]`, empty for the outermost one; `nil` if the failure does not
-        /// concern one value.
+        /// The path of the value, such as `user.tags[2]`, or its name in a query or form, such as `user[tags][]`; empty
+        /// for the outermost one, and `nil` if the failure does not concern one value.
+        ///
+        /// For a form that ``HTTPRequestSerializer/stringEncoding`` does not support, it is the text of the form.
         public let path: String?
-        /// The error thrown by an `Encodable` value or by a closure of the program; `nil` for other failures.
+        /// The error thrown by an `Encodable` value, an encoder of Foundation, or a closure of the program; `nil` for
+        /// other failures.
         public let underlying: (any Error)?
         /// A sentence that describes the problem and what to check.
         public let description: String
 
-        /// Whether two failures have the same path and description.
+        /// Returns whether two failures have the same path and description; ``underlying`` is not compared.
         public static func == (first: Self, second: Self) -> Bool {
             first.path == second.path && first.description == second.description
         }
@@ -78,16 +85,17 @@ public indirect enum SerializationError: Error, Sendable {
 
     /// A problem with decoding text.
     public enum TextFailure: Hashable, Sendable {
-        /// The given charset, from the `Content-Type` or the document itself, is unknown.
+        /// The given charset, from the `Content-Type` or the document itself, is unknown: not in the list of
+        /// ``TextEncoding/init(charset:)``, or not installed with glibc.
         case unknownCharset(String)
-        /// The body is invalid in the given charset.
+        /// The body is invalid in the given charset: the declared one, or else the one that was assumed.
         case invalidBytes(charset: String)
     }
 }
 
 extension SerializationError {
-    /// The rejection of the response; `nil` for other errors. Of several serializers' rejections, the first because of
-    /// the status is preferred.
+    /// The rejection of the response, also one in ``compound(_:)``; `nil` for other errors. Of several serializers'
+    /// rejections, it is the first one because of the status, or else the first one.
     public var rejection: Rejection? {
         switch self {
         case .rejected(let rejection):

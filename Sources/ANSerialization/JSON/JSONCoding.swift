@@ -13,7 +13,8 @@ public import FoundationEssentials
 /// | `ResponseBody.jsonLines(of:)` and `jsonSequence(of:)` | the decoder |
 ///
 /// An encoder or decoder that is passed to one of these replaces it. By default, dates are read and written as ISO 8601
-/// text, written in UTC and whole seconds; the other strategies are Foundation's defaults.
+/// text, written in UTC and whole seconds; the other strategies are Foundation's defaults. Bodies that are created
+/// without a session, such as `RequestBody.jsonLines(_:encoder:)`, use these defaults instead of a session's encoder.
 ///
 /// ```swift
 /// let api = SessionManager(baseURL: url) {
@@ -23,8 +24,12 @@ public import FoundationEssentials
 /// ```
 public struct JSONCoding: Sendable {
     /// The encoder; by default it writes dates as ISO 8601 text. It must not be modified once a session uses it.
+    ///
+    /// It is an object, which copies of this value share: assign a new one to change the encoder of one copy.
     public var encoder = JSONEncoder()
     /// The decoder; by default it reads dates from ISO 8601 text. It must not be modified once a session uses it.
+    ///
+    /// It is an object, which copies of this value share: assign a new one to change the decoder of one copy.
     public var decoder = JSONDecoder()
 
     /// Creates an encoder and a decoder for dates by ISO 8601.

@@ -10,7 +10,7 @@ public struct JSONReadingOptions: OptionSet, Hashable, Sendable {
         self.rawValue = rawValue
     }
 
-    /// The outermost value may be a scalar, not only an array or object.
+    /// The outermost value may be a scalar (RFC 8259 §2), not only an array or object; also in JSON5.
     public static let allowsFragments = JSONReadingOptions(rawValue: 1)
     /// The text may be JSON5 (https://spec.json5.org): with comments, trailing commas, unquoted names, single quotes,
     /// hexadecimal numbers, and so on.
@@ -18,7 +18,7 @@ public struct JSONReadingOptions: OptionSet, Hashable, Sendable {
     /// A text that is not also JSON is parsed by Foundation's `JSONDecoder`, which differs from the specification: it
     /// rejects the escapes `\v` and `\0` and whitespace outside of ASCII, and keeps escaped line ends. Numbers without
     /// a fractional part are integers, even if written as `5.0`; of members with the same name the first wins. Errors
-    /// have no position.
+    /// have no position. The outermost value must be an array or object, unless ``allowsFragments`` is set.
     public static let allowsJSON5 = JSONReadingOptions(rawValue: 2)
 }
 
@@ -41,7 +41,8 @@ public struct JSONNullLocations: OptionSet, Hashable, Sendable {
 }
 
 extension JSONValue {
-    /// Returns the value without the nulls in the given locations, at any depth; an outermost null is kept.
+    /// Returns the value without the nulls in the given locations, at any depth; an outermost null is kept, as are
+    /// arrays and objects that become empty.
     ///
     /// - Parameter locations: The locations from which nulls are removed; members of objects and elements of arrays by
     ///   default.

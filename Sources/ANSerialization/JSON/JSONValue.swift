@@ -7,7 +7,8 @@
 /// ```
 ///
 /// Integers of up to 64 bits are exact; all other numbers are rounded to the nearest double, and one that is too large
-/// for a double is an error. If a name occurs more than once in an object, the last member wins.
+/// for a double is an error. If a name occurs more than once in an object, the last member wins. Numbers of different
+/// cases are not equal, such as `1` and `1.0`; compare their ``double``.
 public enum JSONValue: Hashable, Sendable {
     /// `null`.
     case null
@@ -23,7 +24,7 @@ public enum JSONValue: Hashable, Sendable {
     case string(String)
     /// An array, in the order of the document.
     case array([JSONValue])
-    /// An object, whose members have no order; of members with the same name, the last wins.
+    /// An object, whose members have no order; of members with the same name, the last wins, in JSON5 the first.
     case object([String: JSONValue])
 
     /// The member with a name; `nil` if there is no such member or the value is not an object.
@@ -37,12 +38,13 @@ public enum JSONValue: Hashable, Sendable {
         return array[index]
     }
 
-    /// The Boolean value; `nil` for a value of another type.
+    /// The Boolean value; `nil` for a value of another type, including the numbers 0 and 1.
     public var bool: Bool? {
         if case .bool(let value) = self { value } else { nil }
     }
 
-    /// The integer; `nil` if the value is not a number or not exactly representable as `Int`.
+    /// The integer, also of a number such as `5.0` or `1e3`; `nil` if the value is not a number or not exactly
+    /// representable as `Int`.
     public var int: Int? {
         switch self {
         case .integer(let value): Int(exactly: value)
@@ -84,8 +86,8 @@ public enum JSONValue: Hashable, Sendable {
 }
 
 extension JSONValue: CustomStringConvertible {
-    /// The JSON text of the value on one line, with the members of objects sorted by name; `null` for a value that
-    /// contains infinity or NaN, which JSON cannot represent, or is nested more than 512 levels deep.
+    /// The JSON text of the value on one line, with the members of objects sorted by name. All of it is `null` for a
+    /// value that contains infinity or NaN, which JSON cannot represent, or is nested more than 512 levels deep.
     public var description: String {
         var writer = JSONWriter(options: .sortedKeys)
         do throws(SerializationError) {

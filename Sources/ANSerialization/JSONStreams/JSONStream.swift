@@ -83,8 +83,9 @@ private struct JSONStream<Value: Decodable & Sendable>: AsyncSequence, Sendable 
 extension ResponseBody {
     /// Returns the values of a body with a JSON text on each line (JSON Lines, NDJSON), regardless of its media type.
     ///
-    /// Lines end with LF or CR LF; the last one may lack its end, and blank lines are skipped. Each value is returned
-    /// as soon as its line is complete.
+    /// Lines end with LF or CR LF; the last one may lack its end, and blank lines are skipped. Each value is decoded by
+    /// the task that iterates, and returned as soon as its line is complete. The body can be read once. The sequence
+    /// also throws the errors of the body.
     ///
     /// ```swift
     /// for try await change in body.jsonLines(of: Change.self) { print(change) }
@@ -92,10 +93,12 @@ extension ResponseBody {
     ///
     /// - Parameters:
     ///   - type: The type to decode.
-    ///   - decoder: The decoder; `nil`, the default, for the session's for JSON. See ``ANSerialization/JSONCoding``.
-    ///   - maximumSize: The maximum size of a line in bytes; 16 MiB by default.
-    ///   - onFailure: Handles an invalid line: it throws to end the iteration, or returns to continue with the next
-    ///     line. `nil`, the default, throws ``ANSerialization/SerializationError/jsonStream(_:)``.
+    ///   - decoder: The decoder; `nil`, the default, for the session's for JSON, or for a body of no session one that
+    ///     reads dates from ISO 8601 text. See ``ANSerialization/JSONCoding``.
+    ///   - maximumSize: The maximum size of a line in bytes, with CR but without LF; 16 MiB by default. A longer one is
+    ///     invalid, and the rest of it is skipped.
+    ///   - onFailure: Handles an invalid line: it throws to end the iteration with its error, or returns to continue
+    ///     with the next line. `nil`, the default, throws ``ANSerialization/SerializationError/jsonStream(_:)``.
     public func jsonLines<Value: Decodable & Sendable>(
         of type: Value.Type, decoder: (any ResponseDecoder)? = nil, maximumSize: Int = 16 << 20,
         onFailure: (@Sendable (SerializationError.JSONStreamFailure) throws -> Void)? = nil
@@ -107,14 +110,17 @@ extension ResponseBody {
     ///
     /// Each value is returned as soon as its text is complete and followed by LF, or by the next record separator. A
     /// text that was cut off is a failure, including a number, `true`, `false` or `null` without whitespace after it
-    /// (RFC 7464 §2.4); the texts after it are not affected.
+    /// (RFC 7464 §2.4); the texts after it are not affected. Values are decoded by the task that iterates. The body can
+    /// be read once. The sequence also throws the errors of the body.
     ///
     /// - Parameters:
     ///   - type: The type to decode.
-    ///   - decoder: The decoder; `nil`, the default, for the session's for JSON. See ``ANSerialization/JSONCoding``.
-    ///   - maximumSize: The maximum size of a text in bytes; 16 MiB by default.
-    ///   - onFailure: Handles an invalid text: it throws to end the iteration, or returns to continue with the next
-    ///     text. `nil`, the default, throws ``ANSerialization/SerializationError/jsonStream(_:)``.
+    ///   - decoder: The decoder; `nil`, the default, for the session's for JSON, or for a body of no session one that
+    ///     reads dates from ISO 8601 text. See ``ANSerialization/JSONCoding``.
+    ///   - maximumSize: The maximum size of a text in bytes; 16 MiB by default. A longer one is invalid, and the rest
+    ///     of it is skipped.
+    ///   - onFailure: Handles an invalid text: it throws to end the iteration with its error, or returns to continue
+    ///     with the next text. `nil`, the default, throws ``ANSerialization/SerializationError/jsonStream(_:)``.
     public func jsonSequence<Value: Decodable & Sendable>(
         of type: Value.Type, decoder: (any ResponseDecoder)? = nil, maximumSize: Int = 16 << 20,
         onFailure: (@Sendable (SerializationError.JSONStreamFailure) throws -> Void)? = nil

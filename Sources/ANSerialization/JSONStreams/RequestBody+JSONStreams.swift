@@ -4,19 +4,22 @@ public import ANHTTP
 public import FoundationEssentials
 
 extension RequestBody {
-    /// Creates a body with a line of JSON for each value of a sequence (JSON Lines, NDJSON), sent chunked.
+    /// Creates a body with a line of JSON for each value of a sequence (JSON Lines, NDJSON), sent without a length:
+    /// over HTTP/1.1 chunked.
     ///
-    /// Each value is encoded when the connection accepts it, and sent before the next one is requested. A value that
-    /// cannot be encoded, or an error of the sequence, fails the request with
+    /// The sequence is iterated while the body is sent, as fast as the connection accepts it: the next value is
+    /// requested when at most about 512 KiB wait to be sent. A value that cannot be encoded, or an error of the
+    /// sequence, fails the request with
     /// `TransportError.RequestBodyFailure.source`. Set the `Content-Type`, such as `application/jsonl` or
     /// `application/x-ndjson`, in the header of the request.
     ///
     /// - Parameters:
     ///   - values: The values.
     ///   - encoder: The encoder; `nil`, the default, for one that writes dates as ISO 8601 text. A body is created
-    ///     without a session, so pass the session's as `api.configuration.json.encoder` if it was changed. Line breaks
-    ///     of pretty-printed JSON are omitted.
-    ///   - isReplayable: Whether the sequence yields the same values each time it is iterated; `false` by default.
+    ///     without a session, so pass the session's as `api.configuration.json.encoder` if it was changed. It must not
+    ///     be changed afterwards. Line breaks of pretty-printed JSON are omitted.
+    ///   - isReplayable: Whether the sequence yields the same values each time it is iterated; `false` by default, so
+    ///     that a redirect or retry that needs the body again fails.
     public static func jsonLines<Values: AsyncSequence & Sendable>(
         _ values: Values, encoder: JSONEncoder? = nil, isReplayable: Bool = false
     ) -> RequestBody where Values.Element: Encodable {
@@ -24,50 +27,53 @@ extension RequestBody {
     }
 
     /// Creates a replayable body with a line of JSON for each element of a collection (JSON Lines, NDJSON), sent
-    /// chunked.
+    /// without a length: over HTTP/1.1 chunked.
     ///
-    /// Elements are encoded while the body is sent; one that cannot be encoded fails the request with
-    /// `TransportError.RequestBodyFailure.source`. Set the `Content-Type`, such as `application/jsonl` or
+    /// Elements are encoded each time the body is sent, while it is sent; one that cannot be encoded fails the request
+    /// with `TransportError.RequestBodyFailure.source`. Set the `Content-Type`, such as `application/jsonl` or
     /// `application/x-ndjson`, in the header of the request.
     ///
     /// - Parameters:
     ///   - values: The elements.
-    ///   - encoder: The encoder; `nil`, the default, for one that writes dates as ISO 8601 text, regardless of the
-    ///     session's. Line breaks of pretty-printed JSON are omitted.
+    ///   - encoder: The encoder, which must not be changed afterwards; `nil`, the default, for one that writes dates as
+    ///     ISO 8601 text, regardless of the session's. Line breaks of pretty-printed JSON are omitted.
     public static func jsonLines<Values: Collection & Sendable>(
         _ values: Values, encoder: JSONEncoder? = nil
     ) -> RequestBody where Values.Element: Encodable {
         jsonStream(AsyncElements(base: values), .lines, encoder, isReplayable: true)
     }
 
-    /// Creates a body with a JSON text sequence (RFC 7464) of the values of a sequence, sent chunked.
+    /// Creates a body with a JSON text sequence (RFC 7464) of the values of a sequence, sent without a length: over
+    /// HTTP/1.1 chunked.
     ///
-    /// Each value is encoded when the connection accepts it, and sent before the next one is requested. A value that
-    /// cannot be encoded, or an error of the sequence, fails the request with
-    /// `TransportError.RequestBodyFailure.source`. Set the `Content-Type`, `application/json-seq`, in the header of the
-    /// request.
+    /// The sequence is iterated while the body is sent, as fast as the connection accepts it: the next value is
+    /// requested when at most about 512 KiB wait to be sent. A value that cannot be encoded, or an error of the
+    /// sequence, fails the request with `TransportError.RequestBodyFailure.source`. Set the `Content-Type`,
+    /// `application/json-seq`, in the header of the request.
     ///
     /// - Parameters:
     ///   - values: The values.
-    ///   - encoder: The encoder; `nil`, the default, for one that writes dates as ISO 8601 text, regardless of the
-    ///     session's.
-    ///   - isReplayable: Whether the sequence yields the same values each time it is iterated; `false` by default.
+    ///   - encoder: The encoder, which must not be changed afterwards; `nil`, the default, for one that writes dates as
+    ///     ISO 8601 text, regardless of the session's.
+    ///   - isReplayable: Whether the sequence yields the same values each time it is iterated; `false` by default, so
+    ///     that a redirect or retry that needs the body again fails.
     public static func jsonSequence<Values: AsyncSequence & Sendable>(
         _ values: Values, encoder: JSONEncoder? = nil, isReplayable: Bool = false
     ) -> RequestBody where Values.Element: Encodable {
         jsonStream(values, .sequence, encoder, isReplayable: isReplayable)
     }
 
-    /// Creates a replayable body with a JSON text sequence (RFC 7464) of the elements of a collection, sent chunked.
+    /// Creates a replayable body with a JSON text sequence (RFC 7464) of the elements of a collection, sent without a
+    /// length: over HTTP/1.1 chunked.
     ///
-    /// Elements are encoded while the body is sent; one that cannot be encoded fails the request with
-    /// `TransportError.RequestBodyFailure.source`. Set the `Content-Type`, `application/json-seq`, in the header of the
-    /// request.
+    /// Elements are encoded each time the body is sent, while it is sent; one that cannot be encoded fails the request
+    /// with `TransportError.RequestBodyFailure.source`. Set the `Content-Type`, `application/json-seq`, in the header
+    /// of the request.
     ///
     /// - Parameters:
     ///   - values: The elements.
-    ///   - encoder: The encoder; `nil`, the default, for one that writes dates as ISO 8601 text, regardless of the
-    ///     session's.
+    ///   - encoder: The encoder, which must not be changed afterwards; `nil`, the default, for one that writes dates as
+    ///     ISO 8601 text, regardless of the session's.
     public static func jsonSequence<Values: Collection & Sendable>(
         _ values: Values, encoder: JSONEncoder? = nil
     ) -> RequestBody where Values.Element: Encodable {

@@ -7,6 +7,7 @@ import FoundationEssentials
 /// A limit for the speed of sending a body: packets with a pause between them, or a rate.
 ///
 /// It leaves bandwidth of a slow connection for other traffic. The bytes within a packet are sent at full speed.
+/// Packets do not span the chunks of a sequence or closure: a smaller chunk is a packet, followed by a whole pause.
 ///
 /// It applies to the body with every transport. libcurl's CURLOPT_MAX_SEND_SPEED_LARGE(3) has no packets, and would
 /// also count the header.
@@ -20,7 +21,8 @@ public struct BodyThrottle: Hashable, Sendable {
         case rate(bytesPerSecond: Int)
     }
 
-    /// Returns a throttle that sends packets with a pause after each but the last.
+    /// Returns a throttle that sends packets with a pause after each but the last. A pause begins when the packet is
+    /// handed to the transport, and waits end with `CancellationError` if the request is cancelled.
     ///
     /// The defaults, 16 KiB and 0.2 s, are those that AFNetworking suggests for 3G.
     ///
@@ -70,11 +72,13 @@ public struct BodyThrottle: Hashable, Sendable {
 extension RequestBody {
     /// Returns the body with its speed limited, each time it is sent.
     ///
-    /// The size of a file is determined by this call. The result is replayable if the body is; for `.none` it is an
+    /// The size of a file is determined by this call: if the file has become shorter when it is read, the request
+    /// fails, and bytes appended to it are not sent. The result is replayable if the body is; for `.none` it is an
     /// empty body.
     ///
     /// - Parameter throttle: The packets or the rate.
-    /// - Throws: ``ANSerialization/SerializationError/multipart(_:)`` for a file that cannot be opened.
+    /// - Throws: ``ANSerialization/SerializationError/multipart(_:)`` for a file that cannot be opened or is not a
+    ///   regular file.
     public func throttled(_ throttle: BodyThrottle) throws(SerializationError) -> RequestBody {
         try throttled(throttle, clock: ContinuousClock())
     }

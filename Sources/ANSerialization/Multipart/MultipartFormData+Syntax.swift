@@ -6,6 +6,9 @@ import FoundationEssentials
 
 extension MultipartFormData {
     /// The multipart subtype: the relation between the parts of a body.
+    ///
+    /// The functions that append a part with a name write `Content-Disposition: form-data` for every subtype; for other
+    /// subtypes than ``formData`` append parts with header fields of their own.
     @nonexhaustive
     public enum Subtype: Hashable, Sendable {
         /// `multipart/form-data`: fields of a form, each with a name (RFC 7578).
@@ -14,8 +17,8 @@ extension MultipartFormData {
         case mixed
         /// `multipart/related`: parts of a compound object (RFC 2387).
         ///
-        /// The `type` is the media type of the root part, which is the part with the `Content-ID` given by `start`, or
-        /// by default the first.
+        /// The `type` is the media type of the root part, which is the part with the `Content-ID` given by `start`,
+        /// including its angle brackets, or by default the first. Both must be printable ASCII.
         case related(type: String, start: String? = nil)
 
         var name: String {

@@ -23,7 +23,8 @@ public struct MultipartFormData: Sendable {
     public let boundary: String
     /// The multipart subtype; ``Subtype/formData`` by default.
     package let subtype: Subtype
-    /// A limit for the speed of sending the body; `nil`, the default, for none. It does not apply to ``write(to:)``.
+    /// A limit for the speed of sending the body; `nil`, the default, for none. It applies to bodies that
+    /// ``makeBody()`` returns after it was set, and not to ``write(to:)``.
     public var throttle: BodyThrottle?
     /// The header and the content of each part. The first header also begins with a line break, which is not sent.
     private var segments = BodySegments()
@@ -65,7 +66,8 @@ public struct MultipartFormData: Sendable {
             + subtype.parameters.map { "; \($0.name)=\(Self.quoted($0.value))" }.joined()
     }
 
-    /// The number of bytes of the body; `nil` if the length of a part is unknown or the sum exceeds 64 bits.
+    /// The number of bytes of the body; `nil` if the length of a part is unknown or the sum exceeds `Int64`. Without
+    /// parts, it is that of the closing delimiter, although ``makeBody()`` fails.
     public var length: Int64? {
         guard let length = segments.length else { return nil }
         let (sum, overflows) = length.addingReportingOverflow(Int64(lastLine.count) - (isEmpty ? 0 : 2))
@@ -78,7 +80,7 @@ public struct MultipartFormData: Sendable {
     ///
     /// - Parameters:
     ///   - text: The value of the field.
-    ///   - name: The name of the field.
+    ///   - name: The name of the field, which may occur several times.
     public mutating func append(_ text: String, name: String) {
         append(Data(text.utf8), name: name)
     }
@@ -87,13 +89,13 @@ public struct MultipartFormData: Sendable {
     ///
     /// - Parameters:
     ///   - data: The value of the field.
-    ///   - name: The name of the field.
+    ///   - name: The name of the field, which may occur several times.
     public mutating func append(_ data: Data, name: String) {
         append(fieldHead(name, nil, mediaType: nil), .bytes(data))
     }
 
-    /// Appends one field for each name and value of encoded parameters, such as `tags[]`. By default null becomes an
-    /// empty field; bytes are not encoded as text, except in sets.
+    /// Appends one field for each name and value of encoded parameters, such as `tags[]`, by default sorted by name. By
+    /// default null becomes an empty field; bytes are not encoded as text, except in sets.
     ///
     /// If an error is thrown, nothing is appended.
     ///
@@ -179,7 +181,7 @@ public struct MultipartFormData: Sendable {
     ///
     /// - Parameters:
     ///   - data: The content of the part.
-    ///   - headers: The header fields in order, possibly none.
+    ///   - headers: The header fields in order, possibly none; no others are added, not even `Content-Disposition`.
     /// - Throws: ``SerializationError/multipart(_:)`` for a name that is not a token, or a value with CR, LF, NUL or
     ///   another control character, or with a space or tab at either end.
     public mutating func append(_ data: Data, headers: [(String, String)]) throws(SerializationError) {
@@ -194,7 +196,7 @@ public struct MultipartFormData: Sendable {
     ///
     /// - Parameters:
     ///   - body: The content of the part.
-    ///   - headers: The header fields in order, possibly none; no others are added.
+    ///   - headers: The header fields in order, possibly none; no others are added, not even `Content-Disposition`.
     /// - Throws: ``SerializationError/multipart(_:)`` for a name that is not a token, a value with CR, LF, NUL or
     ///   another control character or with a space or tab at either end, a negative length, or a file that cannot be
     ///   opened.
@@ -221,10 +223,12 @@ public struct MultipartFormData: Sendable {
 
     /// Returns the content type and the body, which takes little memory even with large files.
     ///
-    /// The body has a length if all parts have one, and is replayable if all parts are. ``throttle`` applies to it.
+    /// The body has a length if all parts have one, and is replayable if all parts are. ``throttle`` applies to it. If
+    /// the function is called again, the bodies share the parts: one that is not replayable can be sent by one of them
+    /// only, and fails the request of any other.
     ///
     /// - Returns: The value for the `Content-Type` field, and the body.
-    /// - Throws: ``SerializationError/multipart(_:)`` if there are no parts, or if the length exceeds 64 bits.
+    /// - Throws: ``SerializationError/multipart(_:)`` if there are no parts, or if the length exceeds `Int64`.
     public func makeBody() throws(SerializationError) -> (contentType: String, body: RequestBody) {
         let body = try plainBody()
         guard let throttle else { return (contentType, body) }
@@ -233,14 +237,16 @@ public struct MultipartFormData: Sendable {
 
     /// Writes the body to a file, and returns the content type and a body that is read from the file.
     ///
-    /// The file appears under its name when it is complete, replacing an existing file. If an error is thrown, an
-    /// existing file is unchanged. The throttle is not applied. A part that is not replayable is read by this call, and
-    /// cannot be read again.
+    /// The file appears under its name when it is complete, replacing an existing file; a symbolic link is followed. If
+    /// an error is thrown, an existing file is unchanged. A device or a pipe is written to directly. The throttle is
+    /// not applied. A part that is not replayable is read by this call, and cannot be read again.
     ///
     /// - Parameter path: The path of the file, whose directory must exist.
     /// - Returns: The value for the `Content-Type` field, and a replayable body.
-    /// - Throws: ``SerializationError/multipart(_:)`` if there are no parts, the file cannot be written, or its length
-    ///   differs from that of the parts; the error thrown by a sequence; `CancellationError`.
+    /// - Throws: ``SerializationError/multipart(_:)`` if there are no parts, the file cannot be written, the file of a
+    ///   part cannot be read or has become shorter, a part has another length than the declared one, or a part that is
+    ///   not replayable was read before; the error thrown by a sequence or closure; `CancellationError` if the task is
+    ///   cancelled.
     public func write(to path: String) async throws -> (contentType: String, body: RequestBody) {
         let length = length
         try await completeSegments().write(to: path) { written in

@@ -47,16 +47,17 @@ private struct MultipartResponse: AsyncSequence, Sendable {
     }
 }
 
-/// The limits for reading a multipart response; a response that exceeds one fails with
-/// ``SerializationError/parts(_:)``.
+/// The limits for reading a multipart response; reading one that exceeds a limit fails with
+/// ``SerializationError/parts(_:)`` as soon as that is known, after earlier parts were returned.
 public struct MultipartLimits: Hashable, Sendable {
-    /// The maximum size of a part's header in bytes; 16 KiB by default.
+    /// The maximum size of a part's header in bytes, including line endings and the blank line; 16 KiB by default.
     public var header = 16 << 10
-    /// The maximum number of bytes before the first part; 64 KiB by default.
+    /// The maximum number of bytes before the first part's delimiter; 64 KiB by default.
     public var preamble = 64 << 10
     /// The maximum number of parts; `nil`, the default, for no limit: parts are read one at a time.
     public var parts: Int?
-    /// The maximum size of a part in bytes; `nil`, the default, for no limit: parts are read chunk by chunk.
+    /// The maximum size of a part's content in bytes, without its header; `nil`, the default, for no limit: parts are
+    /// read chunk by chunk.
     public var part: Int?
 
     /// Creates the default limits: 16 KiB for a part's header, 64 KiB before the first part, no others.
@@ -77,7 +78,8 @@ extension ResponseBody {
     ///
     /// Parts must be read in order, by one task; requesting the next part skips the unread rest of the previous one.
     /// Memory is bounded by the size of the body's chunks, not of its parts. The sequence can be iterated once, and
-    /// throws the errors of the body, and ``ANSerialization/SerializationError/parts(_:)``.
+    /// throws the errors of the body, and ``ANSerialization/SerializationError/parts(_:)``, also at the end of a body
+    /// without a closing delimiter. Bytes after the closing delimiter are not read.
     ///
     /// - Parameters:
     ///   - head: The head of the response.

@@ -6,11 +6,12 @@ public import HTTPTypes
 
 /// A part of a multipart response, as returned by `ResponseBody.parts(of:limits:)`.
 ///
-/// Its body must be read before the next part is requested.
+/// Its body must be read before the next part is requested; reading the rest of it later fails with
+/// ``SerializationError/parts(_:)``.
 public struct ResponsePart: Sendable {
     /// The head of the response, with the header fields of the part.
     private let head: ResponseHead
-    /// The content of the part, read as it arrives. `Content-Transfer-Encoding` is not decoded.
+    /// The content of the part, read as it arrives. It can be read once. `Content-Transfer-Encoding` is not decoded.
     public let body: ResponseBody
 
     init(head: ResponseHead, body: ResponseBody) {
@@ -22,10 +23,11 @@ public struct ResponsePart: Sendable {
     public var headers: HTTPFields { head.headers }
 
     /// The media type of `Content-Type`, in lower case and without parameters; `nil` without one, which means
-    /// `text/plain` (RFC 2046 §5.1).
+    /// `text/plain` (RFC 2046 §5.1), or `message/rfc822` in a `multipart/digest` (§5.1.5).
     public var mediaType: String? { head.mediaType }
 
-    /// The name of the form field (RFC 7578 §4.2) in `Content-Disposition`, not decoded; `nil` without one.
+    /// The name of the form field (RFC 7578 §4.2) in `Content-Disposition`, without its quotes; `nil` without one.
+    /// Escapes such as `%22` are not decoded.
     public var name: String? { disposition?["name"] }
 
     /// The name of the part's file, from `filename*` (RFC 6266 §4.3) or else `filename`.
@@ -48,8 +50,10 @@ public struct ResponsePart: Sendable {
     /// - Parameters:
     ///   - serializer: The serializer for the content.
     ///   - limit: The maximum size of the content in bytes.
-    /// - Throws: ``SerializationError``; ``ANHTTP/TransportError/Reason/responseTooLarge(_:)`` if the content exceeds
-    ///   `limit`; the errors of the body.
+    /// - Throws: ``SerializationError/rejected(_:)`` if the serializer does not accept the status or media type, and
+    ///   its other errors; ``SerializationError/parts(_:)`` if the next part was requested before, or the response is
+    ///   malformed; ``ANHTTP/TransportError/Reason/responseTooLarge(_:)`` if the content exceeds `limit`; the errors of
+    ///   the body.
     public func value<Serializer: ResponseSerializer>(
         as serializer: Serializer, upTo limit: Int
     ) async throws -> Serializer.Output {
@@ -58,7 +62,8 @@ public struct ResponsePart: Sendable {
 
     /// Returns the parts of a part that is itself multipart, read as they arrive.
     ///
-    /// The sequence can be iterated once, and throws the errors of the body, and ``SerializationError/parts(_:)``.
+    /// The sequence can be iterated once, before the part after this one is requested. It throws the errors of the
+    /// body, and ``SerializationError/parts(_:)``.
     ///
     /// - Parameter limits: The limits for reading; the default ones if omitted.
     /// - Throws: ``SerializationError/parts(_:)`` if the part is not multipart or has no valid boundary.

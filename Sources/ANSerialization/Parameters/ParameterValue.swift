@@ -10,16 +10,17 @@ public import FoundationEssentials
 /// let parameters: Parameters = ["page": page, "cursor": cursor, "since": Date.now]
 /// ```
 ///
-/// Integers, floating-point numbers, strings, `Bool`, `Date`, `Data`, `URL`, `UUID`, `Decimal`, ``JSONValue`` and
-/// ``Parameters`` conform, and so do optionals, arrays, sets and dictionaries. Any other `Encodable` type conforms by
-/// declaration, and is converted by ``Parameters/init(encoding:)``:
+/// Integers of up to 64 bits, `Double`, `Float`, strings, `Bool`, `Date`, `Data`, `URL`, `UUID`, `Decimal`,
+/// ``JSONValue`` and ``Parameters`` conform, and so do optionals, arrays, sets and dictionaries. Any other `Encodable`
+/// type conforms by declaration, and is converted by ``Parameters/init(encoding:)``:
 ///
 /// ```swift
 /// extension Color: ParameterValue {}
 /// ```
 ///
 /// A value of a type that is neither known nor `Encodable`, such as an element of an `[Any]`, becomes
-/// ``Parameters/unsupported(_:)``.
+/// ``Parameters/unsupported(_:)``, as does a value that throws while it is converted: it fails when the parameters are
+/// encoded.
 public protocol ParameterValue {}
 
 extension Bool: ParameterValue {}
@@ -55,7 +56,8 @@ extension Set: ParameterValue {}
 extension Parameters {
     /// Creates parameters from a value, such as a dictionary or an array.
     ///
-    /// The entries of a dictionary are sorted by name, because a Swift dictionary has no order; `nil` becomes
+    /// The entries of a dictionary are sorted by name, because a Swift dictionary has no order; a key that is not a
+    /// string becomes the one of its `CodingKeyRepresentable` conformance, or else its description. `nil` becomes
     /// ``absent``, and ``null`` as an element of an array or set.
     ///
     /// - Parameter value: The value. One that cannot be represented becomes ``unsupported(_:)``, and fails when it is

@@ -3,19 +3,22 @@
 import FoundationEssentials
 
 extension Parameters {
-    /// Creates parameters from an encodable value, in the order in which it encodes its properties.
+    /// Creates parameters from an encodable value, in the order in which it encodes its properties; that of the entries
+    /// of a Swift dictionary is arbitrary.
     ///
-    /// `Date` and `Data` values are kept as such, a `URL` becomes its text, and a `Decimal` a double. A `nil` property
-    /// becomes ``absent`` if it is encoded with `encodeIfPresent(_:forKey:)`, as synthesized code does, and ``null`` if
-    /// it is encoded with `encodeNil(forKey:)`.
+    /// `Date` and `Data` values are kept as such, a `URL` becomes its text, a `Decimal` the nearest double, and a `Set`
+    /// an array. A `nil` property becomes ``absent`` if it is encoded with `encodeIfPresent(_:forKey:)`, as synthesized
+    /// code does, and ``null`` if it is encoded with `encodeNil(forKey:)`. A value that encodes nothing becomes an
+    /// empty dictionary.
     ///
     /// A value that contains itself fails because it is nested too deeply. There is one exception: a value that recurs
     /// only through `superEncoder()` or `superEncoder(forKey:)`, and encodes nothing before, overflows the stack,
     /// because these functions cannot throw.
     ///
     /// - Parameter value: The value, with its own coding keys.
-    /// - Throws: ``SerializationError/parameters(_:)`` if the value is nested more than 512 levels deep or fails to
-    ///   encode itself.
+    /// - Throws: ``SerializationError/parameters(_:)`` if the value is nested more than 512 levels deep, contains an
+    ///   integer that exceeds 64 bits, or throws while it encodes itself; a ``SerializationError`` that it throws is
+    ///   thrown unchanged.
     public init(encoding value: some Encodable) throws(SerializationError) {
         do {
             self = try ParametersEncoder(path: [], depth: 0).box(value)

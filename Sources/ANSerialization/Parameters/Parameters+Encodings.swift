@@ -3,25 +3,29 @@
 public import FoundationEssentials
 
 extension Parameters {
-    /// The encoding of dates in queries and forms, by default text such as `1970-01-01 00:00:00 +0000`; that in JSON is
-    /// set by its encoder. As text, only dates in the years 1 to 9999 can be encoded.
+    /// The encoding of dates in queries and forms, ``description`` by default; that in JSON is set by its encoder.
+    ///
+    /// A date that is not finite fails with ``SerializationError/parameters(_:)``, unless a closure or a format style
+    /// encodes it; so does one outside of the years 1 to 9999 with ``description`` and ``iso8601``.
     @nonexhaustive
     public enum DateEncoding: Sendable {
-        /// Text such as `1970-01-01 00:00:00 +0000`, in UTC and whole seconds, as with AFNetworking.
+        /// Text such as `1970-01-01 00:00:00 +0000`, in UTC, rounded down to whole seconds, as with AFNetworking.
         case description
-        /// The number of seconds since 2001-01-01 00:00:00 UTC, as `Date` encodes itself.
+        /// The number of seconds since 2001-01-01 00:00:00 UTC, with their fraction, as `Date` encodes itself.
         case deferred
-        /// The number of seconds since 1970-01-01 00:00:00 UTC.
+        /// The number of seconds since 1970-01-01 00:00:00 UTC, with their fraction.
         case seconds
         /// The number of milliseconds since 1970-01-01 00:00:00 UTC, rounded to a whole one.
         case milliseconds
-        /// Text such as `1970-01-01T00:00:00Z`, in UTC and whole seconds (RFC 3339).
+        /// Text such as `1970-01-01T00:00:00Z`, in UTC, rounded down to whole seconds (RFC 3339).
         case iso8601
-        /// The result of a closure; an error that it throws fails the encoding with
-        /// ``SerializationError/parameters(_:)``.
+        /// The result of a closure, which may be of any kind, but must not be a date.
+        ///
+        /// An error that the closure throws fails the encoding with ``SerializationError/parameters(_:)``; a
+        /// ``SerializationError`` is thrown unchanged.
         case custom(@Sendable (Date) throws -> Parameters)
 
-        /// Returns an encoding by a format style of Foundation.
+        /// Returns an encoding as text by a format style of Foundation, for dates of any year.
         ///
         /// - Parameter style: The style, such as `Date.ISO8601FormatStyle` or `Date.VerbatimFormatStyle`.
         public static func formatted(_ style: some FormatStyle<Date, String> & Sendable) -> DateEncoding {
@@ -45,15 +49,19 @@ extension Parameters {
         }
     }
 
-    /// The encoding of bytes in queries and forms, Base64 by default; that in JSON is set by its encoder.
+    /// The encoding of bytes in queries and forms, ``base64`` by default; that in JSON is set by its encoder.
+    ///
+    /// In the fields of multipart forms bytes are sent unchanged, except for the elements of a set.
     @nonexhaustive
     public enum DataEncoding: Sendable {
-        /// Base64 (RFC 4648 §4).
+        /// Base64 with padding (RFC 4648 §4), whose `+` and `=` are then percent-encoded by default.
         case base64
-        /// An array of numbers, as `Data` encodes itself.
+        /// An array of numbers, one for each byte, as `Data` encodes itself.
         case deferred
-        /// The result of a closure; an error that it throws fails the encoding with
-        /// ``SerializationError/parameters(_:)``.
+        /// The result of a closure, which may be of any kind, but must not be bytes.
+        ///
+        /// An error that the closure throws fails the encoding with ``SerializationError/parameters(_:)``; a
+        /// ``SerializationError`` is thrown unchanged.
         case custom(@Sendable (Data) throws -> Parameters)
 
         /// Returns the bytes as a value of another kind.

@@ -13,14 +13,16 @@ public import FoundationEssentials
 /// dictionary first, whose names are sorted; `as Parameters` keeps their order.
 ///
 /// Parameters can also be created from dictionaries, a ``JSONValue``, or any `Encodable` value. A tree may have
-/// any depth, but encoding one with more than 512 levels fails.
+/// any depth, but encoding one with more than 512 levels fails with ``SerializationError/parameters(_:)``.
 @nonexhaustive
 public enum Parameters: Hashable, Sendable {
-    /// Names with values, in order; a name may occur more than once.
+    /// Names with values, in order; a name may occur more than once, except in a property list. Queries and forms
+    /// require it as the outermost value, and sort the names by default.
     case dictionary([Entry])
-    /// An ordered collection of values.
+    /// An ordered collection of values. A query contains nothing for an empty one.
     case array([Parameters])
-    /// An unordered collection of values; a query repeats the name without brackets for each of them.
+    /// An unordered collection of values; a query repeats the name without brackets for each of them, by default sorted
+    /// by their text. In JSON and property lists it is an array in the given order.
     case set([Parameters])
     /// A string.
     case string(String)
@@ -28,21 +30,24 @@ public enum Parameters: Hashable, Sendable {
     case integer(Int64)
     /// An integer that exceeds `Int64`.
     case unsigned(UInt64)
-    /// A floating-point number; NaN and infinities cannot be encoded.
+    /// A floating-point number. NaN and infinities fail to be encoded in queries and, unless the encoder converts them
+    /// to strings, in JSON.
     case double(Double)
-    /// A Boolean value; `1` or `0` in a query by default.
+    /// A Boolean value; `1` or `0` in a query by default, `true` or `false` in JSON.
     case bool(Bool)
-    /// A date; by default `1970-01-01 00:00:00 +0000` in a query and `1970-01-01T00:00:00Z` in JSON.
+    /// A date; by default `1970-01-01 00:00:00 +0000` in a query and `1970-01-01T00:00:00Z` in JSON, which both require
+    /// a year from 1 to 9999.
     case date(Date)
-    /// Bytes; Base64 by default.
+    /// Bytes; by default Base64 in queries and JSON. They are sent unchanged in a field of a multipart form.
     case data(Data)
-    /// Already encoded text for a value of a query or form, or for all of it; sent unchanged. It cannot be encoded as
-    /// JSON or in a property list.
+    /// Already encoded text for a value of a query or form, or for all of it; sent unchanged. Text with `#`, or with
+    /// characters that a URL cannot contain, fails in a query. It cannot be encoded as JSON or in a property list.
     case raw(String)
     /// A null; by default a query contains the name without `=`. It cannot be in a property list.
     case null
-    /// The value of an optional that is `nil`. An entry with it is omitted together with the name; as an element or the
-    /// outermost value, it is null in JSON.
+    /// The value of an optional that is `nil`. An entry with it is omitted together with the name. An element with it
+    /// is omitted in queries, null in JSON, and an error in property lists; as the outermost value, it is null in JSON,
+    /// and an error elsewhere.
     case absent
     /// A value that cannot be represented, with the reason as a sentence; encoding it fails. See ``ParameterValue``.
     case unsupported(String)
@@ -131,7 +136,7 @@ extension Parameters: ExpressibleByStringInterpolation {
 }
 
 extension Parameters: ExpressibleByIntegerLiteral {
-    /// Creates an integer from a literal.
+    /// Creates an integer from a literal that fits into `Int64`; use ``unsigned(_:)`` for a greater one.
     public init(integerLiteral value: Int64) {
         self = .integer(value)
     }

@@ -1,53 +1,59 @@
 // SPDX-License-Identifier: MIT
 
 extension URLEncodedFormEncoder {
-    /// The names of the elements of an array, for an array with the name `a`; ``brackets`` by default.
+    /// The names of the elements of an array, for an array with the name `a`, before they are percent-encoded;
+    /// ``brackets`` by default. The elements of a set always have the name itself.
     @nonexhaustive
     public enum ArrayEncoding: Sendable {
         /// Brackets after the name: `a[]=1&a[]=2`.
         case brackets
         /// The name itself: `a=1&a=2`.
         case bare
-        /// Indices in brackets: `a[0]=1&a[1]=2`.
+        /// Indices in brackets, counted from 0: `a[0]=1&a[1]=2`.
         case indexed
-        /// The result of a closure that receives the array's name and the element's index, and returns the complete
-        /// name.
+        /// The result of a closure that receives the array's complete name, such as `user[tags]`, and the element's
+        /// index, counted from 0, and returns the complete name. Both names are not percent-encoded.
         case custom(@Sendable (_ name: String, _ index: Int) -> String)
     }
 
-    /// The transformation of names in dictionaries, such as `createdAt`; ``asIs`` by default.
+    /// The transformation of names in dictionaries of any depth, such as `createdAt`; ``asIs`` by default.
+    ///
+    /// In ``snakeCase`` and ``kebabCase`` a word begins at a capital letter after a small letter or a digit, and at the
+    /// last of several capitals if a small letter follows: `parseHTTPBody` becomes `parse_http_body`.
     @nonexhaustive
     public enum KeyEncoding: Sendable {
         /// No transformation: `createdAt`.
         case asIs
-        /// Words separated by underscores: `created_at`.
+        /// Words in lower case, separated by underscores: `created_at`.
         case snakeCase
-        /// Words separated by hyphens: `created-at`.
+        /// Words in lower case, separated by hyphens: `created-at`.
         case kebabCase
-        /// The result of a closure that receives the name and returns another.
+        /// The result of a closure that receives each name, without those around it, and returns another; neither is
+        /// percent-encoded.
         case custom(@Sendable (String) -> String)
     }
 
-    /// The syntax of names in nested dictionaries, for the name `b` in a dictionary with the name `a`; ``brackets`` by
-    /// default.
+    /// The syntax of names in nested dictionaries, for the name `b` in a dictionary with the name `a`, before they are
+    /// percent-encoded; ``brackets`` by default. The names of the outermost dictionary are not affected.
     @nonexhaustive
     public enum KeyPathEncoding: Sendable {
         /// Brackets: `a[b]`.
         case brackets
         /// Dots: `a.b`.
         case dots
-        /// The result of a closure that receives `b` and returns the text after `a`.
+        /// The result of a closure that receives `b`, after ``KeyEncoding`` was applied, and returns the text after
+        /// `a`, which is then percent-encoded.
         case custom(@Sendable (String) -> String)
     }
 
-    /// The encoding of null, for the name `a`; ``bareKey`` by default.
+    /// The encoding of ``Parameters/null``, for the name `a`; ``bareKey`` by default.
     @nonexhaustive
     public enum NullEncoding: Hashable, Sendable {
         /// No pair: neither the name nor a value is sent.
         case dropKey
-        /// The name alone: `a`.
+        /// The name alone: `a`. In a multipart form, it is a field with an empty value.
         case bareKey
-        /// The given text as the value, such as `a=null` or, for empty text, `a=`.
+        /// The given text as the value, percent-encoded, such as `a=null` or, for empty text, `a=`.
         case text(String)
     }
 
@@ -62,6 +68,9 @@ extension URLEncodedFormEncoder {
 
         /// Creates the set of the characters of a string; those that must be encoded are ignored.
         ///
+        /// Characters that RFC 3986 §3.4 does not permit in a query, such as `^`, are accepted for forms, but a URL
+        /// with one of them fails with ``SerializationError/parameters(_:)``.
+        ///
         /// - Parameter characters: The ASCII characters, in any order.
         public init(_ characters: String) {
             for byte in characters.utf8 where 0x21...0x7E ~= byte && !"\"#%&<>".utf8.contains(byte) { insert(byte) }
@@ -71,7 +80,8 @@ extension URLEncodedFormEncoder {
         public static let standard = AllowedCharacters(unreservedCharacters + "/?")
         /// ASCII letters, digits and `-._~`, the unreserved characters of RFC 3986 §2.3.
         public static let unreserved = AllowedCharacters(unreservedCharacters)
-        /// All characters that RFC 3986 §3.4 permits in a query, except `&` and, in names, `=`.
+        /// All characters that RFC 3986 §3.4 permits in a query, except `&` and, in names, `=`. They include `+`, which
+        /// servers that follow the WHATWG URL Standard (`application/x-www-form-urlencoded`) decode as a space.
         public static let query = AllowedCharacters(unreservedCharacters + "/?:@!$'()*+,;=")
 
         private static let unreservedCharacters =

@@ -27,39 +27,44 @@ package import FoundationEssentials
 /// }
 /// ```
 public struct URLEncodedFormEncoder: Sendable {
-    /// The names of an array's elements; ``ArrayEncoding/brackets`` by default, `a[]=1&a[]=2`.
+    /// The names of an array's elements; ``ArrayEncoding/brackets`` by default, `a[]=1&a[]=2`. It does not apply to
+    /// sets.
     public var arrays = ArrayEncoding.brackets
     /// Whether Boolean values are `true` and `false`; `false` by default: they are `1` and `0`.
     public var usesBooleanWords = false
-    /// The encoding of dates; text such as `1970-01-01 00:00:00 +0000` by default.
+    /// The encoding of dates; ``Parameters/DateEncoding/description`` by default, text such as
+    /// `1970-01-01 00:00:00 +0000`.
     public var dates = Parameters.DateEncoding.description
-    /// The encoding of bytes; Base64 by default.
+    /// The encoding of bytes; Base64 by default. It has no effect in multipart forms, except on the elements of sets.
     public var data = Parameters.DataEncoding.base64
-    /// Whether floating-point numbers keep a zero fraction, such as `1.0`, as with Alamofire; `false` by default: 1.0
-    /// is `1`, as with AFNetworking.
+    /// Whether floating-point numbers, including dates encoded as numbers, keep a zero fraction, such as `1.0`, as with
+    /// Alamofire; `false` by default: 1.0 is `1`, as with AFNetworking.
     public var keepsZeroFractions = false
     /// The transformation of names in dictionaries; ``KeyEncoding/asIs``, none, by default.
     public var keys = KeyEncoding.asIs
     /// The syntax of names in nested dictionaries; ``KeyPathEncoding/brackets`` by default, `a[b]`.
     public var keyPaths = KeyPathEncoding.brackets
-    /// The encoding of ``Parameters/null``; ``NullEncoding/bareKey`` by default, the name alone. Optionals that are
-    /// `nil` are omitted.
+    /// The encoding of ``Parameters/null``; ``NullEncoding/bareKey`` by default, the name alone. It does not apply to
+    /// ``Parameters/absent``, such as an optional that is `nil`, which is omitted.
     public var nulls = NullEncoding.bareKey
-    /// Whether spaces are encoded as `+`; `false` by default: they are `%20`. A plus sign itself is then written as
-    /// `%2B`, even if it is one of the ``allowedCharacters``.
+    /// Whether spaces are encoded as `+`; `false` by default: they are `%20`. If they are, a plus sign is written as
+    /// `%2B`, even if it is one of the ``allowedCharacters``. It has no effect in multipart forms.
     public var encodesSpacesAsPlus = false
-    /// Whether the names in a dictionary are sorted, in the order of `String`, after ``keys`` was applied; equal names
-    /// keep their order. `true` by default; otherwise names keep the given order.
+    /// Whether the names in a dictionary are sorted, in the order of `String`, after ``keys`` was applied, and the
+    /// elements of a set by their text; equal names keep their order. `true` by default; otherwise all keep the given
+    /// order.
     public var sortsNames = true
-    /// The characters that are not percent-encoded; ASCII letters, digits and `-._~/?` by default.
+    /// The characters that are not percent-encoded; ``AllowedCharacters/standard`` by default, ASCII letters, digits
+    /// and `-._~/?`. It has no effect in multipart forms.
     public var allowedCharacters = AllowedCharacters.standard
 
     /// Creates an encoder with the default options.
     public init() {}
 
-    /// Returns a copy with changes.
+    /// Returns a copy with changes; the encoder itself is not changed.
     ///
-    /// - Parameter change: Changes the copy, as in `encoder.with { $0.arrays = .indexed }`.
+    /// - Parameter change: Changes the copy, as in `encoder.with { $0.arrays = .indexed }`; called once, before this
+    ///   function returns.
     public func with(_ change: (inout URLEncodedFormEncoder) -> Void) -> URLEncodedFormEncoder {
         var copy = self
         change(&copy)
@@ -71,7 +76,8 @@ public struct URLEncodedFormEncoder: Sendable {
     /// - Parameter parameters: A ``Parameters/dictionary(_:)``, or ``Parameters/raw(_:)``, whose text is returned
     ///   unchanged.
     /// - Throws: ``SerializationError/parameters(_:)`` if the parameters are of another kind, are nested more than 512
-    ///   levels deep, or contain a value that cannot be encoded, such as NaN.
+    ///   levels deep, contain a value that cannot be encoded, such as NaN, or a closure of ``dates`` or ``data``
+    ///   throws; a ``SerializationError`` that a closure throws is thrown unchanged.
     public func encode(_ parameters: Parameters) throws(SerializationError) -> String {
         if case .raw(let text) = parameters { return text }
         return try flattened(parameters, into: PairText(options: self)).text

@@ -3,14 +3,16 @@
 public import FoundationEssentials
 
 /// A property list, from XML or the binary format, as a value.
+///
+/// Foundation's decoder does not distinguish whole reals from integers: a `<real>2</real>` becomes ``integer(_:)``.
 public enum PropertyListValue: Hashable, Sendable, Decodable, EmptyRepresentable {
     /// A Boolean value, never a number.
     case bool(Bool)
-    /// An integer that fits into `Int64`. Integers that fit are never ``unsigned(_:)``.
+    /// An integer or whole real that fits into `Int64`. When decoded, numbers that fit are never ``unsigned(_:)``.
     case integer(Int64)
-    /// An integer that exceeds `Int64`.
+    /// An integer or whole real that exceeds `Int64` and fits into `UInt64`.
     case unsigned(UInt64)
-    /// A floating-point number.
+    /// A floating-point number; when decoded, one with a fraction, one that exceeds 64 bits, NaN or an infinity.
     case real(Double)
     /// A string.
     case string(String)
@@ -20,12 +22,13 @@ public enum PropertyListValue: Hashable, Sendable, Decodable, EmptyRepresentable
     case data(Data)
     /// An array.
     case array([PropertyListValue])
-    /// A dictionary.
+    /// A dictionary, whose entries have no order.
     case dictionary([String: PropertyListValue])
 
     /// Decodes a value of any type, usually with `PropertyListDecoder`.
     ///
-    /// - Throws: `DecodingError` if the decoder provides a value of no type of property lists.
+    /// - Throws: `DecodingError` if the decoder provides a value of no type of property lists, such as null or a
+    ///   reference of a keyed archive (`CF$UID`).
     public init(from decoder: any Decoder) throws {
         if var elements = try? decoder.unkeyedContainer() {
             var array: [PropertyListValue] = []
@@ -78,7 +81,8 @@ public enum PropertyListValue: Hashable, Sendable, Decodable, EmptyRepresentable
         if case .string(let value) = self { value } else { nil }
     }
 
-    /// The integer; `nil` if the value is not an integer or does not fit into `Int`. A ``real(_:)`` is not converted.
+    /// The integer; `nil` if the value is neither ``integer(_:)`` nor ``unsigned(_:)``, or does not fit into `Int`. A
+    /// ``real(_:)`` is not converted, even if it is whole.
     public var int: Int? {
         switch self {
         case .integer(let value): Int(exactly: value)

@@ -14,26 +14,35 @@ public import HTTPTypes
 /// | any other | `nil` or empty | an empty body, `Content-Type: application/x-www-form-urlencoded` |
 /// | any other | not empty | the encoded form, `Content-Type: application/x-www-form-urlencoded` |
 ///
-/// In all cases, the ``headers`` are added. A `Content-Type` already set by the request or by ``headers`` is kept.
-/// Parameters for a request that already has a body fail with ``SerializationError/parameters(_:)``, unless they are
-/// encoded into the query.
+/// This is the default ``destination``. In all cases, the ``headers`` are added. A `Content-Type` already set by the
+/// request or by ``headers`` is kept. Parameters, even empty ones, for a request that already has a body fail with
+/// ``SerializationError/parameters(_:)``, unless they are encoded into the query. With a ``customQuery``, empty
+/// parameters are the same as others.
 public struct HTTPRequestSerializer: FormFieldSerializer {
     /// The header fields added to every request that lacks them; empty by default.
     public var headers: HTTPFields
-    /// The methods, in upper case, whose parameters are encoded into the query; GET, HEAD and DELETE by default.
+    /// The methods, in upper case, whose parameters are encoded into the query; GET, HEAD and DELETE by default. The
+    /// method of a request is compared regardless of case. It has no effect on requests with parameters unless
+    /// ``destination`` is ``Destination/byMethod``.
     public var queryMethods: Set<HTTPRequest.Method>
     /// The destination of the parameters; ``Destination/byMethod`` by default.
     public var destination = Destination.byMethod
-    /// The encoder for queries, forms and the names of multipart fields; with the default options by default.
+    /// The encoder for queries, forms, and the names and values of multipart fields; with the default options by
+    /// default.
     public var encoder: URLEncodedFormEncoder
-    /// A closure that encodes queries and forms instead of ``encoder``; `nil`, the default, for none.
+    /// A closure that encodes queries and forms instead of ``encoder``; `nil`, the default, for none. It does not apply
+    /// to multipart fields, nor to the bodies of ``JSONRequestSerializer`` and ``PropertyListRequestSerializer``.
     ///
     /// It receives the original request and the parameters, and is called whenever there are parameters, even empty
-    /// ones. Its result is sent unchanged, so it must percent-encode where necessary. An error that it throws becomes a
-    /// ``SerializationError/parameters(_:)``.
+    /// ones. Its result is sent unchanged, so it must percent-encode where necessary: a query with `#` or characters
+    /// that a URL cannot contain fails with ``SerializationError/parameters(_:)``, as does an error that it throws. An
+    /// empty query leaves the URL unchanged.
     public var customQuery: (@Sendable (Request, Parameters) throws -> String)?
-    /// The text encoding of forms and multipart fields; UTF-8 by default. Percent-encoding always uses UTF-8. Text that
-    /// the encoding does not support fails with ``SerializationError/parameters(_:)``.
+    /// The text encoding of the bytes of forms and of the values of multipart fields; UTF-8 by default.
+    ///
+    /// Percent-encoding always uses UTF-8, so a form is affected only by ``customQuery``, ``Parameters/raw(_:)`` and
+    /// encodings that do not contain ASCII. `Content-Type` does not name the encoding. Text that the encoding does not
+    /// support fails with ``SerializationError/parameters(_:)``.
     public var stringEncoding = String.Encoding.utf8
 
     private var attributes = RequestAttributes()
@@ -45,7 +54,7 @@ public struct HTTPRequestSerializer: FormFieldSerializer {
     ///   - headers: The header fields added to every request that lacks them; empty by default.
     ///   - queryMethods: The methods, in upper case, whose parameters are encoded into the query; GET, HEAD and DELETE
     ///     by default.
-    ///   - encoder: The encoder for queries and forms; with the default options by default.
+    ///   - encoder: The encoder for queries, forms and multipart fields; with the default options by default.
     public init(
         headers: HTTPFields = [:], queryMethods: Set<HTTPRequest.Method> = [.get, .head, .delete],
         encoder: URLEncodedFormEncoder = URLEncodedFormEncoder()
@@ -127,14 +136,14 @@ public struct HTTPRequestSerializer: FormFieldSerializer {
         }
     }
 
-    /// The destination of parameters; without any (`nil`), all are the same as ``byMethod``.
+    /// The destination of parameters. A request without parameters (`nil`) is treated in the same way by all cases.
     @nonexhaustive
     public enum Destination: Hashable, Sendable {
         /// The query for methods in ``HTTPRequestSerializer/queryMethods``, the body for all others.
         case byMethod
-        /// The query, for any method.
+        /// The query, for any method; a request with parameters, even empty ones, gets no body.
         case query
-        /// The body, for any method.
+        /// The body, for any method, even for GET and empty parameters.
         case body
     }
 }

@@ -11,7 +11,8 @@ public import FoundationEssentials
 /// | any other | `nil` | no body and no `Content-Type`; a body of the request is kept |
 /// | any other | any, including empty | a JSON body, and `Content-Type: application/json` unless it is set |
 ///
-/// Names keep the order of the parameters. The outermost value may be of any type (RFC 8259 §2).
+/// ``HTTPRequestSerializer/destination`` of the `base` overrides the distinction by method. Names keep the order of the
+/// parameters, unless they are sorted. The outermost value of a body may be of any type (RFC 8259 §2).
 public struct JSONRequestSerializer: FormFieldSerializer {
     /// The serializer for queries, which also provides the fields, options and attributes of every request.
     package var base: HTTPRequestSerializer
@@ -27,8 +28,8 @@ public struct JSONRequestSerializer: FormFieldSerializer {
     /// Creates a serializer.
     ///
     /// - Parameters:
-    ///   - base: The serializer for queries, which also provides the fields of every request; by default without
-    ///     fields.
+    ///   - base: The serializer for queries and multipart fields, which also provides the header fields of every
+    ///     request; by default without header fields.
     ///   - writingOptions: The layout of the JSON text; compact by default.
     public init(base: HTTPRequestSerializer = HTTPRequestSerializer(), writingOptions: WritingOptions = []) {
         self.base = base
@@ -41,7 +42,8 @@ public struct JSONRequestSerializer: FormFieldSerializer {
     ///   - request: The request, whose header fields are kept.
     ///   - parameters: The parameters; `nil` adds no body, whereas empty parameters are encoded as a JSON body.
     /// - Throws: ``SerializationError/parameters(_:)`` if the parameters contain a value that cannot be encoded, such
-    ///   as NaN, are nested more than 512 levels deep, or would become the body of a request that already has one.
+    ///   as NaN, are nested more than 512 levels deep, would become the body of a request that already has one, or, for
+    ///   a query, are not a dictionary.
     public func serialize(_ request: Request, parameters: Parameters?) throws(SerializationError) -> Request {
         try base.serialize(request, parameters: parameters, type: "application/json") {
             value throws(SerializationError) in
@@ -64,7 +66,8 @@ public struct JSONRequestSerializer: FormFieldSerializer {
         /// Creates options from a bit mask; unknown bits have no effect.
         public init(rawValue: Int) { self.rawValue = rawValue }
 
-        /// Sorts the names of each object; without it they keep the order of the parameters.
+        /// Sorts the names of each object, in the order of `String`, after the encoder's strategy for names was
+        /// applied; without it they keep the order of the parameters.
         public static let sortedKeys = WritingOptions(rawValue: 1)
         /// Puts each member and element on its own line, indented by two spaces per level.
         public static let prettyPrinted = WritingOptions(rawValue: 2)

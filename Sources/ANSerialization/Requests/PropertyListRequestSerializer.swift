@@ -11,8 +11,9 @@ import FoundationEssentials
 /// | any other | `nil` | no body and no `Content-Type`; a body of the request is kept |
 /// | any other | any, including empty | a property list, and `Content-Type: application/x-plist` unless it is set |
 ///
-/// The outermost value must be a dictionary or an array. Property lists support neither null nor dictionaries with
-/// repeated names, and the XML format no control characters; such parameters fail with
+/// ``HTTPRequestSerializer/destination`` of the `base` overrides the distinction by method. The outermost value must be
+/// a dictionary or an array. Property lists support neither null nor dictionaries with repeated names, and the XML
+/// format no control characters except tab, LF and CR (XML 1.0 §2.2); other parameters fail with
 /// ``SerializationError/parameters(_:)``.
 ///
 /// Dates must be in the years 1 to 9999 for XML, which stores whole seconds, and finite for the binary format; others
@@ -27,8 +28,8 @@ public struct PropertyListRequestSerializer: FormFieldSerializer {
     /// Creates a serializer.
     ///
     /// - Parameters:
-    ///   - base: The serializer for queries, which also provides the fields of every request; by default without
-    ///     fields.
+    ///   - base: The serializer for queries and multipart fields, which also provides the header fields of every
+    ///     request; by default without header fields.
     ///   - format: The format of property lists; XML by default.
     public init(base: HTTPRequestSerializer = HTTPRequestSerializer(), format: Format = .xml) {
         self.base = base
@@ -41,7 +42,8 @@ public struct PropertyListRequestSerializer: FormFieldSerializer {
     ///   - request: The request, whose header fields are kept.
     ///   - parameters: The parameters; `nil` adds no body, whereas empty parameters are encoded as a body.
     /// - Throws: ``SerializationError/parameters(_:)`` if the parameters contain a value that cannot be encoded, such
-    ///   as null, are nested more than 512 levels deep, or would become the body of a request that already has one.
+    ///   as null in a body, are nested more than 512 levels deep, would become the body of a request that already has
+    ///   one, or are not a dictionary in a query, or neither a dictionary nor an array in a body.
     public func serialize(_ request: Request, parameters: Parameters?) throws(SerializationError) -> Request {
         try base.serialize(request, parameters: parameters, type: "application/x-plist") {
             value throws(SerializationError) in try PropertyListTree.write(value, format: format)

@@ -30,17 +30,18 @@ public enum ContentCoding: Hashable, Sendable {
 }
 
 extension Request {
-    /// Compresses the body and sets `Content-Encoding`.
+    /// Compresses the body, sets `Content-Encoding`, and removes `Content-Length`.
     ///
     /// Nothing is changed if there is no body, if its known length is below `minimumSize`, or if `Content-Encoding` is
-    /// already set. Files and other bodies of unknown length are always compressed. Servers do not announce support for
-    /// compressed requests; one that does not support them usually responds with status 415.
+    /// already set. Files and other bodies of unknown length are always compressed. Servers rarely announce support for
+    /// compressed requests; one that does not support them usually responds with status 415 (RFC 9110 §15.5.16).
     ///
     /// - Parameters:
     ///   - coding: The content coding; gzip by default.
     ///   - level: The compression level, from 1 (fastest) to 9 (smallest); 6 by default. Values out of range are
     ///     clamped.
-    ///   - minimumSize: The size in bytes from which bodies are compressed; 1 KiB by default.
+    ///   - minimumSize: The size in bytes from which bodies are compressed; 1 KiB by default. Zero or less compresses
+    ///     even empty data.
     public mutating func compressBody(_ coding: ContentCoding = .gzip, level: Int = 6, minimumSize: Int64 = 1 << 10) {
         guard hasBody, headers.first(.contentEncoding) == nil else { return }
         if let length = body.length, length < minimumSize { return }
@@ -54,9 +55,10 @@ extension RequestBody {
     /// Returns the body in a content coding, which the request must declare in `Content-Encoding`;
     /// ``Request/compressBody(_:level:minimumSize:)`` does both.
     ///
-    /// Data of up to 1 MiB is compressed immediately, and its length is known. Everything else is compressed while it
-    /// is sent, outside of the network's thread and with little memory; its length is unknown, so it is sent chunked.
-    /// It is replayable if the original body is. `.none` is returned unchanged.
+    /// Data of up to 1 MiB is compressed immediately, and its length is known. Everything else is compressed each time
+    /// it is sent, outside of the network's thread and with little memory; its length is unknown, so it is sent chunked
+    /// over HTTP/1.1. It is replayable if the original body is. `.none` is returned unchanged. A file that cannot be
+    /// read or a sequence that throws fails the request.
     ///
     /// - Parameters:
     ///   - coding: The content coding; gzip by default.

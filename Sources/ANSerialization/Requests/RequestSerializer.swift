@@ -9,10 +9,15 @@ import HTTPTypes
 public protocol RequestSerializer: Sendable {
     /// Returns the request with parameters added.
     ///
+    /// A session calls it for each request that it creates from a method and a target, in the calling task, also
+    /// without parameters; not for a `Request` that is passed to it. Arguments of the call, such as header fields, are
+    /// applied to the result.
+    ///
     /// - Parameters:
     ///   - request: The request, whose existing header fields are to be kept.
     ///   - parameters: The parameters; `nil` means that there are none; a serializer may treat empty ones differently.
-    /// - Throws: ``SerializationError`` if the parameters cannot be encoded.
+    /// - Throws: ``SerializationError`` if the parameters cannot be encoded. It reaches the caller of a session as
+    ///   `SessionError.serialization`.
     func serialize(_ request: Request, parameters: Parameters?) throws(SerializationError) -> Request
 }
 
@@ -57,17 +62,18 @@ extension RequestSerializer {
 
 extension RequestSerializer where Self == HTTPRequestSerializer {
     /// A serializer that encodes parameters into the query for GET, HEAD and DELETE, and into a form
-    /// (`application/x-www-form-urlencoded`) for all other methods; the default of a session.
+    /// (`application/x-www-form-urlencoded`), possibly empty, for all other methods; the default of a session.
     public static var http: HTTPRequestSerializer { HTTPRequestSerializer() }
 }
 
 extension RequestSerializer where Self == JSONRequestSerializer {
-    /// A serializer that encodes parameters into the query for GET, HEAD and DELETE, and as JSON for all other methods.
+    /// A serializer that encodes parameters into the query for GET, HEAD and DELETE, and as JSON for all other methods,
+    /// which have no body without parameters.
     public static var json: JSONRequestSerializer { JSONRequestSerializer() }
 }
 
 extension RequestSerializer where Self == PropertyListRequestSerializer {
     /// A serializer that encodes parameters into the query for GET, HEAD and DELETE, and as an XML property list for
-    /// all other methods.
+    /// all other methods, which have no body without parameters.
     public static var propertyList: PropertyListRequestSerializer { PropertyListRequestSerializer() }
 }

@@ -20,8 +20,11 @@ public import FoundationEssentials
 public protocol RequestTarget {
     /// Returns the absolute `http` or `https` URL of the target.
     ///
+    /// A session calls it in the task that creates the request, once for each request.
+    ///
     /// - Parameter resolver: Resolves strings against the base URL of the session.
-    /// - Throws: ``SerializationError/url(_:)`` if there is no such URL.
+    /// - Throws: ``SerializationError/url(_:)`` if the target has no absolute `http` or `https` URL. It reaches the
+    ///   caller of a session as `SessionError.serialization`.
     func resolved(by resolver: URLResolver) throws(SerializationError) -> URL
 }
 
@@ -31,17 +34,19 @@ extension String: RequestTarget {
     ///
     /// - Parameter resolver: The resolver with the base URL.
     /// - Throws: ``SerializationError/url(_:)`` if the string is not a valid URL, its scheme is neither `http` nor
-    ///   `https`, or it is relative and there is no base.
+    ///   `https`, its host is missing or not ASCII, or it is relative and there is no base.
     public func resolved(by resolver: URLResolver) throws(SerializationError) -> URL {
         try resolver.resolve(self)
     }
 }
 
 extension URL: RequestTarget {
-    /// Returns an absolute URL unchanged; resolves a relative one like its string.
+    /// Returns an absolute URL unchanged, and a relative one with a base of its own resolved against that; resolves any
+    /// other relative one like its string.
     ///
     /// - Parameter resolver: The resolver with the base URL for a relative URL.
-    /// - Throws: ``SerializationError/url(_:)`` unless the scheme is `http` or `https` and there is a host.
+    /// - Throws: ``SerializationError/url(_:)`` unless the scheme is `http` or `https` and there is a host in ASCII,
+    ///   and for a relative URL without any base.
     public func resolved(by resolver: URLResolver) throws(SerializationError) -> URL {
         guard scheme != nil else { return try resolver.resolve(relativeString) }
         return try URLResolver.checked(absoluteURL, from: absoluteString)

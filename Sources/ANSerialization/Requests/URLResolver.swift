@@ -24,11 +24,14 @@ public struct URLResolver: Hashable, Sendable {
     /// The interpretation of strings relative to the base.
     package let mode: Mode
 
-    /// An interpretation of strings relative to a base URL.
+    /// An interpretation of strings relative to a base URL. Strings that begin with `http://` or `https://` are
+    /// absolute URLs in every mode.
     public enum Mode: Hashable, Sendable {
-        /// References according to RFC 3986: a leading slash leads to the root of the host.
+        /// References according to RFC 3986 §5: a leading slash leads to the root of the host, and `//host/path` to
+        /// another host.
         case reference
-        /// Paths below the base: `/foo` equals `foo`, and a colon in the first segment has no special meaning.
+        /// Paths below the base: `/foo` and `//foo` equal `foo`, and a colon in the first segment has no special
+        /// meaning. The segment `..` can nevertheless lead above the base.
         case appendingPath
     }
 
@@ -49,6 +52,7 @@ public struct URLResolver: Hashable, Sendable {
     /// Returns the absolute URL for a string.
     ///
     /// - Parameter string: A path, reference or absolute URL; characters that are invalid in URLs are percent-encoded.
+    ///   An empty string results in the base.
     /// - Throws: ``SerializationError/url(_:)`` if the string is not a valid URL, its scheme is neither `http` nor
     ///   `https`, its host is missing or not ASCII, or it is relative and there is no base.
     public func resolve(_ string: String) throws(SerializationError) -> URL {

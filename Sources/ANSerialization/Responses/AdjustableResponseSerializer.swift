@@ -7,7 +7,7 @@
 /// ```
 ///
 /// For a ``CompoundResponseSerializer`` these members adjust the validation common to all children, not that of a
-/// child.
+/// child. A ``MappedResponseSerializer`` and an ``OptionalResponseSerializer`` do not conform; adjust their base.
 public protocol AdjustableResponseSerializer: ResponseSerializer {
     /// The statuses and media types that are accepted; the default depends on the serializer.
     var validation: ResponseValidation { get set }
@@ -29,24 +29,25 @@ extension AdjustableResponseSerializer {
         adjusted { $0 = .anything }
     }
 
-    /// Returns a copy that accepts only the given statuses, with the same media types as before.
+    /// Returns a copy that accepts only the given statuses, with the same media types as before. An empty set rejects
+    /// every response.
     public func accepting(statuses: Set<Int>) -> Self {
         adjusted { $0.acceptableStatuses = statuses }
     }
 
     /// Returns a copy that accepts only the given media types, with the same statuses as before. A body without a media
-    /// type is rejected.
+    /// type is rejected; an empty body is accepted with any. An empty array rejects every body that is not empty.
     public func accepting(mediaTypes: [MediaTypePattern]) -> Self {
         adjusted { $0.acceptableMediaTypes = mediaTypes }
     }
 
-    /// Returns a copy that accepts the given media types in addition to the current ones; has no effect if all are
-    /// accepted.
+    /// Returns a copy that accepts the given media types in addition to the current ones; the same as the original if
+    /// that accepts all.
     public func alsoAccepting(_ mediaTypes: MediaTypePattern...) -> Self {
         adjusted { $0.acceptableMediaTypes?.append(contentsOf: mediaTypes) }
     }
 
-    /// Returns a copy with another validation in place of the current one.
+    /// Returns a copy with a validation in place of the current one, for both statuses and media types.
     public func validated(by validation: ResponseValidation) -> Self {
         adjusted { $0 = validation }
     }

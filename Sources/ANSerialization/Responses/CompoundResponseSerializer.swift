@@ -24,11 +24,12 @@ public import FoundationEssentials
 /// | permits the missing body | the next child is tried; if none has a value, the result is this child's empty value |
 ///
 /// If no child has a value and none permits the missing body, ``SerializationError/compound(_:)`` contains the error of
-/// each child in order. To accept every media type, put a ``DataResponseSerializer`` last.
+/// each child in order. A child permits it by its ``EmptyResponseRules``; if its type has no empty value, the result is
+/// ``SerializationError/emptyBody(status:wanted:)``. To accept every media type, put a ``DataResponseSerializer`` last.
 ///
-/// Each child validates the response itself, so `.anyMediaType`, `.anyStatus` and `.unvalidated` have no effect on a
-/// compound serializer; apply them to the children. Restrictions such as `.accepting(statuses:)` apply in addition to
-/// those of the children.
+/// Each child validates the response itself, so `.anyMediaType`, `.anyStatus` and `.unvalidated` lift only restrictions
+/// of the compound serializer, which has none by default; apply them to the children. Restrictions such as
+/// `.accepting(statuses:)` apply in addition to those of the children.
 public struct CompoundResponseSerializer<Output: Sendable>: AdjustableResponseSerializer, EmptyAcceptingSerializer,
     OutcomeSerializer
 {
@@ -40,17 +41,20 @@ public struct CompoundResponseSerializer<Output: Sendable>: AdjustableResponseSe
     /// Creates a serializer from several others.
     ///
     /// - Parameters:
-    ///   - children: The serializers, in the order in which they are tried.
+    ///   - children: The serializers, in the order in which they are tried; with none, every response fails.
     ///   - validation: A validation in addition to those of the children; accepts every response by default.
     public init(_ children: [any ResponseSerializer<Output>], validation: ResponseValidation = .anything) {
         self.children = children
         self.validation = validation
     }
 
-    /// Returns the value of the first child that has one.
+    /// Returns the value of the first child that accepts the response and has one.
     ///
-    /// - Throws: ``SerializationError/compound(_:)`` if no child has a value, ``SerializationError/rejected(_:)`` for a
-    ///   rejected status.
+    /// The common ``validation`` is not checked here, but those of the children are.
+    ///
+    /// - Throws: ``SerializationError/rejected(_:)`` if the first child that can read the body rejects the status;
+    ///   ``SerializationError/compound(_:)`` if no child has a value and none permits the missing body; the error of
+    ///   the child that permits it, such as ``SerializationError/emptyBody(status:wanted:)``, if it has no empty value.
     public func serialize(_ head: ResponseHead, _ body: Data) throws -> Output {
         let outcome = firstOutcome(of: head, body)
         if let error = outcome.error { throw error }

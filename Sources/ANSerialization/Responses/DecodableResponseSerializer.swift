@@ -6,8 +6,9 @@ import HTTPTypes
 
 /// A serializer that decodes the body, by default from JSON; available as `.decodable(User.self)`.
 ///
-/// For an empty body the result is the empty value of the type if it has one, such as `nil` for
-/// `.decodable(User?.self)`; otherwise ``SerializationError/emptyBody(status:wanted:)`` is thrown.
+/// For an empty body that ``emptyResponses`` permits, the result is the empty value of the type if it has one, such as
+/// `nil` for `.decodable(User?.self)`. Any other empty body fails with
+/// ``SerializationError/emptyBody(status:wanted:)``.
 public struct DecodableResponseSerializer<Value: Decodable & Sendable>: AdjustableResponseSerializer,
     EmptyAcceptingSerializer
 {
@@ -30,7 +31,8 @@ public struct DecodableResponseSerializer<Value: Decodable & Sendable>: Adjustab
     ///   - validation: The statuses and media types that are accepted; by default 200 to 299 with the media types of
     ///     JSON.
     ///   - emptyResponses: The statuses with which the body may be empty; by default any status, and a single space
-    ///     counts as empty.
+    ///     counts as empty. They have an effect only for a type that has an empty value, and within an
+    ///     ``OptionalResponseSerializer``.
     public init(
         _ type: Value.Type, decoder: (any ResponseDecoder)? = nil, validation: ResponseValidation = .json,
         emptyResponses: EmptyResponseRules = .json
@@ -41,11 +43,13 @@ public struct DecodableResponseSerializer<Value: Decodable & Sendable>: Adjustab
     }
 
     /// Returns the decoded value, or the empty value of the type for an empty body; the status and media type are not
-    /// checked here.
+    /// validated here.
     ///
     /// - Throws: ``SerializationError/decoding(_:)`` if the body does not match the type, with the coding path and the
-    ///   text there; ``SerializationError/json(_:)`` or ``SerializationError/propertyList(_:)`` if the body is
-    ///   malformed; ``SerializationError/emptyBody(status:wanted:)`` if it is empty and the type has no empty value.
+    ///   text there, and for every error of a decoder other than `JSONDecoder` and `PropertyListDecoder`;
+    ///   ``SerializationError/json(_:)`` or ``SerializationError/propertyList(_:)`` if the body is malformed;
+    ///   ``SerializationError/emptyBody(status:wanted:)`` if it is empty, and the type has no empty value or
+    ///   ``emptyResponses`` does not permit the status.
     public func serialize(_ head: ResponseHead, _ body: Data) throws -> Value {
         try decode(head, body)
     }

@@ -2,12 +2,13 @@
 
 import FoundationEssentials
 
-/// The result of a request whose response body is ignored, as returned for `.empty`. It has no content.
+/// The result of a request whose response body is ignored, as returned for `.empty`. All values are equal.
 public struct EmptyResponse: Hashable, Sendable, Decodable, EmptyRepresentable {
     /// Creates the value.
     package init() {}
 
-    /// Creates the value from any document, which is ignored; never throws.
+    /// Creates the value from any document, whose content is ignored; never throws. A document that is malformed fails
+    /// before, in its decoder.
     public init(from decoder: any Decoder) {}
 
     /// The only value of the type.
@@ -33,6 +34,7 @@ extension Optional: EmptyRepresentable {
 /// | empty | permitted | any other | ``SerializationError/emptyBody(status:wanted:)`` |
 /// | empty | any other | any | ``SerializationError/emptyBody(status:wanted:)`` |
 ///
+/// An ``OptionalResponseSerializer`` returns `nil` for an empty body with a permitted status, for any type of its base.
 /// The status is validated first; see ``ResponseValidation``.
 public struct EmptyResponseRules: Hashable, Sendable {
     /// The statuses with which the body may be empty; `nil` for all.
@@ -45,19 +47,20 @@ public struct EmptyResponseRules: Hashable, Sendable {
     /// - Parameters:
     ///   - statuses: The statuses with which the body may be empty; `nil`, the default, for all.
     ///   - countsSpace: Whether a body of exactly one space counts as empty, as some frameworks send it for "no
-    ///     content"; `false` by default.
+    ///     content"; `false` by default. It has no effect for XML.
     public init(statuses: Set<Int>? = nil, countsSpace: Bool = false) {
         self.statuses = statuses
         self.countsSpace = countsSpace
     }
 
-    /// The body may be empty with any status; the default for property lists and XML.
+    /// The body may be empty with any status; the default for every format except JSON.
     public static let anyStatus = EmptyResponseRules()
-    /// The body may be empty with 204, 205 and 304, which never have one (RFC 9110 §15.3.5, §15.3.6, §15.4.5).
+    /// The body may be empty with 204, 205 and 304, which never have one (RFC 9110 §15.3.5, §15.3.6, §15.4.5). With any
+    /// other status, even in a response to HEAD, an empty body fails.
     public static let noContent = EmptyResponseRules(statuses: [204, 205, 304])
     /// The body must not be empty: an empty one fails with ``SerializationError/emptyBody(status:wanted:)``.
     public static let never = EmptyResponseRules(statuses: [])
-    /// The body may be empty with any status, and a single space counts as empty; the default for JSON.
+    /// The body may be empty with any status, and a body of exactly one space counts as empty; the default for JSON.
     public static let json = EmptyResponseRules(countsSpace: true)
 
     /// Returns whether the body counts as empty.

@@ -38,10 +38,12 @@ public struct JSONResponseSerializer: AdjustableResponseSerializer, EmptyAccepti
         self.emptyResponses = emptyResponses
     }
 
-    /// Returns the parsed value; the status and media type are not checked here.
+    /// Returns the parsed value without the nulls to remove, or ``JSONValue/null`` for an empty body; the status and
+    /// media type are not validated here.
     ///
-    /// - Throws: ``SerializationError/json(_:)`` for a malformed body, with the offset and an excerpt;
-    ///   ``SerializationError/emptyBody(status:wanted:)`` for an empty body that the rules do not permit.
+    /// - Throws: ``SerializationError/json(_:)`` for a body that is malformed, nested more than 512 levels deep or,
+    ///   without ``JSONReadingOptions/allowsFragments``, neither an array nor an object;
+    ///   ``SerializationError/emptyBody(status:wanted:)`` for an empty body that ``emptyResponses`` does not permit.
     public func serialize(_ head: ResponseHead, _ body: Data) throws(SerializationError) -> JSONValue {
         guard !emptyResponses.isBlank(body) else {
             return try emptyResponses.emptyValue(JSONValue.self, status: head.status.code)

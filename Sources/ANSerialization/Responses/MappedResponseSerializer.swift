@@ -20,7 +20,8 @@ public struct MappedResponseSerializer<Base: ResponseSerializer, Output: Sendabl
     /// The validation of the base serializer, which cannot be changed here: adjust the base before `map`.
     public var validation: ResponseValidation { base.validation }
 
-    /// Returns the transformed value of the base serializer.
+    /// Returns the transformed value of the base serializer, also of its empty value for an empty body; the status and
+    /// media type are not validated here.
     ///
     /// - Throws: The error of the base serializer or of the function.
     public func serialize(_ head: ResponseHead, _ body: Data) throws -> Output {
@@ -34,7 +35,7 @@ public struct MappedResponseSerializer<Base: ResponseSerializer, Output: Sendabl
 }
 
 extension ResponseSerializer {
-    /// Returns a serializer that transforms the value of this one.
+    /// Returns a serializer that transforms the value of this one, with the validation of this one.
     ///
     /// ```swift
     /// let serializer = StringResponseSerializer().map { Int($0) ?? 0 }
@@ -44,8 +45,8 @@ extension ResponseSerializer {
     /// declares the member. For a single call, transform the response instead:
     /// `try await api.get("count", as: .string).map { Int($0) ?? 0 }`.
     ///
-    /// - Parameter transform: Transforms the value on the task that requested it; an error that it throws is thrown by
-    ///   ``ResponseSerializer/serialize(_:_:)``.
+    /// - Parameter transform: Transforms the value, in the task that deserializes the response; not called for a
+    ///   rejected response. An error that it throws is thrown by ``ResponseSerializer/serialize(_:_:)``.
     public func map<Value: Sendable>(
         _ transform: @escaping @Sendable (Output) throws -> Value
     ) -> MappedResponseSerializer<Self, Value> {

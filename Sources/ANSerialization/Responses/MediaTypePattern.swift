@@ -3,7 +3,8 @@
 /// A pattern for media types: `application/json` for one type, `text/*` or `*/*` for many, or `+json` for all types
 /// with that structured syntax suffix.
 ///
-/// Matching ignores case. For suffixes see RFC 6838 §4.2.8: `application/problem+json` matches `+json`.
+/// Matching ignores case and the parameters of the media type, such as `charset`. For suffixes see RFC 6838 §4.2.8:
+/// `application/problem+json` matches `+json`, but `application/json` does not.
 public struct MediaTypePattern: Hashable, Sendable, ExpressibleByStringLiteral, CustomStringConvertible {
     /// The pattern in lower case.
     public let description: String
@@ -11,12 +12,12 @@ public struct MediaTypePattern: Hashable, Sendable, ExpressibleByStringLiteral, 
     /// Creates a pattern from its text, such as `application/json`, `text/*`, `*/*` or `+json`.
     ///
     /// The text is converted to lower case and not checked otherwise: any other text matches only a media type equal to
-    /// it.
+    /// it, and text with parameters matches none.
     public init(_ text: String) {
         description = text.lowercased()
     }
 
-    /// Creates a pattern from a literal, such as `application/json`, `text/*`, `*/*` or `+json`.
+    /// Creates a pattern from a literal, such as `application/json`, `text/*`, `*/*` or `+json`; see ``init(_:)``.
     public init(stringLiteral text: String) {
         self.init(text)
     }

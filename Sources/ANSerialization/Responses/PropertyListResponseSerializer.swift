@@ -12,7 +12,7 @@ import HTTPTypes
 public struct PropertyListResponseSerializer: AdjustableResponseSerializer, EmptyAcceptingSerializer {
     /// The statuses and media types that are accepted; by default 200 to 299 with `application/x-plist`.
     public var validation: ResponseValidation
-    /// The statuses with which the body may be empty; any status by default.
+    /// The statuses with which the body may be empty; by default ``EmptyResponseRules/anyStatus``, any status.
     public var emptyResponses: EmptyResponseRules
 
     /// Creates a serializer.
@@ -26,10 +26,13 @@ public struct PropertyListResponseSerializer: AdjustableResponseSerializer, Empt
         self.emptyResponses = emptyResponses
     }
 
-    /// Returns the decoded value; the status and media type are not checked here.
+    /// Returns the decoded value, or an empty dictionary for an empty body; the status and media type are not validated
+    /// here.
     ///
-    /// - Throws: ``SerializationError/propertyList(_:)`` for a malformed or unsafe body,
-    ///   ``SerializationError/emptyBody(status:wanted:)`` for an empty body that the rules do not permit.
+    /// - Throws: ``SerializationError/propertyList(_:)`` for a body that is malformed, nested more than 64 levels deep,
+    ///   contains itself, or expands excessively; ``SerializationError/decoding(_:)`` for the references of keyed
+    ///   archives (`CF$UID`); ``SerializationError/emptyBody(status:wanted:)`` for an empty body that
+    ///   ``emptyResponses`` does not permit.
     public func serialize(_ head: ResponseHead, _ body: Data) throws(SerializationError) -> PropertyListValue {
         try DecodableResponseSerializer(
             PropertyListValue.self, decoder: PropertyListDecoder(), validation: validation,

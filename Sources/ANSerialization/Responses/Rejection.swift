@@ -13,13 +13,15 @@ import HTTPTypes
 public struct Rejection: Sendable {
     /// The validation that rejected the response, with the statuses and media types that it accepts.
     public let validation: ResponseValidation
-    /// Whether the status is not one of those accepted.
+    /// Whether the status is not one of those accepted. The media type may be rejected as well.
     public let rejectsStatus: Bool
-    /// Whether the body has a media type that is not accepted, or none.
+    /// Whether the body has a media type that is not accepted, or none; `false` for an empty body, except where
+    /// an event stream was expected.
     public let rejectsMediaType: Bool
     /// The head of the response, with its status and header fields.
     public let head: ResponseHead
-    /// The body of the response: complete, or up to 64 KiB of it if it was to be streamed.
+    /// The body of the response: complete if it was collected in memory; otherwise, as for streams and downloads to
+    /// files, its first bytes, at most 64 KiB. Content codings were decoded, unless the request disabled that.
     public let body: Data
 
     /// The status code of the response.
@@ -31,10 +33,12 @@ public struct Rejection: Sendable {
     ///
     /// - Parameters:
     ///   - type: The type to decode.
-    ///   - decoder: The decoder; `nil`, the default, for the session's for JSON. See ``JSONCoding``.
-    /// - Throws: ``SerializationError/json(_:)`` or another error of the decoder's format if the body is malformed,
-    ///   ``SerializationError/decoding(_:)`` if it does not match the type,
-    ///   ``SerializationError/emptyBody(status:wanted:)`` if it is empty and the type has no empty value.
+    ///   - decoder: The decoder; `nil`, the default, for the session's for JSON, or for a response of no session one
+    ///     that reads dates from ISO 8601 text. See ``JSONCoding``.
+    /// - Throws: ``SerializationError/json(_:)`` or another error of the decoder's format if the ``body`` is malformed
+    ///   or cut off; ``SerializationError/decoding(_:)`` if it does not match the type;
+    ///   ``SerializationError/emptyBody(status:wanted:)`` if it is empty or a single space, and the type has no empty
+    ///   value such as `nil`.
     public func decoded<Value: Decodable & Sendable>(
         as type: Value.Type, decoder: (any ResponseDecoder)? = nil
     ) throws(SerializationError) -> Value {
@@ -44,7 +48,8 @@ public struct Rejection: Sendable {
     /// Returns the value of a serializer for the response, regardless of its status and media type, such as
     /// `try rejection.value(as: .string)`.
     ///
-    /// - Parameter serializer: The serializer, whose own validation is not applied.
+    /// - Parameter serializer: The serializer, whose own validation is not applied; the children of a
+    ///   ``CompoundResponseSerializer`` apply theirs.
     /// - Throws: The error of the serializer, usually a ``SerializationError``.
     public func value<Serializer: ResponseSerializer>(as serializer: Serializer) throws -> Serializer.Output {
         try serializer.serialize(head, body)
@@ -52,8 +57,8 @@ public struct Rejection: Sendable {
 }
 
 extension Rejection: CustomStringConvertible {
-    /// A sentence with the URL without secrets, the received and the accepted statuses or media types, and the
-    /// beginning of the body.
+    /// A sentence with the URL without user information, query values and fragment, the received and the accepted
+    /// statuses or media types, the number of attempts if there were several, and the beginning of the body.
     public var description: String {
         var text = "The response of \(head.url.redactedDescription) was rejected: "
         if rejectsStatus {

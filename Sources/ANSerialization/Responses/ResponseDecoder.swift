@@ -13,10 +13,10 @@ public import FoundationEssentials
 public protocol ResponseDecoder: Sendable {
     /// Returns a value of a type, decoded from a complete document.
     ///
-    /// It is called on the tasks that request values, possibly concurrently.
+    /// It is called in the tasks that deserialize responses, possibly concurrently, and not for an empty body.
     ///
     /// - Throws: Usually `DecodingError`, whose path the library reports in ``SerializationError/decoding(_:)``; any
-    ///   other error is reported with its description.
+    ///   other error is reported in the same case, with its description and without a path.
     func decode<Value: Decodable>(_ type: Value.Type, from data: Data) throws -> Value
 }
 

@@ -13,7 +13,8 @@ extension ResponseSerializer where Self == StringResponseSerializer {
     /// A serializer that decodes the body as text in the charset of its `Content-Type`, and accepts the statuses 200 to
     /// 299 with any media type.
     ///
-    /// Without a charset, the text is UTF-8 if it is valid, otherwise Latin-1; see ``StringResponseSerializer``.
+    /// Without a charset, the encoding is that of a byte order mark, or else UTF-8 if the bytes are valid, otherwise
+    /// Latin-1; see ``StringResponseSerializer``.
     public static var string: StringResponseSerializer { StringResponseSerializer() }
 
     /// Returns a serializer that decodes the body as text in the given encoding, regardless of its `Content-Type`, and
@@ -29,7 +30,8 @@ extension ResponseSerializer where Self == JSONResponseSerializer {
     /// A serializer that parses the body as a ``JSONValue``, and accepts the statuses 200 to 299 with the media types
     /// of JSON.
     ///
-    /// The body must be an array or object (RFC 8259); an empty one, or a single space, results in ``JSONValue/null``.
+    /// The body must be an array or object; for other values, which RFC 8259 §2 permits, use `.json(.allowsFragments)`.
+    /// An empty body, or a single space, results in ``JSONValue/null``.
     public static var json: JSONResponseSerializer { JSONResponseSerializer() }
 
     /// Returns a serializer that parses the body as a ``JSONValue``, and accepts the statuses 200 to 299 with the media
@@ -59,11 +61,13 @@ extension ResponseSerializer where Self == EmptyResponseSerializer {
 
 extension ResponseSerializer {
     /// Returns a serializer that decodes the body from JSON, and accepts the statuses 200 to 299 with the media types
-    /// of JSON. For an optional type an empty body, or a single space, results in `nil`.
+    /// of JSON. For an optional type an empty body, or a single space, results in `nil`, for most others in
+    /// ``SerializationError/emptyBody(status:wanted:)``.
     ///
     /// - Parameters:
     ///   - type: The type to decode.
-    ///   - decoder: The decoder; `nil`, the default, for the session's. See ``JSONCoding``.
+    ///   - decoder: The decoder, which must not be changed afterwards; `nil`, the default, for the session's. See
+    ///     ``JSONCoding``.
     public static func decodable<Value>(
         _ type: Value.Type, decoder: JSONDecoder? = nil
     ) -> Self where Self == DecodableResponseSerializer<Value> {
@@ -71,12 +75,13 @@ extension ResponseSerializer {
     }
 
     /// Returns a serializer that decodes the body with a decoder for any format, and accepts the statuses 200 to 299.
-    /// For an optional type an empty body results in `nil`.
+    /// For an optional type an empty body results in `nil`, for most others in
+    /// ``SerializationError/emptyBody(status:wanted:)``.
     ///
     /// - Parameters:
     ///   - type: The type to decode.
-    ///   - decoder: The decoder. See ``ResponseDecoder``.
-    ///   - mediaTypes: The accepted media types; `nil` for all.
+    ///   - decoder: The decoder, which must not be changed afterwards. See ``ResponseDecoder``.
+    ///   - mediaTypes: The accepted media types of a body that is not empty; `nil` for all.
     public static func decodable<Value>(
         _ type: Value.Type, decoder: some ResponseDecoder, mediaTypes: [MediaTypePattern]?
     ) -> Self where Self == DecodableResponseSerializer<Value> {
@@ -85,11 +90,12 @@ extension ResponseSerializer {
     }
 
     /// Returns a serializer that decodes the body from a property list, in XML or the binary format, and accepts the
-    /// statuses 200 to 299 with `application/x-plist`. For an optional type an empty body results in `nil`.
+    /// statuses 200 to 299 with `application/x-plist`. For an optional type an empty body results in `nil`, for most
+    /// others in ``SerializationError/emptyBody(status:wanted:)``.
     ///
     /// - Parameters:
     ///   - type: The type to decode.
-    ///   - decoder: The decoder; one with the default settings by default.
+    ///   - decoder: The decoder, which must not be changed afterwards; one with the default settings by default.
     public static func propertyList<Value>(
         _ type: Value.Type, decoder: PropertyListDecoder = PropertyListDecoder()
     ) -> Self where Self == DecodableResponseSerializer<Value> {
@@ -97,9 +103,11 @@ extension ResponseSerializer {
             type, decoder: decoder, validation: .propertyList, emptyResponses: .anyStatus)
     }
 
-    /// Returns a serializer with the value of another one, or `nil` for an empty body that the other one permits.
+    /// Returns a serializer with the value of another one, or `nil` for an empty body that the other one permits; see
+    /// ``OptionalResponseSerializer``.
     ///
-    /// - Parameter base: The serializer for responses with a body, whose validation applies, such as `.json`.
+    /// - Parameter base: The serializer for responses with a body, whose validation applies, such as `.json`. One that
+    ///   has no rules for empty bodies, such as `.data` and `.string`, reads them as values, not as `nil`.
     public static func optional<Base>(_ base: Base) -> Self where Self == OptionalResponseSerializer<Base> {
         OptionalResponseSerializer(base)
     }
@@ -107,7 +115,7 @@ extension ResponseSerializer {
     /// Returns a serializer that tries several others in order and uses the first that accepts the media type and can
     /// read the body.
     ///
-    /// - Parameter children: The serializers, each of which validates the response itself; see
+    /// - Parameter children: The serializers, at least one, each of which validates the response itself; see
     ///   ``CompoundResponseSerializer`` for the rules.
     public static func compound<Value>(
         _ children: any ResponseSerializer<Value>...

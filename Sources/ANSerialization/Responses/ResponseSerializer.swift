@@ -18,22 +18,24 @@ public import FoundationEssentials
 ///
 /// If ``validation`` is a settable property, the serializer can conform to ``AdjustableResponseSerializer``, too.
 public protocol ResponseSerializer<Output>: Sendable {
-    /// The type of the value.
+    /// The type of the value that ``serialize(_:_:)`` returns.
     associatedtype Output: Sendable
 
-    /// The statuses and media types that are accepted, unless the caller overrides them; statuses 200 to 299 by
-    /// default.
+    /// The statuses and media types that are accepted, unless ``value(of:_:validation:)`` is passed others; without an
+    /// implementation, the statuses 200 to 299 with any media type.
     var validation: ResponseValidation { get }
 
     /// Returns the value for a response, without validating it.
     ///
-    /// It is called on the task that requested the value, not on the network's thread, and may take time.
+    /// A session calls it after ``validation`` has accepted the response: in the task that called the session or, for a
+    /// data or upload task, in the one that performs the request. That is not the network's thread, so it may take
+    /// time.
     ///
     /// - Parameters:
     ///   - head: The head of the response.
-    ///   - body: The complete body, after content codings were decoded; possibly empty.
+    ///   - body: The complete body, possibly empty; content codings were decoded, unless the request disabled that.
     /// - Throws: Any error. A ``SerializationError`` reaches the caller of a session as `SessionError.serialization`,
-    ///   an error of the serializer's own type unchanged.
+    ///   a ``ANHTTP/TransportError`` as `SessionError.transport`, and any other error unchanged.
     func serialize(_ head: ResponseHead, _ body: Data) throws -> Output
 }
 
@@ -46,13 +48,14 @@ extension ResponseSerializer {
         (self as? any EmptyAcceptingSerializer)?.isEmpty(head, body) ?? false
     }
 
-    /// Validates a response and returns its value, for responses that no session received.
+    /// Validates a response and returns its value, as a session does, for responses from elsewhere.
     ///
     /// - Parameters:
     ///   - head: The head of the response.
     ///   - body: The complete body.
     ///   - validation: A validation to use instead of the serializer's own; `nil`, the default, for the serializer's.
-    /// - Throws: ``SerializationError/rejected(_:)`` if the validation fails; the error of the serializer.
+    ///     It does not replace those of the children of a ``CompoundResponseSerializer``.
+    /// - Throws: ``SerializationError/rejected(_:)`` if the validation fails; the error of the serializer, unchanged.
     public func value(
         of head: ResponseHead, _ body: Data, validation: ResponseValidation? = nil
     ) throws -> Output {
@@ -61,12 +64,13 @@ extension ResponseSerializer {
     }
 
     /// Returns the value, rejection and failure for a response without throwing: validates it, and serializes it unless
-    /// its media type is rejected.
+    /// its media type is rejected, or its body is empty and the serializer permits that.
     ///
     /// - Parameters:
     ///   - head: The head of the response.
     ///   - body: The complete body.
-    /// - Returns: An outcome that has a value even if the status is rejected, such as an API's error document.
+    /// - Returns: An outcome that may have a value even if the status is rejected, such as an API's error document; see
+    ///   ``SerializationOutcome`` for all cases.
     public func outcome(of head: ResponseHead, _ body: Data) -> SerializationOutcome<Output> {
         if let own = self as? any OutcomeSerializer<Output> { return own.ownOutcome(of: head, body) }
         let rejection = validation.rejection(of: head, body)

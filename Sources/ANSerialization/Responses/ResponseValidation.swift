@@ -6,17 +6,20 @@ import HTTPTypes
 
 /// The statuses and media types with which responses are accepted.
 ///
+/// The media type is that of the first `Content-Type`, without its parameters and regardless of case.
+///
 /// | status | media type | body | result |
 /// |---|---|---|---|
 /// | acceptable | acceptable | any | accepted |
 /// | acceptable | other or missing | empty | accepted |
 /// | acceptable | other or missing | not empty | rejected because of the media type |
 /// | other | acceptable, or the body is empty | any | rejected because of the status |
-/// | other | other or missing | not empty | rejected because of both; the status is reported first |
+/// | other | other or missing | not empty | rejected because of both; the message names the status first |
 public struct ResponseValidation: Hashable, Sendable {
-    /// The accepted statuses; 200 to 299 by default, `nil` for all.
+    /// The accepted statuses; 200 to 299 by default, `nil` for all. An empty set rejects every response.
     public var acceptableStatuses: Set<Int>?
-    /// The accepted media types of a body that is not empty; `nil`, the default, for all, including none.
+    /// The accepted media types of a body that is not empty; `nil`, the default, for all, also for a body without one.
+    /// An empty array rejects every body that is not empty.
     public var acceptableMediaTypes: [MediaTypePattern]?
 
     /// Creates a validation.
@@ -33,14 +36,14 @@ public struct ResponseValidation: Hashable, Sendable {
     ///
     /// It is not named `none`, which would mean `nil` where an optional validation is expected.
     public static let anything = ResponseValidation(statuses: nil)
-    /// A validation that accepts the statuses 200 to 299 with any media type.
+    /// A validation that accepts the statuses 200 to 299 with any media type, and bodies without one.
     public static let statusOnly = ResponseValidation()
     /// A validation that accepts the statuses 200 to 299 with JSON: `application/json`, `text/json`, `text/javascript`,
     /// and types with the suffix `+json`.
     public static let json = ResponseValidation(
         mediaTypes: ["application/json", "text/json", "text/javascript", "+json"])
 
-    /// A validation that accepts the statuses 200 to 299 with `application/x-plist`.
+    /// A validation that accepts the statuses 200 to 299 with the media type `application/x-plist`.
     public static let propertyList = ResponseValidation(mediaTypes: ["application/x-plist"])
     /// A validation that accepts the statuses 200 to 299 with XML: `application/xml`, `text/xml`, and types with the
     /// suffix `+xml`.

@@ -7,19 +7,21 @@
 /// |---|---|---|---|
 /// | accepted, and the body can be read | yes | | |
 /// | accepted, and the body cannot be read | | | yes |
-/// | accepted, and the body is missing | | | |
+/// | accepted, and the body is missing, which the serializer permits | | | |
 /// | rejected because of the status, and the body can be read | yes | yes | |
 /// | rejected because of the status, and the body cannot be read | | yes | yes |
 /// | rejected because of the status, and the body is missing | | yes | |
 /// | rejected because of the media type | | yes | |
 ///
-/// The outcome of a ``DataResponseSerializer`` has a value in all cases: the body.
+/// The outcome of a ``DataResponseSerializer`` has a value in all cases: the body. That of a
+/// ``CompoundResponseSerializer`` has only a rejection if its own validation rejects the response, and a
+/// ``SerializationError/compound(_:)`` as its failure if no child has a value and none permits the missing body.
 public struct SerializationOutcome<Value: Sendable>: Sendable {
-    /// The value read from the body; `nil` if it was not or could not be read.
+    /// The value read from the body; `nil` if the body was not read, is missing, or could not be read.
     public var value: Value?
     /// The rejection of the response; `nil` if it was accepted.
     public var rejection: Rejection?
-    /// The error of reading the body; `nil` if it was read, missing, or not attempted.
+    /// The error of reading the body; `nil` if the body was read, is missing, or was not read.
     public var failure: (any Error)?
 
     /// Creates an outcome, by default an empty one.
@@ -29,7 +31,8 @@ public struct SerializationOutcome<Value: Sendable>: Sendable {
         self.failure = failure
     }
 
-    /// The error to report: the rejection, or else the failure; `nil` if there was no error.
+    /// The error to report: ``SerializationError/rejected(_:)`` for a rejection, or else the ``failure``; `nil` if
+    /// there was neither.
     public var error: (any Error)? {
         rejection.map(SerializationError.rejected) ?? failure
     }

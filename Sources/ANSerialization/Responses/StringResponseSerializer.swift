@@ -5,7 +5,8 @@ public import FoundationEssentials
 
 /// A serializer that decodes the body as text, available as `.string`.
 ///
-/// The encoding is the first of the following that applies. A byte order mark is not part of the text.
+/// The encoding is the first of the following that applies. The byte order mark of a Unicode encoding is not part of
+/// the text, and does not override a declared charset.
 ///
 /// | | encoding | invalid bytes |
 /// |---|---|---|
@@ -13,7 +14,7 @@ public import FoundationEssentials
 /// | 2 | the charset of the `Content-Type` | fail, as does an unknown charset |
 /// | 3 | the one indicated by a byte order mark | fail |
 /// | 4 | UTF-8 | cause `fallback` to be used |
-/// | 5 | `fallback`: by default Latin-1, in which every byte is valid | fail |
+/// | 5 | `fallback`: by default Latin-1, in which every byte is valid; with `nil`, reading fails | fail |
 public struct StringResponseSerializer: AdjustableResponseSerializer {
     /// The statuses and media types that are accepted; by default 200 to 299 with any media type.
     public var validation: ResponseValidation
@@ -44,7 +45,8 @@ public struct StringResponseSerializer: AdjustableResponseSerializer {
     /// - Parameters:
     ///   - head: The head of the response, whose `Content-Type` may declare the charset.
     ///   - body: The complete body.
-    /// - Throws: ``SerializationError/text(_:)`` if the charset is unknown or the body is invalid in it.
+    /// - Throws: ``SerializationError/text(_:)`` if the declared charset is unknown, or the body is invalid in the
+    ///   encoding.
     public func serialize(_ head: ResponseHead, _ body: Data) throws(SerializationError) -> String {
         if let encoding { return try decode(body, encoding, charset: encoding.name) }
         if let charset = head.charset {

@@ -8,7 +8,8 @@ import FoundationEssentials
 /// Unicode encodings, ASCII, Latin-1 and Windows-1252 are implemented by the library, all others by glibc's iconv(3)
 /// with conversion modules. An encoding whose module is not installed is unknown.
 public struct TextEncoding: Hashable, Sendable, CustomStringConvertible {
-    /// The name of the encoding in `Content-Type`, in lower case.
+    /// The name of the encoding in `Content-Type`, in lower case; that of the encoding itself if it was created with an
+    /// alias, such as `gbk` for `gb2312`.
     public let name: String
     let method: Method
 
@@ -44,7 +45,7 @@ public struct TextEncoding: Hashable, Sendable, CustomStringConvertible {
     package static let utf32BigEndian = TextEncoding("utf-32be", .utf32BigEndian)
     /// ASCII; bytes above 127 are invalid.
     public static let ascii = TextEncoding("us-ascii", .ascii)
-    /// ISO 8859-1, in which each byte is the Unicode scalar with that number.
+    /// ISO 8859-1, in which each byte is the Unicode scalar with that number, so that every byte is valid.
     public static let latin1 = TextEncoding("iso-8859-1", .latin1)
     /// Windows-1252 with the table of the WHATWG Encoding Standard, in which every byte is valid.
     public static let windows1252 = TextEncoding("windows-1252", .windows1252)
@@ -54,11 +55,12 @@ public struct TextEncoding: Hashable, Sendable, CustomStringConvertible {
         .latin1, .windows1252,
     ]
 
-    /// Creates the encoding with a name or common alias, ignoring case; `nil` if it is unknown.
+    /// Creates the encoding with a name or common alias, ignoring case; `nil` if it is unknown, or its conversion
+    /// module is not installed.
     ///
-    /// The names are those of the WHATWG Encoding Standard, and `utf-32` with its byte orders. As in that standard,
-    /// `shift_jis` is Windows-31J, `gb2312` is GB 18030, and `euc-kr` is Windows-949. The following names have the
-    /// meaning of their own standards instead:
+    /// The names are those of the WHATWG Encoding Standard with the more common of its labels, and `utf-32` with its
+    /// byte orders. As in that standard, `shift_jis` is Windows-31J, `gb2312` is GB 18030, and `euc-kr` is Windows-949.
+    /// The following names have the meaning of their own standards instead:
     ///
     /// | name | here | in the Encoding Standard |
     /// |---|---|---|
