@@ -58,9 +58,13 @@ public struct ContentDigest: Codable, Hashable, Sendable {
 
     private static func bytes(ofHexadecimal text: String) -> Data? {
         let digits = text.utf8.map { Character(UnicodeScalar($0)).hexDigitValue }
-        guard digits.count.isMultiple(of: 2), !digits.contains(nil) else { return nil }
-        return Data(
-            stride(from: 0, to: digits.count, by: 2).map { UInt8((digits[$0] ?? 0) << 4 | (digits[$0 + 1] ?? 0)) })
+        guard digits.count.isMultiple(of: 2) else { return nil }
+        var bytes = Data(capacity: digits.count / 2)
+        for start in stride(from: 0, to: digits.count, by: 2) {
+            guard let high = digits[start], let low = digits[start + 1] else { return nil }
+            bytes.append(UInt8(high << 4 | low))
+        }
+        return bytes
     }
 }
 
