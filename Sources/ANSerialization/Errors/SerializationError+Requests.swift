@@ -84,11 +84,11 @@ extension SerializationError.ParametersFailure {
         Self(path, "The parameter “\(Excerpt.of(path))” cannot be sent: \(Excerpt.of(reason, limit: 300))")
     }
 
-    /// Creates the failure of text that cannot be represented in the selected encoding.
-    package static func textEncoding(path: String) -> Self {
-        Self(
-            path,
-            "The text “\(Excerpt.of(path))” has characters that the selected encoding does not support; use UTF-8.")
+    /// Creates the failure of text that cannot be represented in the selected encoding: that of a parameter, or of a
+    /// whole form if `path` is `nil`.
+    package static func textEncoding(path: String?) -> Self {
+        let subject = path.map { "The text of “\(Excerpt.of($0))”" } ?? "The form"
+        return Self(path, "\(subject) has characters that the selected encoding does not support; use UTF-8.")
     }
 
     /// Creates the failure of the custom closure for queries.

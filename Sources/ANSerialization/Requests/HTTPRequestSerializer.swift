@@ -92,7 +92,7 @@ public struct HTTPRequestSerializer: FormFieldSerializer {
             return result
         }
         let text = if let parameters { try text(parameters, for: request) } else { "" }
-        guard let bytes = text.data(using: stringEncoding) else { throw .parameters(.textEncoding(path: text)) }
+        guard let bytes = text.data(using: stringEncoding) else { throw .parameters(.textEncoding(path: nil)) }
         result.body = .bytes(bytes)
         result.headers.fill(.contentType, "application/x-www-form-urlencoded")
         return result
