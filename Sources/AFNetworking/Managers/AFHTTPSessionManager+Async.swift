@@ -5,7 +5,8 @@ import ANSystem
 /// The result of a request that was made with an async verb of ``AFHTTPSessionManager`` and accepted by its response
 /// serializer.
 public struct AFResponse {
-    /// The completed task, with its request and response.
+    /// The completed task, with its request and response. The response has any status that the serializer accepts, by
+    /// default 200 to 299.
     public let task: URLSessionDataTask
     /// The object that the response serializer returned; `nil` for a HEAD request or if the serializer returned none.
     public let object: Any?
@@ -63,9 +64,8 @@ extension AFHTTPSessionManager {
     ///     for none.
     /// - Returns: The completed task and the object that ``responseSerializer`` returned.
     /// - Throws: `CancellationError` if the calling task is cancelled, which cancels the request; otherwise the error
-    ///   that `failure` of the variant with callbacks receives: a `URLError`, an error of
-    ///   ``AFURLRequestSerializationErrorDomain`` or ``AFURLResponseSerializationErrorDomain``, or another one of a
-    ///   serializer.
+    ///   that `failure` of the variant with callbacks receives, such as a `URLError`, or an error of
+    ///   ``AFURLRequestSerializationErrorDomain`` or ``AFURLResponseSerializationErrorDomain``.
     public func get(
         _ urlString: String, parameters: Any? = nil, headers: [String: String]? = nil
     ) async throws -> AFResponse {
@@ -86,9 +86,8 @@ extension AFHTTPSessionManager {
     ///     for none.
     /// - Returns: The completed task, whose response has the header fields; the object is `nil`.
     /// - Throws: `CancellationError` if the calling task is cancelled, which cancels the request; otherwise the error
-    ///   that `failure` of the variant with callbacks receives: a `URLError`, an error of
-    ///   ``AFURLRequestSerializationErrorDomain`` or ``AFURLResponseSerializationErrorDomain``, or another one of a
-    ///   serializer.
+    ///   that `failure` of the variant with callbacks receives, such as a `URLError`, or an error of
+    ///   ``AFURLRequestSerializationErrorDomain`` or ``AFURLResponseSerializationErrorDomain``.
     public func head(
         _ urlString: String, parameters: Any? = nil, headers: [String: String]? = nil
     ) async throws -> AFResponse {
@@ -110,9 +109,8 @@ extension AFHTTPSessionManager {
     ///     for none.
     /// - Returns: The completed task and the object that ``responseSerializer`` returned.
     /// - Throws: `CancellationError` if the calling task is cancelled, which cancels the request; otherwise the error
-    ///   that `failure` of the variant with callbacks receives: a `URLError`, an error of
-    ///   ``AFURLRequestSerializationErrorDomain`` or ``AFURLResponseSerializationErrorDomain``, or another one of a
-    ///   serializer.
+    ///   that `failure` of the variant with callbacks receives, such as a `URLError`, or an error of
+    ///   ``AFURLRequestSerializationErrorDomain`` or ``AFURLResponseSerializationErrorDomain``.
     @discardableResult
     public func post(
         _ urlString: String, parameters: Any? = nil, headers: [String: String]? = nil
@@ -130,15 +128,15 @@ extension AFHTTPSessionManager {
     ///
     /// - Parameters:
     ///   - urlString: The URL, resolved against ``baseURL``.
-    ///   - parameters: A dictionary with the fields of the form; `nil`, the default, for none.
+    ///   - parameters: A dictionary with the fields of the form; `nil`, the default, for none. Other values fail with
+    ///     -1016.
     ///   - headers: Header fields that replace those of the request serializer with the same name; `nil`, the default,
     ///     for none.
     ///   - block: Appends the parts, before this function suspends; `nil` for none.
     /// - Returns: The completed task and the object that ``responseSerializer`` returned.
     /// - Throws: `CancellationError` if the calling task is cancelled, which cancels the request; otherwise the error
-    ///   that `failure` of the variant with callbacks receives: a `URLError`, an error of
-    ///   ``AFURLRequestSerializationErrorDomain`` or ``AFURLResponseSerializationErrorDomain``, or another one of a
-    ///   serializer.
+    ///   that `failure` of the variant with callbacks receives, such as a `URLError`, or an error of
+    ///   ``AFURLRequestSerializationErrorDomain`` or ``AFURLResponseSerializationErrorDomain``.
     @discardableResult
     public func post(
         _ urlString: String, parameters: Any? = nil, headers: [String: String]? = nil,
@@ -163,9 +161,8 @@ extension AFHTTPSessionManager {
     ///     for none.
     /// - Returns: The completed task and the object that ``responseSerializer`` returned.
     /// - Throws: `CancellationError` if the calling task is cancelled, which cancels the request; otherwise the error
-    ///   that `failure` of the variant with callbacks receives: a `URLError`, an error of
-    ///   ``AFURLRequestSerializationErrorDomain`` or ``AFURLResponseSerializationErrorDomain``, or another one of a
-    ///   serializer.
+    ///   that `failure` of the variant with callbacks receives, such as a `URLError`, or an error of
+    ///   ``AFURLRequestSerializationErrorDomain`` or ``AFURLResponseSerializationErrorDomain``.
     @discardableResult
     public func put(
         _ urlString: String, parameters: Any? = nil, headers: [String: String]? = nil
@@ -185,9 +182,8 @@ extension AFHTTPSessionManager {
     ///     for none.
     /// - Returns: The completed task and the object that ``responseSerializer`` returned.
     /// - Throws: `CancellationError` if the calling task is cancelled, which cancels the request; otherwise the error
-    ///   that `failure` of the variant with callbacks receives: a `URLError`, an error of
-    ///   ``AFURLRequestSerializationErrorDomain`` or ``AFURLResponseSerializationErrorDomain``, or another one of a
-    ///   serializer.
+    ///   that `failure` of the variant with callbacks receives, such as a `URLError`, or an error of
+    ///   ``AFURLRequestSerializationErrorDomain`` or ``AFURLResponseSerializationErrorDomain``.
     @discardableResult
     public func patch(
         _ urlString: String, parameters: Any? = nil, headers: [String: String]? = nil
@@ -207,9 +203,8 @@ extension AFHTTPSessionManager {
     ///     for none.
     /// - Returns: The completed task and the object that ``responseSerializer`` returned.
     /// - Throws: `CancellationError` if the calling task is cancelled, which cancels the request; otherwise the error
-    ///   that `failure` of the variant with callbacks receives: a `URLError`, an error of
-    ///   ``AFURLRequestSerializationErrorDomain`` or ``AFURLResponseSerializationErrorDomain``, or another one of a
-    ///   serializer.
+    ///   that `failure` of the variant with callbacks receives, such as a `URLError`, or an error of
+    ///   ``AFURLRequestSerializationErrorDomain`` or ``AFURLResponseSerializationErrorDomain``.
     @discardableResult
     public func delete(
         _ urlString: String, parameters: Any? = nil, headers: [String: String]? = nil

@@ -58,8 +58,8 @@ open class AFHTTPSessionManager: AFURLSessionManager, @unchecked Sendable {
         set { anyResponseSerializer = newValue }
     }
 
-    /// The rules for trusting servers. Default: certificate validation without pinning.
-    ///
+    /// The rules for trusting servers, read when a task starts. Default: a valid certificate chain for the host name,
+    /// without pinning. The policy of a shared session applies until this is set, its `hostPolicies` also afterwards.
     /// A pinning policy requires an `https` base URL. If the base URL has another scheme or is `nil`, tasks that start
     /// while the policy is set fail; ``setSecurityPolicy(_:)`` throws the error instead.
     open override var securityPolicy: AFSecurityPolicy {
@@ -103,7 +103,7 @@ open class AFHTTPSessionManager: AFURLSessionManager, @unchecked Sendable {
     ///   - urlString: The URL, resolved against ``baseURL``.
     ///   - parameters: The values to encode with ``requestSerializer``; `nil` for none.
     ///   - headers: Header fields that replace those of the serializer; `nil`, the default, for none.
-    ///   - downloadProgress: Called on the manager's own serial queue; `nil`, the default, for none.
+    ///   - downloadProgress: Progress after decompression, on the manager's own serial queue; `nil` by default.
     ///   - success: Called on `completionQueue` with the task and the object that ``responseSerializer`` returned.
     ///   - failure: Called on `completionQueue` with the error, and the task unless the request cannot be created.
     /// - Returns: The running task; `nil` if the request cannot be created.
@@ -166,9 +166,9 @@ open class AFHTTPSessionManager: AFURLSessionManager, @unchecked Sendable {
     ///
     /// - Parameters:
     ///   - urlString: The URL, resolved against ``baseURL``.
-    ///   - parameters: A dictionary with the form's fields; `nil` for none.
+    ///   - parameters: A dictionary with the form's fields; `nil` for none. Other values fail with -1016.
     ///   - headers: Header fields that replace those of the serializer; `nil`, the default, for none.
-    ///   - block: Appends the parts; `nil` for none.
+    ///   - block: Appends the parts, before this method returns; `nil` for none.
     ///   - uploadProgress: Called on the manager's own serial queue; `nil`, the default, for none.
     ///   - success: Called on `completionQueue` with the task and the object that ``responseSerializer`` returned.
     ///   - failure: Called on `completionQueue` with the error, and the task unless the request cannot be created.
@@ -252,11 +252,11 @@ open class AFHTTPSessionManager: AFURLSessionManager, @unchecked Sendable {
     ///   - method: The HTTP method, in which Foundation writes common ones, such as `get`, in upper case.
     ///   - urlString: The URL, resolved against ``baseURL``.
     ///   - parameters: The values to encode with ``requestSerializer``; `nil` for none.
-    ///   - headers: Header fields that replace those of the request serializer with the same name.
-    ///   - uploadProgress: Called on the manager's own serial queue with the progress of the request body.
-    ///   - downloadProgress: Called on the manager's own serial queue with the progress of the response body.
-    ///   - success: Called with the task and the object that ``responseSerializer`` returned.
-    ///   - failure: Called with the error and the task; the task is `nil` if the request cannot be created.
+    ///   - headers: Header fields that replace those of the request serializer with the same name; `nil` for none.
+    ///   - uploadProgress: Called on the manager's own serial queue for the request body; `nil` for none.
+    ///   - downloadProgress: Called on the manager's own serial queue for the decompressed response; `nil` for none.
+    ///   - success: Called on `completionQueue` with the task and the object that ``responseSerializer`` returned.
+    ///   - failure: Called on `completionQueue` with the error, and the task unless the request cannot be created.
     /// - Returns: The task, or `nil` if the request cannot be created.
     open func dataTask(
         withHTTPMethod method: String, urlString: String, parameters: Any?, headers: [String: String]?,
@@ -287,7 +287,7 @@ open class AFHTTPSessionManager: AFURLSessionManager, @unchecked Sendable {
         }
     }
 
-    /// Archives the base URL, the configuration, the serializers and the security policy, but not a shared session.
+    /// Archives the base URL, the serializers, the security policy and what an ``AFURLSessionManager`` archives.
     open override func encode(with coder: NSCoder) {
         super.encode(with: coder)
         if let baseURL { coder.encodeValue(baseURL, forKey: "baseURL") }
@@ -296,8 +296,8 @@ open class AFHTTPSessionManager: AFURLSessionManager, @unchecked Sendable {
         coder.encode(securityPolicy, forKey: "securityPolicy")
     }
 
-    /// Returns a manager without blocks, with the same base URL and configuration and copies of the serializers and the
-    /// security policy. An object is shared if its class does not override `copy(with:)` to return an instance of it.
+    /// Returns an ``AFHTTPSessionManager`` with the same base URL and configuration or shared session, copies of the
+    /// serializers and the security policy, and no blocks or queue. An object whose copy is of another class is shared.
     open override func copy(with zone: NSZone? = nil) -> Any {
         let copy = AFHTTPSessionManager(baseURL: baseURL, sessionConfiguration: copiedConfiguration)
         copy.requestSerializer = requestSerializer.copyOfSameClass(zone)

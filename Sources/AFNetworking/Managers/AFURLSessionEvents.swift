@@ -7,8 +7,10 @@ import Synchronization
 
 /// The delegate methods for the events of a manager's session and tasks. Each method calls the block set for its event.
 ///
-/// A subclass of ``AFURLSessionManager`` may override these methods and must call `super`. They are called on the
-/// manager's own serial queue, except for challenges during TLS handshakes.
+/// A subclass of ``AFURLSessionManager`` may override these methods and must call `super`, or else the block is not
+/// called. They are called on the manager's own serial queue, except for challenges during TLS handshakes. A completion
+/// handler that is released without a call counts as called with `nil` or the disposition that cancels; an answer to a
+/// task's challenge during a TLS handshake counts as default handling.
 open class AFURLSessionEvents: NSObject, URLSessionDataDelegate, URLSessionDownloadDelegate, @unchecked Sendable {
     /// The serial queue for all calls except completion handlers and notifications.
     let sessionQueue = DispatchQueue(label: "com.alamofire.networking.session.manager")
@@ -43,8 +45,9 @@ open class AFURLSessionEvents: NSObject, URLSessionDataDelegate, URLSessionDownl
 
     // MARK: Sessions
 
-    /// Called when the manager has been invalidated and its last task has ended; `error` is always `nil`. Calls the
-    /// block and posts `AFURLSessionDidInvalidate`.
+    /// Called after ``AFURLSessionManager/invalidateSessionCancelingTasks(_:resetSession:)``, when the last task of the
+    /// session has ended, but not when the manager is merely freed; `error` is always `nil`. Calls the block and posts
+    /// `AFURLSessionDidInvalidate`.
     open func urlSession(_ session: URLSession, didBecomeInvalidWithError error: (any Error)?) {
         hook(\.didBecomeInvalid)?(session, error)
         NotificationCenter.default.post(name: .AFURLSessionDidInvalidate, object: session)
@@ -54,7 +57,9 @@ open class AFURLSessionEvents: NSObject, URLSessionDataDelegate, URLSessionDownl
     /// challenges.
     ///
     /// It is called during the TLS handshake, on the thread that serves all connections, and must return at once.
-    /// `completionHandler` takes the decision and may be called later.
+    /// `completionHandler` takes the decision, with the meaning described for
+    /// ``AFURLSessionManager/SessionChallengeBlock``. If it is called later, the handshake is repeated on a new
+    /// connection; if it is released without a call, the connection is refused.
     open func urlSession(
         _ session: URLSession, didReceive challenge: URLAuthenticationChallenge,
         completionHandler: @escaping (URLSession.AuthChallengeDisposition, URLCredential?) -> Void
@@ -69,6 +74,10 @@ open class AFURLSessionEvents: NSObject, URLSessionDataDelegate, URLSessionDownl
 
     /// Called before a redirect is followed. `completionHandler` takes the request to send, or `nil` to use the
     /// redirect response as the result. Without a block, the proposed request is sent.
+    ///
+    /// The `RedirectPolicy` of the session applies before and after it: by default a redirect from https to http, or to
+    /// an invalid URL, fails with -1010 without a call, and following more than 20 redirects fails with -1007. If the
+    /// request has no body, that of the proposed one is sent.
     open func urlSession(
         _ session: URLSession, task: URLSessionTask, willPerformHTTPRedirection response: HTTPURLResponse,
         newRequest request: URLRequest, completionHandler: @escaping (URLRequest?) -> Void
@@ -79,6 +88,8 @@ open class AFURLSessionEvents: NSObject, URLSessionDataDelegate, URLSessionDownl
 
     /// Called when a server or proxy requests a credential. `completionHandler` takes the answer, at once or later.
     /// Without a block, the 401 or 407 response is the result, unless a shared AsyncNetworking session can answer it.
+    /// It is not called for a 401 if the request has an `Authorization` field. By default, after five refused
+    /// credentials, or a second time the same one, the response is the result.
     ///
     /// If a block is set for it and none for session challenges, it is also called during TLS handshakes, on the thread
     /// that serves all connections; see ``AFURLSessionManager/setAuthenticationChallengeHandler(_:)``.
@@ -108,8 +119,9 @@ open class AFURLSessionEvents: NSObject, URLSessionDataDelegate, URLSessionDownl
         }
     }
 
-    /// Called when bytes of the request body have been sent, with their number, the total so far, and the expected
-    /// total: that of the body, or else of the request's `Content-Length`, or -1 if both are unknown.
+    /// Called when bytes of the request body have been sent, with their number, the total so far, which restarts when a
+    /// body is sent again, and the expected total: that of the body, or else of the request's `Content-Length`, or -1
+    /// if both are unknown.
     open func urlSession(
         _ session: URLSession, task: URLSessionTask, didSendBodyData bytesSent: Int64, totalBytesSent: Int64,
         totalBytesExpectedToSend: Int64
@@ -117,8 +129,9 @@ open class AFURLSessionEvents: NSObject, URLSessionDataDelegate, URLSessionDownl
         hook(\.didSendBodyData)?(session, task, bytesSent, totalBytesSent, totalBytesExpectedToSend)
     }
 
-    /// Called when a streamed body must be sent again. `completionHandler` takes a new stream, or `nil` to fail the
-    /// request.
+    /// Called when a body that was given as an `InputStream` must be sent again, for example after a redirect or a
+    /// challenge. `completionHandler` takes a new stream, or `nil` to fail the request with -1021. It is not called for
+    /// multipart forms of this module: these are sent again without it, and fail if a part is a stream.
     open func urlSession(
         _ session: URLSession, task: URLSessionTask,
         needNewBodyStream completionHandler: @escaping (InputStream?) -> Void
@@ -128,6 +141,10 @@ open class AFURLSessionEvents: NSObject, URLSessionDataDelegate, URLSessionDownl
 
     /// Called when a task has ended, before its completion handler. `error` is that of the transfer, `nil` after
     /// success; the error of the response serializer is not included.
+    ///
+    /// In two cases `error` is -999 and the completion handler receives another one: -1202 for a rejected server
+    /// certificate, or a connection that a challenge block refused; and the error that the block of
+    /// ``AFURLSessionManager/setAuthenticationChallengeHandler(_:)`` returned, or caused by an invalid value.
     open func urlSession(_ session: URLSession, task: URLSessionTask, didCompleteWithError error: (any Error)?) {
         hook(\.didComplete)?(session, task, error)
     }
@@ -142,9 +159,10 @@ open class AFURLSessionEvents: NSObject, URLSessionDataDelegate, URLSessionDownl
 
     // MARK: Data tasks
 
-    /// Called when a response head has been received. `completionHandler` takes the disposition of the response;
-    /// without a block, `allow`. `cancel` ends the task with the error -999, and `becomeDownload` continues it as a
-    /// download task.
+    /// Called when the head of the response to a data or upload task has been received, once per task: not for
+    /// redirects that are followed or challenges that are answered. `completionHandler` takes the disposition of the
+    /// response; without a block, `allow`. `cancel` ends the task with the error -999, and `becomeDownload` continues
+    /// it as a download task.
     open func urlSession(
         _ session: URLSession, dataTask: URLSessionDataTask, didReceive response: URLResponse,
         completionHandler: @escaping (URLSession.ResponseDisposition) -> Void
@@ -152,22 +170,24 @@ open class AFURLSessionEvents: NSObject, URLSessionDataDelegate, URLSessionDownl
         completionHandler(hook(\.didReceiveResponse)?(session, dataTask, response) ?? .allow)
     }
 
-    /// Called when a data task becomes a download task, which takes its place. The completion handler of the data task
-    /// is called at the end.
+    /// Called when a data task becomes a download task, which takes its place. The file is moved to the URL from the
+    /// block of ``AFURLSessionManager/setDownloadTaskDidFinishDownloadingBlock(_:)``; without one, it is removed. At
+    /// the end the completion handler of the data task is called, with that URL as its object.
     open func urlSession(
         _ session: URLSession, dataTask: URLSessionDataTask, didBecome downloadTask: URLSessionDownloadTask
     ) {
         hook(\.didBecomeDownload)?(session, dataTask, downloadTask)
     }
 
-    /// Called when a part of the response body has been received, after decompression. The parts are also collected for
-    /// the response serializer.
+    /// Called when a part of the response body of a data or upload task has been received, after decompression. The
+    /// parts are also collected for the response serializer. The next part is read when it has returned.
     open func urlSession(_ session: URLSession, dataTask: URLSessionDataTask, didReceive data: Data) {
         hook(\.didReceiveData)?(session, dataTask, data)
     }
 
-    /// Called before the response of a data task is stored in the manager's cache. It calls the completion handler with
-    /// the response to store, or `nil` to prevent that. Without a block, the response is stored unchanged.
+    /// Called before the response of a data or upload task is stored in the manager's cache (RFC 9111 §3), with the
+    /// complete, decompressed body. `completionHandler` takes the response to store, or `nil` to prevent that, as does
+    /// the storage policy `notAllowed`. Without a block, the response is stored unchanged.
     open func urlSession(
         _ session: URLSession, dataTask: URLSessionDataTask, willCacheResponse proposedResponse: CachedURLResponse,
         completionHandler: @escaping (CachedURLResponse?) -> Void
@@ -178,8 +198,9 @@ open class AFURLSessionEvents: NSObject, URLSessionDataDelegate, URLSessionDownl
 
     // MARK: Download tasks
 
-    /// Called when a download is complete. It moves the file at `location` to the URL that the block set for this event
-    /// returns. If it returns `nil`, the destination of the task applies; a file that is not moved is removed.
+    /// Called when a download is complete, for any status. It moves the file at `location` to the URL that the block
+    /// set for this event returns. If it returns `nil`, the destination of the task applies; a file that is not moved
+    /// is removed. An existing file is not overwritten: the move fails.
     open func urlSession(
         _ session: URLSession, downloadTask: URLSessionDownloadTask, didFinishDownloadingTo location: URL
     ) {
@@ -189,6 +210,10 @@ open class AFURLSessionEvents: NSObject, URLSessionDataDelegate, URLSessionDownl
 
     /// Called when a part of a download has been received, with its number of bytes, the total so far, and the expected
     /// total (-1 if unknown).
+    ///
+    /// The bytes are counted before decompression for a download task, and after it for a data task that became a
+    /// download. The totals of a resumed download include the bytes that it had before. The method is not called for
+    /// the body of a download task's response with a status outside 200 to 299.
     open func urlSession(
         _ session: URLSession, downloadTask: URLSessionDownloadTask, didWriteData bytesWritten: Int64,
         totalBytesWritten: Int64, totalBytesExpectedToWrite: Int64
@@ -196,8 +221,8 @@ open class AFURLSessionEvents: NSObject, URLSessionDataDelegate, URLSessionDownl
         hook(\.didWriteData)?(session, downloadTask, bytesWritten, totalBytesWritten, totalBytesExpectedToWrite)
     }
 
-    /// Called when a download resumes, with the number of bytes that are already in its file, and the expected total
-    /// (-1 if unknown).
+    /// Called when the server continues a download, with the number of bytes that are already in its file, and the
+    /// expected total (-1 if unknown). It is not called if the download starts over.
     open func urlSession(
         _ session: URLSession, downloadTask: URLSessionDownloadTask, didResumeAtOffset fileOffset: Int64,
         expectedTotalBytes: Int64

@@ -26,30 +26,39 @@ struct SessionHooks: Sendable {
 // arguments. `nil` removes a block.
 
 extension AFURLSessionManager {
-    /// Sets the block to call when the manager has been invalidated and its last task has ended; its error is always
-    /// `nil`. It is called on the manager's own serial queue; `nil` removes it.
+    /// Sets the block to call after ``invalidateSessionCancelingTasks(_:resetSession:)``, when the last task of the
+    /// session has ended; its error is always `nil`. It is not called when the manager is merely freed. It is called on
+    /// the manager's own serial queue; `nil` removes it.
     public func setSessionDidBecomeInvalidBlock(_ block: ((URLSession, (any Error)?) -> Void)?) {
         setHook(\.didBecomeInvalid, block)
     }
 
-    /// Sets the block that returns a new stream for a body that was given as an `InputStream` and must be sent again.
-    /// Without a block or a stream, the request fails. It is called on the manager's own serial queue; `nil` removes
-    /// it.
+    /// Sets the block that returns a new stream for a body that was given as an `InputStream` and must be sent again,
+    /// for example after a redirect or a challenge. Without a block or a stream, the request fails with -1021. It is
+    /// called on the manager's own serial queue; `nil` removes it.
+    ///
+    /// It is not called for multipart forms of this module: these are sent again without it, and fail if a part is a
+    /// stream.
     public func setTaskNeedNewBodyStreamBlock(_ block: ((URLSession, URLSessionTask) -> InputStream?)?) {
         setHook(\.needNewBodyStream, block)
     }
 
     /// Sets the block that returns the request with which to follow a redirect, or `nil` to use the redirect response
-    /// as the result. Without a block all redirects are followed. It is called on the manager's own serial queue; `nil`
-    /// removes it.
+    /// as the result. Its last argument is the proposed request, which is sent if there is no block. It is called on
+    /// the manager's own serial queue; `nil` removes it. Set it before a task starts.
+    ///
+    /// The `RedirectPolicy` of the session applies before and after it: by default a redirect from https to http, or to
+    /// an invalid URL, fails with -1010 without a call, and following more than 20 redirects fails with -1007. If the
+    /// returned request has no body, that of the proposed one is sent.
     public func setTaskWillPerformHTTPRedirectionBlock(
         _ block: ((URLSession, URLSessionTask, URLResponse, URLRequest) -> URLRequest?)?
     ) {
         setHook(\.redirection, block)
     }
 
-    /// Sets the block to call when bytes of a request body have been sent: newly, in total, and expected (-1 if
-    /// unknown). It is called on the manager's own serial queue; `nil` removes it.
+    /// Sets the block to call when bytes of a request body have been sent, with their number, the total so far, which
+    /// restarts when a body is sent again, and the expected total: that of the body, or else of the request's
+    /// `Content-Length`, or -1 if both are unknown. It is called on the manager's own serial queue; `nil` removes it.
     public func setTaskDidSendBodyDataBlock(_ block: ((URLSession, URLSessionTask, Int64, Int64, Int64) -> Void)?) {
         setHook(\.didSendBodyData, block)
     }
@@ -57,28 +66,38 @@ extension AFURLSessionManager {
     /// Sets the block to call when a task has ended, before its completion handler, with the error of the transfer or
     /// `nil`; the error of the response serializer is not included. It is called on the manager's own serial queue;
     /// `nil` removes it.
+    ///
+    /// In two cases the block receives -999 and the completion handler another error: -1202 for a rejected server
+    /// certificate, or a connection that a challenge block refused; and the error that the block of
+    /// ``setAuthenticationChallengeHandler(_:)`` returned, or caused by an invalid value.
     public func setTaskDidCompleteBlock(_ block: ((URLSession, URLSessionTask, (any Error)?) -> Void)?) {
         setHook(\.didComplete, block)
     }
 
-    /// Sets the block to call when a task has ended, with the error of the transfer or `nil`: another name of
-    /// ``setTaskDidCompleteBlock(_:)``, which Swift derived from Objective-C. It is called on the manager's own serial
-    /// queue; `nil` removes it.
+    /// Sets the block to call when a task has ended, before its completion handler, with the error of the transfer or
+    /// `nil`. It is called on the manager's own serial queue; `nil` removes it.
+    ///
+    /// This is the name that Swift derived from Objective-C for ``setTaskDidCompleteBlock(_:)``: the two set the same
+    /// block. For a rejected server certificate, and for an error that a challenge block returned, the error is -999
+    /// and differs from that of the completion handler, as described there.
     public func setTaskDidComplete(_ block: ((URLSession, URLSessionTask, (any Error)?) -> Void)?) {
         setTaskDidCompleteBlock(block)
     }
 
-    /// Sets the block to call with the metrics of a task that has ended, an ``AFURLSessionTaskMetrics``. It is called
-    /// on the manager's own serial queue; `nil` removes it.
+    /// Sets the block to call with the metrics of a task that has ended, an ``AFURLSessionTaskMetrics``, before the
+    /// block of ``setTaskDidCompleteBlock(_:)``. It is called on the manager's own serial queue; `nil` removes it.
     public func setTaskDidFinishCollectingMetricsBlock(
         _ block: ((URLSession, URLSessionTask, URLSessionTaskMetrics?) -> Void)?
     ) {
         setHook(\.didCollectMetrics, block)
     }
 
-    /// Sets the block that returns the disposition of a response when its head has been received. Without a block it is
-    /// `allow`; `cancel` ends the task with the error -999. It is called on the manager's own serial queue; `nil`
-    /// removes it.
+    /// Sets the block that returns the disposition of the response to a data or upload task when its head has been
+    /// received. Without a block it is `allow`; `cancel` ends the task with the error -999, and `becomeDownload`
+    /// continues it as a download task, see ``setDataTaskDidBecomeDownloadTaskBlock(_:)``. It is called on the
+    /// manager's own serial queue; `nil` removes it.
+    ///
+    /// It is called once per task, not for redirects that are followed or challenges that are answered.
     public func setDataTaskDidReceiveResponseBlock(
         _ block: ((URLSession, URLSessionDataTask, URLResponse) -> URLSession.ResponseDisposition)?
     ) {
@@ -88,48 +107,60 @@ extension AFURLSessionManager {
     /// Sets the block to call when a data task becomes a download task, because the block of
     /// ``setDataTaskDidReceiveResponseBlock(_:)`` has returned `becomeDownload`. It is called on the manager's own
     /// serial queue; `nil` removes it.
+    ///
+    /// The file is moved to the URL from the block of ``setDownloadTaskDidFinishDownloadingBlock(_:)``; without one, it
+    /// is removed. At the end the completion handler of the data task is called, with that URL as its object.
     public func setDataTaskDidBecomeDownloadTaskBlock(
         _ block: ((URLSession, URLSessionDataTask, URLSessionDownloadTask) -> Void)?
     ) {
         setHook(\.didBecomeDownload, block)
     }
 
-    /// Sets the block to call with each part of a response body, after decompression. The complete body is collected in
-    /// any case. It is called on the manager's own serial queue; `nil` removes it.
+    /// Sets the block to call with each part of the response body of a data or upload task, after decompression. The
+    /// complete body is collected in any case. It is called on the manager's own serial queue, and the next part is
+    /// read when it has returned; `nil` removes it.
     public func setDataTaskDidReceiveDataBlock(_ block: ((URLSession, URLSessionDataTask, Data) -> Void)?) {
         setHook(\.didReceiveData, block)
     }
 
-    /// Sets the block to call before the response of a data task is stored in the manager's cache. The block returns
-    /// the response to store, or `nil` to prevent that. It is called on the manager's own serial queue; `nil` removes
-    /// it.
+    /// Sets the block to call before the response of a data or upload task is stored in the manager's cache, with the
+    /// complete, decompressed body. The block returns the response to store, or `nil` to prevent that, as does the
+    /// storage policy `notAllowed`. It is called on the manager's own serial queue; `nil` removes it. Set it before a
+    /// task starts.
     ///
-    /// A manager has a cache if its configuration has a `URLCache` other than `URLCache.shared`, or if the
-    /// AsyncNetworking session that it shares has one.
+    /// It is called only for responses that may be stored (RFC 9111 §3). A manager has a cache if its configuration has
+    /// a `URLCache` other than `URLCache.shared`, or if the AsyncNetworking session that it shares has one.
     public func setDataTaskWillCacheResponseBlock(
         _ block: ((URLSession, URLSessionDataTask, CachedURLResponse) -> CachedURLResponse?)?
     ) {
         setHook(\.willCache, block)
     }
 
-    /// Sets the block that returns the destination of a completed download, or `nil` to let the task's `destination`
-    /// decide. If a file exists there, the move fails. It is called on the manager's own serial queue; `nil` removes
-    /// it.
+    /// Sets the block that returns the destination of a completed download, given its temporary file, or `nil` to let
+    /// the task's `destination` decide. It is called on the manager's own serial queue; `nil` removes it.
+    ///
+    /// It is called for any status. If a file exists at the destination, the move fails, which only
+    /// `AFURLSessionDownloadTaskDidFailToMoveFile` reports. A temporary file that is not moved is removed.
     public func setDownloadTaskDidFinishDownloadingBlock(_ block: ((URLSession, URLSessionDownloadTask, URL) -> URL?)?)
     {
         setHook(\.didFinishDownloading, block)
     }
 
-    /// Sets the block to call when bytes of a download have been received: newly, in total, and expected (-1 if
-    /// unknown). It is called on the manager's own serial queue; `nil` removes it.
+    /// Sets the block to call when bytes of a download have been received, with their number, the total so far, and the
+    /// expected total (-1 if unknown). It is called on the manager's own serial queue; `nil` removes it.
+    ///
+    /// The bytes are counted before decompression for a download task, and after it for a data task that became a
+    /// download. The totals of a resumed download include the bytes that it had before. The block is not called for the
+    /// body of a download task's response with a status outside 200 to 299.
     public func setDownloadTaskDidWriteDataBlock(
         _ block: ((URLSession, URLSessionDownloadTask, Int64, Int64, Int64) -> Void)?
     ) {
         setHook(\.didWriteData, block)
     }
 
-    /// Sets the block to call when a download resumes: with its offset and the expected total in bytes (-1 if unknown).
-    /// It is called on the manager's own serial queue; `nil` removes it.
+    /// Sets the block to call when the server continues a download, with the number of bytes already in its file and
+    /// the expected total in bytes (-1 if unknown). It is not called if the download starts over. It is called on the
+    /// manager's own serial queue; `nil` removes it.
     public func setDownloadTaskDidResumeBlock(_ block: ((URLSession, URLSessionDownloadTask, Int64, Int64) -> Void)?) {
         setHook(\.didResume, block)
     }

@@ -7,17 +7,28 @@ extension AFURLSessionManager {
     /// A block that decides whether to trust a server, in place of the security policy, and that answers requests for a
     /// client certificate.
     ///
-    /// It returns `.useCredential` to trust the server, or to send the certificate of the credential that it has stored
-    /// in its last argument. `.performDefaultHandling` applies the security policy and sends no certificate;
-    /// `.cancelAuthenticationChallenge` refuses the connection. It is called during the TLS handshake and must return
-    /// at once; see ``setSessionDidReceiveAuthenticationChallenge(_:)``.
+    /// | returned | about the server's certificate | about a client certificate |
+    /// |---|---|---|
+    /// | `.useCredential` | accepts it | sends that of the credential stored in the last argument, or none |
+    /// | `.performDefaultHandling` | applies the security policy | sends none |
+    /// | `.cancelAuthenticationChallenge` | refuses it (-1202) | refuses the connection (-1202) |
+    /// | `.rejectProtectionSpace` | refuses it (-1202) | sends none |
+    ///
+    /// It is called for each new connection, during the TLS handshake, and must return at once; see
+    /// ``setSessionDidReceiveAuthenticationChallenge(_:)``. A client certificate that cannot be used fails the task
+    /// with -1205. The port of the protection space is always 443.
     public typealias SessionChallengeBlock = (
         URLSession, URLAuthenticationChallenge, AutoreleasingUnsafeMutablePointer<URLCredential?>?
     ) -> URLSession.AuthChallengeDisposition
 
     /// A block that answers an authentication challenge. It returns one of: an `NSError`, with which the task fails; a
-    /// `URLCredential`; an `NSNumber` with the `rawValue` of a disposition; or `nil`, after which it must call the
+    /// `URLCredential`; a disposition, or an `NSNumber` with its `rawValue`; or `nil`, after which it must call the
     /// completion handler. For any other value the task fails with an error of the domain `Invalid Return Value`.
+    ///
+    /// For a challenge of HTTP, `.performDefaultHandling` uses the 401 or 407 response as the result, unless a shared
+    /// session can answer it; `.rejectProtectionSpace` continues with the next scheme that the server offers;
+    /// `.cancelAuthenticationChallenge`, and releasing the completion handler without a call, end the task with -999.
+    /// For challenges during TLS handshakes see ``setAuthenticationChallengeHandler(_:)``.
     public typealias TaskChallengeBlock = (
         URLSession, URLSessionTask, URLAuthenticationChallenge,
         @escaping (URLSession.AuthChallengeDisposition, URLCredential?) -> Void
@@ -27,23 +38,30 @@ extension AFURLSessionManager {
     /// requests for a client certificate; `nil` removes it.
     ///
     /// The block is called during the TLS handshake, on the thread that serves all connections, not on the manager's
-    /// queue: it must return at once. `.performDefaultHandling` applies the rules of the security policy and sends no
-    /// client certificate; `.cancelAuthenticationChallenge` refuses the connection. A client certificate is a
-    /// `URLCredential` that was created with an identity.
+    /// queue: it must return at once. ``SessionChallengeBlock`` describes its results. A client certificate is a
+    /// `URLCredential` that was created with an identity; a shared session with one of its own sends that without a
+    /// call. Set the block before a task starts.
     public func setSessionDidReceiveAuthenticationChallenge(_ block: SessionChallengeBlock?) {
         setHook(\.sessionChallenge, block)
         installHandshakeHooks()
     }
 
     /// Sets the block that answers servers and proxies that request a credential; `nil` removes it. Without a block
-    /// their 401 and 407 responses are results.
+    /// their 401 and 407 responses are results, unless a shared session can answer them. Set it before a task starts.
+    ///
+    /// For these it is called on the manager's own serial queue, but not for a 401 if the request has an
+    /// `Authorization` field. Accepted credentials are not kept for later tasks. By default, after five refused
+    /// credentials, or a second time the same one, the response is the result. If the body cannot be sent again, the
+    /// task fails with -1013, or with -1021 for a stream without ``setTaskNeedNewBodyStreamBlock(_:)``.
     ///
     /// Unless ``setSessionDidReceiveAuthenticationChallenge(_:)`` has set a block, this block also decides on server
     /// certificates and answers requests for a client certificate. For these it is called during the TLS handshake, on
     /// the thread that serves all connections, with one of the tasks for the host. A credential created with the trust
-    /// accepts the server, one created with an identity is sent to it, and an error ends the task; any other answer
-    /// applies the rules of the security policy. If the answer comes after the block has returned, the handshake is
-    /// repeated on a new connection; no byte of the request has been sent before.
+    /// accepts the server, one created with an identity is sent to it, and an error ends the task.
+    /// `.cancelAuthenticationChallenge` refuses the connection, and `.rejectProtectionSpace` the server's certificate
+    /// (-1202). Any other answer, and releasing the completion handler without a call, applies the rules of the
+    /// security policy and sends no client certificate. If the answer comes after the block has returned, the handshake
+    /// is repeated on a new connection; no byte of the request has been sent before.
     public func setAuthenticationChallengeHandler(_ handler: TaskChallengeBlock?) {
         setHook(\.taskChallenge, handler)
         installHandshakeHooks()
@@ -106,9 +124,9 @@ extension AFURLSessionManager {
     /// Sets the block that answers servers and proxies that request a credential, with the signature of AFNetworking 3;
     /// `nil` removes it.
     ///
-    /// The block returns the disposition, and stores a credential in its last argument for `.useCredential`. It
-    /// replaces the block of ``setAuthenticationChallengeHandler(_:)``, and is called for the same challenges and on
-    /// the same queues.
+    /// The block returns the disposition, and stores a credential in its last argument for `.useCredential`, which
+    /// without one is default handling. It replaces the block of ``setAuthenticationChallengeHandler(_:)``, is called
+    /// for the same challenges and on the same queues, and cannot answer later.
     public func setTaskDidReceiveAuthenticationChallenge(
         _ block: (
             (

@@ -8,12 +8,12 @@ import HTTPTypes
 /// A manager of tasks with callbacks, implemented on one ``AsyncNetworking/SessionManager``.
 ///
 /// Completion handlers are called on ``completionQueue``, by default the main queue. The program must then serve the
-/// main queue with `dispatchMain()`, a run loop or an asynchronous `main`. Progress and the blocks of `set…Block`
-/// methods are called on the manager's own serial queue. All members may be used from any thread.
+/// main queue with `dispatchMain()`, a run loop or an asynchronous `main`. Without a response, they receive an empty
+/// `URLResponse`. Progress and all other blocks are called on the manager's own serial queue, except during TLS
+/// handshakes. All members may be used from any thread.
 ///
-/// A manager and its tasks retain each other until the tasks end: the manager is freed when its last reference is
-/// released and its last task has ended. A task that is neither resumed nor cancelled retains the manager until
-/// ``invalidateSessionCancelingTasks(_:resetSession:)`` cancels it.
+/// A manager is freed when its last reference is released and its last task has ended. A task that is neither resumed
+/// nor cancelled retains it until ``invalidateSessionCancelingTasks(_:resetSession:)`` cancels the task.
 open class AFURLSessionManager: AFURLSessionEvents, NSSecureCoding, NSCopying, ResponseSerializing, @unchecked Sendable
 {
     /// Creates a manager with the default configuration, `URLSessionConfiguration.default`.
@@ -22,10 +22,9 @@ open class AFURLSessionManager: AFURLSessionEvents, NSSecureCoding, NSCopying, R
     }
 
     /// Creates a manager with the timeouts, header fields, connection limit, proxy, and cookie and cache settings of a
-    /// configuration; others have no effect.
-    ///
-    /// Cookies are stored in the session itself. A `URLCache` is used by its capacities only, and `URLCache.shared`
-    /// means no cache.
+    /// configuration; others have no effect. `timeoutIntervalForRequest` limits the time without a byte, and a resource
+    /// timeout of a week or more, the default, is none. Cookies are stored in the session itself. Of a `URLCache` only
+    /// the capacities are used, for files in the directory of `ResponseCache.standard`; `URLCache.shared` is no cache.
     ///
     /// - Parameter configuration: The configuration, which is copied; `nil` for the default one.
     public init(sessionConfiguration configuration: URLSessionConfiguration?) {
@@ -48,20 +47,20 @@ open class AFURLSessionManager: AFURLSessionEvents, NSSecureCoding, NSCopying, R
     // MARK: Parts
 
     /// The AsyncNetworking session that performs the requests. It has the base URL of an ``AFHTTPSessionManager``, but
-    /// neither the header fields of its request serializer nor its security policy, which may change later. Calling
-    /// ``invalidateSessionCancelingTasks(_:resetSession:)`` with `resetSession` replaces it.
+    /// neither the header fields of its request serializer nor its security policy, which may change later. Unless it
+    /// is shared, the first task after ``invalidateSessionCancelingTasks(_:resetSession:)`` with a reset replaces it.
     public var coreSession: SessionManager { state.withLock { $0.core } }
 
-    /// The session that blocks receive as an argument, with the manager's tasks and configuration. Tasks created with
-    /// it are the manager's, except those with a completion handler: Foundation performs these, without the manager's
-    /// security policy and header fields.
+    /// The session that blocks receive as an argument, with the manager's tasks and configuration. Tasks that its
+    /// `dataTask(with:)`, `uploadTask(with:from…:)` and `downloadTask(with:)` create are the manager's; Foundation
+    /// performs others, such as those with a completion handler, without the security policy and header fields.
     open var session: URLSession { state.withLock { $0.session(of: self) } }
 
     /// The configuration with which the manager was created.
     var sessionConfiguration: URLSessionConfiguration { state.withLock { $0.configuration } }
 
-    /// The rules for trusting servers. Default: a valid certificate chain for the host name, without pinning; the
-    /// policy of a shared session applies until this is set. A change applies to tasks that start later.
+    /// The rules for trusting servers, read when a task starts. Default: a valid certificate chain for the host name,
+    /// without pinning. The policy of a shared session applies until this is set, its `hostPolicies` also afterwards.
     open var securityPolicy: AFSecurityPolicy {
         get { state.withLock { $0.securityPolicy } }
         set {
@@ -85,14 +84,15 @@ open class AFURLSessionManager: AFURLSessionEvents, NSSecureCoding, NSCopying, R
         set { state.set(\.reachabilityManager, to: newValue) }
     }
 
-    /// The queue on which completion handlers, `success` and `failure` are called. Default: `nil`, the main queue,
-    /// which the program must serve.
+    /// The queue on which completion handlers, `success` and `failure` are called, read when a task ends. Default:
+    /// `nil`, the main queue, which the program must serve.
     open var completionQueue: DispatchQueue? {
         get { state.withLock { $0.completionQueue } }
         set { state.withLock { $0.completionQueue = newValue } }
     }
 
-    /// The dispatch group of completion handlers, from their scheduling to their return. Default: `nil`, no group.
+    /// The dispatch group of completion handlers, from their scheduling to their return; read when a task ends. If the
+    /// request of a verb cannot be created, `failure` is not in the group. Default: `nil`, no group.
     open var completionGroup: DispatchGroup? {
         get { state.withLock { $0.completionGroup } }
         set { state.withLock { $0.completionGroup = newValue } }
@@ -136,14 +136,13 @@ open class AFURLSessionManager: AFURLSessionEvents, NSSecureCoding, NSCopying, R
 
     private var allTasks: [URLSessionTask] { state.withLock { $0.tasks } }
 
-    /// Creates a suspended task that collects the response in memory. Call `resume()` to start it.
-    ///
-    /// Without a response, the completion handler receives an empty `URLResponse`.
+    /// Creates a suspended task that collects the response in memory; a body of more than 128 MiB after decompression
+    /// fails with -1103, unless a shared session sets another limit. Call `resume()` to start it.
     ///
     /// - Parameters:
-    ///   - request: The request to send.
+    ///   - request: The request to send. The session's timeout applies if this has Foundation's default, 60 seconds.
     ///   - uploadProgress: Progress of the request body, called on the manager's own serial queue; `nil` by default.
-    ///   - downloadProgress: Progress of the response body, called on the manager's own serial queue; `nil` by default.
+    ///   - downloadProgress: Progress of the body after decompression, on the manager's own queue; `nil` by default.
     ///   - completionHandler: Called on ``completionQueue`` with the response, the serializer's object, and the error.
     open func dataTask(
         with request: URLRequest, uploadProgress: ((Progress) -> Void)? = nil,
@@ -157,11 +156,11 @@ open class AFURLSessionManager: AFURLSessionEvents, NSSecureCoding, NSCopying, R
                     completion: completionHandler.map { .object($0) } ?? .none)))
     }
 
-    /// Creates a suspended task that sends the contents of a file. Call `resume()` to start it.
+    /// Creates a suspended task that sends a file and otherwise is like a data task. Call `resume()` to start it.
     ///
     /// - Parameters:
     ///   - request: The request to send, whose own body is ignored.
-    ///   - fileURL: The URL of the file, which is read each time the body is sent; the task fails if it cannot be read.
+    ///   - fileURL: The file, which is read each time the body is sent; the task fails with -1100 if it cannot be read.
     ///   - progress: Receives the progress of the body, on the manager's own serial queue; `nil` for none.
     ///   - completionHandler: Called on ``completionQueue`` with the response, the serializer's object, and the error.
     open func uploadTask(
@@ -171,7 +170,7 @@ open class AFURLSessionManager: AFURLSessionEvents, NSSecureCoding, NSCopying, R
         makeUploadTask(request, .file(fileURL.path), progress, completionHandler)
     }
 
-    /// Creates a suspended task that sends data. Call `resume()` to start it.
+    /// Creates a suspended task that sends data and otherwise is like a data task. Call `resume()` to start it.
     ///
     /// - Parameters:
     ///   - request: The request to send.
@@ -201,12 +200,12 @@ open class AFURLSessionManager: AFURLSessionEvents, NSSecureCoding, NSCopying, R
     /// Creates a suspended task that writes the response body to a file, for any status. The body of a response
     /// with a status outside 200 to 299 is truncated to 1 MiB. Call `resume()` to start it.
     ///
-    /// The response serializer validates the response; its error is passed with the URL. If the file cannot be moved,
-    /// `AFURLSessionDownloadTaskDidFailToMoveFile` is posted, and the URL is passed without an error.
+    /// The response serializer receives the response with an empty body; its error is passed with the URL. If the file
+    /// cannot be moved, `AFURLSessionDownloadTaskDidFailToMoveFile` is posted, and the URL is passed without an error.
     ///
     /// - Parameters:
     ///   - request: The request to send.
-    ///   - progress: Receives the progress of the body, on the manager's own serial queue; `nil` for none.
+    ///   - progress: Progress of the body before decompression, on the manager's own serial queue; `nil` for none.
     ///   - destination: Returns an unused URL for the file, on the manager's own serial queue, given its temporary URL
     ///     and the response; not called if the manager's own block returns one. Without a URL, the file is removed.
     ///   - completionHandler: Called on ``completionQueue`` with the response, the URL of the file, and the error. The
@@ -219,12 +218,13 @@ open class AFURLSessionManager: AFURLSessionEvents, NSSecureCoding, NSCopying, R
         makeDownloadTask(request, nil, progress, destination, completionHandler)
     }
 
-    /// Creates a suspended task that resumes a download that was cancelled or has failed. Call `resume()` to start it.
+    /// Creates a suspended task that resumes a download that was cancelled or has failed, or starts it over if this is
+    /// not possible. Call `resume()` to start it.
     ///
     /// - Parameters:
-    ///   - resumeData: The data from `cancel(byProducingResumeData:)`, or the value for
-    ///     ``NSURLSessionDownloadTaskResumeData`` in an error. If it is not valid, the task fails.
-    ///   - progress: Receives the progress of the body, on the manager's own serial queue; `nil` for none.
+    ///   - resumeData: The data from `cancel(byProducingResumeData:)` or ``NSURLSessionDownloadTaskResumeData``, which
+    ///     lacks the `Authorization` and `Cookie` fields of the request. If it is not valid, the task fails with -1000.
+    ///   - progress: Progress of the body before decompression, on the manager's own serial queue; `nil` for none.
     ///   - destination: Returns an unused URL for the file, on the manager's own serial queue, given its temporary URL
     ///     and the response; not called if the manager's own block returns one. Without a URL, the file is removed.
     ///   - completionHandler: Called on ``completionQueue`` with the response, the URL of the file, and the error. The
@@ -265,13 +265,13 @@ open class AFURLSessionManager: AFURLSessionEvents, NSSecureCoding, NSCopying, R
     }
 
     /// Returns the progress of a task's request body, which can cancel, pause and resume the task; `nil` if the task
-    /// has ended or belongs to another manager.
+    /// has ended or belongs to another manager. Its total is -1 while unknown.
     open func uploadProgress(for task: URLSessionTask) -> Progress? {
         driver(of: task)?.progress(\.uploadProgress)
     }
 
     /// Returns the progress of a task's response body, which can cancel, pause and resume the task; `nil` if the task
-    /// has ended or belongs to another manager.
+    /// has ended or belongs to another manager. Its total is -1 while unknown, as for a compressed body of a data task.
     open func downloadProgress(for task: URLSessionTask) -> Progress? {
         driver(of: task)?.progress(\.downloadProgress)
     }
@@ -303,7 +303,7 @@ open class AFURLSessionManager: AFURLSessionEvents, NSSecureCoding, NSCopying, R
     /// Always `true`: archives can be decoded with `requiresSecureCoding`.
     open class var supportsSecureCoding: Bool { true }
 
-    /// Returns a manager with the same configuration or shared session, without blocks and otherwise with the defaults.
+    /// Returns an ``AFURLSessionManager`` with the same configuration or shared session, and otherwise the defaults.
     open func copy(with zone: NSZone? = nil) -> Any {
         AFURLSessionManager(sessionConfiguration: copiedConfiguration)
     }

@@ -5,13 +5,13 @@ import AsyncNetworking
 
 /// The reachability of the network or of a host, with the raw values of AFNetworking.
 public enum AFNetworkReachabilityStatus: Int, Sendable {
-    /// The status has not been reported yet, or cannot be determined.
+    /// The status has not been reported yet, or the network cannot be observed.
     case unknown = -1
-    /// There is no route to the network or the host.
+    /// There is no route to the network or the host, or the name of the host cannot be resolved.
     case notReachable = 0
     /// There is a route through a cellular network.
     case reachableViaWWAN = 1
-    /// There is a route through another kind of interface, including Ethernet.
+    /// There is a route through another kind of interface: Wi-Fi, Ethernet, a tunnel or the loopback interface.
     case reachableViaWiFi = 2
 }
 
@@ -75,14 +75,15 @@ open class AFNetworkReachabilityManager: NSObject, @unchecked Sendable {
 
     /// Creates a manager for the route to a host. It reports nothing until ``startMonitoring()`` is called.
     ///
-    /// - Parameter domain: The name of the host, without scheme and port. The name is looked up while it is monitored.
+    /// - Parameter domain: The name of the host, or its IP address in text form, without scheme and port. While it is
+    ///   monitored, a name is looked up at first, when the default route changes, and repeatedly after a failure.
     public convenience init(forDomain domain: String) {
         self.init(target: .host(domain))
     }
 
     /// Creates a manager for the route to an IP address. It reports nothing until ``startMonitoring()`` is called.
     ///
-    /// - Parameter address: The IPv4 or IPv6 address in text form, without port.
+    /// - Parameter address: The IPv4 or IPv6 address in text form, without port. Other text is taken for a host name.
     public convenience init(forAddress address: String) {
         self.init(target: .host(address))
     }
@@ -96,12 +97,13 @@ open class AFNetworkReachabilityManager: NSObject, @unchecked Sendable {
     /// Whether there is a route through a cellular network; `false` while the status is unknown.
     open var isReachableViaWWAN: Bool { networkReachabilityStatus == .reachableViaWWAN }
 
-    /// Whether there is a route through another kind of interface, including Ethernet; `false` while the status is
-    /// unknown.
+    /// Whether there is a route through another kind of interface: Wi-Fi, Ethernet, a tunnel or the loopback interface;
+    /// `false` while the status is unknown.
     open var isReachableViaWiFi: Bool { networkReachabilityStatus == .reachableViaWiFi }
 
-    /// Starts monitoring, or restarts it if it is active. The current status is reported soon afterwards on the main
-    /// queue, then each new one, until ``stopMonitoring()`` is called or the manager is released.
+    /// Starts monitoring, or restarts it if it is active. The current status is reported on the main queue, for a host
+    /// name after its lookup, then each new one, until ``stopMonitoring()`` is called or the manager is released. If
+    /// the network cannot be observed, `.unknown` is reported and monitoring ends.
     open func startMonitoring() {
         stopMonitoring()
         let statuses = ReachabilityMonitor.shared.statuses(for: target)
@@ -130,7 +132,8 @@ open class AFNetworkReachabilityManager: NSObject, @unchecked Sendable {
     /// Sets the block to call on the main queue when a status is reported, in place of an earlier block.
     ///
     /// After ``startMonitoring()`` it is called with the current status first, then with each one that differs from its
-    /// predecessor. A change does not start monitoring.
+    /// predecessor. A block that is set later is called from the next report on. Setting a block does not start
+    /// monitoring.
     ///
     /// - Parameter block: Receives the status; `nil` removes the block.
     open func setReachabilityStatusChange(_ block: ((AFNetworkReachabilityStatus) -> Void)?) {

@@ -9,7 +9,8 @@ extension AFHTTPRequestSerializer {
     ///   - method: The HTTP method.
     ///   - urlString: The absolute URL.
     ///   - parameters: The values to encode; `nil` for none.
-    ///   - error: Set on failure. The result is then a request without a host, which cannot be sent.
+    ///   - error: Set on failure, otherwise unchanged. After a failure the result is a request without a host, which
+    ///     cannot be sent.
     public func request(
         withMethod method: String, urlString: String, parameters: Any?, error: inout NSError?
     ) -> NSMutableURLRequest {
@@ -96,7 +97,8 @@ extension AFURLRequestSerialization {
     /// - Parameters:
     ///   - request: The request, which is not changed.
     ///   - parameters: The values to encode; `nil` for none.
-    /// - Throws: The error of the serializer, which for those of this module has the request in its user info.
+    /// - Throws: The error of the serializer, with the request in its user info if it has the domain
+    ///   ``AFURLRequestSerializationErrorDomain``; the error of a query block, or of `PropertyListSerialization`.
     public func request(
         bySerializingRequest request: URLRequest, withParameters parameters: Any?
     ) throws -> URLRequest {

@@ -5,15 +5,13 @@ import AsyncNetworking
 import HTTPTypes
 
 /// A serializer that encodes parameters into the query of GET, HEAD and DELETE requests and into a form body for
-/// others, which replaces an existing body and is empty without parameters.
-///
-/// Until ``cachePolicy`` and ``timeoutInterval`` are set, the session's apply. Any thread may use all members.
+/// others, which replaces an existing body and is empty without parameters. Any thread may use all members.
 open class AFHTTPRequestSerializer: NSObject, AFURLRequestSerialization, NSSecureCoding, NSCopying, @unchecked Sendable
 {
     let state: Lock<RequestSerializerState>
 
-    /// A block that returns parameters encoded as a query or form body. It takes the request, the parameters and an
-    /// error pointer.
+    /// A block that returns parameters encoded as a query or form body; `nil` counts as empty. It takes the request,
+    /// the parameters and an error pointer, and is called on the thread that creates the request.
     public typealias QueryBlock = (URLRequest, Any, NSErrorPointer) -> String?
 
     /// Creates a serializer with the default fields `User-Agent` and, if the process has a locale, `Accept-Language`.
@@ -37,7 +35,8 @@ open class AFHTTPRequestSerializer: NSObject, AFURLRequestSerialization, NSSecur
 
     // MARK: Settings of requests
 
-    /// The raw value of the `String.Encoding` of form bodies and of values in multipart forms. Default: UTF-8.
+    /// The raw value of the `String.Encoding` of form bodies, whose values are percent-encoded as UTF-8 before, and of
+    /// values in multipart forms. Default: UTF-8. Text that it cannot represent fails with -1016.
     open var stringEncoding: UInt {
         get { state.withLock { $0.stringEncoding.rawValue } }
         set { state.withLock { $0.stringEncoding = String.Encoding(rawValue: newValue) } }
@@ -55,7 +54,8 @@ open class AFHTTPRequestSerializer: NSObject, AFURLRequestSerialization, NSSecur
         set { state.withLock { $0.settings.cachePolicy = newValue } }
     }
 
-    /// Whether the session may send and store cookies. Reads as `false`, but counts as `true`, until it is set.
+    /// Whether cookies are sent and stored, if the session handles them. Until it is set, it reads as `false` but
+    /// counts as `true`.
     open var httpShouldHandleCookies: Bool {
         get { state.withLock { $0.settings.handlesCookies ?? false } }
         set { state.withLock { $0.settings.handlesCookies = newValue } }
@@ -74,6 +74,7 @@ open class AFHTTPRequestSerializer: NSObject, AFURLRequestSerialization, NSSecur
     }
 
     /// The idle timeout of requests in seconds. Until it is set, it reads as 0 and the session's applies; 0 sets none.
+    /// For multipart forms and managers with a shared session, 60, Foundation's default, also means the session's.
     open var timeoutInterval: TimeInterval {
         get { state.withLock { $0.settings.timeoutInterval ?? 0 } }
         set { state.withLock { $0.settings.timeoutInterval = newValue } }
@@ -88,7 +89,7 @@ open class AFHTTPRequestSerializer: NSObject, AFURLRequestSerialization, NSSecur
     }
 
     /// Sets a header field for all requests that have no field of that name, in place of an earlier value; `nil`
-    /// removes it. Names are case-insensitive.
+    /// removes it. Names are case-insensitive; one that is no token (RFC 9110 §5.6.2) fails tasks with -1000.
     open func setValue(_ value: String?, forHTTPHeaderField field: String) {
         state.withLock { $0.setHeader(field, value) }
     }
@@ -129,8 +130,8 @@ open class AFHTTPRequestSerializer: NSObject, AFURLRequestSerialization, NSSecur
         state.set(\.makeQuery, to: nil)
     }
 
-    /// Sets the block that encodes queries and form bodies if the parameters are not `nil`; its result is sent
-    /// unchanged. If it sets the error, the request fails. `nil` removes the block.
+    /// Sets the block that encodes queries and form bodies, but no JSON or property lists, if the parameters are not
+    /// `nil`; its result is sent unchanged. If it sets the error, the request fails. `nil` removes the block.
     open func setQueryStringSerializationWith(_ block: QueryBlock?) {
         state.set(\.makeQuery, to: block.map(UncheckedSendable.init))
     }
@@ -155,7 +156,8 @@ open class AFHTTPRequestSerializer: NSObject, AFURLRequestSerialization, NSSecur
     }
 
     /// Returns a copy of the request with the encoded parameters (`nil` for none), and with the serializer's header
-    /// fields where the request has none of that name. On failure, sets `error` and returns `nil`.
+    /// fields where the request has none of that name; other settings, such as the timeout, are not applied. On
+    /// failure, sets `error` and returns `nil`.
     open func request(
         bySerializingRequest request: URLRequest, withParameters parameters: Any?, error: NSErrorPointer
     ) -> URLRequest? {
@@ -186,8 +188,8 @@ open class AFHTTPRequestSerializer: NSObject, AFURLRequestSerialization, NSSecur
     /// Creates a request with a multipart form (RFC 7578): one field per parameter, followed by the parts that `block`
     /// appends. If the form is empty, the request is the one without parameters.
     ///
-    /// On failure of the serializer or a part, and for GET and HEAD, which cannot have a form, `error` is set, and the
-    /// request has a URL without a host, which cannot be sent.
+    /// `block` is called before the method returns. On failure of the serializer or a part, and for GET and HEAD, which
+    /// cannot have a form (-1002), `error` is set, and the request has a URL without a host, which cannot be sent.
     open func multipartFormRequest(
         withMethod method: String, urlString: String, parameters: [String: Any]?,
         constructingBodyWith block: ((any AFMultipartFormData) -> Void)?, error: NSErrorPointer
@@ -210,10 +212,9 @@ open class AFHTTPRequestSerializer: NSObject, AFURLRequestSerialization, NSSecur
         }
     }
 
-    /// Writes the body of a multipart request to a file, asynchronously, and returns the request without its body.
-    ///
-    /// An existing file is replaced when the body is complete. Then `handler` is called on the main queue, with the
-    /// error or `nil`.
+    /// Writes the body stream of a multipart request to a file, asynchronously, and returns the request without it. An
+    /// existing file is replaced when the body is complete, and unchanged after an error. Then `handler` is called on
+    /// the main queue, with the error or `nil`. Without a stream, the file is empty.
     @discardableResult
     open func request(
         withMultipartForm request: URLRequest, writingStreamContentsToFile fileURL: URL,

@@ -2,11 +2,13 @@
 
 /// A multipart form under construction (RFC 7578), passed to the block of a multipart request.
 ///
-/// Quotation marks and line breaks in field and file names are percent-encoded, as browsers do. The parts are sent in
-/// the order in which they were appended, after the fields for the parameters.
+/// Quotation marks and line breaks in field and file names are percent-encoded, as browsers do (WHATWG HTML
+/// §4.10.21.8). The parts are sent in the order in which they were appended, after the fields for the parameters. The
+/// first error of a method that does not throw fails the request with -1016, such as one for a media type with control
+/// characters. Parts that are appended after the block has returned are not sent.
 public protocol AFMultipartFormData: AnyObject {
-    /// Appends a file with a file name and a media type that follow from its URL. It is read each time the request is
-    /// sent.
+    /// Appends a file with a file name and a media type that follow from its URL. Its size is determined now, and it is
+    /// read each time the request is sent, which fails if the file has become shorter.
     ///
     /// - Parameters:
     ///   - fileURL: The URL of the file. The file name is its last component; the media type follows from the path
@@ -15,21 +17,23 @@ public protocol AFMultipartFormData: AnyObject {
     /// - Throws: -1000 of ``AFURLRequestSerializationErrorDomain`` if it is not a readable file.
     func appendPart(withFileURL fileURL: URL, name: String) throws
 
-    /// Appends a file. It is read each time the request is sent.
+    /// Appends a file. Its size is determined now, and it is read each time the request is sent, which fails if the
+    /// file has become shorter.
     ///
     /// - Parameters:
     ///   - fileURL: The URL of the file.
     ///   - name: The name of the field.
     ///   - fileName: The file name to send.
     ///   - mimeType: The media type to send.
-    /// - Throws: -1000 of ``AFURLRequestSerializationErrorDomain`` if it is not a readable file.
+    /// - Throws: -1000 of ``AFURLRequestSerializationErrorDomain`` if it is not a readable file, or the media type has
+    ///   control characters.
     func appendPart(withFileURL fileURL: URL, name: String, fileName: String, mimeType: String) throws
 
     /// Appends the bytes of a stream, which can be read only once: a request that must be sent again fails.
     ///
     /// - Parameters:
-    ///   - inputStream: The stream, which must have exactly `length` bytes; otherwise the request fails. `nil` appends
-    ///     an empty part.
+    ///   - inputStream: The stream, which is read when the request is sent and must have exactly `length` bytes;
+    ///     otherwise the request fails. `nil` appends an empty part.
     ///   - name: The name of the field.
     ///   - fileName: The file name to send.
     ///   - length: The number of bytes in the stream; a negative number counts as 0.
@@ -64,7 +68,7 @@ public protocol AFMultipartFormData: AnyObject {
     ///
     /// - Parameters:
     ///   - numberOfBytes: The size of a packet in bytes; 0 counts as 1.
-    ///   - delay: The pause after each packet, in seconds; none for 0 or less.
+    ///   - delay: The pause between two packets, in seconds; none for 0 or less, and for 10⁹ or more.
     func throttleBandwidth(withPacketSize numberOfBytes: UInt, delay: TimeInterval)
 }
 

@@ -25,7 +25,8 @@ open class AFPropertyListRequestSerializer: AFHTTPRequestSerializer, @unchecked 
         super.init(options: UInt(bitPattern: writeOptions), format: format)
     }
 
-    /// The format of the property lists, `.xml` or `.binary`. Default: `.xml`.
+    /// The format of the property lists, `.xml` or `.binary`; with another one, requests with a body fail. Default:
+    /// `.xml`.
     open var format: PropertyListSerialization.PropertyListFormat {
         get { .init(rawValue: state.withLock { $0.kept.format }) ?? .xml }
         set { state.withLock { $0.kept.format = newValue.rawValue } }

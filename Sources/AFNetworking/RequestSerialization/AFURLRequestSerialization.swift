@@ -2,7 +2,7 @@
 
 /// A type that encodes parameters into requests. ``AFHTTPRequestSerializer`` and its subclasses conform.
 public protocol AFURLRequestSerialization: NSObjectProtocol {
-    /// Returns a copy of a request with encoded parameters.
+    /// Returns a copy of a request with encoded parameters. A manager calls it on the thread that calls a verb.
     ///
     /// - Parameters:
     ///   - request: The request, which must not be changed.
@@ -17,7 +17,8 @@ public protocol AFURLRequestSerialization: NSObjectProtocol {
 /// A style of encoding parameters into a query; there is only one. For another encoding, set a block by
 /// `setQueryStringSerializationWith(_:)`.
 public enum AFHTTPRequestQueryStringSerializationStyle: UInt, Codable, Sendable {
-    /// Sorted names, `name[key]` for dictionaries, `name[]` for arrays.
+    /// The style of ``AFQueryStringFromParameters(_:)``: sorted names, `name[key]` for dictionaries, `name[]` for
+    /// arrays, and the name alone for elements of sets.
     case httpRequestQueryStringDefaultStyle = 0
 }
 
@@ -25,7 +26,8 @@ public enum AFHTTPRequestQueryStringSerializationStyle: UInt, Codable, Sendable 
 /// URL and -1016 for parameters that cannot be encoded.
 public let AFURLRequestSerializationErrorDomain = "com.alamofire.error.serialization.request"
 
-/// The user info key for the `URLRequest` of an error of a request or response serializer of this module.
+/// The user info key for the `URLRequest` of an error of a request or response serializer of this module. An error of a
+/// response serializer has it only if a manager's task ended with it.
 public let AFNetworkingOperationFailingURLRequestErrorKey = "com.alamofire.serialization.request.error.response"
 
 /// The packet size that AFNetworking recommends for throttled uploads over 3G: 16 KiB.

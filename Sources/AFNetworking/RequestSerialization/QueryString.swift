@@ -2,14 +2,16 @@
 
 import AsyncNetworking
 
-/// Returns a string with the bytes of its UTF-8 percent-encoded, except letters, digits and `-._~/?`. A space becomes
-/// `%20`, and a percent sign `%25`.
+/// Returns a string with the bytes of its UTF-8 percent-encoded (RFC 3986 §2.1), except ASCII letters, digits and
+/// `-._~/?`. A space becomes `%20`, and a percent sign `%25`.
 public func AFPercentEscapedStringFromString(_ string: String) -> String {
     URLEncodedFormEncoder.escape(string)
 }
 
 /// Returns parameters encoded as a query: names are sorted; dictionaries use `name[key]`, arrays `name[]`; the name is
-/// repeated for each element of a set; null has no `=`.
+/// repeated for each element of a set; null has no `=`. Names and values are percent-encoded by
+/// ``AFPercentEscapedStringFromString(_:)``, also the brackets. Booleans become 1 and 0, data becomes Base64, and empty
+/// collections are omitted.
 ///
 /// The query is empty for parameters that are nested more than 512 levels deep.
 public func AFQueryStringFromParameters(_ parameters: [AnyHashable: Any]) -> String {

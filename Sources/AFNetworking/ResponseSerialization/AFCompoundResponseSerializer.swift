@@ -3,8 +3,8 @@
 /// A serializer that tries other serializers in order and returns the object of the first that returns one.
 ///
 /// If none returns an object, the result is the response body, validated by this serializer's own rules: status codes
-/// 200 to 299 and any media type by default. Serializers that are not subclasses of ``AFHTTPResponseSerializer`` are
-/// skipped.
+/// 200 to 299 and any media type by default. The errors of the others are then ignored. Serializers that are not
+/// subclasses of ``AFHTTPResponseSerializer`` are skipped.
 open class AFCompoundResponseSerializer: AFHTTPResponseSerializer, @unchecked Sendable {
     private let serializers: UncheckedSendable<[any AFURLResponseSerialization]>
 
@@ -37,7 +37,8 @@ open class AFCompoundResponseSerializer: AFHTTPResponseSerializer, @unchecked Se
     open var responseSerializers: [any AFURLResponseSerialization] { serializers.value }
 
     /// Returns the object of the first serializer that returns one, and sets `error` to that serializer's error, if
-    /// any. If none returns an object, the result is the body, validated by this serializer's own rules.
+    /// any. If none returns an object, the result is the body, validated by this serializer's own rules, whose error is
+    /// set. The body is returned in any case.
     open override func responseObject(for response: URLResponse?, data: Data?, error: NSErrorPointer) -> Any? {
         for case let serializer as AFHTTPResponseSerializer in responseSerializers {
             let pointer = AutoreleasingUnsafeMutablePointer<NSError?>(nil)
@@ -62,7 +63,7 @@ open class AFCompoundResponseSerializer: AFHTTPResponseSerializer, @unchecked Se
         super.init(coder: coder)
     }
 
-    /// Archives the acceptable responses and the children.
+    /// Archives the acceptable responses and the children, which must be `NSSecureCoding`.
     open override func encode(with coder: NSCoder) {
         super.encode(with: coder)
         coder.encode(responseSerializers as NSArray, forKey: "responseSerializers")

@@ -52,9 +52,12 @@ open class AFHTTPResponseSerializer: NSObject, AFURLResponseSerialization, NSSec
 
     /// Validates the status code and the media type of a response.
     ///
+    /// - Parameters:
+    ///   - response: The response; `nil` is acceptable.
+    ///   - data: The body, which becomes part of the error; its content is not validated.
     /// - Throws: An error of ``AFURLResponseSerializationErrorDomain``: -1011 for the status code, -1016 for the media
-    ///   type. If both are unacceptable, the second is the underlying error of the first. ``AFUnnamedError`` for an
-    ///   unacceptable media type without a body.
+    ///   type. If both are unacceptable, the second is the underlying error of the first. An unacceptable media type
+    ///   without a body causes no -1016, but ``AFUnnamedError`` if the status code is acceptable.
     open func validate(_ response: HTTPURLResponse?, data: Data?) throws {
         guard let response else { return }
         let validity = validate(ResponseDescription(response), data)
@@ -64,14 +67,15 @@ open class AFHTTPResponseSerializer: NSObject, AFURLResponseSerialization, NSSec
 
     /// Validates a response and returns the object for its body.
     ///
-    /// This class returns the body in any case; its subclasses in this module return `nil` for an unacceptable media
-    /// type, and an object together with the error if only the status code is unacceptable.
+    /// This class and ``AFCompoundResponseSerializer`` return the body in any case. The other subclasses in this module
+    /// return `nil` for an unacceptable media type, unless the body is empty, and an object together with the error if
+    /// only the status code is unacceptable.
     ///
     /// - Parameters:
     ///   - response: The response; one that is not an `HTTPURLResponse` is acceptable.
     ///   - data: The body, if any.
     ///   - error: Takes the error if the response is unacceptable or its body cannot be converted; `nil` if the caller
-    ///     ignores it.
+    ///     ignores it. With `nil`, these subclasses return no object for an unacceptable response.
     /// - Returns: The object, if any.
     open func responseObject(for response: URLResponse?, data: Data?, error: NSErrorPointer) -> Any? {
         let response = response as? HTTPURLResponse

@@ -6,8 +6,10 @@ import AsyncNetworkingImages
 /// A serializer that returns an ``AFImage``.
 ///
 /// It accepts the media types of AFNetworking: TIFF, JPEG, GIF, PNG, icons and bitmaps. Others, such as `image/webp`,
-/// can be added to ``AFHTTPResponseSerializer/acceptableContentTypes``. For data that are not an image there is an
-/// error of ``AFURLResponseSerializationErrorDomain``, where AFNetworking returned neither an object nor an error.
+/// can be added to ``AFHTTPResponseSerializer/acceptableContentTypes``. For data that are not an image of a known
+/// format, or exceed 128 Mi pixels or 512 MiB when decoded, the error is -1016 of
+/// ``AFURLResponseSerializationErrorDomain``, where AFNetworking returned neither an object nor an error. For an empty
+/// body there is neither.
 open class AFImageResponseSerializer: AFHTTPResponseSerializer, @unchecked Sendable {
     private static let contentTypes: Set = [
         "image/tiff", "image/jpeg", "image/gif", "image/png", "image/ico", "image/x-icon", "image/bmp", "image/x-bmp",
@@ -29,7 +31,8 @@ open class AFImageResponseSerializer: AFHTTPResponseSerializer, @unchecked Senda
     }
 
     /// Whether PNG and JPEG images of up to 1024 × 1024 pixels are decoded before the completion handler is called, not
-    /// on its queue, if the package trait `ImageDecoding` is enabled. Default: `true`.
+    /// on its queue. Default: `true`. Others, and those that cannot be decoded, have no pixels; so have all images
+    /// unless the package trait `ImageDecoding` is enabled.
     open var automaticallyInflatesResponseImage: Bool {
         get { settings.withLock { $0.inflatesImages } ?? true }
         set { settings.withLock { $0.inflatesImages = newValue } }

@@ -5,11 +5,12 @@ import ANSystem
 /// A serializer that returns the Foundation objects for JSON: dictionaries, arrays, strings, numbers and `NSNull`.
 ///
 /// It accepts `application/json`, `text/json` and `text/javascript`. For a body that is empty or a single space the
-/// object is `nil`. If only the status code is unacceptable, there are both an object and an error.
+/// object is `nil`, without an error; for one that is not JSON the error is 3840 of `NSCocoaErrorDomain`. If only the
+/// status code is unacceptable, there are both an object and an error.
 open class AFJSONResponseSerializer: AFHTTPResponseSerializer, @unchecked Sendable {
     private static let contentTypes: Set = ["application/json", "text/json", "text/javascript"]
 
-    /// Creates a serializer that accepts an array or a dictionary as the outermost value.
+    /// Creates a serializer without options, which accepts an array or a dictionary as the outermost value.
     public override init() {
         super.init(Settings(contentTypes: Self.contentTypes))
     }

@@ -5,8 +5,9 @@ import AsyncNetworking
 
 /// A serializer that returns the objects of XML and binary property lists. It accepts `application/x-plist`.
 ///
-/// `error` is set for an empty body, for a list that is nested too deeply or contains itself, and for the OpenStep
-/// format. If there is no body, the object is `nil` without an error.
+/// The error is 3840 of `NSCocoaErrorDomain` for an empty body, which is that of every download, for a list that is
+/// malformed, nested more than 64 levels deep or contains itself, and for the OpenStep format. If there is no body, the
+/// object is `nil` without an error.
 open class AFPropertyListResponseSerializer: AFHTTPResponseSerializer, @unchecked Sendable {
     /// Creates a serializer without options, which reads XML and binary lists.
     public override init() {

@@ -5,9 +5,11 @@ public protocol AFURLResponseSerialization: NSObjectProtocol {
     /// Returns the object for a response and its body. There may be both an object and an error, for example the error
     /// message of an API.
     ///
+    /// A manager calls it when a transfer has succeeded, for any status, on any thread and for several tasks at once.
+    ///
     /// - Parameters:
     ///   - response: The response, if any.
-    ///   - data: The body, if any.
+    ///   - data: The body, if any; empty for a download.
     ///   - error: Takes the error if the response is unacceptable or its body cannot be converted; `nil` if the caller
     ///     ignores it.
     /// - Returns: The object, if any.
@@ -21,7 +23,7 @@ extension AFURLResponseSerialization {
     /// - Parameters:
     ///   - response: The response, if any.
     ///   - data: The body, if any.
-    ///   - error: Set if the response is unacceptable or its body cannot be converted.
+    ///   - error: Set if the response is unacceptable or its body cannot be converted, otherwise unchanged.
     /// - Returns: The object, if any.
     public func responseObject(for response: URLResponse?, data: Data?, error: inout NSError?) -> Any? {
         withErrorPointer(&error) { responseObject(for: response, data: data, error: $0) }

@@ -8,7 +8,10 @@ import FoundationXML
 private let contentTypes: Set = ["application/xml", "text/xml"]
 
 /// A serializer that returns an `XMLParser`, which the caller starts. It accepts `application/xml` and `text/xml`.
-/// `error` is set for a document that declares entities.
+///
+/// The error is one of `XMLParser.errorDomain`, with the codes of libxml2, for a document that declares entities, has
+/// malformed tags, is nested more than 256 levels deep, or is not text in a known encoding. Other faults are detected
+/// by the parser: on Linux, its `parse()` returns `true` for a truncated document; check `parserError`, too.
 open class AFXMLParserResponseSerializer: AFHTTPResponseSerializer, @unchecked Sendable {
     /// Creates a serializer that accepts `application/xml` and `text/xml`, and the status codes 200 to 299.
     public override init() {
@@ -30,8 +33,9 @@ open class AFXMLParserResponseSerializer: AFHTTPResponseSerializer, @unchecked S
 
 /// A serializer that returns an `XMLDocument`. It accepts `application/xml` and `text/xml`.
 ///
-/// `responseObject(for:data:error:)` sets `error` for an empty body, for a truncated document, and for a document that
-/// declares entities: `XMLDocument` on Linux would read the files that external entities refer to.
+/// The error is one of `XMLParser.errorDomain`, with the codes of libxml2, for an empty body, which is that of every
+/// download, for a document that is malformed, truncated or nested more than 256 levels deep, and for one that declares
+/// entities: `XMLDocument` on Linux would read the files that external entities refer to.
 open class AFXMLDocumentResponseSerializer: AFHTTPResponseSerializer, @unchecked Sendable {
     /// Creates a serializer without options, which accepts `application/xml` and `text/xml`.
     public override init() {
@@ -40,12 +44,13 @@ open class AFXMLDocumentResponseSerializer: AFHTTPResponseSerializer, @unchecked
 
     /// Creates a serializer with options for the document.
     ///
-    /// - Parameter mask: The raw value of `XMLNode.Options`.
+    /// - Parameter mask: The raw value of `XMLNode.Options`; see ``options``.
     public init(xmlDocumentOptions mask: UInt) {
         super.init(Settings(contentTypes: contentTypes, options: mask))
     }
 
-    /// The options for the document: the raw value of `XMLNode.Options`. Default: 0, none.
+    /// The options for the document: the raw value of `XMLNode.Options`. Default: 0, none. Those that load files or
+    /// validate, such as `documentXInclude`, are ignored.
     open var options: UInt {
         get { settings.withLock { $0.options } }
         set { settings.withLock { $0.options = newValue } }

@@ -5,11 +5,13 @@ public import AsyncNetworking
 
 /// The part of a certificate chain that is compared with pinned certificates.
 public enum AFSSLPinningMode: UInt, Codable, Sendable {
-    /// No pinning: the chain must end at a trusted certificate authority.
+    /// No pinning: the chain must end at a trusted certificate authority, and pinned certificates are ignored.
     case none = 0
-    /// A public key in the chain must be that of a pinned certificate, which may be renewed with the same key.
+    /// A public key in the chain must be that of a pinned certificate, which may be renewed with the same key. The
+    /// chain must also be valid, unless ``AFSecurityPolicy/allowInvalidCertificates`` is `true`.
     case publicKey = 1
-    /// The chain must end at a pinned certificate.
+    /// The chain must end at a pinned certificate. It must also end at a trusted certificate authority, unless
+    /// ``AFSecurityPolicy/allowInvalidCertificates`` is `true`.
     case certificate = 2
 }
 
@@ -101,7 +103,7 @@ open class AFSecurityPolicy: NSObject, NSSecureCoding, NSCopying, @unchecked Sen
     open var sslPinningMode: AFSSLPinningMode { state.withLock { $0.rules.pinningMode } }
 
     /// The pinned certificates, in DER; `nil` by default. Without any, a pinning mode other than `.none` refuses every
-    /// server.
+    /// server. One that cannot be parsed fails all tasks with -1200 in these modes.
     open var pinnedCertificates: Set<Data>? {
         get { state.withLock { $0.rules.pinnedCertificates } }
         set { change { $0.pinnedCertificates = newValue } }
@@ -110,14 +112,15 @@ open class AFSecurityPolicy: NSObject, NSSecureCoding, NSCopying, @unchecked Sen
     /// Whether certificate chains that are not valid, such as self-signed ones, are accepted if they are pinned.
     /// Default: `false`.
     ///
-    /// Without pinning, every chain is accepted if ``validatesDomainName`` is `false`, and none otherwise, because the
-    /// name in an unverified certificate proves nothing. See the table of ``ANHTTP/SecurityPolicy``.
+    /// Without pinning, `true` accepts every chain if ``validatesDomainName`` is `false`, and none otherwise, because
+    /// the name in an unverified certificate proves nothing. See the table of ``ANHTTP/SecurityPolicy``.
     open var allowInvalidCertificates: Bool {
         get { state.withLock { $0.rules.allowInvalidCertificates } }
         set { change { $0.allowInvalidCertificates = newValue } }
     }
 
-    /// Whether the certificate must be valid for the host name of the URL. Default: `true`.
+    /// Whether the certificate must be valid for the host name of the URL (RFC 9525 §6) and for use by TLS servers;
+    /// `false` turns off both checks. Default: `true`.
     open var validatesDomainName: Bool {
         get { state.withLock { $0.rules.validatesDomainName } }
         set { change { $0.validatesDomainName = newValue } }
@@ -132,7 +135,8 @@ open class AFSecurityPolicy: NSObject, NSSecureCoding, NSCopying, @unchecked Sen
     /// - Parameters:
     ///   - serverTrust: The certificates that the server presented. A value that the program created is verified
     ///     against the system's certificate authorities.
-    ///   - domain: The host name or IP address for which the certificate must be valid; `nil` for no check.
+    ///   - domain: The host name or IP address for which the certificate must be valid; `nil` for no check. It has no
+    ///     effect if ``validatesDomainName`` is `false`.
     /// - Returns: `true` if the server is trusted; `false` also if a certificate cannot be parsed.
     open func evaluateServerTrust(_ serverTrust: SecTrust, forDomain domain: String?) -> Bool {
         var policy = overriddenRules.policy
@@ -143,7 +147,8 @@ open class AFSecurityPolicy: NSObject, NSSecureCoding, NSCopying, @unchecked Sen
     }
 
     /// The AsyncNetworking policy with the same rules, for use with a `SessionManager`. It is a copy: later changes of
-    /// this object have no effect on it. For a subclass it calls the override of ``evaluateServerTrust(_:forDomain:)``.
+    /// this object have no effect on it. For a subclass it calls the override of ``evaluateServerTrust(_:forDomain:)``
+    /// as long as this object, which it does not retain, exists; afterwards the copied rules apply.
     public var policy: SecurityPolicy {
         guard type(of: self) != AFSecurityPolicy.self else {
             return state.withLock { state in

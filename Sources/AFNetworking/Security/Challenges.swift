@@ -14,8 +14,8 @@ public let NSURLAuthenticationMethodClientCertificate = "NSURLAuthenticationMeth
 public let NSURLAuthenticationMethodServerTrust = "NSURLAuthenticationMethodServerTrust"
 
 extension URLProtectionSpace {
-    /// The certificates that the server presented; `nil` unless the authentication method is
-    /// ``NSURLAuthenticationMethodServerTrust``.
+    /// The certificates that the server presented; `nil` unless the space is that of a challenge from this module with
+    /// the authentication method ``NSURLAuthenticationMethodServerTrust``.
     public var serverTrust: SecTrust? { (self as? TrustProtectionSpace)?.trust }
 }
 
@@ -32,6 +32,9 @@ extension URLCredential {
     var isOfTrust: Bool { user == Self.trustedUser }
 
     /// Creates a credential with a client certificate for the connection for which it was requested.
+    ///
+    /// `password` contains the identity in encoded form: do not write it to a log. The certificate and key are read
+    /// during the handshake; if they cannot be used, the task fails with -1205.
     ///
     /// - Parameters:
     ///   - identity: The certificate with its private key, and any intermediate certificates.

@@ -4,7 +4,8 @@ import AsyncNetworkingImages
 
 /// A cache of images in memory that removes those accessed least recently when it exceeds its capacity.
 ///
-/// An image counts 4 bytes per pixel. Under memory pressure all images are removed. A request's identifier is its URL,
+/// An image counts 4 bytes per pixel, decoded or not. Under memory pressure, according to the kernel's pressure stall
+/// information (`Documentation/accounting/psi.rst`), all images are removed. A request's identifier is its URL,
 /// to which AFNetworking appended the additional identifier; here they are compared separately, so that `a/b` with `c`
 /// differs from `a/bc`. All members may be used from any thread.
 open class AFAutoPurgingImageCache: NSObject, AFImageRequestCache, @unchecked Sendable {
@@ -50,20 +51,20 @@ open class AFAutoPurgingImageCache: NSObject, AFImageRequestCache, @unchecked Se
         set { store.capacity = Int(clamping: newValue) }
     }
 
-    /// The memory in bytes down to which images are removed when the capacity is exceeded; 60 MiB by default. A change
-    /// takes effect when the next image is added.
+    /// The memory in bytes down to which images are removed when the capacity is exceeded; 60 MiB by default. A value
+    /// above ``memoryCapacity`` counts as the capacity. A change takes effect when the next image is added.
     open var preferredMemoryUsageAfterPurge: UInt64 {
         get { UInt64(store.preferredUse) }
         set { store.preferredUse = Int(clamping: newValue) }
     }
 
-    /// The memory in bytes of the images in the cache, at 4 bytes per pixel.
+    /// The memory in bytes of the images in the cache, at 4 bytes per pixel; their files do not count.
     open var memoryUsage: UInt64 { UInt64(store.use) }
 
     // MARK: Identifiers
 
-    /// Adds an image, in place of one with the same identifier. If the capacity is exceeded, images are removed,
-    /// possibly this one.
+    /// Adds an image as the one accessed last, in place of one with the same identifier. If the capacity is exceeded,
+    /// images are removed, also this one if it alone exceeds ``preferredMemoryUsageAfterPurge``.
     open func add(_ image: UIImage, withIdentifier identifier: String) {
         add(image, Key(identifier))
     }
@@ -96,13 +97,14 @@ open class AFAutoPurgingImageCache: NSObject, AFImageRequestCache, @unchecked Se
         _ image: UIImage, for request: URLRequest, withAdditionalIdentifier identifier: String?
     ) -> Bool { true }
 
-    /// Adds an image, in place of one with the same URL and identifier. If the capacity is exceeded, images are
-    /// removed, possibly this one.
+    /// Adds an image as the one accessed last, in place of one with the same URL and identifier. Without an identifier,
+    /// `nil`, it is the image that ``image(withIdentifier:)`` returns for the URL. If the capacity is exceeded, images
+    /// are removed, also this one if it alone exceeds ``preferredMemoryUsageAfterPurge``.
     open func add(_ image: UIImage, for request: URLRequest, withAdditionalIdentifier identifier: String?) {
         add(image, Key(request, identifier))
     }
 
-    /// Removes the image with the URL of a request and an additional identifier.
+    /// Removes the image with the URL of a request and an additional identifier (`nil` for none).
     ///
     /// - Returns: Whether the cache had such an image.
     @discardableResult
@@ -110,8 +112,8 @@ open class AFAutoPurgingImageCache: NSObject, AFImageRequestCache, @unchecked Se
         store.remove(Key(request, identifier))
     }
 
-    /// Returns the image with the URL of a request and an additional identifier, and marks it as accessed; `nil` if the
-    /// cache does not have it.
+    /// Returns the image with the URL of a request and an additional identifier (`nil` for none), and marks it as
+    /// accessed; `nil` if the cache does not have it.
     open func imageforRequest(_ request: URLRequest, withAdditionalIdentifier identifier: String?) -> UIImage? {
         store.value(for: Key(request, identifier))
     }

@@ -1,6 +1,6 @@
 // SPDX-License-Identifier: MIT
 
-/// A cache of images by identifier. Its methods are called from any thread.
+/// A cache of images by identifier. Its methods may be called from any thread, and at the same time.
 public protocol AFImageCache: NSObjectProtocol {
     /// Adds an image, in place of one with the same identifier. The cache may remove it at any time.
     func add(_ image: UIImage, withIdentifier identifier: String)
@@ -20,6 +20,8 @@ public protocol AFImageCache: NSObjectProtocol {
 
 /// A cache of images by request and an additional identifier, for images made from the same file.
 /// ``AFAutoPurgingImageCache`` identifies a request by its URL.
+///
+/// An ``AFImageDownloader`` calls the methods while it is locked: they must return soon, and must not use it.
 public protocol AFImageRequestCache: AFImageCache {
     /// Returns whether an ``AFImageDownloader`` adds an image that it has downloaded; it passes `nil` as the additional
     /// identifier.

@@ -15,8 +15,8 @@ public enum AFImageDownloadPrioritization: Int, Sendable {
 
 /// The receipt of a request to an ``AFImageDownloader``, by which the request can be cancelled.
 open class AFImageDownloadReceipt: NSObject, @unchecked Sendable {
-    /// The task, which equal requests share. Cancelling it cancels all of them; see
-    /// ``AFImageDownloader/cancelTask(for:)``.
+    /// The task, which equal requests share. To cancel a request, call ``AFImageDownloader/cancelTask(for:)``:
+    /// cancelling the task would affect all of them.
     public let task: URLSessionDataTask
     /// The identifier passed to ``AFImageDownloader/downloadImage(for:withReceiptID:success:failure:)``, or a new one.
     /// It is for the program's use: the downloader does not compare it, so it need not be unique.
@@ -141,7 +141,7 @@ open class AFImageDownloader: NSObject, @unchecked Sendable {
             diskPath: directory?.appendingPathComponent("com.alamofire.imagedownloader").path)
     }
 
-    /// Returns a new configuration with the protocol's cache policy, a timeout of 60 seconds and ``defaultURLCache()``.
+    /// Returns a new configuration with the protocol's cache policy, an idle timeout of 60 s and ``defaultURLCache()``.
     open class func defaultURLSessionConfiguration() -> URLSessionConfiguration {
         let configuration = URLSessionConfiguration.default
         configuration.requestCachePolicy = .useProtocolCachePolicy
@@ -152,14 +152,17 @@ open class AFImageDownloader: NSObject, @unchecked Sendable {
 
     // MARK: Parts
 
-    /// The cache of images; `nil` if every request is sent. A change applies to later requests and results.
+    /// The cache of images; by default a new ``AFAutoPurgingImageCache`` of 100 MiB. Without one, `nil`, equal requests
+    /// still share a task. It is consulted for requests with the cache policies `useProtocolCachePolicy`,
+    /// `returnCacheDataElseLoad` and `returnCacheDataDontLoad`; images are added with every policy. A change applies to
+    /// later requests and results.
     open var imageCache: (any AFImageRequestCache)? {
         get { state.withLock { $0.imageCache.value } }
         set { state.set(\.imageCache, to: UncheckedSendable(newValue)) }
     }
 
-    /// The manager of the tasks. A change applies to later downloads; its response serializer must return an
-    /// ``AFImage``.
+    /// The manager of the tasks, by default one with an ``AFImageResponseSerializer``. Its response serializer must
+    /// return an ``AFImage``: other objects fail with -1016. A change applies to later downloads.
     open var sessionManager: AFHTTPSessionManager {
         get { state.withLock { $0.sessionManager } }
         set { state.set(\.sessionManager, to: newValue) }
@@ -180,7 +183,7 @@ open class AFImageDownloader: NSObject, @unchecked Sendable {
 
     // MARK: Requests
 
-    /// Downloads an image, or takes it from the cache if the cache policy of the request permits that.
+    /// Downloads an image, or takes it from ``imageCache`` if the cache policy of the request permits that.
     ///
     /// - Parameters:
     ///   - request: The request. It shares the task of an equal request that has not ended.
@@ -198,15 +201,13 @@ open class AFImageDownloader: NSObject, @unchecked Sendable {
         downloadImage(for: request, withReceiptID: UUID(), success: success, failure: failure)
     }
 
-    /// Downloads an image, or takes it from the cache if the cache policy of the request permits that.
+    /// Downloads an image, or takes it from ``imageCache`` if the cache policy of the request permits that.
     ///
     /// - Parameters:
-    ///   - request: The request.
+    ///   - request: The request. It shares the task of an equal request that has not ended.
     ///   - receiptID: The identifier for the receipt, for the program's use; it need not be unique.
-    ///   - success: Called on the main queue with the request, the response and the image. For an image from the cache,
-    ///     the response is `nil`.
-    ///   - failure: Called on the main queue with the request, the response and the error. For a cancelled request it
-    ///     is that of the code -999.
+    ///   - success: Called on the main queue, as described for ``downloadImage(for:success:failure:)``.
+    ///   - failure: Called on the main queue, as described for ``downloadImage(for:success:failure:)``.
     /// - Returns: The receipt; `nil` for an image from the cache, or a request without a URL, which fails with -1000.
     @discardableResult
     open func downloadImage(
@@ -261,8 +262,8 @@ open class AFImageDownloader: NSObject, @unchecked Sendable {
         return AFImageDownloadReceipt(task, receiptID: receiptID, number: number)
     }
 
-    /// Cancels a request, whose `failure` is called with the error -999. The task is cancelled if no other request
-    /// shares it.
+    /// Cancels a request, whose `failure` is called on the main queue with the error -999 and without a response. The
+    /// task is cancelled if no other request shares it.
     ///
     /// - Parameter imageDownloadReceipt: The receipt; it has no effect if the request has ended.
     open func cancelTask(for imageDownloadReceipt: AFImageDownloadReceipt) {

@@ -50,8 +50,8 @@ open class AFNetworkActivityIndicatorManager: NSObject, @unchecked Sendable {
     /// Returns the shared manager, which is created at the first call and counts the tasks that start after it.
     open class func shared() -> AFNetworkActivityIndicatorManager { sharedManager }
 
-    /// Whether the indicator may be shown. Default: `false`. Enabling has no effect until a task starts or ends;
-    /// disabling hides the indicator at once.
+    /// Whether the indicator may be shown. Default: `false`. Enabling has no effect until the next activity begins or
+    /// ends; disabling hides the indicator at once.
     open var isEnabled: Bool {
         get { indicator.isEnabled }
         set { indicator.isEnabled = newValue }
@@ -62,14 +62,14 @@ open class AFNetworkActivityIndicatorManager: NSObject, @unchecked Sendable {
     open var isNetworkActivityIndicatorVisible: Bool { indicator.isVisible }
 
     /// The time in seconds for which there must be activity before the indicator is shown, so that short requests do
-    /// not show it. Default: 1. A negative value counts as 0.
+    /// not show it. Default: 1. A negative value counts as 0. A change does not apply to a delay that has begun.
     open var activationDelay: TimeInterval {
         get { indicator.activationDelay / .seconds(1) }
         set { indicator.activationDelay = newValue.delay }
     }
 
     /// The time in seconds without activity after which the indicator is hidden, so that it does not flicker between
-    /// requests. Default: 0.17. A negative value counts as 0.
+    /// requests. Default: 0.17. A negative value counts as 0. A change does not apply to a delay that has begun.
     open var completionDelay: TimeInterval {
         get { indicator.completionDelay / .seconds(1) }
         set { indicator.completionDelay = newValue.delay }
