@@ -9,8 +9,8 @@ import Synchronization
 ///
 /// A subclass of ``AFURLSessionManager`` may override these methods and must call `super`, or else the block is not
 /// called. They are called on the manager's own serial queue, except for challenges during TLS handshakes. A completion
-/// handler that is released without a call counts as called with `nil` or the disposition that cancels; an answer to a
-/// task's challenge during a TLS handshake counts as default handling.
+/// handler that is released without a call counts as called with `nil` or the disposition that cancels, or, for a
+/// task's challenge during a TLS handshake, with `performDefaultHandling`.
 open class AFURLSessionEvents: NSObject, URLSessionDataDelegate, URLSessionDownloadDelegate, @unchecked Sendable {
     /// The serial queue for all calls except completion handlers and notifications.
     let sessionQueue = DispatchQueue(label: "com.alamofire.networking.session.manager")

@@ -23,8 +23,8 @@ open class AFURLSessionManager: AFURLSessionEvents, NSSecureCoding, NSCopying, R
 
     /// Creates a manager with the timeouts, header fields, connection limit, proxy, and cookie and cache settings of a
     /// configuration; others have no effect. `timeoutIntervalForRequest` limits the time without a byte, and a resource
-    /// timeout of a week or more, the default, is none. Cookies are stored in the session itself. Of a `URLCache` only
-    /// the capacities are used, for files in the directory of `ResponseCache.standard`; `URLCache.shared` is no cache.
+    /// timeout of a week or more, the default, has no effect. Cookies are stored in the session itself. A `URLCache`
+    /// sets capacities only, for the directory of `ResponseCache.standard`; with `URLCache.shared` there is no cache.
     ///
     /// - Parameter configuration: The configuration, which is copied; `nil` for the default one.
     public init(sessionConfiguration configuration: URLSessionConfiguration?) {
