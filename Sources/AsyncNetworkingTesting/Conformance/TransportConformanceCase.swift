@@ -12,10 +12,10 @@ import FoundationEssentials
 /// }
 /// ```
 ///
-/// Cases are independent of a test library: a failing case throws a ``ConformanceError``. Give the test a time limit,
-/// which ends it if the transport hangs.
+/// Cases are independent of a test library: a failing case throws a ``ConformanceError``, or the unexpected error of
+/// the transport. Give the test a time limit, which ends it if the transport hangs.
 public struct TransportConformanceCase: Sendable, CustomStringConvertible {
-    /// The requirement that the case checks, as a sentence.
+    /// The requirement that the case checks, as a sentence; unique among ``all``.
     public let name: String
     /// Returns the behaviour of the server.
     let script: @Sendable (ScriptGate) -> Script
@@ -46,10 +46,11 @@ public struct TransportConformanceCase: Sendable, CustomStringConvertible {
     /// Tests a transport with a new ``StubServer``, and shuts the transport down, even if the case fails.
     ///
     /// - Parameters:
-    ///   - options: The options of the server; by default plain HTTP. With TLS, `transfer` must trust its certificate.
+    ///   - options: The options of the server; by default plain HTTP on a free port of 127.0.0.1. With TLS, `transfer`
+    ///     must trust its certificate; with a Unix-domain socket, `transfer` must contain its path.
     ///   - transfer: The options of each request, which should not use a proxy; the default options without a proxy if
     ///     omitted.
-    ///   - makeTransport: Creates the transport.
+    ///   - makeTransport: Creates the transport. It is called once, before the server is started.
     /// - Throws: ``ConformanceError`` if the transport violates the requirement, or else an unexpected error of the
     ///   transport, of `makeTransport`, or of starting the server.
     public func run(
@@ -73,7 +74,10 @@ public struct TransportConformanceCase: Sendable, CustomStringConvertible {
 
     /// Tests a mock transport without a server, and shuts it down, even if the case fails.
     ///
-    /// - Parameter makeMock: Creates the transport from the script of the case; see
+    /// Requirements for the server's connections, such as that an abandoned exchange ends its connection, are not
+    /// checked.
+    ///
+    /// - Parameter makeMock: Creates the transport from the script of the case, once; see
     ///   ``MockTransport/init(script:clock:)``.
     /// - Throws: ``ConformanceError`` if the transport violates the requirement, or else an unexpected error of the
     ///   transport.

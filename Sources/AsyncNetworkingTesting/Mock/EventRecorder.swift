@@ -11,7 +11,8 @@ public final class EventRecorder: TransferEventSink {
     /// Creates a recorder without events.
     public init() {}
 
-    /// Records an event and resumes the tasks that wait for it in ``first(where:)``; called by a transport.
+    /// Records an event and resumes the tasks that wait for it in ``first(where:)``; called by a transport, on any
+    /// thread.
     public func receive(_ event: TransferEvent) {
         recorded.update { $0.append(event) }
     }
@@ -33,9 +34,10 @@ public final class EventRecorder: TransferEventSink {
     /// Returns the first event that satisfies a condition, and waits for it without a time limit if it was not recorded
     /// yet.
     ///
-    /// - Parameter matches: Whether an event is the one to return. It is evaluated while a lock is held: it must be
-    ///   fast and must not use the recorder.
-    /// - Throws: `CancellationError` if the task is cancelled.
+    /// - Parameter matches: Whether an event is the one to return. It is evaluated for the recorded events when the
+    ///   wait begins, and again after each new event, on the thread that records it. A lock is held meanwhile: it must
+    ///   be fast and must not use the recorder.
+    /// - Throws: `CancellationError` if the task is cancelled, even if the event was recorded before the call.
     public func first(where matches: @escaping @Sendable (TransferEvent) -> Bool) async throws -> TransferEvent {
         try await recorded.wait { $0.contains(where: matches) }
         guard let event = events.first(where: matches) else { throw CancellationError() }

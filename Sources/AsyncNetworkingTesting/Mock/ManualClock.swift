@@ -21,12 +21,12 @@ public final class ManualClock: Clock {
     /// The smallest step of the clock: zero, because any duration is possible.
     public var minimumResolution: Duration { .zero }
 
-    /// Sleeps until the clock is advanced to `deadline`; returns immediately if that time has passed.
+    /// Sleeps until the clock is advanced to `deadline` or beyond; returns immediately if that time has been reached.
     ///
     /// - Parameters:
     ///   - deadline: The time at which the task is resumed.
-    ///   - tolerance: Ignored: the clock wakes tasks exactly at their deadlines.
-    /// - Throws: `CancellationError` if the task is cancelled.
+    ///   - tolerance: Ignored: the call of ``advance(by:)`` that reaches the deadline wakes the task.
+    /// - Throws: `CancellationError` if the task is cancelled before or during the sleep.
     public func sleep(until deadline: Instant, tolerance: Duration? = nil) async throws {
         try Task.checkCancellation()
         let sleeper: Int? = state.update { state in
@@ -43,9 +43,12 @@ public final class ManualClock: Clock {
         }
     }
 
-    /// Advances the clock and wakes the tasks whose deadlines have been reached. A negative duration has no effect.
+    /// Advances the clock and wakes the tasks whose deadlines have been reached. A zero or negative duration has no
+    /// effect.
     ///
-    /// Returns immediately, possibly before the tasks run. Use ``sleepers(count:)`` to wait until tasks sleep again.
+    /// The clock jumps to the new time, which is ``now`` for all woken tasks; they are woken in the order in which they
+    /// began to sleep, not in that of their deadlines. Returns immediately, possibly before the tasks run. Use
+    /// ``sleepers(count:)`` to wait until tasks sleep again.
     public func advance(by duration: Duration) {
         state.update { state in
             state.now = state.now.advanced(by: max(.zero, duration))
@@ -61,8 +64,8 @@ public final class ManualClock: Clock {
         return state.sleepers.values.map { state.now.duration(to: $0) }.sorted()
     }
 
-    /// Waits without a time limit until at least `count` tasks are sleeping, and returns their remaining durations in
-    /// ascending order.
+    /// Waits without a time limit until at least `count` tasks are sleeping, and returns the remaining durations of all
+    /// sleeping tasks in ascending order.
     ///
     /// - Parameter count: The number of tasks.
     /// - Throws: `CancellationError` if the task is cancelled.

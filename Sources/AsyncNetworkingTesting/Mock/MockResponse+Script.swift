@@ -7,10 +7,15 @@ import HTTPTypes
 extension MockResponse {
     /// Returns a response with status 200 and server-sent events (`text/event-stream`), each in a chunk of its own.
     ///
+    /// `Content-Length` is the size of the body, and one byte more if an interruption follows the events.
+    ///
     /// - Parameters:
-    ///   - events: The events. An event without an ID is sent without `id:`.
-    ///   - retry: The reconnection time, sent before the events in whole milliseconds; `nil`, the default, for none.
-    ///   - interval: The pause after each event on the transport's clock; none by default.
+    ///   - events: The events. An event without an ID is sent without `id:`, and one of type `message` without
+    ///     `event:`.
+    ///   - retry: The reconnection time, sent as a `retry` line in a chunk before the events, truncated to whole
+    ///     milliseconds; `nil`, the default, for none.
+    ///   - interval: The pause on the transport's clock after each event, including the last one, and after the `retry`
+    ///     line; zero, the default, or a negative duration for none.
     ///   - ending: What follows the events; the end of the response by default.
     public static func events(
         _ events: [ServerSentEvent], retry: Duration? = nil, every interval: Duration = .zero,
@@ -21,10 +26,13 @@ extension MockResponse {
 
     /// Returns a response with status 200 and pieces of text, each in a chunk of its own.
     ///
+    /// `Content-Length` is the size of the body, and one byte more if an interruption follows the pieces.
+    ///
     /// - Parameters:
-    ///   - pieces: The pieces of the body.
+    ///   - pieces: The pieces of the body, sent in UTF-8; empty ones are skipped.
     ///   - type: The `Content-Type`.
-    ///   - interval: The pause after each piece on the transport's clock; none by default.
+    ///   - interval: The pause on the transport's clock after each piece, including the last one; zero, the default, or
+    ///     a negative duration for none.
     ///   - ending: What follows the pieces; the end of the response by default.
     public static func stream(
         _ pieces: [String], type: String, every interval: Duration = .zero, then ending: Script.StreamEnding = .complete

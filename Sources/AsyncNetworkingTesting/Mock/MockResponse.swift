@@ -5,15 +5,18 @@ public import HTTPTypes
 
 /// A response of a ``MockTransport``: a list of steps, including the head.
 ///
-/// A response without a head hangs until the task is cancelled or the transport is shut down.
+/// The steps up to the head are performed before the transport calls its `body` closure; the others while the body is
+/// read, and not at all if it is not read. After its last step, a response without a head hangs until the task is
+/// cancelled or the transport is shut down.
 ///
 /// After a head in response to a HEAD request, or with status 204 or 304, all further steps are skipped. Steps in the
 /// wrong order fail the exchange with `TransportError.Reason.invalidResponse`: a chunk before the head, or another head
 /// or an interim response after it.
 public struct MockResponse: Sendable {
-    /// The steps of the response, performed in order.
+    /// The steps of the response, performed in order: first those up to the head, the others while the body is read.
     public var steps: [Step]
-    /// The trailer fields, which the response body provides at its end (`ResponseBody.trailers`); empty by default.
+    /// The trailer fields, which the response body provides after its end was read (`ResponseBody.trailers`); empty by
+    /// default.
     public var trailers: HTTPFields
     /// The actions of a script after it has accepted a WebSocket connection; `nil` if it does not accept one.
     var webSocketActions: [Script.Action]?
@@ -32,7 +35,7 @@ public struct MockResponse: Sendable {
     ///
     /// - Parameters:
     ///   - status: The status; 200 by default.
-    ///   - headers: The header fields, to which none are added; empty by default.
+    ///   - headers: The header fields, to which none are added, not even `Content-Length`; empty by default.
     ///   - chunks: The chunks of the body; none by default. Empty ones are skipped.
     ///   - trailers: The trailer fields after the body; none by default.
     public init(
@@ -43,31 +46,43 @@ public struct MockResponse: Sendable {
 
     /// A step of a response, performed after the previous one is complete.
     public enum Step: Sendable {
-        /// Reports an interim response (status 100 to 199), by default without header fields.
+        /// Reports an interim response as an event (`TransferEvent.informational`), by default without header fields.
+        /// The status should be 100 to 199, and is not checked.
         case informational(HTTPResponse.Status, HTTPFields = [:])
         /// Provides the head of the final response, by default without header fields.
+        ///
+        /// `Content-Length`, if present, is the total of the progress events. It is not compared with the body.
         case head(HTTPResponse.Status, HTTPFields = [:])
-        /// Provides a chunk of the body; an empty one is skipped.
+        /// Provides a chunk of the body, as a single chunk for its reader; an empty one is skipped.
         case chunk(Data)
-        /// Waits for a duration on the transport's clock; cancelling the task ends the pause.
+        /// Waits for a duration on the transport's clock; zero or a negative one for no pause.
+        ///
+        /// Cancelling the task ends the pause with `CancellationError`. A shutdown of the transport takes effect after
+        /// the pause.
         case pause(Duration)
-        /// Waits until the gate is open, without a time limit; cancelling the task ends the wait.
+        /// Waits until the gate is open, without a time limit.
+        ///
+        /// Cancelling the task ends the wait with `CancellationError`. A shutdown of the transport takes effect after
+        /// the wait.
         case wait(ScriptGate)
-        /// Waits until the task is cancelled or the transport is shut down.
+        /// Waits until the task is cancelled or the transport is shut down, and fails the exchange with
+        /// `CancellationError` or `TransportError.Reason.shutDown`.
         case hang
-        /// Fails the exchange: the error is thrown by `perform`, or after the head by reading the body.
+        /// Fails the exchange with an error, which is thrown unchanged: by `perform` if the step precedes the head or
+        /// the body is collected, otherwise by reading the body.
         case fail(any Error)
     }
 
     // MARK: Common responses
 
-    /// Returns a response with JSON text and `Content-Type: application/json`, by default with status 200. The text is
-    /// not validated.
+    /// Returns a response with JSON text, by default with status 200, and with `Content-Type: application/json` as its
+    /// only header field. The text is not validated.
     public static func json(_ text: String, status: HTTPResponse.Status = .ok) -> MockResponse {
         MockResponse(status: status, headers: [.contentType: "application/json"], chunks: [Data(text.utf8)])
     }
 
-    /// Returns a response with text in UTF-8 and `Content-Type: text/plain; charset=utf-8`, by default with status 200.
+    /// Returns a response with text in UTF-8, by default with status 200, and with
+    /// `Content-Type: text/plain; charset=utf-8` as its only header field.
     public static func text(_ text: String, status: HTTPResponse.Status = .ok) -> MockResponse {
         MockResponse(status: status, headers: [.contentType: "text/plain; charset=utf-8"], chunks: [Data(text.utf8)])
     }
@@ -76,7 +91,7 @@ public struct MockResponse: Sendable {
     ///
     /// - Parameters:
     ///   - data: The body.
-    ///   - headers: The header fields, to which none are added; empty by default.
+    ///   - headers: The header fields, to which none are added, not even `Content-Length`; empty by default.
     public static func data(_ data: Data, headers: HTTPFields = [:]) -> MockResponse {
         MockResponse(headers: headers, chunks: [data])
     }
@@ -90,7 +105,8 @@ public struct MockResponse: Sendable {
     ///
     /// - Parameters:
     ///   - status: The status, such as `.found`.
-    ///   - location: The value of `Location`, sent unchanged: a URL, relative or absolute, or anything else.
+    ///   - location: The value of `Location`: a URL, relative or absolute, or any other text. Bytes that are invalid in
+    ///     a field value (RFC 9110 §5.5), such as line feeds, are replaced by spaces.
     public static func redirect(_ status: HTTPResponse.Status, to location: String) -> MockResponse {
         MockResponse(status: status, headers: [.location: location])
     }
@@ -103,11 +119,11 @@ public struct MockResponse: Sendable {
     /// A response that hangs until the task is cancelled or the transport is shut down.
     public static var hang: MockResponse { MockResponse([.hang]) }
 
-    /// Returns a copy that begins with an interim response, by default without header fields.
+    /// Returns a copy that begins with an interim response, which therefore precedes those added before.
     ///
     /// - Parameters:
-    ///   - status: The status, 100 to 199.
-    ///   - headers: The header fields of the interim response.
+    ///   - status: The status, which should be 100 to 199 and is not checked.
+    ///   - headers: The header fields of the interim response; empty by default.
     public func informational(_ status: HTTPResponse.Status, _ headers: HTTPFields = [:]) -> MockResponse {
         MockResponse([.informational(status, headers)] + steps, trailers: trailers)
     }

@@ -5,7 +5,8 @@ import ANHTTP
 /// Header fields as sent over a connection: in order, with their original case, and with repeated names.
 ///
 /// Can be written as a dictionary literal, which keeps order and repetitions:
-/// `["Set-Cookie": "a=1", "Set-Cookie": "b=2"]`.
+/// `["Set-Cookie": "a=1", "Set-Cookie": "b=2"]`. Two values are equal if they have the same fields in the same order
+/// and with the same case.
 public struct HeaderPairs: Hashable, Sendable, RandomAccessCollection, ExpressibleByDictionaryLiteral {
     private var pairs: [HeaderPair]
 
@@ -38,7 +39,7 @@ public struct HeaderPairs: Hashable, Sendable, RandomAccessCollection, Expressib
         return pairs.filter { $0.name.lowercased() == name }.map(\.value)
     }
 
-    /// Appends a field, even if there is one with the same name.
+    /// Appends a field after all others, even if there is one with the same name. The field is not checked.
     public mutating func append(_ name: String, _ value: String) {
         pairs.append(HeaderPair(name, value))
     }
@@ -56,10 +57,13 @@ public struct HeaderPairs: Hashable, Sendable, RandomAccessCollection, Expressib
 public struct HeaderPair: Hashable, Sendable, CustomStringConvertible {
     /// The name of the field, with its original case.
     public var name: String
-    /// The value of the field: without surrounding whitespace in a received request, sent unchanged in a response.
+    /// The value of the field: without surrounding spaces and tabs in a received request, sent unchanged by a server.
     public var value: String
 
-    /// Creates a field from a name and a value, which are not checked: a response with invalid ones is malformed.
+    /// Creates a field from a name and a value, which are not checked.
+    ///
+    /// A server sends invalid ones unchanged, so that the response is malformed. A mock omits a field whose name is not
+    /// a token, and replaces invalid bytes of a value by spaces.
     public init(_ name: String, _ value: String) {
         self.name = name
         self.value = value

@@ -2,23 +2,27 @@
 
 public import FoundationEssentials
 
-/// A response sent by a ``StubServer``.
+/// A response sent by a ``StubServer``, or by a ``MockTransport`` with a script.
 ///
-/// The server adds only the field required by the framing: no `Date`, `Server` or `Content-Type`.
+/// The server adds only the field required by the framing: no `Date`, `Server` or `Content-Type`. A mock transport
+/// differs as described for ``MockTransport/init(script:clock:)``.
 public struct Reply: Sendable {
     /// The version in the status line, which may be any text; `HTTP/1.1` by default.
     public var version = "HTTP/1.1"
     /// The status code, which may be any number; 200 by default.
     public var status: Int
-    /// The reason phrase; empty to omit it.
+    /// The reason phrase; empty to omit it and the space before it.
     ///
-    /// If it is `nil`, the default, the standard phrase of RFC 9110 §15 is sent for the common statuses, and none for
-    /// others.
+    /// If it is `nil`, the default, the registered phrase, such as `Not Found` (RFC 9110 §15), is sent for the common
+    /// statuses, and none for others.
     public var reason: String?
     /// The header fields, sent unchanged and in order; empty by default.
     ///
     /// The server appends the field that the framing requires (`Content-Length`, `Transfer-Encoding` or
     /// `Connection: close`), even if there is one with the same name. ``Framing/asGiven`` prevents that.
+    ///
+    /// A response without a body has no `Transfer-Encoding`. It has a `Content-Length` only if it is the response to
+    /// HEAD, or has status 304, and ``body`` is not empty; never with status 1xx or 204.
     public var headers: HeaderPairs
     /// The body of the response; empty by default. It is not sent in response to HEAD, or with status 1xx, 204 or 304.
     public var body: Body
@@ -27,8 +31,11 @@ public struct Reply: Sendable {
     /// The trailer fields, sent after a body with the framing ``Framing/chunked(size:)`` and otherwise ignored; empty
     /// by default.
     public var trailers: HeaderPairs
-    /// The pace at which the body is sent; `nil`, the default, to send it without pauses. The chunk sizes and trailers
-    /// of a chunked body are sent at the same pace.
+    /// The pace at which the body is sent; `nil`, the default, for that of an earlier ``Script/Action/pace(_:)`` of the
+    /// script, and otherwise for no pauses.
+    ///
+    /// The chunk sizes and trailers of a chunked body are sent at the same pace, the head is not. All bytes after the
+    /// body are sent without pauses.
     public var pace: Script.Pace?
 
     /// Creates a response from its parts; each argument is the initial value of the property with its name.
@@ -51,7 +58,8 @@ public struct Reply: Sendable {
     public enum Body: Sendable {
         /// Bytes in memory.
         case bytes(Data)
-        /// A number of bytes of the pattern of ``StubServer/generatedBytes(_:)``, which are not held in memory.
+        /// A number of bytes of the pattern of ``StubServer/generatedBytes(_:)``, which are not held in memory. A
+        /// negative number counts as 0.
         case generated(Int64)
 
         /// Returns a body with the UTF-8 encoding of a string, without setting `Content-Type`.
@@ -77,12 +85,13 @@ public struct Reply: Sendable {
         /// ends; see ``Script/truncated(declared:sent:)``.
         case contentLength(declared: Int64? = nil)
         /// The chunked coding (RFC 9112 §7.1), with chunks of at most `size` bytes; 16 KiB by default, and a size below
-        /// 1 counts as 1.
+        /// 1 counts as 1. The chunks are followed by ``Reply/trailers``.
         case chunked(size: Int = 16_384)
         /// The end of the connection: the server appends `Connection: close` and closes the connection after the
         /// script.
         case untilClose
-        /// The header fields of the reply: the server adds none, and sends the body unchanged.
+        /// The framing by the fields in ``Reply/headers``: the server adds none, sends the body unchanged, and closes
+        /// the connection only if one of them, or the request, requires it.
         case asGiven
 
         /// A `Content-Length` field with the length of the body.

@@ -17,7 +17,8 @@ public struct RequestEcho: Codable, Hashable, Sendable {
     /// The trailer fields in the order received, each as an array of its name and value; empty without trailers.
     public var trailers: [[String]]
 
-    /// Creates a description of a request; its body is limited to ``StubServer/Options/maximumRecordedBody`` bytes.
+    /// Creates a description of a request with its recorded body, which a server limits to
+    /// ``StubServer/Options/maximumRecordedBody`` bytes.
     public init(_ request: RecordedRequest) {
         method = request.method
         target = request.target

@@ -6,10 +6,16 @@ import FoundationEssentials
 extension Script {
     /// Returns a script that responds with status 200 and server-sent events (`text/event-stream`).
     ///
+    /// The events are sent one by one as in ``stream(_:type:every:then:)``, in the format of WHATWG HTML, “Server-sent
+    /// events”.
+    ///
     /// - Parameters:
-    ///   - events: The events. An event without an ID is sent without `id:`.
-    ///   - retry: The reconnection time, sent before the events in whole milliseconds; `nil`, the default, for none.
-    ///   - interval: The pause after each event; none by default.
+    ///   - events: The events. An event without an ID is sent without `id:`, and one of type `message` without
+    ///     `event:`.
+    ///   - retry: The reconnection time, sent as a `retry` line before the events, truncated to whole milliseconds;
+    ///     `nil`, the default, for none.
+    ///   - interval: The pause after each event, including the last one, and after the `retry` line; zero, the default,
+    ///     or a negative duration for none.
     ///   - ending: What follows the events; the end of the response by default.
     public static func events(
         _ events: [ServerSentEvent], retry: Duration? = nil, every interval: Duration = .zero,
@@ -22,12 +28,14 @@ extension Script {
     /// Returns a script that responds with status 200 and pieces of text, sent one by one: for event streams, JSON
     /// lines and others, valid or not.
     ///
-    /// The response has a `Content-Length`. A client may receive several pieces at once, or a piece in parts.
+    /// `Content-Length` is the size of the body, and one byte more if an interruption follows the pieces. A client may
+    /// receive several pieces at once, or a piece in parts. The pieces are sent even in response to HEAD.
     ///
     /// - Parameters:
-    ///   - pieces: The pieces of the body.
+    ///   - pieces: The pieces of the body, sent in UTF-8.
     ///   - type: The `Content-Type`.
-    ///   - interval: The pause after each piece; none by default.
+    ///   - interval: The pause after each piece, including the last one; zero, the default, or a negative duration for
+    ///     none.
     ///   - ending: What follows the pieces; the end of the response by default.
     public static func stream(
         _ pieces: [String], type: String, every interval: Duration = .zero, then ending: StreamEnding = .complete
@@ -51,11 +59,13 @@ extension Script {
 
     /// The end of a stream after its last piece: regular, or an interruption.
     public enum StreamEnding: Hashable, Sendable {
-        /// The response is complete, and the connection stays open.
+        /// The response is complete, and the connection stays open unless the request requires closing it.
         case complete
-        /// The connection is closed before the end of the declared body, without `close_notify`.
+        /// The connection is closed before the end of the declared body, without `close_notify`. With a
+        /// ``MockTransport``, reading the body fails with `TransportError.Reason.connectionLost`.
         case drop
-        /// Nothing follows until the client closes the connection or the server is stopped.
+        /// The body is not complete, and nothing follows until the client closes the connection or the server is
+        /// stopped; with a ``MockTransport``, until the task is cancelled or the transport is shut down.
         case hang
     }
 }

@@ -3,7 +3,8 @@
 public import FoundationEssentials
 
 extension Script {
-    /// Returns a script that sends one response and keeps the connection open, unless the response requires closing it.
+    /// Returns a script that sends one response and keeps the connection open, unless the request or the response
+    /// requires closing it.
     public static func reply(_ reply: Reply) -> Script {
         Script([.reply(reply)])
     }
@@ -47,7 +48,7 @@ extension Script {
     }
 
     /// Returns a script that responds with a status and an empty body, by default without header fields but
-    /// `Content-Length`.
+    /// `Content-Length`, which responses with status 1xx, 204 and 304 and those to HEAD do not have.
     public static func status(_ status: Int, headers: HeaderPairs = [:]) -> Script {
         .reply(status: status, headers: headers)
     }
@@ -72,12 +73,13 @@ extension Script {
     }
 
     /// Returns a script that sends the UTF-8 encoding of a text unchanged instead of a response, and then closes the
-    /// connection.
+    /// connection in an orderly way (``Ending/close``).
     public static func raw(_ text: String) -> Script {
         Script([.send(Data(text.utf8)), .end(.close)])
     }
 
-    /// A script that responds with status 200 and a JSON description of the request; decode it as ``RequestEcho``.
+    /// A script that responds with status 200 and a JSON description of the request; decode it as ``RequestEcho``. The
+    /// request body in it is limited to ``StubServer/Options/maximumRecordedBody`` bytes.
     public static var echo: Script {
         Script([.respond { Reply(status: 200, headers: ["Content-Type": "application/json"], body: $0.echo) }])
     }
@@ -86,7 +88,8 @@ extension Script {
     /// stops.
     public static var hang: Script { Script([.hang]) }
 
-    /// A script that reads the request and closes the connection without a response.
+    /// A script that reads the request and closes the connection in an orderly way (``Ending/close``), without a
+    /// response.
     public static var close: Script { Script([.end(.close)]) }
 
     /// Returns a script that responds with status 200 and closes the connection before the end of the declared body,
@@ -103,14 +106,14 @@ extension Script {
         ])
     }
 
-    /// Returns a script that sends the beginning of a response and then resets the connection (RST).
+    /// Returns a script that sends the beginning of a response and then resets the connection (``Ending/reset``).
     ///
     /// The default response has a head of 44 bytes (`HTTP/1.1 200 OK` and a `Content-Length`) and a body of 1,000,000
     /// bytes.
     ///
     /// - Parameters:
-    ///   - bytes: The exact number of bytes to send, including those of the head; a negative number counts as 0. A
-    ///     response with fewer bytes is sent completely before the reset.
+    ///   - bytes: The exact number of bytes to send, including those of the head, and counted before encryption; a
+    ///     negative number counts as 0. A response with fewer bytes is sent completely before the reset.
     ///   - response: The script whose output is cut.
     public static func resetAfter(bytes: Int64, of response: Script = .generated(1_000_000)) -> Script {
         var script = response
@@ -122,7 +125,7 @@ extension Script {
     ///
     /// - Parameters:
     ///   - bytes: The number of bytes of a piece, including those of chunk sizes; a value below 1 counts as 1.
-    ///   - interval: The pause between two pieces.
+    ///   - interval: The pause between two pieces; zero or a negative duration for none.
     ///   - body: The body; 1,024 bytes of the pattern of ``StubServer/generatedBytes(_:)`` by default.
     ///   - framing: The framing of the body; ``Reply/Framing/contentLength`` by default.
     public static func drip(
@@ -136,7 +139,7 @@ extension Script {
     /// an `Expect` field or a large upload.
     ///
     /// The end of the response is sent at once; what the client still sends is discarded until it closes the
-    /// connection.
+    /// connection. If the function of a route returns the script, the server has already read the body.
     ///
     /// - Parameter status: The status code; 417 by default (RFC 9110 §15.5.18).
     public static func refusingBody(_ status: Int = 417) -> Script {
@@ -146,7 +149,8 @@ extension Script {
 
     /// Returns a script that performs the actions of this script and then those of `script`, all for the same request.
     ///
-    /// The result has ``readsBodyFirst`` and ``expectation`` of this script.
+    /// The result has ``readsBodyFirst`` and ``expectation`` of this script. If this script ends the connection, the
+    /// actions of `script` are not performed.
     public func then(_ script: Script) -> Script {
         var sum = self
         sum.actions += script.actions

@@ -11,19 +11,23 @@ public import FoundationEssentials
 public struct Script: Sendable {
     /// The actions, performed in order for each request that the script handles.
     ///
-    /// Without an action that responds, the client receives nothing. After the last action, the connection remains open
-    /// for another request, unless the request or a response requires closing it, for example by `Connection: close`.
+    /// Without an action that sends bytes, the client receives nothing, except `100 Continue` if it expects that. After
+    /// the last action, the connection remains open for another request, unless an action ends it, or the request or a
+    /// response requires closing it, for example by `Connection: close`.
     public var actions: [Action]
     /// Whether the server reads the request body before the first action; `true` by default. Otherwise
     /// ``Action/readBody(upTo:)`` reads it.
     ///
     /// After the last action, the server reads the unread rest of the body before the next request on the connection.
+    /// The property has no effect for a script that the function of a route or of a fallback returns, and with a
+    /// ``MockTransport``: the body is then always read before.
     public var readsBodyFirst: Bool
     /// The reaction to `Expect: 100-continue` when the body is about to be read and no byte of it has arrived; by
     /// default `100 Continue` is sent at once.
     ///
-    /// It does not apply to a script that a route's function returns: the body is then read before, after
-    /// `100 Continue`.
+    /// It does not apply to a script that the function of a route or of a fallback returns: the body is then read
+    /// before, after `100 Continue`. If the body is read only after the last action, nothing is sent. A
+    /// ``MockTransport`` ignores it.
     public var expectation: Expectation
 
     /// Creates a script from actions.
@@ -38,54 +42,77 @@ public struct Script: Sendable {
         self.expectation = expectation
     }
 
-    /// A script that accepts a WebSocket connection and sends all messages back, until the client closes the
-    /// connection.
+    /// A script that accepts a WebSocket connection, without a subprotocol and extensions, and sends all messages back,
+    /// until the client closes the connection.
     public static let webSocketEcho = Script([.acceptWebSocket(), .echoMessages()])
 
     /// An action of a server for a request, performed on the connection's thread.
+    ///
+    /// ``MockTransport/init(script:clock:)`` describes which actions a mock transport performs, and how.
     public enum Action: Sendable {
-        /// Reads the request body: all of it by default, or until at least the given number of bytes has arrived.
+        /// Reads the request body: all of it by default, or until at least the given number of its bytes has arrived,
+        /// including those read before.
+        ///
+        /// Nothing is read if the body is complete. With a number below 1, only ``Script/expectation`` is met. If the
+        /// client closes the connection before, the script ends.
         case readBody(upTo: Int64? = nil)
-        /// Sends an interim response, such as 100 or 103, by default without header fields.
+        /// Sends an interim response, such as 100 or 103, by default without header fields. The status is not checked.
         case informational(Int, headers: HeaderPairs = [:])
         /// Sends a response: its head, its body, and its trailer fields.
         case reply(Reply)
         /// Sends the response that a function returns. The function receives the request as far as it was read, and is
         /// called on the connection's thread.
         case respond(@Sendable (RecordedRequest) -> Reply)
-        /// Sends bytes unchanged, in place of or in addition to a response; they need not be valid HTTP.
+        /// Sends bytes unchanged, in place of or in addition to a response; they need not be valid HTTP. With TLS they
+        /// are encrypted.
         case send(Data)
-        /// Sends a number of bytes of the pattern of ``StubServer/generatedBytes(_:)``, which are not held in memory.
+        /// Sends a number of bytes of the pattern of ``StubServer/generatedBytes(_:)``, which are not held in memory. A
+        /// negative number counts as 0.
         case generate(Int64)
-        /// Waits for a duration; if the client closes the connection meanwhile, the script ends.
+        /// Waits for a duration; zero or a negative one for no delay.
+        ///
+        /// If the client closes the connection or its sending side meanwhile, or the server is stopped, the script
+        /// ends.
         case delay(Duration)
-        /// Waits until the gate is open; if the client closes the connection meanwhile, the script ends.
+        /// Waits until the gate is open, without a time limit.
+        ///
+        /// If the client closes the connection or its sending side meanwhile, or the server is stopped, the script
+        /// ends.
         case wait(ScriptGate)
-        /// Sends all further bytes at a pace, until another pace is set or a reply with a pace of its own was sent.
+        /// Sends all further bytes of the script at a pace, until another pace is set or the body of a reply with a
+        /// pace of its own was sent.
         case pace(Pace)
         /// Ends the connection after exactly the given number of further bytes, or at the end of the script if it sends
         /// fewer. A negative number counts as 0.
+        ///
+        /// The bytes are counted before encryption. The connection ends when the script is about to send another byte,
+        /// so that delays and other waits after the last one are still performed.
         case disconnect(afterBytes: Int64, by: Ending)
         /// Ends the connection; further actions are not performed.
         case end(Ending)
-        /// Waits until the client closes the connection or the server is stopped.
+        /// Waits until the client closes the connection or its sending side, or the server is stopped; further actions
+        /// are not performed.
         case hang
-        /// Accepts a WebSocket connection (RFC 6455 §4.2.2) with status 101.
+        /// Accepts a WebSocket connection (RFC 6455 §4.2.2) with status 101. The request is not checked.
         ///
         /// The given fields are sent in addition to `Upgrade`, `Connection` and `Sec-WebSocket-Accept`, or in place of
         /// those with the same name. The following actions send and receive frames; ``send(_:)`` sends malformed ones.
         /// If the fields accept `permessage-deflate`, compressed frames of the client are sent back unchanged. The
         /// connection is closed after the script.
         case acceptWebSocket(headers: HeaderPairs = [:])
-        /// Sends a WebSocket message in a single frame.
+        /// Sends a WebSocket message in a single frame, uncompressed.
         case message(WebSocketMessage)
         /// Sends the frames of the client's messages back and answers pings: for a number of messages, or by default
-        /// until the client closes the connection.
+        /// until the client closes the connection. With zero or a negative number, nothing is read.
         ///
-        /// A close frame of the client is answered, and ends the connection.
+        /// A close frame of the client is answered with its code, and ends the connection. An invalid frame ends the
+        /// connection without an answer.
         case echoMessages(Int? = nil)
         /// Sends a close frame, by default without a code, reads until the client's close frame, and ends the
-        /// connection. The reason is sent only with a code, and truncated to 123 bytes.
+        /// connection.
+        ///
+        /// The code is not checked. The reason is sent only with a code, and truncated to 123 bytes of UTF-8. Frames
+        /// that arrive before the client's close frame are discarded, and pings are not answered.
         case closeWebSocket(code: UInt16? = nil, reason: String = "")
     }
 
@@ -93,11 +120,18 @@ public struct Script: Sendable {
     public enum Ending: Hashable, Sendable {
         /// Closes the connection in an orderly way after all sent bytes. With TLS the end is announced
         /// (`close_notify`).
+        ///
+        /// If the client may still be sending its request, the server sends FIN, and discards what arrives until the
+        /// client closes the connection.
         case close
-        /// Sends FIN only. With TLS that is a truncation; without TLS it is the same as ``close``.
+        /// Closes the connection as ``close`` does, but without `close_notify`. With TLS that is a truncation; without
+        /// TLS it is the same as ``close``.
         case closeWithoutNotify
-        /// Closes the connection at once, as servers do that do not read the rest of a request. The system then sends
-        /// RST, and the client may fail to send before it has read the response (RFC 9112 §9.6).
+        /// Closes the connection at once and without `close_notify`, as servers do that do not read the rest of a
+        /// request.
+        ///
+        /// If bytes of the client are unread or arrive later, the system sends RST, and the client may fail to send
+        /// before it has read the response (RFC 9112 §9.6). Otherwise it sends FIN.
         case closeWithoutReading
         /// Sends RST after all sent bytes have been transmitted. A Unix-domain socket is closed instead, because it has
         /// no RST.
@@ -106,32 +140,33 @@ public struct Script: Sendable {
 
     /// A reaction to `Expect: 100-continue` (RFC 9110 §10.1.1).
     public enum Expectation: Hashable, Sendable {
-        /// Sends `100 Continue`, at once by default, or after a delay.
+        /// Sends `100 Continue`, at once by default, or after a delay, even if the body begins to arrive meanwhile.
         case sendContinue(after: Duration = .zero)
         /// Sends nothing and waits for the body, which a client sends only after its own timeout.
         case withhold
     }
 
-    /// A pace for sending: pieces of a number of bytes, with a pause between them. The first piece is sent at once.
+    /// A pace for sending: pieces of a number of bytes, with a pause between them. The first piece is sent at once, by
+    /// a ``MockTransport`` after a pause.
     public struct Pace: Hashable, Sendable {
         /// The number of bytes of a piece; a value below 1 counts as 1.
         public var bytes: Int {
             didSet { bytes = max(1, bytes) }
         }
-        /// The pause before each piece but the first.
+        /// The pause before each piece but the first; zero or a negative duration for none.
         public var interval: Duration
 
         /// Creates a pace.
         ///
         /// - Parameters:
         ///   - bytes: The number of bytes of a piece; a value below 1 counts as 1.
-        ///   - interval: The pause before each piece but the first.
+        ///   - interval: The pause before each piece but the first; zero or a negative duration for none.
         public init(bytes: Int, every interval: Duration) {
             self.bytes = max(1, bytes)
             self.interval = interval
         }
 
-        /// Returns a pace with an average rate.
+        /// Returns a pace with an average rate, whose pauses are `chunk / rate` seconds.
         ///
         /// - Parameters:
         ///   - rate: The number of bytes per second; a value below 1 counts as 1.

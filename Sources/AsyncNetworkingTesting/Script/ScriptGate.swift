@@ -13,7 +13,7 @@ import Glibc
 /// gate.open()
 /// ```
 ///
-/// A gate remains open once it was opened.
+/// A gate remains open once it was opened. Any number of scripts can wait for it, and it can be opened on any thread.
 public final class ScriptGate: Sendable {
     /// Readable once the gate is open, so that a server's thread can wait for the gate and its client at the same time.
     let descriptor: FileDescriptor

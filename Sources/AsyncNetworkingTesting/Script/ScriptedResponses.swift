@@ -9,24 +9,27 @@ public import HTTPTypes
 
 extension Script {
     /// Returns a script that responds with a status such as `.notFound` and an empty body, by default without header
-    /// fields but `Content-Length`.
+    /// fields but `Content-Length`, which responses with status 1xx, 204 and 304 and those to HEAD do not have.
+    ///
+    /// Only the code of the status is used: the reason phrase is the default of ``Reply/reason``.
     public static func status(_ status: HTTPResponse.Status, headers: HTTPFields = [:]) -> Script {
         .status(status.code, headers: HeaderPairs(headers))
     }
 
-    /// Returns a script that responds with JSON text, a status such as `.created`, and
+    /// Returns a script that responds with JSON text, a status such as `.created`, whose reason phrase is ignored, and
     /// `Content-Type: application/json`. The text is not validated.
     public static func json(_ text: String, status: HTTPResponse.Status) -> Script {
         .json(text, status: status.code)
     }
 
-    /// Returns a script that responds with text in UTF-8, a status such as `.created`, and
-    /// `Content-Type: text/plain; charset=utf-8`.
+    /// Returns a script that responds with text in UTF-8, a status such as `.created`, whose reason phrase is ignored,
+    /// and `Content-Type: text/plain; charset=utf-8`.
     public static func text(_ text: String, status: HTTPResponse.Status) -> Script {
         .text(text, status: status.code)
     }
 
-    /// Returns a script that responds with status 200, bytes, and header fields such as `[.contentType: "image/png"]`.
+    /// Returns a script that responds with status 200, bytes, and header fields such as `[.contentType: "image/png"]`,
+    /// to which the server appends only `Content-Length`.
     public static func data(_ data: Data, headers: HTTPFields) -> Script {
         .data(data, headers: HeaderPairs(headers))
     }
@@ -34,8 +37,8 @@ extension Script {
     /// Returns a script that responds with a redirect and an empty body.
     ///
     /// - Parameters:
-    ///   - status: The status, such as `.found`.
-    ///   - location: The value of `Location`, sent unchanged.
+    ///   - status: The status, such as `.found`; its reason phrase is ignored.
+    ///   - location: The value of `Location`, sent unchanged: a URL, relative or absolute, or anything else.
     public static func redirect(_ status: HTTPResponse.Status, to location: String) -> Script {
         .redirect(status.code, to: location)
     }
@@ -56,7 +59,7 @@ extension MockResponse {
 }
 
 extension HeaderPairs {
-    /// Creates fields with the names and values of others, in their order.
+    /// Creates fields with the names, in their original case, and the values of others, in their order.
     public init(_ fields: HTTPFields) {
         self.init(fields.map { HeaderPair($0.name.rawName, $0.value) })
     }

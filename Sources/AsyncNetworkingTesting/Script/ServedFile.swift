@@ -11,18 +11,19 @@ public import FoundationEssentials
 public struct ServedFile: Sendable {
     /// The content of the file, held in memory.
     public var bytes: Data
-    /// The entity tag including its quotes, which is sent as `ETag` and compared with `If-Range`; `"1"` by default,
-    /// `nil` for none.
+    /// The entity tag including its quotes, which is sent as `ETag` and compared with `If-Range`, as text; `"1"` by
+    /// default, `nil` for none.
     public var entityTag: String?
     /// The header fields of each response in addition to `ETag`, `Content-Range` and `Content-Length`; empty by
     /// default.
     ///
-    /// `Last-Modified`, if present, is also compared with `If-Range`, as text (RFC 9110 §13.1.5).
+    /// `Last-Modified`, if present, is also compared with `If-Range`, as text (RFC 9110 §13.1.5). `Accept-Ranges` and
+    /// `Content-Type` are sent only if they are among these fields.
     public var headers: HeaderPairs
     /// Whether range requests are supported; `true` by default. Otherwise every response has status 200 and the whole
     /// file.
     public var hasRanges: Bool
-    /// The interruption of each response with status 200 or 206; `nil`, the default, for none.
+    /// The interruption of each response with status 200 or 206, also of resumed ones; `nil`, the default, for none.
     public var interruption: Interruption?
     /// The pace at which bodies are sent; `nil`, the default, to send them without pauses.
     public var pace: Script.Pace?
@@ -55,7 +56,8 @@ public struct ServedFile: Sendable {
     public enum Interruption: Hashable, Sendable {
         /// The connection is closed, without `close_notify`, after the given number of body bytes.
         case close(after: Int)
-        /// Nothing more is sent after the given number of body bytes, until the client closes the connection.
+        /// Nothing more is sent after the given number of body bytes, until the client closes the connection or the
+        /// server is stopped.
         case hang(after: Int)
     }
 
@@ -68,7 +70,8 @@ public struct ServedFile: Sendable {
     /// | `Range: bytes=N-`, N at or after the end | 416 with `Content-Range: bytes */length` |
     /// | any other `Range` | 200, the whole file |
     ///
-    /// Other preconditions, such as `If-None-Match`, are ignored.
+    /// Other preconditions, such as `If-None-Match`, and the method are ignored; a response to HEAD has no body. If
+    /// ``hasRanges`` is `false`, every response is the whole file.
     public func script(for request: RecordedRequest) -> Script {
         var fields = headers
         if let entityTag { fields.append("ETag", entityTag) }

@@ -7,8 +7,8 @@ public struct ActivityTimeout: Error, CustomStringConvertible {
     /// The activity of the server when the limit was reached.
     public let activity: StubServer.Activity
 
-    /// The limit, the methods and targets of the requests that arrived, and the numbers of accepted and open
-    /// connections.
+    /// A text with the limit, the methods and targets of the requests that arrived, and the numbers of accepted and
+    /// open connections.
     public var description: String {
         let requests = activity.requests.map { "\($0.method) \($0.target)" }.joined(separator: ", ")
         return """

@@ -4,29 +4,37 @@ public import FoundationEssentials
 
 /// A request as a ``StubServer`` received it, without normalization.
 ///
-/// Bytes of the head that are not valid UTF-8 are decoded as Latin-1.
+/// A method, target, field name or field value that is not valid UTF-8 is decoded as Latin-1. A value of this type is a
+/// snapshot, which does not change while the server receives more of the request.
 public struct RecordedRequest: Sendable {
     /// The method as sent, such as `GET`; it may be any text.
     public var method: String
     /// The request target: a path with its query; if the server is used as a proxy, an absolute URL, or `host:port` for
     /// CONNECT.
     public var target: String
-    /// The HTTP version, such as `HTTP/1.1`.
+    /// The HTTP version, such as `HTTP/1.1`. It begins with `HTTP/1.`, or is `HTTP/2.0` in the connection preface of
+    /// HTTP/2 (RFC 9113 §3.4); other requests are rejected with status 400.
     public var version: String
     /// The header fields in order, with their original case.
     public var headers: HeaderPairs
-    /// The body without its framing, limited to the first ``StubServer/Options/maximumRecordedBody`` bytes.
+    /// The body without its framing and not decompressed, limited to the first
+    /// ``StubServer/Options/maximumRecordedBody`` bytes; empty before the script reads it.
     public var body = Data()
-    /// The number of body bytes received so far, even if fewer are recorded in ``body``.
+    /// The number of body bytes received so far, without their framing, even if fewer are recorded in ``body``.
     public var bodyLength: Int64 = 0
-    /// The SHA-256 of all body bytes in lower-case hexadecimal; `nil` before the end of the body and for an empty one.
+    /// The SHA-256 of all body bytes in lower-case hexadecimal; `nil` before the end of the body, for an empty one, and
+    /// with a ``MockTransport``.
     public var bodySHA256: String?
     /// The trailer fields of a chunked body; empty without trailers, and before the end of the body.
     public var trailers: HeaderPairs = [:]
     /// Whether the complete request was received, including its body and trailer fields.
+    ///
+    /// `false` before the script reads the body, even if that is empty; see ``Script/readsBodyFirst``.
     public var isComplete = false
-    /// Whether the client closed or reset the connection before the server had finished the request; `false` if the
-    /// server ended the connection.
+    /// Whether the client closed or reset the connection before the server had finished the request and its script;
+    /// `false` if the server ended the connection.
+    ///
+    /// While a script waits, a client that closes only its sending side counts as having closed the connection.
     public var isAbandoned = false
     /// The number of the connection, counted from 0 in the order in which the server accepted connections.
     public var connection: Int
@@ -36,7 +44,7 @@ public struct RecordedRequest: Sendable {
     public var tls: TLSSummary?
 
     /// The target without scheme, authority and query, percent-encoded as sent; empty for an absolute URL without a
-    /// path.
+    /// path, and the whole target, `host:port`, for CONNECT.
     public var path: String {
         String(pathAndQuery.prefix { $0 != "?" })
     }
@@ -51,10 +59,10 @@ public struct RecordedRequest: Sendable {
         return target[scheme.upperBound...].drop { $0 != "/" && $0 != "?" }
     }
 
-    /// The recorded body as text; invalid UTF-8 is replaced by U+FFFD.
+    /// The recorded part of the body as text; invalid UTF-8 is replaced by U+FFFD.
     public var text: String { String(decoding: body, as: UTF8.self) }
 
-    /// The result of a TLS handshake, with the names that OpenSSL uses.
+    /// The result of a TLS handshake, with OpenSSL's names of versions and cipher suites.
     public struct TLSSummary: Hashable, Sendable {
         /// The TLS version, such as `TLSv1.3`.
         public var version: String

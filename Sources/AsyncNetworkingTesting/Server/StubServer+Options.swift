@@ -16,16 +16,18 @@ extension StubServer {
         /// The maximum number of connections waiting to be accepted; 4096 by default, limited by the system's
         /// `somaxconn`. See listen(2).
         public var backlog: Int32 = 4096
-        /// The maximum number of bytes that are recorded of a request body; 1 MiB by default.
+        /// The maximum number of bytes that are recorded of a request body; 1 MiB by default. Nothing is recorded if it
+        /// is zero or negative.
         ///
         /// The recorded length and SHA-256 include all bytes.
         public var maximumRecordedBody = 1 << 20
-        /// The maximum size of a request head in bytes, also that of a line of the chunked coding; 1 MiB by default. A
-        /// larger one is answered with status 400, and the connection is closed.
+        /// The maximum size of a request head in bytes, also that of the trailer fields and of a line of the chunked
+        /// coding; 1 MiB by default. A larger one is answered with status 400, and the connection is closed.
         public var maximumHeadSize = 1 << 20
-        /// The size of the system's receive buffer in bytes; `nil`, the default, for the system's default.
+        /// The size of the system's receive buffer of each connection in bytes; `nil`, the default, for the system's
+        /// default.
         ///
-        /// See `SO_RCVBUF` in socket(7).
+        /// The system limits and doubles it; see `SO_RCVBUF` in socket(7).
         public var receiveBufferSize: Int32?
 
         /// Creates options.
@@ -49,8 +51,8 @@ extension StubServer {
         case ipv6
         /// A Unix-domain socket, whose file is deleted when the server stops.
         ///
-        /// An existing file at the path is deleted when the server starts. The path has at most 107 bytes in UTF-8. See
-        /// unix(7).
+        /// Any existing file at the path is deleted when the server starts. The path has at most 107 bytes in UTF-8;
+        /// starting a server with a longer one throws `SystemError`. See unix(7).
         case unix(path: String)
     }
 
@@ -68,10 +70,12 @@ extension StubServer {
         /// If the client offers none of them, the handshake continues without a protocol. The server itself supports
         /// only HTTP/1.1; for other protocols, scripts send the bytes.
         public var protocols = ["http/1.1"]
-        /// The authorities, as PEM, that must have issued the client's certificate; the handshake fails for any other
-        /// client.
+        /// The root authorities, as PEM, one of which must have issued the client's certificate, directly or through
+        /// intermediate ones that the client sends; the handshake fails for any other client.
         ///
-        /// `nil`, the default, requests no client certificate.
+        /// `nil`, the default, requests no client certificate. An intermediate authority without its root is not
+        /// sufficient; see X509_verify_cert(3). With TLS 1.3, the handshake of the client has then already succeeded
+        /// (RFC 8446 §2): it learns of the failure when it reads.
         public var clientAuthority: Data?
         /// Whether the handshake fails for a client without a certificate; `true` by default. Without
         /// ``clientAuthority`` it has no effect.

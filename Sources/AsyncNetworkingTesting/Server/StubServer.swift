@@ -31,8 +31,8 @@ public final class StubServer: Sendable {
     /// Starts a server, which listens until ``stop()`` is called or it is released.
     ///
     /// - Parameter options: The options; by default plain HTTP on a free port of 127.0.0.1.
-    /// - Throws: `SystemError` if the server cannot listen on the address, for example because the port is in use;
-    ///   ``OpenSSLError`` if the TLS options are invalid.
+    /// - Throws: `SystemError` if the server cannot listen on the address, for example because the port is in use or
+    ///   the path of a socket too long, or cannot start a thread; ``OpenSSLError`` if the TLS options are invalid.
     public init(_ options: Options = Options()) throws {
         let socket = try ListeningSocket(options)
         let endpoint = socket.endpoint
@@ -55,7 +55,7 @@ public final class StubServer: Sendable {
     ///
     /// - Parameters:
     ///   - options: The options; by default plain HTTP on a free port of 127.0.0.1.
-    ///   - body: Receives the server, which is stopped when it returns.
+    ///   - body: Receives the server, which is stopped when it returns or throws.
     /// - Returns: The value that `body` returns, after all threads and descriptors of the server have been released.
     /// - Throws: The errors of ``init(_:)`` and of `body`.
     @discardableResult
@@ -76,8 +76,9 @@ public final class StubServer: Sendable {
     /// Stops listening, ends all connections and their scripts, and waits until all threads and descriptors of the
     /// server have been released.
     ///
-    /// Waits for the functions of routes that are running. Stopping a server again has no effect. The server is stopped
-    /// even if the calling task is cancelled.
+    /// Waits for the functions of routes that are running. Open connections end without `close_notify`, and their
+    /// requests do not count as abandoned. ``activity`` remains available. Stopping a server again has no effect. The
+    /// server is stopped even if the calling task is cancelled.
     public func stop() async {
         await listener.stop()
     }
@@ -86,11 +87,13 @@ public final class StubServer: Sendable {
 
     /// Responds to requests for a path with the given scripts in turn, and then repeats the last one.
     ///
-    /// Replaces an earlier route with the same path and method. Scripts of ``enqueue(_:)`` take precedence.
+    /// Requests of all connections take the scripts in the order in which their heads arrive. Replaces an earlier route
+    /// with the same path and method. Scripts of ``enqueue(_:)`` take precedence.
     ///
     /// - Parameters:
-    ///   - path: The complete path, percent-encoded and without a query.
-    ///   - method: The method; `nil`, the default, for all methods without a route of their own.
+    ///   - path: The complete path, percent-encoded and without a query, as in ``RecordedRequest/path``.
+    ///   - method: The method, which is case-sensitive; `nil`, the default, for all methods without a route of their
+    ///     own.
     ///   - scripts: The scripts; without any, the response has status 404.
     public func route(_ path: String, method: String? = nil, _ scripts: Script...) {
         router.add(.scripts(scripts), method: method, path: path)
@@ -98,13 +101,16 @@ public final class StubServer: Sendable {
 
     /// Responds to requests for a path with the script that a function returns after the complete request has arrived.
     ///
-    /// Replaces an earlier route with the same path and method. Scripts of ``enqueue(_:)`` take precedence.
+    /// ``Script/readsBodyFirst`` and ``Script/expectation`` of the script have no effect: the body was read before,
+    /// after `100 Continue` if the client expects it. Replaces an earlier route with the same path and method. Scripts
+    /// of ``enqueue(_:)`` take precedence.
     ///
     /// - Parameters:
-    ///   - path: The complete path, percent-encoded and without a query.
-    ///   - method: The method; `nil`, the default, for all methods without a route of their own.
+    ///   - path: The complete path, percent-encoded and without a query, as in ``RecordedRequest/path``.
+    ///   - method: The method, which is case-sensitive; `nil`, the default, for all methods without a route of their
+    ///     own.
     ///   - handler: Returns the script for a request. It is called on the connection's thread, concurrently for several
-    ///     connections; if it throws an error, the response has status 500.
+    ///     connections; if it throws an error, the response has status 500 and a description of the error.
     public func route(
         _ path: String, method: String? = nil, _ handler: @escaping @Sendable (RecordedRequest) throws -> Script
     ) {
@@ -115,9 +121,10 @@ public final class StubServer: Sendable {
     ///
     /// Without a fallback, they are answered with status 404. Scripts of ``enqueue(_:)`` take precedence.
     ///
-    /// - Parameter handler: Returns the script for a request, whose body has been read. It replaces an earlier
-    ///   fallback, and is called on the connection's thread, concurrently for several connections. If it throws an
-    ///   error, the response has status 500.
+    /// - Parameter handler: Returns the script for a request, whose body has been read, so that
+    ///   ``Script/readsBodyFirst`` and ``Script/expectation`` have no effect. It replaces an earlier fallback, and is
+    ///   called on the connection's thread, concurrently for several connections. If it throws an error, the response
+    ///   has status 500 and a description of the error.
     public func fallback(_ handler: @escaping @Sendable (RecordedRequest) throws -> Script) {
         router.setFallback(.handler(handler))
     }
@@ -125,14 +132,16 @@ public final class StubServer: Sendable {
     /// Responds to the next requests with the given scripts, one for each request, regardless of its path and of
     /// routes.
     ///
-    /// Scripts are appended to those that are still waiting.
+    /// Requests of all connections take the scripts in the order in which their heads arrive. Scripts are appended to
+    /// those that no request has taken yet.
     public func enqueue(_ scripts: Script...) {
         router.enqueue(scripts)
     }
 
     /// Handles the next connections with the given greetings, one for each connection; all others are served.
     ///
-    /// Greetings are appended to those that are still waiting.
+    /// Connections that are opened at the same time take greetings in any order. Greetings are appended to those that
+    /// no connection has taken yet.
     public func greet(_ greetings: Greeting...) {
         router.enqueue(greetings)
     }
@@ -150,8 +159,9 @@ public final class StubServer: Sendable {
     /// Returns the URL of a path on this server, with the scheme `https` if it uses TLS, otherwise `http`.
     ///
     /// - Parameters:
-    ///   - path: The percent-encoded path with its query, beginning with a slash; `/` by default. If it is not valid in
-    ///     a URL, the URL has no path.
+    ///   - path: The percent-encoded path with its query, beginning with a slash; `/` by default. Characters that are
+    ///     not valid in a URL are percent-encoded. If it cannot be parsed nevertheless, for example without the slash,
+    ///     the URL has no path.
     ///   - host: A host name for the address, for tests of names; `nil`, the default, for the address that the server
     ///     listens on, or `localhost` for a Unix-domain socket.
     public func url(_ path: String = "/", host: String? = nil) -> URL {
@@ -164,13 +174,12 @@ public final class StubServer: Sendable {
     /// A snapshot of the requests and connections of the server so far.
     public var activity: Activity { log.value }
 
-    /// Waits until the activity satisfies a condition, and returns the activity.
-    ///
-    /// The condition is evaluated on each change while a lock is held: it must be fast and must not use the server.
+    /// Waits until the activity satisfies a condition, and returns the activity at that time or a later one.
     ///
     /// - Parameters:
     ///   - limit: The maximum wait; 30 s by default.
-    ///   - condition: Whether the activity is sufficient.
+    ///   - condition: Whether the activity is sufficient. It is evaluated at first and after each change, on the
+    ///     server's threads and while a lock is held: it must be fast and must not use the server.
     /// - Throws: ``ActivityTimeout`` after `limit`, `CancellationError` if the task is cancelled.
     @discardableResult
     public func activity(
@@ -195,7 +204,9 @@ public final class StubServer: Sendable {
     /// Waits until at least `count` requests have arrived, and returns all of them in the order in which they arrived.
     ///
     /// A request has arrived after the end of its body, or after its head if its script reads the body later or not at
-    /// all. A request that its client abandons before that counts, too; see ``RecordedRequest/isAbandoned``.
+    /// all. A request that its client abandons between its head and that point counts, too; see
+    /// ``RecordedRequest/isAbandoned``. A request whose head or body is malformed is answered with status 400, and does
+    /// not count.
     ///
     /// - Parameters:
     ///   - count: The number of requests.
@@ -206,7 +217,7 @@ public final class StubServer: Sendable {
         try await activity(within: limit) { $0.requests.count >= count }.requests
     }
 
-    /// Waits until exactly `count` connections are open.
+    /// Waits until exactly `count` connections are open, in the sense of ``Activity/openConnections``.
     ///
     /// - Parameters:
     ///   - count: The number of connections.
@@ -218,15 +229,21 @@ public final class StubServer: Sendable {
 
     /// A snapshot of the requests and connections of a ``StubServer``.
     public struct Activity: Sendable {
-        /// The requests in the order in which they arrived, including those that clients abandoned.
+        /// The requests in the order in which they arrived, including those that clients abandoned after the head.
+        ///
+        /// A request is in the list after the end of its body, or after its head if its script reads the body later or
+        /// not at all. Requests that are malformed up to that point, and are answered with status 400, are not
+        /// included.
         public internal(set) var requests: [RecordedRequest] = []
-        /// The number of connections accepted so far, including those whose TLS handshake failed.
+        /// The number of connections accepted so far, including those that a ``Greeting`` ended or whose TLS handshake
+        /// failed.
         public internal(set) var connectionsAccepted = 0
-        /// The number of connections that were accepted and that the server has not closed yet.
+        /// The number of connections that were accepted and that the server has not closed yet, even if the client has.
         public internal(set) var openConnections = 0
         /// The reasons for failed TLS handshakes in order, each a description of an ``OpenSSLError``.
         public internal(set) var failedHandshakes: [String] = []
-        /// The control frames that WebSocket clients sent, as far as the scripts or the end of the connection read them.
+        /// The control frames that WebSocket clients sent, as far as they were read by the scripts or at the end of the
+        /// connection.
         package internal(set) var webSocketControlFrames: [WebSocketFrame] = []
         /// The closures that WebSocket clients sent.
         package var webSocketClosures: [WebSocketClosure] {

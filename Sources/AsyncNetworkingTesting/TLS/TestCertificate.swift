@@ -4,14 +4,15 @@ public import FoundationEssentials
 
 /// A certificate and its private key for tests, as data in memory.
 ///
-/// Keys are on the curve P-256, and certificates permit server and client authentication. Certificates are issued by
-/// ``TestCertificateAuthority``; ``selfSigned(_:)`` creates one without an authority.
+/// Keys are on the curve P-256, and certificates permit server and client authentication, except those of authorities.
+/// Certificates are issued by ``TestCertificateAuthority``; ``selfSigned(_:)`` creates one without an authority.
 public struct TestCertificate: Sendable {
     /// The certificate without its chain, as PEM; a self-signed one is what a client must trust.
     public let pemData: Data
     /// The chain that a server sends, as PEM: the certificate, then its intermediate certificates, without the root.
     ///
-    /// Equal to ``pemData`` if a root authority issued the certificate. ``sending(_:)`` appends further certificates.
+    /// Equal to ``pemData`` if a root authority issued the certificate, or if it is self-signed. ``sending(_:)``
+    /// appends further certificates.
     public let chainPEM: Data
     /// The private key as unencrypted PEM (PKCS #8).
     public let privateKeyPEM: Data
@@ -26,7 +27,7 @@ public struct TestCertificate: Sendable {
     /// - Parameter profile: The names and the validity period; by default `localhost`, 127.0.0.1 and ::1, valid from
     ///   one hour ago until one day from now.
     /// - Throws: ``OpenSSLError`` if the profile is invalid, for example because an element of ``Profile/ipAddresses``
-    ///   is not an IP address.
+    ///   is not an IP address or ``Profile/commonName`` is too long.
     public static func selfSigned(_ profile: Profile = .localhost) throws -> TestCertificate {
         try CertificateBuilder(profile: profile, role: .leaf).build(signedBy: nil)
     }
@@ -49,9 +50,10 @@ public struct TestCertificate: Sendable {
             publicKeyDER: publicKeyDER)
     }
 
-    /// Writes the chain and the private key to a PEM file, from which a server or client can load both.
+    /// Writes ``chainPEM`` and the unencrypted private key to a PEM file, from which a server or client can load both.
     ///
-    /// A new file is readable only by its owner (mode 0600). An existing file is overwritten and keeps its permissions.
+    /// A new file is readable and writable only by its owner (mode 0600). An existing file is overwritten and keeps its
+    /// permissions.
     ///
     /// - Parameter path: The path of the file.
     /// - Throws: `SystemError` if the file cannot be opened or written.
@@ -66,8 +68,8 @@ public struct TestCertificate: Sendable {
         /// The DNS names that the certificate is valid for (`subjectAltName`, RFC 5280 §4.2.1.6); `localhost` by
         /// default.
         public var dnsNames: [String]
-        /// The IP addresses in text form that the certificate is valid for (`subjectAltName`); 127.0.0.1 and ::1 by
-        /// default.
+        /// The IP addresses in text form, without brackets, that the certificate is valid for (`subjectAltName`);
+        /// 127.0.0.1 and ::1 by default.
         public var ipAddresses: [String]
         /// The validity period; ``Validity/valid`` by default.
         public var validity: Validity
@@ -75,7 +77,7 @@ public struct TestCertificate: Sendable {
         /// Creates a profile, by default for the local machine and valid from one hour ago until one day from now.
         ///
         /// - Parameters:
-        ///   - commonName: The common name of the subject; `localhost` by default.
+        ///   - commonName: The common name of the subject, at most 64 characters; `localhost` by default.
         ///   - dnsNames: The DNS names that the certificate is valid for; `localhost` by default.
         ///   - ipAddresses: The IP addresses that the certificate is valid for; 127.0.0.1 and ::1 by default.
         ///   - validity: The validity period; ``Validity/valid`` by default.
@@ -89,19 +91,21 @@ public struct TestCertificate: Sendable {
             self.validity = validity
         }
 
-        /// A profile for the local machine: `localhost`, 127.0.0.1 and ::1.
+        /// A profile for the local machine: `localhost`, 127.0.0.1 and ::1, with the validity period
+        /// ``Validity/valid``.
         public static let localhost = Profile()
-        /// A profile for the local machine that expired an hour ago.
+        /// A profile for the local machine of a certificate that expired one hour before its creation.
         public static let expired = Profile(validity: .expired)
-        /// A profile for the local machine that becomes valid in an hour.
+        /// A profile for the local machine of a certificate that becomes valid one hour after its creation.
         public static let notYetValid = Profile(validity: .notYetValid)
-        /// A profile for the host `wrong.example` only.
+        /// A profile for the host `wrong.example` only, with the validity period ``Validity/valid``.
         public static let wrongHost = Profile(
             commonName: "wrong.example", dnsNames: ["wrong.example"], ipAddresses: [])
-        /// Returns a profile for a client certificate: a common name, no DNS names or IP addresses, and the default
-        /// validity period.
+        /// Returns a profile for a client certificate: a common name, no DNS names or IP addresses, and the validity
+        /// period ``Validity/valid``.
         ///
-        /// - Parameter name: The common name, which a server records as ``RecordedRequest/TLSSummary/clientName``.
+        /// - Parameter name: The common name, at most 64 characters, which a server records as
+        ///   ``RecordedRequest/TLSSummary/clientName``.
         public static func client(_ name: String) -> Profile {
             Profile(commonName: name, dnsNames: [], ipAddresses: [])
         }
@@ -115,7 +119,7 @@ public struct TestCertificate: Sendable {
         public var end: Duration
 
         /// Creates a period from its start and end, both relative to the time at which the certificate is created and
-        /// inclusive.
+        /// inclusive. An end before the start is not rejected: the certificate is never valid.
         public init(from start: Duration, to end: Duration) {
             self.start = start
             self.end = end

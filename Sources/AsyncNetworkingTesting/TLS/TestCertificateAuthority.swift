@@ -20,7 +20,8 @@ public struct TestCertificateAuthority: Sendable {
     /// - Parameters:
     ///   - name: The common name of the authority; `AsyncNetworking Test Root` by default.
     ///   - validity: The validity period of its certificate; by default from one hour ago until one day from now.
-    /// - Throws: ``OpenSSLError`` if OpenSSL cannot create the key or the certificate.
+    /// - Throws: ``OpenSSLError`` if OpenSSL cannot create the key or the certificate, for example because `name` has
+    ///   more than 64 characters.
     public init(name: String = "AsyncNetworking Test Root", validity: TestCertificate.Validity = .valid) throws {
         certificate = try CertificateBuilder(profile: Self.profile(name, validity), role: .authority)
             .build(signedBy: nil)
@@ -34,12 +35,14 @@ public struct TestCertificateAuthority: Sendable {
 
     /// Returns a new intermediate authority, whose certificate this authority signs.
     ///
-    /// The certificates that it issues have its certificate in their ``TestCertificate/chainPEM``.
+    /// The certificates that it issues have its certificate, and those of the intermediate authorities above it, in
+    /// their ``TestCertificate/chainPEM``.
     ///
     /// - Parameters:
     ///   - name: The common name of the intermediate authority; `AsyncNetworking Test Intermediate` by default.
     ///   - validity: The validity period of its certificate; by default from one hour ago until one day from now.
-    /// - Throws: ``OpenSSLError`` if OpenSSL cannot create the key or the certificate.
+    /// - Throws: ``OpenSSLError`` if OpenSSL cannot create the key or the certificate, for example because `name` has
+    ///   more than 64 characters.
     public func intermediate(
         name: String = "AsyncNetworking Test Intermediate", validity: TestCertificate.Validity = .valid
     ) throws -> TestCertificateAuthority {
@@ -53,18 +56,19 @@ public struct TestCertificateAuthority: Sendable {
     /// - Parameter profile: The names and the validity period; by default `localhost`, 127.0.0.1 and ::1, valid from
     ///   one hour ago until one day from now.
     /// - Throws: ``OpenSSLError`` if the profile is invalid, for example because an element of
-    ///   ``TestCertificate/Profile/ipAddresses`` is not an IP address.
+    ///   ``TestCertificate/Profile/ipAddresses`` is not an IP address or the common name is too long.
     public func issue(_ profile: TestCertificate.Profile = .localhost) throws -> TestCertificate {
         try CertificateBuilder(profile: profile, role: .leaf).build(signedBy: signer)
     }
 
-    /// The certificate of the authority as PEM, without its key: for a client to trust, or for
-    /// ``StubServer/TLS/clientAuthority``.
+    /// The certificate of the authority as PEM, without its key: for a client to trust, or, if it is a root authority,
+    /// for ``StubServer/TLS/clientAuthority``.
     public var pemData: Data { certificate.pemData }
 
-    /// Writes the certificate of the authority, without its key, to a PEM file such as `CURLOPT_CAINFO` expects.
+    /// Writes the certificate of the authority, without its key, to a PEM file as CURLOPT_CAINFO(3) expects it.
     ///
-    /// A new file is readable only by its owner (mode 0600). An existing file is overwritten and keeps its permissions.
+    /// A new file is readable and writable only by its owner (mode 0600). An existing file is overwritten and keeps its
+    /// permissions.
     ///
     /// - Parameter path: The path of the file.
     /// - Throws: `SystemError` if the file cannot be opened or written.
