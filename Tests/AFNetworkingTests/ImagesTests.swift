@@ -244,6 +244,26 @@ private func png(_ width: UInt32 = 850, _ height: UInt32 = 300) -> Data {
         }
     }
 
+    @Test func `a waiting request whose task is cancelled fails, and others take its turn`() async throws {
+        try await StubServer.with { server in
+            let gate = try ScriptGate()
+            server.fallback { _ in
+                Script([.wait(gate), .reply(Reply(headers: ["Content-Type": "image/png"], body: .bytes(png())))])
+            }
+            let downloader = downloader(maximum: 1, cached: false)
+            _ = start(downloader, URLRequest(url: server.url("/0"))) { _ in }
+            let cancelled = await callback { done in
+                start(downloader, URLRequest(url: server.url("/1")), done)?.task.cancel()
+            }
+            #expect(cancelled.error?.code == NSURLErrorCancelled)
+            let last = await callback { done in
+                _ = start(downloader, URLRequest(url: server.url("/1")), done)
+                gate.open()
+            }
+            #expect(last.object is UIImage)
+        }
+    }
+
     @Test func `a response that is not an image is a failure`() async throws {
         try await StubServer.with { server in
             server.route("/a", .data(Data("<html>".utf8), headers: ["Content-Type": "image/png"]))

@@ -115,6 +115,16 @@ import Testing
         #expect(queue.end(2) == ([2, 3], nil))
     }
 
+    @Test func `a waiting download that ends gives up its turn`() {
+        var queue = Queue(limit: 1, order: .fifo)
+        for receipt in 1...3 { _ = queue.add(receipt, key: "\(receipt)") }
+        #expect(queue.add(4, key: "2") == .joined(2))
+        #expect(queue.end(2) == ([2, 4], nil))
+        #expect(queue.activeCount == 1)
+        #expect(queue.add(5, key: "2") == .waiting(4))
+        #expect(queue.end(1) == ([1], 3))
+    }
+
     @Test func `whatever happens, the limit holds and every receipt ends once`() {
         var random = SplitMix64(seed: 11)
         for limit in [1, 2, 4] {

@@ -122,15 +122,14 @@ package struct ImageDownloadQueue<Key: Hashable & Sendable>: Sendable {
         return .removed(number)
     }
 
-    /// Ends an active download.
+    /// Ends a download, which may still be waiting.
     ///
     /// - Returns: The receipts of its requests in the order in which they were added, and the download to start next.
     package mutating func end(_ number: Int) -> (receipts: [Int], next: Int?) {
-        guard let download = downloads[number], download.isActive else { return ([], nil) }
-        downloads[number] = nil
+        guard let download = downloads.removeValue(forKey: number) else { return ([], nil) }
         forget(download.key, number)
         for receipt in download.receipts { receipts[receipt] = nil }
-        activeCount -= 1
+        if download.isActive { activeCount -= 1 } else { waiting.removeAll { $0 == number } }
         return (download.receipts, start())
     }
 
