@@ -135,8 +135,13 @@ import Testing
             let manager = AFHTTPSessionManager(for: server)
             let log = Log<String>()
             let half = AsyncStream<Void>.makeStream()
-            manager.setDownloadTaskDidWriteDataBlock { _, _, _, _, _ in half.continuation.yield() }
-            manager.setDownloadTaskDidResumeBlock { _, _, offset, total in
+            let parts = Log<(task: Int, start: Int64, count: Int64)>()
+            manager.setDownloadTaskDidWriteDataBlock { _, task, count, total, _ in
+                parts.add((task.taskIdentifier, total - count, count))
+                half.continuation.yield()
+            }
+            manager.setDownloadTaskDidResumeBlock { _, task, offset, total in
+                parts.add((task.taskIdentifier, 0, offset))
                 log.add("\((1...40_000).contains(offset)) of \(total)")
             }
             let place = directory.appending(path: "whole")
@@ -161,6 +166,13 @@ import Testing
             try #expect(Data(contentsOf: place) == bytes)
             // The order of callbacks of two tasks is not specified.
             #expect(log.entries.sorted() == ["-999", "true of 100000"])
+            // The first call is that of the block for resuming, and each part starts where the one before it ends.
+            var end: Int64 = 0
+            for part in parts.entries where part.task != task.taskIdentifier {
+                #expect(part.start == end)
+                end = part.start + part.count
+            }
+            #expect(end == 100_000)
             let broken = await callback { done in
                 manager.downloadTask(
                     withResumeData: Data("?".utf8), progress: nil, destination: nil,

@@ -223,8 +223,9 @@ package final class TransferCore: Sendable {
     func accept(offset: Int64 = 0, total: Int64? = nil) {
         let time = stopwatch.elapsed
         update { state in
-            state.record(received: state.tracker.accept(offset: offset, total: total, at: time))
+            let progress = state.tracker.accept(offset: offset, total: total, at: time)
             if offset > 0 { state.record(.continued(offset: offset, total: total)) }
+            state.record(received: progress)
         }
     }
 
