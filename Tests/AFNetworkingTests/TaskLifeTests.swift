@@ -552,10 +552,16 @@ import Testing
             let task = manager.dataTask(with: request(server)) { _, _, _ in }
             manager.setTaskDidCompleteBlock { _, _, _ in log.add("task") }
             manager.invalidateSessionCancelingTasks(false)
+            manager.invalidateSessionCancelingTasks(false)
             task.resume()
             var iterator = ended.stream.makeAsyncIterator()
             _ = await iterator.next()
-            #expect(log.entries == ["task", "session"])
+            // A block that is called a second time for the session would be called before this one.
+            manager.invalidateSessionCancelingTasks(false, resetSession: true)
+            _ = manager.session
+            manager.invalidateSessionCancelingTasks(false)
+            _ = await iterator.next()
+            #expect(log.entries == ["task", "session", "session"])
         }
     }
 }

@@ -92,7 +92,8 @@ struct ManagerState: Sendable {
     mutating func invalidate(resetting: Bool) -> SessionManager? {
         let old = core
         isInvalid = true
-        ending.append((session, generation))
+        if lastInvalidated != generation { ending.append((session, generation)) }
+        lastInvalidated = generation
         if resetting {
             generation += 1
             nextIsNew = true
@@ -102,6 +103,8 @@ struct ManagerState: Sendable {
     }
 
     private var nextIsNew = false
+    /// The generation of the latest session that was invalidated; `nil` for none.
+    private var lastInvalidated: Int?
 
     /// Removes and returns the invalidated sessions whose last task has ended.
     mutating func takeEndedSessions() -> [ManagerSession] {
