@@ -1,5 +1,6 @@
 // SPDX-License-Identifier: MIT
 
+import ANHTTP
 import AsyncNetworkingTesting
 import FoundationEssentials
 import Testing
@@ -21,7 +22,7 @@ import Testing
     @Test func `replies are framed as configured`() async throws {
         let cases: [(Script, String)] = [
             (.reply(body: .string("ab")), "HTTP/1.1 200 OK\r\nContent-Length: 2\r\n\r\nab"),
-            (.reply(status: 299, reason: "", body: .string("")), "HTTP/1.1 299\r\nContent-Length: 0\r\n\r\n"),
+            (.reply(status: 299, reason: "", body: .string("")), "HTTP/1.1 299 \r\nContent-Length: 0\r\n\r\n"),
             (.reply(reason: "Fine thanks"), "HTTP/1.1 200 Fine thanks\r\nContent-Length: 0\r\n\r\n"),
             (
                 .reply(body: .string("abcde"), framing: .chunked(size: 2), trailers: ["T": "1", "t": "2"]),
@@ -187,8 +188,8 @@ import Testing
     }
 
     @Test(arguments: [
-        ("bytes=2-", "cde"), ("bytes=-5-", "abcde"), ("bytes=-", "abcde"), ("bytes=99999999999999999999-", "abcde"),
-        ("bytes=5-", ""), ("bytes=1-2", "abcde"),
+        ("bytes=2-", "cde"), ("bytes=-5-", "abcde"), ("bytes=-", "abcde"), ("bytes=99999999999999999999-", ""),
+        ("bytes=5-", ""), ("bytes=1-2", "abcde"), ("bytes=+2-", "abcde"),
     ])
     func `a served file responds to any range`(range: String, body: String) async throws {
         let file = ServedFile(Data("abcde".utf8))
@@ -198,6 +199,34 @@ import Testing
             try client.send("GET / HTTP/1.1\r\nRange: \(range)\r\nConnection: close\r\n\r\n")
             let (bytes, _) = try await client.receiveToEnd()
             #expect(String(decoding: bytes, as: UTF8.self).hasSuffix("\r\n\r\n" + body))
+        }
+    }
+
+    @Test(.timeLimit(.minutes(5))) func `an empty file is sent without an interruption`() async throws {
+        let file = ServedFile(Data(), interruption: .hang(after: -1))
+        try await StubServer.with { server in
+            server.route("/") { file.script(for: $0) }
+            let client = try RawClient(server)
+            try client.send("GET / HTTP/1.1\r\nConnection: close\r\n\r\n")
+            #expect(String(decoding: try await client.receiveToEnd().bytes, as: UTF8.self).hasSuffix("\r\n\r\n"))
+        }
+    }
+
+    @Test func `the data of an event keep line breaks of other standards`() async throws {
+        let data = "a\u{2028}b\u{85}c\u{B}d\r\ne\rf\ng"
+        let (text, _) = try await exchange(.events([ServerSentEvent(data: data)]))
+        #expect(text.hasSuffix("data: a\u{2028}b\u{85}c\u{B}d\ndata: e\ndata: f\ndata: g\n\n"))
+    }
+
+    @Test func `the pace of a script does not apply to the next request`() async throws {
+        try await StubServer.with { server in
+            let slow = Script([.reply(Reply()), .pace(.init(bytes: 1, every: .seconds(3_600)))])
+            server.enqueue(slow, .text("second"))
+            let client = try RawClient(server)
+            try client.send("GET / HTTP/1.1\r\n\r\n")
+            _ = try await client.receive(upTo: "\r\n\r\n")
+            try client.send("PUT / HTTP/1.1\r\nExpect: 100-continue\r\nContent-Length: 1\r\n\r\n")
+            #expect(try await client.receive(upTo: "\r\n\r\n") == "HTTP/1.1 100 Continue\r\n\r\n")
         }
     }
 

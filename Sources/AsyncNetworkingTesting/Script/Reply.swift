@@ -11,7 +11,7 @@ public struct Reply: Sendable {
     public var version = "HTTP/1.1"
     /// The status code, which may be any number; 200 by default.
     public var status: Int
-    /// The reason phrase; empty to omit it and the space before it.
+    /// The reason phrase; empty to omit it.
     ///
     /// If it is `nil`, the default, the registered phrase, such as `Not Found` (RFC 9110 §15), is sent for the common
     /// statuses, and none for others.

@@ -76,7 +76,9 @@ extension ServerSentEvent {
         var text = ""
         if !id.isEmpty { text += "id: \(id)\n" }
         if type != "message" { text += "event: \(type)\n" }
-        for line in data.split(omittingEmptySubsequences: false, whereSeparator: \.isNewline) {
+        // Swift takes CR LF for one character. Other line breaks, such as U+2028, are part of a line.
+        for line in data.split(omittingEmptySubsequences: false, whereSeparator: { ["\r", "\n", "\r\n"].contains($0) })
+        {
             text += "data: \(line)\n"
         }
         return text + "\n"

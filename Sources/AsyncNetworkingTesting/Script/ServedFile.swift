@@ -91,7 +91,9 @@ public struct ServedFile: Sendable {
         if let condition = request.headers["If-Range"], condition != entityTag, condition != headers["Last-Modified"] {
             return nil
         }
-        return Int(range.dropFirst("bytes=".count).dropLast()).flatMap { $0 < 0 ? nil : $0 }
+        let digits = range.utf8.dropFirst("bytes=".utf8.count).dropLast()
+        guard !digits.isEmpty, digits.allSatisfy({ (0x30...0x39).contains($0) }) else { return nil }
+        return Int(String(digits) ?? "") ?? .max
     }
 
     private func response(_ status: Int, _ fields: HeaderPairs, _ body: Data) -> Script {
@@ -102,9 +104,8 @@ public struct ServedFile: Sendable {
             case .hang(let length): (length, .hang)
             case nil: (body.count, nil)
             }
-        let reply = Reply(
-            status: status, headers: fields, body: .bytes(Data(body.prefix(max(0, length)))), framing: framing,
-            pace: pace)
-        return Script([.reply(reply)] + (length < body.count ? end.map { [$0] } ?? [] : []))
+        let sent = body.prefix(max(0, length))
+        let reply = Reply(status: status, headers: fields, body: .bytes(Data(sent)), framing: framing, pace: pace)
+        return Script([.reply(reply)] + (sent.count < body.count ? end.map { [$0] } ?? [] : []))
     }
 }

@@ -89,7 +89,7 @@ struct ReplyEncoder {
     /// Returns the bytes of a head.
     static func head(version: String, status: Int, reason: String?, headers: HeaderPairs) -> [UInt8] {
         let reason = reason ?? usualReason(status)
-        return Array("\(version) \(status)\(reason.isEmpty ? "" : " ")\(reason)\r\n\(fields(headers))\r\n".utf8)
+        return Array("\(version) \(status) \(reason)\r\n\(fields(headers))\r\n".utf8)
     }
 
     private static func fields(_ headers: HeaderPairs) -> String {

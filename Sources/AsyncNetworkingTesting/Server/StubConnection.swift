@@ -73,6 +73,7 @@ struct StubConnection: ~Copyable {
     // MARK: One request
 
     private mutating func serveRequest() throws(End) {
+        meter = OutputMeter()
         let script: Script
         switch environment.router.take(method: request.method, path: request.path) {
         case .script(let chosen):
@@ -88,7 +89,6 @@ struct StubConnection: ~Copyable {
                 script = .text("The handler threw \(error)\n", status: 500)
             }
         }
-        meter = OutputMeter()
         var keepsAlive = request.keepsAlive
         for action in script.actions {
             keepsAlive = try perform(action, meeting: script.expectation) && keepsAlive
