@@ -62,8 +62,6 @@ public indirect enum SerializationError: Error, Sendable {
     public struct ParametersFailure: Equatable, Sendable, CustomStringConvertible {
         /// The path of the value, such as `user.tags[2]`, or its name in a query or form, such as `user[tags][]`; empty
         /// for the outermost one, and `nil` if the failure does not concern one value.
-        ///
-        /// For a form that ``HTTPRequestSerializer/stringEncoding`` does not support, it is the text of the form.
         public let path: String?
         /// The error thrown by an `Encodable` value, an encoder of Foundation, or a closure of the program; `nil` for
         /// other failures.
