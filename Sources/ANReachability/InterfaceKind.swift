@@ -3,19 +3,21 @@
 import CLinux
 import Glibc
 
-/// The kind of a network interface, as determined from its hardware type, driver and name.
+/// The kind of a network interface, as determined from its hardware type, its driver, the device type in sysfs(5), and
+/// otherwise its name.
 @nonexhaustive
 public enum InterfaceKind: Hashable, Sendable, CaseIterable {
     /// Ethernet and interfaces that behave like it: cables, bridges, VLANs, bonds, the interfaces of virtual machines
-    /// and containers.
+    /// and containers. Also the kind of an interface that is recognized as no other.
     case wired
-    /// Wi-Fi.
+    /// Wi-Fi (IEEE 802.11).
     case wireless
-    /// A modem for mobile networks, or a dial-up line.
+    /// A modem for mobile networks, or any line that uses PPP or SLIP, such as a dial-up line or PPPoE.
     case cellular
-    /// The loopback interface, which connects the machine with itself.
+    /// The loopback interface, which connects the machine with itself; also the kind for all addresses of the machine
+    /// itself, regardless of the interface that they belong to.
     case loopback
-    /// A tunnel, such as WireGuard, TUN, TAP, GRE, IP in IP, or IPsec.
+    /// A tunnel, such as WireGuard, TUN, TAP, GRE, VXLAN, IP in IP, or IPsec.
     case tunnel
 }
 

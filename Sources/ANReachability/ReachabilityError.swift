@@ -2,11 +2,13 @@
 
 package import ANSystem
 
-/// A failure to observe the network: netlink is unavailable, as in a locked-down container, or has failed.
+/// A failure to observe the network: netlink is unavailable, as in a locked-down container, or has failed, or the
+/// process lacks descriptors, memory or threads. See netlink(7).
 public struct ReachabilityError: Error, Hashable, Sendable, CustomStringConvertible {
     /// The system call that failed, such as `socket`.
     package let call: String
-    /// The `errno` of the call. See errno(3).
+    /// The `errno` of the failed system call, such as `EPERM` or `EMFILE`; the name of the call is in the
+    /// ``description``. See errno(3).
     public let code: Int32
 
     package init(_ cause: SystemError) {
@@ -19,7 +21,8 @@ public struct ReachabilityError: Error, Hashable, Sendable, CustomStringConverti
         ReachabilityError(SystemError.last(call))
     }
 
-    /// A sentence with the failed call and what to check.
+    /// A sentence with the failed call, the system's message and the `errno`, and the advice to check that AF_NETLINK
+    /// sockets are allowed, which is the same for every `errno`.
     public var description: String {
         "The network cannot be observed: \(SystemError(call: call, code: code)); "
             + "check that the container or sandbox allows AF_NETLINK sockets"

@@ -12,21 +12,24 @@ import ANSystem
 ///
 /// Reachability is determined from the route that the kernel chooses for a target and from the interface of that route,
 /// which are requested over netlink after each change of the network, see rtnetlink(7). Nothing is sent to the network
-/// except name lookups for ``ReachabilityTarget/host(_:)``. The monitor uses one thread while any of its statuses are
-/// being iterated or awaited, and none otherwise; each name being looked up takes another.
+/// except name lookups for ``ReachabilityTarget/host(_:)``. The monitor uses one thread and a few descriptors while any
+/// of its statuses are being iterated or awaited, and none otherwise; each name being looked up takes another thread.
+/// All members may be used from any thread or task at any time.
 ///
 /// Do not check reachability before a request: the result is outdated at once, and only the request can tell whether
 /// the server responds. Use it after a failure, to explain the failure or to decide when to retry; see
 /// ``waitForRoute(to:)``.
 public final class ReachabilityMonitor: Sendable {
-    /// The shared monitor of the process, with one thread for all of its observers.
+    /// The shared monitor of the process, with one thread for all of its observers. Sessions that wait for connectivity
+    /// use it, too.
     public static let shared = ReachabilityMonitor()
 
     private let openSocket: @Sendable () throws(ReachabilityError) -> RouteSocket
     private let resolver: NameResolver
     private let state = Lock(State())
 
-    /// Creates a monitor; it uses no thread or socket until a status is requested.
+    /// Creates a monitor with a thread and sockets of its own, which exist only while statuses are being iterated or
+    /// awaited. It observes the network namespace of the thread that requests the first status.
     public convenience init() {
         self.init(openSocket: { () throws(ReachabilityError) in try RouteSocket() }, lookUp: NameResolver.systemLookup)
     }
@@ -46,9 +49,10 @@ public final class ReachabilityMonitor: Sendable {
 
     /// Returns the status of a target as it changes: the current one first, then each new one.
     ///
-    /// A slow reader misses intermediate statuses, but never the latest. The first status of a host follows the lookup
-    /// of its name, which may take as long as resolv.conf(5) allows. Any number of tasks may iterate the sequence,
-    /// which ends when the iterating task is cancelled. If the network cannot be observed, it yields
+    /// The target is observed from the creation of an iterator until its release. A slow reader misses intermediate
+    /// statuses, but never the latest. The first status of a host follows the lookup of its name, which may take as
+    /// long as resolv.conf(5) allows. Any number of tasks may iterate the sequence, each with an iterator of its own,
+    /// which ends without an error when the iterating task is cancelled. If the network cannot be observed, it yields
     /// ``ReachabilityStatus/unknown`` and then throws a ``ReachabilityError``; a new iteration tries again.
     ///
     /// - Parameter target: The target to observe; ``ReachabilityTarget/defaultRoute`` by default.
@@ -58,10 +62,11 @@ public final class ReachabilityMonitor: Sendable {
         ReachabilityStatuses(monitor: self, target: target)
     }
 
-    /// Returns the current status of a target.
+    /// Returns the current status of a target; that of a host after the lookup of its name, which may take as long as
+    /// resolv.conf(5) allows.
     ///
     /// - Parameter target: The target to check; ``ReachabilityTarget/defaultRoute`` by default.
-    /// - Returns: The status; ``ReachabilityStatus/unknown`` if the task is cancelled before it is known.
+    /// - Returns: The status; ``ReachabilityStatus/unknown`` if the calling task is cancelled before it is known.
     /// - Throws: ``ReachabilityError`` if the network cannot be observed.
     public func status(
         of target: ReachabilityTarget = .defaultRoute
@@ -74,14 +79,15 @@ public final class ReachabilityMonitor: Sendable {
         }
     }
 
-    /// Waits until a target may be reachable, and returns at once if it already is.
+    /// Waits, without a time limit, until a target may be reachable, and returns at once if it already is; for a host,
+    /// after the lookup of its name.
     ///
     /// It also returns if the network cannot be observed, and if a host's name cannot be looked up although there is a
     /// default route: only an attempt can then find out. A return is no guarantee of success, so callers that retry
     /// must limit the number of attempts.
     ///
     /// - Parameter target: The target to wait for; ``ReachabilityTarget/defaultRoute`` by default.
-    /// - Throws: `CancellationError` if the task is cancelled while waiting.
+    /// - Throws: `CancellationError` if the calling task is cancelled while waiting.
     public func waitForRoute(to target: ReachabilityTarget = .defaultRoute) async throws(CancellationError) {
         var reports = ReachabilityReports(on: target, from: self)
         while let report = await reports.next(isolation: #isolation) {

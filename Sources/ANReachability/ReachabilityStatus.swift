@@ -12,17 +12,19 @@
 /// | ``reachable(via:)`` | `Reachable via WiFi`, `… WWAN`, `… Ethernet`, `… Tunnel`, `… Loopback` |
 @nonexhaustive
 public enum ReachabilityStatus: Hashable, Sendable, CustomStringConvertible {
-    /// The network cannot be observed, or the task that waited for the status was cancelled.
+    /// The network cannot be observed, or the task that waited in ``ReachabilityMonitor/status(of:)`` was cancelled.
     case unknown
-    /// There is no route to the target, or a host's name cannot be resolved.
+    /// There is no usable route to the target: the kernel has none or rejects the packets, the interface is disabled or
+    /// not connected, or this machine has no suitable source address; or a host's name cannot be resolved.
     case notReachable
-    /// There is a route to the target, over an interface of this kind.
+    /// There is a usable route to the target, over an interface of this kind. Of several addresses of a host, the first
+    /// reachable one in the order of the resolver determines the kind.
     case reachable(via: InterfaceKind)
 
-    /// Whether there is a route to the target; `false` if the status is ``unknown``.
+    /// Whether there is a usable route to the target; `false` if the status is ``unknown``.
     public var isReachable: Bool { interface != nil }
 
-    /// The kind of the interface that the route uses; `nil` if there is no route or the status is ``unknown``.
+    /// The kind of the interface that the route uses; `nil` if there is no usable route or the status is ``unknown``.
     public var interface: InterfaceKind? {
         switch self {
         case .unknown, .notReachable: nil
@@ -30,7 +32,7 @@ public enum ReachabilityStatus: Hashable, Sendable, CustomStringConvertible {
         }
     }
 
-    /// The status as an English text for users, such as `Reachable via WiFi`.
+    /// The status as an English text for users, such as `Reachable via WiFi`, regardless of the locale.
     public var description: String {
         switch self {
         case .unknown: "Unknown"
