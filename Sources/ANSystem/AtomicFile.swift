@@ -5,10 +5,12 @@ import Glibc
 /// A file that appears under its final name only when it is complete.
 ///
 /// The bytes are written to a temporary file in the same directory, which ``commit()`` renames. Until then the final
-/// name keeps its previous content, if any. A file that is not committed is removed.
+/// name keeps its previous content, if any. A file that is not committed is removed, unless the process ends before;
+/// the temporary file, whose name is the final one with a random part and `.part`, then stays.
 ///
-/// A symbolic link is followed: the link stays and its target is replaced. A device or a pipe, such as `/dev/null`, is
-/// not replaced but written to directly.
+/// A symbolic link to an existing file is followed: the link stays and its target is replaced. A link without a target
+/// is replaced itself. A device or a pipe, such as `/dev/null`, is not replaced but written to directly, so that
+/// ``commit()`` has no effect and bytes written before a failure remain.
 public struct AtomicFile: ~Copyable {
     private let destination: String
     /// The temporary file; `nil` if the bytes are written to the destination directly.
@@ -17,15 +19,16 @@ public struct AtomicFile: ~Copyable {
     private let device: FileDescriptor?
     /// The path of the temporary file; `nil` if the bytes are written to the destination directly.
     package let temporaryPath: String?
-    /// The number of bytes written so far.
+    /// The number of bytes written so far; those of a failed ``write(_:)`` do not count.
     public private(set) var size: Int64 = 0
 
-    /// Creates a temporary file in the destination's directory, or opens the destination if it is a device or a pipe.
+    /// Creates a temporary file in the destination's directory, or opens the destination if it is a device or a pipe;
+    /// opening a named pipe blocks until it has a reader, see fifo(7).
     ///
     /// - Parameters:
     ///   - destination: The path of the final file.
-    ///   - mode: The permission bits of the file, before the process's umask is applied; see open(2). Use 0o600 for
-    ///     secrets. The permissions of a file that is replaced are not kept.
+    ///   - mode: The permission bits of the file, before the process's umask is applied, see open(2); 0o666 by default.
+    ///     Use 0o600 for secrets. The permissions of a file that is replaced are not kept.
     /// - Throws: `EISDIR` if the destination is a directory; otherwise the error of open(2).
     public init(destination: String, mode: UInt32 = 0o666) throws(SystemError) {
         let location = FileLocation(destination)
@@ -41,6 +44,9 @@ public struct AtomicFile: ~Copyable {
     }
 
     /// Appends all bytes.
+    ///
+    /// - Throws: The error of write(2). A part of the bytes may have been written then, so the file must not be
+    ///   committed.
     public mutating func write(_ bytes: borrowing RawSpan) throws(SystemError) {
         try device?.writeAll(bytes)
         try partial?.write(bytes)
@@ -48,6 +54,10 @@ public struct AtomicFile: ~Copyable {
     }
 
     /// Renames the temporary file to its final name, and replaces a file of that name. See rename(2).
+    ///
+    /// The bytes are not flushed to the disk: after a power failure, the file may be incomplete.
+    ///
+    /// - Throws: The error of rename(2); the temporary file is then removed.
     public consuming func commit() throws(SystemError) {
         try partial?.move(to: destination)
     }

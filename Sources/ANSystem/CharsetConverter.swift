@@ -8,9 +8,11 @@ import Glibc
 
     /// Opens a converter.
     ///
-    /// - Parameter charset: The name of the charset, as printed by `iconv --list`. Names with characters that have a
-    ///   special meaning for glibc, such as the slashes of `//IGNORE`, are treated as unknown.
-    /// - Throws: `EINVAL` if the charset is unknown or its conversion module is not installed.
+    /// - Parameter charset: The name of the charset, as printed by `iconv --list`, with at most 40 letters, digits,
+    ///   hyphens, underscores and colons. Other names are treated as unknown, because the slashes of `//IGNORE`, for
+    ///   example, have a special meaning for glibc.
+    /// - Throws: `EINVAL` if the charset is unknown or its conversion module is not installed; otherwise the error of
+    ///   iconv_open(3).
     public init(from charset: String) throws(SystemError) {
         let isPlain = charset.utf8.allSatisfy { byte in
             switch byte {
@@ -32,7 +34,7 @@ import Glibc
         unsafe iconv_close(descriptor)
     }
 
-    /// Returns a complete text converted to UTF-8.
+    /// Returns a complete text converted to UTF-8. Each call starts in the initial shift state of the charset.
     ///
     /// - Throws: `EILSEQ` if the bytes are invalid in the charset, `EINVAL` if the last character is cut off.
     public mutating func utf8(of bytes: RawSpan) throws(SystemError) -> [UInt8] {

@@ -2,8 +2,8 @@
 
 /// A checksum of 64 bits that detects damaged data: XXH64.
 ///
-/// It is fast and distributes well, and is no protection against deliberate changes. See the specification of the
-/// xxHash algorithms.
+/// It is fast and distributes well, and is no protection against deliberate changes. See
+/// https://github.com/Cyan4973/xxHash/blob/dev/doc/xxhash_spec.md.
 public struct Checksum: Sendable {
     private var lanes: (UInt64, UInt64, UInt64, UInt64)
     private let seed: UInt64
@@ -12,12 +12,15 @@ public struct Checksum: Sendable {
     private var rest: [UInt8] = []
 
     /// Creates the checksum of no bytes.
+    ///
+    /// - Parameter seed: A number that changes every checksum, so that those with different seeds are independent; 0 by
+    ///   default.
     public init(seed: UInt64 = 0) {
         self.seed = seed
         lanes = (seed &+ Self.prime1 &+ Self.prime2, seed &+ Self.prime2, seed, seed &- Self.prime1)
     }
 
-    /// Adds bytes.
+    /// Appends bytes to those of earlier calls; the result does not depend on the division into calls.
     public mutating func update(_ bytes: borrowing RawSpan) {
         total &+= UInt64(bytes.byteCount)
         var offset = 0
@@ -53,7 +56,7 @@ public struct Checksum: Sendable {
         return offset
     }
 
-    /// The checksum of the bytes added so far.
+    /// The checksum of the bytes added so far, after which more can be added.
     public var value: UInt64 {
         var hash: UInt64
         if total >= UInt64(Self.stripe) {
@@ -115,14 +118,14 @@ public struct Checksum: Sendable {
 }
 
 extension Checksum {
-    /// Returns the checksum of bytes.
+    /// Returns the checksum of bytes, with the seed 0 by default.
     public static func of(_ bytes: borrowing RawSpan, seed: UInt64 = 0) -> UInt64 {
         var checksum = Checksum(seed: seed)
         checksum.update(bytes)
         return checksum.value
     }
 
-    /// Returns the checksum of a text in UTF-8.
+    /// Returns the checksum of a text in UTF-8, with the seed 0 by default. Canonically equivalent texts may differ.
     public static func of(_ text: String, seed: UInt64 = 0) -> UInt64 {
         of(unsafe text.utf8Span.span.bytes, seed: seed)
     }

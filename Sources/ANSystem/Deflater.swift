@@ -3,7 +3,7 @@
 import CZlib
 import Glibc
 
-/// An incremental compressor that uses zlib. See https://www.zlib.net/manual.html.
+/// An incremental compressor of one stream that uses zlib. See https://www.zlib.net/manual.html.
 @safe public struct Deflater: ~Copyable {
     /// Allocated on the heap because zlib keeps its address.
     private let stream: UnsafeMutablePointer<czlib_stream>
@@ -63,13 +63,14 @@ import Glibc
 
     /// Compresses as much of the input as the output has room for.
     ///
-    /// All of the input is consumed if the output is not full afterwards.
+    /// All of the input, or its first GiB, is consumed if the output is not full afterwards. zlib may keep compressed
+    /// bytes for a later step.
     ///
     /// - Parameters:
     ///   - input: The bytes to compress, possibly none.
-    ///   - isEnd: Whether no input follows. The end of the stream is then written, possibly over several steps, until
-    ///     ``Step/isFinished``.
-    ///   - output: The buffer to write to.
+    ///   - isEnd: Whether no input follows. The end of the stream is then written, possibly over several steps, which
+    ///     pass `true` again, until ``Step/isFinished``.
+    ///   - output: The buffer to write to; with an empty one the step has no effect.
     /// - Throws: `EINVAL` if zlib reports misuse, `ENOMEM` if memory is exhausted.
     public mutating func step(
         _ input: borrowing RawSpan, isEnd: Bool, into output: inout MutableRawSpan

@@ -13,13 +13,13 @@ public struct Readiness: OptionSet, Hashable, Sendable {
         self.rawValue = rawValue
     }
 
-    /// Data can be read, or the peer has closed the connection (`EPOLLIN`).
+    /// Data can be read, a connection can be accepted, or the peer has closed the connection (`EPOLLIN`).
     public static let readable = Readiness(rawValue: CLINUX_EPOLLIN)
     /// Data can be written (`EPOLLOUT`).
     public static let writable = Readiness(rawValue: CLINUX_EPOLLOUT)
-    /// The descriptor has an error (`EPOLLERR`); always watched for.
+    /// The descriptor has an error, or it writes to a pipe without a reader (`EPOLLERR`); always watched for.
     public static let failed = Readiness(rawValue: CLINUX_EPOLLERR)
-    /// Events are reported once for each change instead of as long as they last (`EPOLLET`).
+    /// Events are reported once for each change instead of as long as they last (`EPOLLET`); never part of a report.
     public static let edgeTriggered = Readiness(rawValue: CLINUX_EPOLLET)
     /// The peer hung up (`EPOLLHUP`); always watched for.
     public static let hungUp = Readiness(rawValue: CLINUX_EPOLLHUP)
@@ -38,7 +38,8 @@ public struct ReadyDescriptor: Hashable, Sendable {
     }
 }
 
-/// A set of watched file descriptors. See epoll(7).
+/// A set of watched file descriptors, which any thread may change, also during a ``wait(milliseconds:into:)``. A
+/// descriptor that is closed, and of which there is no duplicate, is no longer in the set. See epoll(7).
 public struct Epoll: ~Copyable, Sendable {
     private let descriptor: FileDescriptor
 
@@ -55,7 +56,7 @@ public struct Epoll: ~Copyable, Sendable {
         try control(EPOLL_CTL_ADD, number, readiness)
     }
 
-    /// Changes the events that a descriptor in the set is watched for. Throws `ENOENT` if it is not in the set; see
+    /// Replaces the events that a descriptor in the set is watched for. Throws `ENOENT` if it is not in the set; see
     /// epoll_ctl(2).
     public func modify(_ number: Int32, for readiness: Readiness) throws(SystemError) {
         try control(EPOLL_CTL_MOD, number, readiness)
@@ -74,13 +75,15 @@ public struct Epoll: ~Copyable, Sendable {
         }
     }
 
-    /// Waits until a descriptor is ready or the timeout has passed, and appends the ready descriptors.
+    /// Blocks the calling thread until a descriptor is ready or the timeout has passed, and appends the ready
+    /// descriptors. See epoll_wait(2).
     ///
     /// A signal ends the wait early without an error.
     ///
     /// - Parameters:
     ///   - milliseconds: The timeout in milliseconds; 0 polls, -1 waits without limit.
     ///   - ready: The array to append to; one call appends at most 128 descriptors.
+    /// - Throws: The error of epoll_wait(2).
     public func wait(milliseconds: Int32, into ready: inout [ReadyDescriptor]) throws(SystemError) {
         let failure: SystemError? = unsafe withUnsafeTemporaryAllocation(
             of: epoll_event.self, capacity: 128

@@ -6,14 +6,15 @@ import Synchronization
 
 /// The work that an ``EventLoop`` drives: descriptors, timers and messages of one owner, usually an actor on that loop.
 public protocol EventLoopSource: AnyObject, Sendable {
-    /// Takes one turn on the loop's thread.
+    /// Takes one turn on the loop's thread, which it must not block.
     ///
     /// A turn handles ready descriptors, timers that are due, and messages that were queued before
-    /// ``EventLoop/wake()``.
+    /// ``EventLoop/wake()``. It follows the jobs of the loop's actors whenever the loop wakes, also if nothing is
+    /// ready; the first turn is taken after ``EventLoop/start(name:source:)``, the last one after ``EventLoop/stop()``.
     ///
     /// - Parameter ready: The descriptors that are ready, without the loop's own.
-    /// - Returns: The number of milliseconds until the next timer: 0 if the loop must not sleep, -1 if there is no
-    ///   timer.
+    /// - Returns: The number of milliseconds until the next turn at the latest: 0 if the loop must not sleep, -1 if it
+    ///   may sleep until a descriptor is ready or it is woken.
     func turn(_ ready: [ReadyDescriptor]) -> Int32
 }
 
@@ -40,37 +41,41 @@ public final class EventLoop: SerialExecutor {
         try epoll.add(number, for: [.readable, .edgeTriggered])
     }
 
-    /// Starts the loop's thread.
+    /// Starts the loop's thread, which retains the loop until ``stop()``. Must be called once only.
     ///
     /// - Parameters:
     ///   - name: The thread's name in debuggers and `top -H`, cut to 15 bytes.
     ///   - source: The source that takes turns on the thread, referenced weakly.
+    /// - Throws: The error of pthread_create(3), such as `EAGAIN`.
     public func start(name: String, source: some EventLoopSource) throws(SystemError) {
         inbox.withLock { $0.source = source }
         try SystemThread(name: name) { [self] in run() }.detach()
     }
 
-    /// Makes the source take a turn soon.
+    /// Makes the source take a turn soon; one turn may follow several calls.
     ///
-    /// Callable from any thread; never blocks. A system call is made only if the loop is asleep.
+    /// Callable from any thread; never blocks. A system call is made only if the loop is asleep. Has no effect after
+    /// ``stop()``.
     public func wake() {
         signal { $0.isWoken = true }
     }
 
-    /// Ends the thread after the jobs that are already queued.
+    /// Ends the thread after the jobs that are already queued, without waiting for it. Jobs that are queued later never
+    /// run. Callable from any thread, and more than once.
     public func stop() {
         signal { $0.isStopping = true }
     }
 
     // MARK: Executor
 
-    /// Queues an actor's job for the loop's thread; called by the Swift runtime.
+    /// Queues an actor's job, which the loop's thread runs in the order of the calls; called by the Swift runtime.
     public func enqueue(_ job: consuming ExecutorJob) {
         let job = UnownedJob(job)
         signal { $0.jobs.append(job) }
     }
 
-    /// Returns whether the caller is on the loop's thread; called by the Swift runtime before `assumeIsolated`.
+    /// Returns whether the caller is on the loop's thread, never `nil`; called by the Swift runtime before
+    /// `assumeIsolated`.
     public func isIsolatingCurrentContext() -> Bool? {
         isOnThread
     }

@@ -2,12 +2,12 @@
 
 import Glibc
 
-/// An open file descriptor with one owner, closed when its owner is destroyed.
+/// An open file descriptor with one owner, closed when its owner is destroyed; an error of close(2) is then ignored.
 public struct FileDescriptor: ~Copyable, Sendable {
     /// The descriptor's number, valid as long as this value exists.
     public let number: Int32
 
-    /// Creates an owner for an open descriptor.
+    /// Creates an owner for an open descriptor, which nothing else may close. The number is not checked.
     public init(takingOwnershipOf number: Int32) {
         self.number = number
     }
@@ -29,7 +29,7 @@ public struct FileDescriptor: ~Copyable, Sendable {
         Glibc.close(number)
     }
 
-    /// Closes the descriptor and throws the error of close(2), such as a delayed write error.
+    /// Closes the descriptor and throws the error of close(2), such as a delayed write error; it is closed even then.
     public consuming func close() throws(SystemError) {
         let number = number
         discard self
@@ -47,8 +47,10 @@ public struct FileDescriptor: ~Copyable, Sendable {
     ///
     /// - Parameters:
     ///   - buffer: The buffer to read into.
-    ///   - limit: The largest number of bytes to read; the size of the buffer is a limit, too.
-    /// - Returns: The number of bytes read; 0 at the end of the file.
+    ///   - limit: The largest number of bytes to read; the size of the buffer is a limit, too, and the only one by
+    ///     default.
+    /// - Returns: The number of bytes read, possibly fewer than the limit; 0 at the end of the file.
+    /// - Throws: The error of read(2), but not `EINTR`, after which the call is repeated.
     public func read(into buffer: inout MutableRawSpan, upTo limit: Int = .max) throws(SystemError) -> Int {
         let count = unsafe buffer.withUnsafeMutableBytes { bytes in
             retryingInterrupts { unsafe Glibc.read(number, bytes.baseAddress, min(limit, bytes.count)) }
@@ -57,13 +59,15 @@ public struct FileDescriptor: ~Copyable, Sendable {
         return count
     }
 
-    /// Reads at an offset with one call of pread(2).
+    /// Reads at an offset with one call of pread(2), which leaves the current position unchanged.
     ///
     /// - Parameters:
     ///   - buffer: The buffer to read into.
-    ///   - limit: The largest number of bytes to read; the size of the buffer is a limit, too.
+    ///   - limit: The largest number of bytes to read; the size of the buffer is a limit, too, and the only one by
+    ///     default.
     ///   - offset: The distance from the start of the file in bytes.
-    /// - Returns: The number of bytes read; 0 at the end of the file.
+    /// - Returns: The number of bytes read, possibly fewer than the limit; 0 at the end of the file and beyond.
+    /// - Throws: The error of pread(2), such as `ESPIPE` for a pipe, but not `EINTR`, after which the call is repeated.
     public func read(
         into buffer: inout MutableRawSpan, upTo limit: Int = .max, at offset: Int64
     ) throws(SystemError) -> Int {
@@ -74,7 +78,8 @@ public struct FileDescriptor: ~Copyable, Sendable {
         return count
     }
 
-    /// Sets the current position to an offset from the start, in bytes. See lseek(2).
+    /// Sets the current position to an offset from the start, in bytes, possibly beyond the end. Throws the error of
+    /// lseek(2), such as `ESPIPE` for a pipe.
     public func seek(to offset: Int64) throws(SystemError) {
         guard lseek(number, Int(offset), SEEK_SET) >= 0 else { throw SystemError.last("lseek") }
     }
@@ -109,7 +114,10 @@ public struct FileDescriptor: ~Copyable, Sendable {
         }
     }
 
-    /// Writes all bytes and continues after short writes. See write(2).
+    /// Writes all bytes at the current position, and continues after short writes and `EINTR`.
+    ///
+    /// - Throws: The error of write(2), such as `ENOSPC`, or `EAGAIN` for a descriptor that does not block; an unknown
+    ///   number of the bytes has been written then.
     public func writeAll(_ bytes: borrowing RawSpan) throws(SystemError) {
         let isComplete = unsafe bytes.withUnsafeBytes { bytes in
             var written = 0

@@ -2,19 +2,21 @@
 
 import Glibc
 
-/// A path for a file, with symbolic links resolved, and what exists there.
+/// A path for a file, with symbolic links resolved, and the kind of file that existed there when it was inspected.
 public struct FileLocation: Hashable, Sendable {
-    /// The path of the file, with symbolic links resolved by realpath(3) if it exists.
+    /// The path of the file: absolute and with symbolic links resolved by realpath(3) for an existing regular file,
+    /// otherwise unchanged.
     public let path: String
-    /// Whether something exists at the path.
+    /// Whether something existed at the path; `false` for a symbolic link without a target, and if stat(2) failed for
+    /// another reason, such as a missing permission.
     public let exists: Bool
-    /// Whether a regular file or nothing is found at the path, so that a file may be created or replaced there.
+    /// Whether a regular file or nothing was found at the path, so that a file may be created or replaced there.
     ///
     /// `false` for a device, a pipe or a directory. Permissions and missing parent directories are not checked. If
-    /// stat(2) fails, nothing counts as found.
+    /// stat(2) failed, nothing counts as found.
     public let isReplaceable: Bool
 
-    /// Inspects a path, following symbolic links. See stat(2).
+    /// Inspects a path once, following symbolic links; later changes are not noticed. See stat(2).
     public init(_ path: String) {
         var status = stat()
         exists = unsafe stat(path, &status) == 0
@@ -37,22 +39,23 @@ public struct FileLocation: Hashable, Sendable {
         return unsafe String(cString: resolved)
     }
 
-    /// Opens a device or a pipe for writing.
+    /// Opens a device or a pipe for writing; a named pipe blocks until it has a reader, see fifo(7).
     ///
-    /// - Returns: The descriptor; `nil` if the path is replaceable by a file.
+    /// - Returns: The descriptor; `nil` if ``isReplaceable``.
     /// - Throws: `EISDIR` for a directory; otherwise the error of open(2).
     public func openDevice() throws(SystemError) -> FileDescriptor? {
         guard !isReplaceable else { return nil }
         return try FileDescriptor(opening: path, flags: O_WRONLY)
     }
 
-    /// The path of the directory that contains the file; `.` if the path has no slash.
+    /// The part of the path before its last slash, the directory that contains the file; `.` if the path has no slash,
+    /// `/` if its only slash is the first character.
     public var directory: String {
         guard let slash = path.lastIndex(of: "/") else { return "." }
         return slash == path.startIndex ? "/" : String(path[..<slash])
     }
 
-    /// The last component of the path.
+    /// The part of the path after its last slash; empty if the path ends with one.
     public var name: String {
         path.lastIndex(of: "/").map { String(path[path.index(after: $0)...]) } ?? path
     }
@@ -61,6 +64,7 @@ public struct FileLocation: Hashable, Sendable {
     ///
     /// - Parameter mode: The permission bits of new directories, before the process's umask is applied; 0o777 by
     ///   default.
+    /// - Throws: The error of mkdir(2). A file in the place of the directory is not an error here.
     public func createDirectories(mode: UInt32 = 0o777) throws(SystemError) {
         try Self.createDirectory(directory, mode)
     }
@@ -80,7 +84,12 @@ public struct FileLocation: Hashable, Sendable {
         }
     }
 
-    /// Returns the names of a directory's entries in ascending order, without `.` and `..`. See readdir(3).
+    /// Returns the names of a directory's entries, including hidden ones, in ascending order, without `.` and `..`. See
+    /// readdir(3).
+    ///
+    /// Bytes that are not valid UTF-8 become U+FFFD.
+    ///
+    /// - Throws: The error of opendir(3).
     public static func names(in directory: String) throws(SystemError) -> [String] {
         var names: [String] = []
         try forEachName(in: directory) { names.append($0) }

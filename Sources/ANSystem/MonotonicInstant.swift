@@ -2,9 +2,10 @@
 
 import Glibc
 
-/// A point in time on the system's monotonic clock, in nanoseconds.
+/// A point in time on the system's monotonic clock, `CLOCK_MONOTONIC`, in nanoseconds.
 ///
-/// The timers of an ``EventLoop`` use it.
+/// Changes of the system's time do not affect it, and it does not advance while the system is suspended. The sources of
+/// an ``EventLoop`` use it for their timers. See clock_gettime(2).
 public struct MonotonicInstant: Comparable, Hashable, Sendable {
     /// The number of nanoseconds since the clock's zero, an arbitrary point in time.
     public let nanoseconds: Int64
@@ -21,7 +22,8 @@ public struct MonotonicInstant: Comparable, Hashable, Sendable {
         return MonotonicInstant(nanoseconds: Int64(time.tv_sec) * 1_000_000_000 + Int64(time.tv_nsec))
     }
 
-    /// Returns the instant `duration` after this one, clamped to the range of the clock.
+    /// Returns the instant `duration` after this one, or before it if negative, clamped to the range of the clock.
+    /// Fractions of a nanosecond are cut off.
     public func advanced(by duration: Duration) -> MonotonicInstant {
         let step = duration.clampedNanoseconds
         let (sum, overflow) = nanoseconds.addingReportingOverflow(step)

@@ -5,12 +5,13 @@ import Glibc
 
 /// A file that is written under a temporary name and renamed when it is complete.
 ///
-/// The file is locked with flock(2) while it is open, so that two writers cannot mix their bytes. It is removed unless
-/// it is kept or moved.
+/// The file is locked with flock(2) while it is open, so that two writers cannot mix their bytes; on a file system
+/// without support for locks it stays unlocked. It is removed unless it is kept or moved, or the process ends before.
 public struct PartialFile: ~Copyable {
-    /// The path of the file that is written, before it is moved to its destination.
+    /// The temporary path, which ``move(to:overwriting:)`` does not change.
     public let path: String
-    /// The number of valid bytes in the file; ``write(_:)`` appends after them.
+    /// The number of valid bytes in the file, at first those of an existing file; bytes of a failed ``write(_:)`` do
+    /// not count.
     public private(set) var size: Int64
     private let file: FileDescriptor
     /// Whether the file stays when it is closed.
@@ -31,9 +32,10 @@ public struct PartialFile: ~Copyable {
     /// - Parameters:
     ///   - path: The temporary path.
     ///   - opening: Whether the file must be new, must exist, or may be either.
-    ///   - mode: The permission bits of a new file, before the process's umask is applied; see open(2).
-    /// - Throws: `EWOULDBLOCK` from `flock` if another writer has locked the file, `EISDIR` for a directory, `EINVAL`
-    ///   for any other file that is not regular; otherwise the error of open(2).
+    ///   - mode: The permission bits of a new file, before the process's umask is applied, see open(2); 0o666 by
+    ///     default.
+    /// - Throws: `EWOULDBLOCK` from `flock`, without waiting, if another writer has locked the file; `EISDIR` for a
+    ///   directory; `EINVAL` for any other file that is not regular; otherwise the error of open(2).
     public init(path: String, opening: Opening, mode: UInt32 = 0o666) throws(SystemError) {
         let file = try Self.open(path, opening, mode)
         let size = try file.regularFileSize()
@@ -77,16 +79,19 @@ public struct PartialFile: ~Copyable {
         }
     }
 
-    /// Appends all bytes. If it fails, the bytes already written do not count towards ``size``.
+    /// Appends all bytes.
+    ///
+    /// - Throws: The error of write(2). Bytes already written then do not count towards ``size``, but remain in the
+    ///   file: call ``truncate(to:)`` with the size before writing again.
     public mutating func write(_ bytes: borrowing RawSpan) throws(SystemError) {
         try file.writeAll(bytes)
         size += Int64(bytes.byteCount)
     }
 
-    /// Reads written bytes at an offset, with one call of pread(2).
+    /// Reads written bytes at an offset in bytes, with one call of pread(2).
     ///
-    /// - Returns: The number of bytes read; 0 at ``size``.
-    /// - Throws: `EIO` if the file was truncated by others.
+    /// - Returns: The number of bytes read, possibly fewer than the buffer has room for; 0 at ``size`` and beyond.
+    /// - Throws: `EIO` if the file was truncated by others; otherwise the error of pread(2).
     public func read(into buffer: inout MutableRawSpan, at offset: Int64) throws(SystemError) -> Int {
         let limit = Int(max(0, min(size - offset, Int64(buffer.byteCount))))
         let count = try file.read(into: &buffer, upTo: limit, at: offset)
@@ -94,7 +99,8 @@ public struct PartialFile: ~Copyable {
         return count
     }
 
-    /// Truncates the file to `size` bytes, including bytes left by a failed write. See ftruncate(2).
+    /// Truncates the file to `size` bytes, including bytes left by a failed write; ``write(_:)`` continues there. A
+    /// size beyond the end extends the file with zero bytes. See ftruncate(2).
     public mutating func truncate(to size: Int64) throws(SystemError) {
         guard retryingInterrupts({ ftruncate(file.number, Int(size)) }) == 0 else {
             throw SystemError.last("ftruncate")
@@ -103,20 +109,23 @@ public struct PartialFile: ~Copyable {
         self.size = size
     }
 
-    /// Waits until the written bytes are on the disk. See fdatasync(2).
+    /// Waits until the written bytes are on the disk, but not the name of the file in its directory. See fdatasync(2).
     public func flush() throws(SystemError) {
         guard retryingInterrupts({ fdatasync(file.number) }) == 0 else { throw SystemError.last("fdatasync") }
     }
 
-    /// Closes the file without removing it.
+    /// Closes the file without removing it; it stays at ``path``.
     public consuming func keep() {
         isKept = true
     }
 
-    /// Renames the file atomically; to another file system it is copied first. See rename(2).
+    /// Renames the file atomically; to another file system it is first copied, with the permissions 0o666 less the
+    /// umask. See rename(2).
+    ///
+    /// Nothing is flushed to the disk; see ``flush()``.
     ///
     /// - Parameters:
-    ///   - destination: The final path.
+    ///   - destination: The final path; a symbolic link there is replaced itself.
     ///   - overwritesExisting: Whether an existing file is replaced; if not, the call fails with `EEXIST`. The
     ///     default is `true`.
     /// - Throws: The error of the failed system call; the file then keeps its temporary name, and can still be kept or

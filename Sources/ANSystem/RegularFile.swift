@@ -9,11 +9,11 @@ import Glibc
 public final class RegularFile {
     /// The size in bytes when the file was opened.
     public let size: Int64
-    /// The number of those bytes that are not read yet.
+    /// The number of bytes up to ``size`` that are not read yet.
     public private(set) var remaining: Int64
     private let descriptor: FileDescriptor
 
-    /// Opens a file for reading.
+    /// Opens a file for reading, following symbolic links.
     ///
     /// - Throws: `EISDIR` for a directory, `EINVAL` for any other file that is not regular; otherwise the error of
     ///   open(2).
@@ -26,7 +26,10 @@ public final class RegularFile {
 
     /// Opens a file for reading, and converts an error to one of the caller's type.
     ///
-    /// - Parameter failure: Returns the caller's error for the path and the reason.
+    /// - Parameters:
+    ///   - path: The path of the file.
+    ///   - failure: Returns the caller's error for the path and the ``SystemError/description`` of the error.
+    /// - Throws: The error that `failure` returns for one of ``init(path:)``.
     public static func open<Failure: Error>(
         _ path: String, _ failure: (_ path: String, _ reason: String) -> Failure
     ) throws(Failure) -> RegularFile {
@@ -37,10 +40,11 @@ public final class RegularFile {
         }
     }
 
-    /// Reads into the buffer with one call of read(2).
+    /// Reads into the buffer with one call of read(2), after the bytes of the last call.
     ///
-    /// - Returns: The number of bytes read; 0 at the end, or if the file was truncated after it was opened. In the
-    ///   latter case ``remaining`` is not 0.
+    /// - Returns: The number of bytes read, possibly fewer than the buffer has room for; 0 at the end, or if the file
+    ///   was truncated after it was opened. In the latter case ``remaining`` is not 0.
+    /// - Throws: The error of read(2).
     public func read(into buffer: inout MutableRawSpan) throws(SystemError) -> Int {
         let wanted = Int(min(remaining, Int64(buffer.byteCount)))
         guard wanted > 0 else { return 0 }
@@ -49,7 +53,10 @@ public final class RegularFile {
         return count
     }
 
-    /// Reads and returns all remaining bytes; meant for files known to be small.
+    /// Reads and returns all remaining bytes, or those that are left if the file was truncated after it was opened;
+    /// meant for files known to be small.
+    ///
+    /// - Throws: The error of read(2).
     public func readAll() throws(SystemError) -> [UInt8] {
         var bytes: [UInt8] = []
         while remaining > 0 {

@@ -5,13 +5,15 @@ import Glibc
 
 /// The numeric address and the port of one end of a socket.
 public struct SocketEndpoint: Hashable, Sendable {
-    /// The address in text form.
+    /// The IPv4 or IPv6 address in text form, without brackets; a link-local IPv6 address has a zone, such as
+    /// `fe80::1%eth0`.
     public let host: String
-    /// The port number.
+    /// The port number; 0 for a socket that is not bound.
     public let port: Int
 
-    /// Creates the numeric form of a socket address, a `sockaddr` of `size` bytes; `nil` if it has no port. See
-    /// getnameinfo(3).
+    /// Creates the numeric form of a socket address, a `sockaddr` of `size` bytes. See getnameinfo(3).
+    ///
+    /// - Returns: `nil` if the address is not one of IPv4 or IPv6, such as that of a Unix-domain socket.
     public init?(_ address: UnsafeRawPointer, size: UInt32) {
         let address = unsafe address.assumingMemoryBound(to: sockaddr.self)
         guard unsafe address.pointee.sa_family != sa_family_t(AF_UNIX) else { return nil }
@@ -27,16 +29,17 @@ public struct SocketEndpoint: Hashable, Sendable {
         self.port = port
     }
 
-    /// Creates the address and port that a socket is bound to.
+    /// Creates the address and port that a socket is bound to: the unspecified address and port 0 if it is not bound.
     ///
-    /// `nil` if getsockname(2) fails, for example because the descriptor is not a socket, or if the address has no
-    /// port, as with a Unix-domain socket.
+    /// - Returns: `nil` if getsockname(2) fails, for example because the descriptor is not a socket, or if the address
+    ///   has no port, as with a Unix-domain socket.
     public init?(localEndOf socket: Int32) {
         guard var name = unsafe Self.name(of: socket, by: { unsafe getsockname($0, $1, $2) }) else { return nil }
         unsafe self.init(&name.address, size: name.size)
     }
 
-    /// Whether a socket's connection is established. See getpeername(2).
+    /// Returns whether a socket's connection is established; `false` also for a descriptor that is not a socket. See
+    /// getpeername(2).
     public static func isConnected(_ socket: Int32) -> Bool {
         unsafe name(of: socket, by: { unsafe getpeername($0, $1, $2) }) != nil
     }

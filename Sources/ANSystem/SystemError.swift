@@ -2,11 +2,11 @@
 
 import Glibc
 
-/// A failed system call: its name and its `errno`.
+/// A failed system call, or a failed function of zlib or another C library: its name and an `errno`.
 public struct SystemError: Error, Hashable, Sendable, CustomStringConvertible {
-    /// The name of the system call, such as `open`.
+    /// The name of the system call or C function, such as `open` or `inflate`.
     public let call: String
-    /// The `errno` of the call. See errno(3).
+    /// The `errno` of the call, or the one that describes the failure of a function that sets none. See errno(3).
     public let code: Int32
 
     /// Creates an error for a call with an explicit `errno`.
@@ -15,12 +15,12 @@ public struct SystemError: Error, Hashable, Sendable, CustomStringConvertible {
         self.code = code
     }
 
-    /// Returns an error for a call with the calling thread's `errno`.
+    /// Returns an error for a call with the calling thread's `errno`, to be read before another call changes it.
     public static func last(_ call: String) -> SystemError {
         SystemError(call: call, code: errno)
     }
 
-    /// The general reason for a failed file operation.
+    /// The general reason for a failed file operation, according to ``code`` alone.
     public var fileReason: FileReason {
         switch code {
         case ENOSPC, EDQUOT, EFBIG: .noSpace
@@ -65,7 +65,7 @@ public struct SystemError: Error, Hashable, Sendable, CustomStringConvertible {
         "\(call): \(Self.message(for: code)) (errno \(code))"
     }
 
-    /// Returns the system's message for an `errno`. See strerror(3).
+    /// Returns the system's message for an `errno`; `unknown error` if the system has none. See strerror_r(3).
     public static func message(for code: Int32) -> String {
         unsafe withUnsafeTemporaryAllocation(of: CChar.self, capacity: 256) { buffer in
             guard let start = buffer.baseAddress, unsafe strerror_r(code, start, buffer.count) == 0 else {
