@@ -4,16 +4,17 @@ public import FoundationEssentials
 
 /// A received image: its file, its format and size, and its pixels if it was decoded.
 public struct ImageContent: Hashable, Sendable {
-    /// The file, unchanged as received.
+    /// The file, unchanged as received, after the decompression of a content coding.
     public let data: Data
     /// The format and the stored size in pixels, read from the file.
     public let header: ImageHeader
-    /// The number of pixels per point, such as 2 for `@2x` images; 1 by default, and always positive.
+    /// The number of pixels per point, such as 2 for `@2x` images; 1 by default, and always positive. It is not read
+    /// from the file or its name.
     public let scale: Double
     /// The pixels; `nil` if the image was not decoded when it was received. ``decoded(by:options:)`` decodes it later.
     public let bitmap: Bitmap?
 
-    /// Creates the content from a file after reading its header.
+    /// Creates the content from a file after reading its header, without decoding: ``bitmap`` is `nil`.
     ///
     /// - Parameters:
     ///   - data: The file.
@@ -34,23 +35,27 @@ public struct ImageContent: Hashable, Sendable {
         self.bitmap = bitmap
     }
 
-    /// The size in points: the size in pixels of the bitmap, or else of the header, divided by ``scale``.
+    /// The size in points: the size in pixels of the bitmap, or else of the header, without a rotation, divided by
+    /// ``scale``.
     public var pointSize: (width: Double, height: Double) {
         let size = bitmap?.size ?? header.size
         return (Double(size.width) / scale, Double(size.height) / scale)
     }
 
-    /// The memory that the image occupies in bytes: its file and its pixels.
+    /// The memory that the image occupies in bytes: its file and, if ``bitmap`` has them, its pixels.
     public var memoryCost: Int { data.count + (bitmap?.pixels.count ?? 0) }
 
-    /// Returns the pixels, which are decoded off the caller's actor unless ``bitmap`` has them.
+    /// Returns the pixels, which are decoded off the caller's actor unless ``bitmap`` has them. They are not stored:
+    /// each call decodes the file again.
     ///
     /// - Parameters:
     ///   - decoder: The decoder; libvips by default, if the package trait `ImageDecoding` is enabled.
-    ///   - options: The size, the orientation and the limits of the bitmap; by default the image keeps its size. They
-    ///     are not applied to an existing ``bitmap``.
-    /// - Throws: ``ImageError``, such as ``ImageError/decoderUnavailable``; `CancellationError`; the errors of another
-    ///   decoder.
+    ///   - options: The size, the orientation and the limits of the bitmap; by default the image keeps its size, its
+    ///     EXIF orientation is applied, and it has at most 128 Mi pixels and 512 MiB. They are not applied to an
+    ///     existing ``bitmap``.
+    /// - Throws: ``ImageError``: ``ImageError/decoderUnavailable``, ``ImageError/decoding(reason:)``, or that of a
+    ///   limit of the options; `CancellationError` if the calling task is cancelled before decoding begins, which is
+    ///   not interrupted later; the errors of another decoder.
     @concurrent public func decoded(
         by decoder: some ImageDecoder = BuiltInImageDecoder(), options: ImageDecodingOptions = ImageDecodingOptions()
     ) async throws -> Bitmap {

@@ -14,20 +14,22 @@ public import FoundationEssentials
 /// The reason why data are not accepted as an image, or cannot be decoded.
 @nonexhaustive
 public enum ImageError: Error, Hashable, Sendable {
-    /// The format is not one of ``ImageFormat``.
+    /// The format is not one of ``ImageFormat``, or the data are too short to recognize it.
     case unknownFormat
     /// The data of this format end before the size of the image.
     case truncated(ImageFormat)
     /// The header in this format has no size, or a width or height that is not positive.
     case malformed(ImageFormat)
-    /// The image with this size has more pixels than `limit`, the value of ``ImageLimits/pixels``.
+    /// The image with this stored size has more pixels than `limit`, the value of ``ImageLimits/pixels``.
     case tooManyPixels(PixelSize, limit: Int)
-    /// The decoded image with this size has more bytes than `limit`, the value of ``ImageLimits/decodedBytes``.
+    /// The decoded image with this size, after a reduction, has more bytes than `limit`, the value of
+    /// ``ImageLimits/decodedBytes``.
     case tooManyBytes(PixelSize, limit: Int)
-    /// The library was built without the package trait `ImageDecoding`, and the program specified no ``ImageDecoder``
-    /// of its own.
+    /// The library was built without the package trait `ImageDecoding`, which is off by default, and the program
+    /// specified no ``ImageDecoder`` of its own.
     case decoderUnavailable
-    /// The decoder failed for this reason, given in its own words, for example because the data are damaged.
+    /// The decoder failed for this reason, a message of libvips or of another decoder, for example because the data are
+    /// damaged or the decoder does not support the format.
     case decoding(reason: String)
 }
 

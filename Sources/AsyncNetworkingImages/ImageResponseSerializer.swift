@@ -10,21 +10,23 @@ public import FoundationEssentials
 /// print(logo.header.format, logo.header.size)
 /// ```
 ///
-/// It reads the format and the size from the header of the file. The format is that of the file, regardless of the
-/// media type. The image is decoded only if there is a ``decoder``.
+/// It reads the format and the size from the header of the file. The format is that of the file, which may differ from
+/// the media type, as long as ``validation`` accepts that. The image is decoded only if there is a ``decoder``.
 public struct ImageResponseSerializer: AdjustableResponseSerializer {
     /// The statuses and media types that are accepted; by default 200 to 299 with the media types of images,
     /// `ResponseValidation.image`.
     public var validation: ResponseValidation
-    /// The number of pixels per point; 1 by default, and a value that is not positive counts as 1.
+    /// The number of pixels per point of the images, their ``ImageContent/scale``; 1 by default, and a value that is
+    /// not positive counts as 1.
     public var scale = 1.0
     /// The decoder with which the image is decoded at once; `nil`, the default, for none.
     ///
-    /// It runs on the task that requested the image, and on its actor. Without it,
-    /// ``ImageContent/decoded(by:options:)`` decodes the image later, off the actor.
+    /// It runs on the task that requested the image, and on its actor; for an ``ImageDownloader`` off all actors.
+    /// Without it, ``ImageContent/decoded(by:options:)`` decodes the image later, off the actor.
     public var decoder: (any ImageDecoder)?
-    /// The options for the decoder; by default the image keeps its size. Their ``ImageDecodingOptions/limits`` apply
-    /// without a decoder as well.
+    /// The options for the decoder; by default the image keeps its size, its EXIF orientation is applied, and it has at
+    /// most 128 Mi pixels and 512 MiB. The ``ImageDecodingOptions/limits`` apply without a decoder as well; the limit
+    /// on bytes applies to the size reduced to ``ImageDecodingOptions/maximumSize``.
     public var options = ImageDecodingOptions()
 
     /// Creates a serializer.
@@ -32,7 +34,7 @@ public struct ImageResponseSerializer: AdjustableResponseSerializer {
     /// - Parameters:
     ///   - decoder: The decoder with which images are decoded at once; `nil`, the default, for none.
     ///   - validation: The statuses and media types that are accepted; by default 200 to 299 with the media types of
-    ///     images.
+    ///     images, `ResponseValidation.image`.
     public init(decoder: (any ImageDecoder)? = nil, validation: ResponseValidation = .image) {
         self.decoder = decoder
         self.validation = validation
@@ -43,8 +45,9 @@ public struct ImageResponseSerializer: AdjustableResponseSerializer {
     /// - Parameters:
     ///   - head: The head of the response, whose status and media type are not checked here.
     ///   - body: The file.
-    /// - Throws: `SerializationError.emptyBody` for an empty body; ``ImageError`` for a file that is not an image, is
-    ///   damaged, or exceeds the limits of ``options``; the errors of a custom decoder.
+    /// - Throws: `SerializationError.emptyBody` for an empty body, which a session wraps in a `SessionError`;
+    ///   ``ImageError`` for a file that is not an image, is damaged, or exceeds the limits of ``options``, and for a
+    ///   ``decoder`` that is not available; the errors of a custom decoder.
     public func serialize(_ head: ResponseHead, _ body: Data) throws -> ImageContent {
         guard !body.isEmpty else { throw SerializationError.emptyBody(status: head.status.code, wanted: "image") }
         let header = try ImageHeader(body)
@@ -67,11 +70,14 @@ extension ResponseSerializer where Self == ImageResponseSerializer {
     /// Returns a serializer that decodes the image before it returns, and accepts the statuses 200 to 299 with the
     /// media types of images.
     ///
-    /// The decoder runs in the calling task: a call from the main actor blocks it. `ImageDownloader` decodes elsewhere.
+    /// The decoder runs in the calling task: a call from the main actor blocks it. ``ImageDownloader`` decodes off all
+    /// actors.
     ///
     /// - Parameters:
-    ///   - decoder: The decoder, such as `.builtIn`, which requires the package trait `ImageDecoding`.
-    ///   - options: The size, the orientation and the limits of the bitmap; by default the image keeps its size.
+    ///   - decoder: The decoder, such as `.builtIn`, which requires the package trait `ImageDecoding`, and otherwise
+    ///     throws ``ImageError/decoderUnavailable`` for each image.
+    ///   - options: The size, the orientation and the limits of the bitmap; by default the image keeps its size, its
+    ///     EXIF orientation is applied, and it has at most 128 Mi pixels and 512 MiB.
     public static func image(
         decodedBy decoder: some ImageDecoder, options: ImageDecodingOptions = ImageDecodingOptions()
     ) -> ImageResponseSerializer {
@@ -82,8 +88,12 @@ extension ResponseSerializer where Self == ImageResponseSerializer {
 }
 
 extension ResponseValidation {
-    /// A validation that accepts the statuses 200 to 299 with the media types of images: those of AFNetworking, those
-    /// of AVIF, HEIF, HEIC and WebP, and `image/vnd.microsoft.icon`.
+    /// A validation that accepts the statuses 200 to 299 with the media types of images: those of AFNetworking
+    /// (`image/tiff`, `image/jpeg`, `image/gif`, `image/png`, `image/ico`, `image/x-icon`, `image/bmp`, `image/x-bmp`,
+    /// `image/x-xbitmap`, `image/x-win-bitmap`), `image/webp`, `image/avif`, `image/heif`, `image/heic`, and
+    /// `image/vnd.microsoft.icon`.
+    ///
+    /// A body without a media type, or with another one such as `application/octet-stream`, is rejected.
     public static let image = ResponseValidation(
         mediaTypes: [
             "image/tiff", "image/jpeg", "image/gif", "image/png", "image/ico", "image/x-icon", "image/bmp",

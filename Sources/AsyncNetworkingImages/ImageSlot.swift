@@ -29,14 +29,16 @@ public final class ImageSlot: Sendable {
 
     /// The state of a slot's newest request: none, loading, or its result.
     public enum Phase: Sendable {
-        /// There is no request, or it was cancelled.
+        /// There is no request: none was made, `nil` was shown last, or ``ImageSlot/cancel()`` ended it while it ran.
         case idle
-        /// The image is being downloaded; meanwhile the placeholder or the former image is shown.
+        /// The image is being downloaded, or its download waits; meanwhile the placeholder or the former image is
+        /// shown.
         case loading
-        /// The image was received, and is the one shown.
+        /// The image was received, or found in the memory cache, and is the one shown.
         case loaded
-        /// The image could not be downloaded: the error is a `SessionError`, an ``ImageError``, or that of a custom
-        /// decoder. The slot continues to show what it showed before.
+        /// The image could not be downloaded: the error is a `SessionError`, an ``ImageError``, that of a custom
+        /// decoder, or `CancellationError` if the session cancelled its requests. The slot continues to show the
+        /// placeholder or the former image.
         case failed(any Error)
     }
 
@@ -64,8 +66,9 @@ public final class ImageSlot: Sendable {
 
     /// Shows the image at a URL: at once if it is in the memory cache, otherwise when it was downloaded.
     ///
-    /// If the same image is being downloaded already, the download continues, and the placeholder is ignored. A
-    /// download of another image is cancelled.
+    /// If this slot is downloading an image with the same URL and header fields already, that request continues, and
+    /// the placeholder is ignored. A request of this slot for another image is cancelled. An image that is shown
+    /// already, or failed, is requested again. The priority of the request is normal.
     ///
     /// - Parameters:
     ///   - url: The URL of the image, requested with `Accept: image/*`; `nil` cancels the request, and shows the
@@ -77,8 +80,9 @@ public final class ImageSlot: Sendable {
 
     /// Shows the image for a request: at once if it is in the memory cache, otherwise when it was downloaded.
     ///
-    /// If the same image is being downloaded already, the download continues, and the placeholder is ignored. A
-    /// download of another image is cancelled.
+    /// If this slot is downloading an image with the same URL and header fields already, that request continues, and
+    /// the placeholder is ignored. A request of this slot for another image is cancelled. An image that is shown
+    /// already, or failed, is requested again. The priority of the request is normal.
     ///
     /// - Parameters:
     ///   - request: The request for the image, to which no `Accept` field is added; `nil` cancels the request, and
@@ -108,7 +112,8 @@ public final class ImageSlot: Sendable {
         }
     }
 
-    /// Cancels the request and leaves what is shown; the phase becomes ``Phase/idle`` if the image was loading.
+    /// Cancels the request and leaves what is shown; the phase becomes ``Phase/idle`` if the image was loading, and
+    /// otherwise stays. A download that other requests share continues.
     public func cancel() {
         change { $0.cancel() }
     }

@@ -11,10 +11,11 @@ public import AsyncNetworking
 /// for await isVisible in activity.visibility { spinner.isHidden = !isVisible }
 /// ```
 ///
-/// The indicator is shown after requests have been running for one second, so that short requests do not flicker, and
-/// hidden after none has been running for 0.17 seconds, so that a series of requests shows it once. Each request of the
-/// sessions counts once, from its beginning to its end, including retries and redirects. A monitor may belong to
-/// several sessions.
+/// By default the indicator is shown one second after a request began, if one is running then, so that short requests
+/// do not flicker, and hidden after none has been running for 0.17 seconds, so that a series of requests shows it once.
+/// Each request of the sessions counts once, from its beginning to its end, including retries, redirects and the waits
+/// before them; event streams and WebSocket connections count as long as they are open. A monitor may belong to several
+/// sessions, which retain it.
 public final class NetworkActivityMonitor: EventMonitor {
     private let running = Lock<Set<UInt64>>([])
     private let indicator: ActivityIndicator
@@ -23,7 +24,8 @@ public final class NetworkActivityMonitor: EventMonitor {
     /// Creates a monitor, to be added to the `eventMonitors` of sessions.
     ///
     /// - Parameters:
-    ///   - activationDelay: The time for which requests must run before the indicator is shown; 1 second by default.
+    ///   - activationDelay: The time from the beginning of a request until the indicator is shown if one is running
+    ///     then, the same or a later one; 1 second by default.
     ///   - completionDelay: The time without requests after which the indicator is hidden; 0.17 seconds by default.
     ///   - clock: The clock for the delays; `ContinuousClock` by default.
     public init(
@@ -40,15 +42,16 @@ public final class NetworkActivityMonitor: EventMonitor {
         broadcast.finish()
     }
 
-    /// Whether the indicator is to be shown now; `false` until requests have been running for the activation delay.
+    /// Whether the indicator is to be shown now: `true` from the end of the activation delay, if a request is running
+    /// then, to the end of the completion delay; `false` at first.
     public var isVisible: Bool { indicator.isVisible }
 
     /// A stream of ``isVisible`` for any number of readers: the current value first, then the changes until the monitor
-    /// is released. A slow reader skips values, but never the last.
+    /// is released, without a final `false`. A slow reader skips values, but never the last.
     public var visibility: BroadcastStream<Bool> { broadcast.stream }
 
-    /// Counts the requests of the sessions from their `began` to their `ended` events; called by sessions, not by
-    /// programs.
+    /// Counts the requests of the sessions from their `began` to their `ended` events, and ignores all others; called
+    /// by sessions, not by programs.
     public func receive(_ event: RequestEvent, of task: AnyTransferTask) {
         switch event {
         case .began: change { $0.insert(task.id).inserted }

@@ -3,20 +3,21 @@
 /// A cache of images in memory.
 ///
 /// If an added image raises the use above ``capacity``, the images that were not accessed for the longest time are
-/// removed until ``preferredUseAfterPurge`` is reached; this includes the added image if it alone is larger than that.
-/// Under memory pressure all images are removed. All members may be used from any thread or task at any time, and
-/// return immediately.
+/// removed until the use is at most ``preferredUseAfterPurge``; the added image is then removed, too, if it alone
+/// exceeds that. Under memory pressure all images are removed. Nothing is stored on disk. All members may be used from
+/// any thread or task at any time, and return immediately.
 public final class AutoPurgingImageCache: Sendable {
     private let store: PurgingCache<ImageCacheKey, ImageContent>
 
     /// Creates an empty cache.
     ///
     /// - Parameters:
-    ///   - capacity: The use of memory in bytes above which images are removed; 100 MiB by default.
-    ///   - preferredUse: The use of memory in bytes that a removal of images aims at; 60 MiB by default, and at most
-    ///     the capacity.
+    ///   - capacity: The use of memory in bytes above which images are removed; 100 MiB by default. With 0 or a
+    ///     negative value, no image stays in the cache.
+    ///   - preferredUse: The use of memory in bytes that a removal of images aims at; 60 MiB by default. A value above
+    ///     the capacity counts as the capacity.
     ///   - memoryPressure: A sequence with an element whenever the system needs memory, on which the cache is emptied;
-    ///     ``MemoryPressure`` by default, `nil` for none. It is observed until the cache is released.
+    ///     ``MemoryPressure`` by default, `nil` for none. It is observed until it ends or the cache is released.
     public init(
         capacity: Int = 100 << 20, preferredUse: Int = 60 << 20,
         memoryPressure: (any AsyncSequence<Void, Never> & Sendable)? = MemoryPressure()
@@ -26,9 +27,10 @@ public final class AutoPurgingImageCache: Sendable {
 
     // MARK: Images
 
-    /// Adds an image as the most recently accessed one, in place of one with the same key.
+    /// Adds an image as the most recently accessed one, in place of one with the same key. It counts with its
+    /// ``ImageContent/memoryCost``.
     ///
-    /// Removes images if the use then exceeds ``capacity``.
+    /// If the use then exceeds ``capacity``, images are removed as by ``purge()``, possibly including this one.
     public func add(_ image: ImageContent, for key: ImageCacheKey) {
         store.add(image, for: key, cost: image.memoryCost)
     }
@@ -54,8 +56,8 @@ public final class AutoPurgingImageCache: Sendable {
         store.removeAll()
     }
 
-    /// Removes the images that were not accessed for the longest time until ``preferredUseAfterPurge`` is reached; has
-    /// no effect if less memory is in use.
+    /// Removes the images that were not accessed for the longest time until the use is at most
+    /// ``preferredUseAfterPurge`` and ``capacity``; has no effect if no more is in use.
     public func purge() {
         store.purge()
     }
@@ -66,7 +68,8 @@ public final class AutoPurgingImageCache: Sendable {
     /// decoded pixels.
     public var memoryUse: Int { store.use }
 
-    /// The use of memory in bytes above which images are removed; 100 MiB by default.
+    /// The use of memory in bytes above which images are removed; 100 MiB by default. With 0 or a negative value, no
+    /// image stays in the cache.
     ///
     /// A change removes no images at once: it takes effect when the next image is added, or ``purge()`` is called.
     public var capacity: Int {

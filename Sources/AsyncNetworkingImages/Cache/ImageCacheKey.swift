@@ -5,6 +5,9 @@ public import FoundationEssentials
 
 /// The key of an image in an ``AutoPurgingImageCache``: the URL, the header fields of the request, and optionally an
 /// identifier for a variant of the image, such as a thumbnail.
+///
+/// URLs are compared as text, including a fragment. Header fields are compared regardless of the case of their names
+/// and of the order of different names.
 public struct ImageCacheKey: Hashable, Sendable {
     private let url: URL
     private let headers: HTTPFields
@@ -14,8 +17,8 @@ public struct ImageCacheKey: Hashable, Sendable {
     ///
     /// - Parameters:
     ///   - url: The URL of the image.
-    ///   - headers: The header fields of the request, empty by default: with other credentials, for example, the image
-    ///     may be another one.
+    ///   - headers: The header fields of the request, without those that the session adds; empty by default. With other
+    ///     credentials, for example, the image may be another one.
     ///   - identifier: An identifier for a variant made from the same file, such as a thumbnail; `nil`, the default,
     ///     for the image itself.
     public init(_ url: URL, headers: HTTPFields = [:], identifier: String? = nil) {
@@ -26,10 +29,11 @@ public struct ImageCacheKey: Hashable, Sendable {
 
     /// Creates a key from the URL and the header fields of a request.
     ///
-    /// ``ImageDownloader`` adds images under this key, with the identifier that it was created with.
+    /// ``ImageDownloader`` adds images under this key, with the identifier that it was created with. The requests that
+    /// a downloader or an ``ImageSlot`` makes for a URL have the header field `Accept: image/*`.
     ///
     /// - Parameters:
-    ///   - request: The request for the image; its method, body and options are not part of the key.
+    ///   - request: The request for the image; its method, body, cache policy and options are not part of the key.
     ///   - identifier: An identifier for a variant made from the same file, such as a thumbnail; `nil`, the default,
     ///     for the image itself.
     public init(_ request: Request, identifier: String? = nil) {

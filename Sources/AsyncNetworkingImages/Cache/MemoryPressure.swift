@@ -5,9 +5,10 @@ import FoundationEssentials
 /// Notifications of memory pressure, as an asynchronous sequence of `Void` elements.
 ///
 /// At intervals, the sequence reads the kernel's pressure stall information (`Documentation/accounting/psi.rst`) of the
-/// process's control group if available, otherwise of the system. It yields an element if tasks waited for memory for
-/// more than a tenth of the interval. It ends if the information is not available, or the iterating task is cancelled.
-/// Each iterator reads on its own, and only while its next element is awaited.
+/// process's control group (version 2) if available, otherwise of the system. It yields an element if tasks waited for
+/// memory for more than a tenth of the interval since the last reading. It ends if the information is not available, as
+/// with a kernel before 4.20, or the iterating task is cancelled. Each iterator reads on its own, and only while its
+/// next element is awaited.
 public struct MemoryPressure: AsyncSequence, Sendable {
     private let interval: Duration
     private let clock: any Clock<Duration>
@@ -15,8 +16,8 @@ public struct MemoryPressure: AsyncSequence, Sendable {
 
     /// Creates a sequence; the information is first read when an iterator's first element is awaited.
     ///
-    /// - Parameter interval: The time between two readings, which should be positive; 2 seconds by default, the
-    ///   interval at which the kernel updates its averages.
+    /// - Parameter interval: The time between two readings; 2 seconds by default, the interval at which the kernel
+    ///   updates its averages. It must be positive: with 0 or less, the files are read without a pause.
     public init(interval: Duration = .seconds(2)) {
         let files = Self.files()
         self.init(interval: interval, clock: ContinuousClock()) { files.lazy.compactMap(Self.stallTime(in:)).first }
@@ -36,7 +37,7 @@ public struct MemoryPressure: AsyncSequence, Sendable {
         self.stallTime = stallTime
     }
 
-    /// Returns an iterator, whose first call of ``Iterator/next()`` begins the observation.
+    /// Returns an iterator of its own for each call; the first call of ``Iterator/next()`` begins its observation.
     public func makeAsyncIterator() -> Iterator {
         Iterator(sequence: self)
     }
@@ -50,10 +51,10 @@ public struct MemoryPressure: AsyncSequence, Sendable {
             self.sequence = sequence
         }
 
-        /// Waits for memory pressure, for at least one interval.
+        /// Waits for memory pressure, for at least one interval unless it returns `nil`.
         ///
-        /// - Returns: An empty value under memory pressure; `nil` if the pressure cannot be observed, or the calling
-        ///   task is cancelled.
+        /// - Returns: An empty value under memory pressure; `nil` if the pressure cannot be observed, or as soon as the
+        ///   calling task is cancelled.
         public mutating func next() async -> Void? {
             if last == nil { last = sequence.stallTime() }
             while let before = last {

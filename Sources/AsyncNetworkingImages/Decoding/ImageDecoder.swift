@@ -24,14 +24,15 @@ public protocol ImageDecoder: Sendable {
     ///   - data: The file.
     ///   - header: The format and the size that the file claims.
     ///   - options: The size, the orientation and the limits of the result.
+    /// - Returns: The pixels. Their size is checked against neither the options nor the header.
     /// - Throws: Any error, such as ``ImageError/decoding(reason:)``; it is thrown to the code that requested the
     ///   image.
     func decode(_ data: Data, _ header: ImageHeader, _ options: ImageDecodingOptions) throws -> Bitmap
 }
 
 extension ImageDecoder where Self == BuiltInImageDecoder {
-    /// The decoder of the library, libvips. It requires the package trait `ImageDecoding` and otherwise throws
-    /// ``ImageError/decoderUnavailable``.
+    /// The decoder of the library, libvips. It requires the package trait `ImageDecoding`, which is off by default, and
+    /// otherwise throws ``ImageError/decoderUnavailable``.
     public static var builtIn: BuiltInImageDecoder { BuiltInImageDecoder() }
 }
 
@@ -43,25 +44,31 @@ extension ImageDecoder {
     }
 }
 
-/// The options with which an image is decoded: its size, its orientation and its limits.
+/// The options with which an image is decoded: its size, its orientation and its limits. A decoder of the program's own
+/// applies the size and the orientation itself.
 public struct ImageDecodingOptions: Hashable, Sendable {
     /// The size in pixels within which the result must fit; `nil`, the default, keeps the size of the image.
     ///
-    /// Larger images are reduced while they are decoded, keeping their proportions; smaller ones are not enlarged. A
-    /// width or height below 1 counts as 1.
+    /// Larger images are reduced while they are decoded, keeping their proportions; smaller ones are not enlarged. The
+    /// image fits after its orientation was applied. A width or height below 1 counts as 1.
     public var maximumSize: PixelSize?
     /// Whether the orientation that EXIF specifies is applied; `true` by default.
+    ///
+    /// It has no effect on AVIF and HEIF: ``BuiltInImageDecoder`` always applies the rotation that their box `irot`
+    /// specifies, and ignores EXIF there.
     public var appliesOrientation: Bool
-    /// The limits on the size of the image, checked before decoding; 128 Mi pixels and 512 MiB by default.
+    /// The limits on the size of the image, checked against its header before decoding, and by ``BuiltInImageDecoder``
+    /// against the real size; 128 Mi pixels and 512 MiB by default.
     public var limits: ImageLimits
 
     /// Creates options; by default the image keeps its size, its orientation is applied, and it has at most 128 Mi
-    /// pixels.
+    /// pixels and 512 MiB.
     ///
     /// - Parameters:
     ///   - maximumSize: The size in pixels within which the result must fit; `nil`, the default, keeps the size of the
     ///     image.
-    ///   - appliesOrientation: Whether the orientation that EXIF specifies is applied; `true` by default.
+    ///   - appliesOrientation: Whether the orientation that EXIF specifies is applied, except to AVIF and HEIF; `true`
+    ///     by default.
     ///   - limits: The limits on the size of the image; 128 Mi pixels and 512 MiB by default.
     public init(
         maximumSize: PixelSize? = nil, appliesOrientation: Bool = true, limits: ImageLimits = ImageLimits()

@@ -2,19 +2,21 @@
 
 /// The limits on the size of images, which are checked before an image is decoded.
 ///
-/// A file of a few kilobytes can claim billions of pixels. The limits apply to what the header claims and, in a
-/// decoder, to the size that it finds.
+/// A file of a few kilobytes can claim billions of pixels. The limits apply to what the header claims, even if the
+/// image is not decoded, and in ``BuiltInImageDecoder`` to the size that it finds.
 public struct ImageLimits: Hashable, Sendable {
-    /// The maximum number of pixels; 128 Mi (134,217,728) by default.
+    /// The maximum number of pixels of the stored image, before it is reduced; 128 Mi (134,217,728) by default. With 0
+    /// or a negative value, every image is refused.
     public var pixels: Int
-    /// The maximum size of the decoded image in bytes, at 4 bytes per pixel; 512 MiB by default.
+    /// The maximum size of the decoded image in bytes, at 4 bytes per pixel, after it is reduced to
+    /// ``ImageDecodingOptions/maximumSize``; 512 MiB by default.
     public var decodedBytes: Int
 
     /// Creates limits.
     ///
     /// - Parameters:
-    ///   - pixels: The maximum number of pixels; 128 Mi by default.
-    ///   - decodedBytes: The maximum size of the decoded image in bytes; 512 MiB by default.
+    ///   - pixels: The maximum number of pixels, before a reduction; 128 Mi by default.
+    ///   - decodedBytes: The maximum size of the decoded image in bytes, after a reduction; 512 MiB by default.
     public init(pixels: Int = 128 << 20, decodedBytes: Int = 512 << 20) {
         self.pixels = pixels
         self.decodedBytes = decodedBytes

@@ -7,7 +7,8 @@ public import AsyncNetworking
 /// Several receipts may share a transfer, which ends early only if all of them are cancelled. Releasing a receipt does
 /// not cancel the request.
 public final class ImageDownload: Identifiable, Sendable {
-    /// The identifier of the receipt, unique within its downloader; 0 if the image was in the memory cache.
+    /// The identifier of the receipt, unique within its downloader and positive; 0 for all receipts whose image was in
+    /// the memory cache.
     public let id: Int
     /// The request as passed to ``ImageDownloader/download(_:priority:)``.
     public let request: Request
@@ -18,13 +19,20 @@ public final class ImageDownload: Identifiable, Sendable {
     /// The state of a request: what has arrived so far, and its result.
     public struct Status: Sendable {
         /// The format and the stored size of the image, read from the beginning of the file; `nil` until enough of the
-        /// file has arrived.
+        /// file has arrived, and after ``ImageDownload/cancel()``.
+        ///
+        /// It is read when the file reaches 64 bytes, then whenever its size has doubled, and at the end.
         public var header: ImageHeader?
         /// The number of bytes of the file received so far, and the total if the server declared a `Content-Length`;
-        /// `nil` before the first bytes have arrived, and for an image from the memory cache.
-        public var progress: TransferProgress?
-        /// The image or the error; `nil` before the request has ended. An error is `CancellationError` after
+        /// `nil` before the first bytes have arrived, for an image from the memory cache, and after
         /// ``ImageDownload/cancel()``.
+        ///
+        /// Bytes count after decompression, `Content-Length` before: if the response has a content coding, the total is
+        /// not that of the file. An image from the response cache counts like a received one. The speed is not
+        /// measured.
+        public var progress: TransferProgress?
+        /// The image or the error; `nil` before the request has ended. The errors are those of ``ImageDownload/image``:
+        /// `CancellationError` after ``ImageDownload/cancel()``, or if the session cancelled its requests.
         public var result: Result<ImageContent, any Error>?
     }
 
@@ -36,16 +44,18 @@ public final class ImageDownload: Identifiable, Sendable {
 
     /// The states of the request: yields the latest first, then newer ones, and ends with the one that has a result.
     ///
-    /// The header of the image is usually known before the file is complete, so that a place for the image can be laid
-    /// out. A slow reader skips states, but never the last.
+    /// There is no state before the first bytes have arrived. The header of the image is usually known before the file
+    /// is complete, so that a place for the image can be laid out. A slow reader skips states, but never the last.
+    /// Cancelling the task that reads the stream does not cancel the request.
     public var updates: BroadcastStream<Status> { broadcast.stream }
 
-    /// The image, available when it was downloaded. Cancelling the task that awaits it cancels this request, but no
-    /// other one that shares its transfer.
+    /// The image, available when it was downloaded. Cancelling a task that awaits it cancels this request, for all
+    /// tasks that await it, but no other request that shares its transfer.
     ///
     /// - Throws: `SessionError` if the request failed, its status or media type was not accepted, or the file is empty
-    ///   or too large; ``ImageError`` if the file is not an image or exceeds the limits; the errors of a custom
-    ///   decoder; `CancellationError` if the request or the calling task was cancelled.
+    ///   or too large; ``ImageError`` if the file is not an image, exceeds the limits or cannot be decoded; the errors
+    ///   of a custom decoder; `CancellationError` if the request was cancelled, here or by its session, or the calling
+    ///   task is cancelled, even after the image was downloaded.
     public var image: ImageContent {
         get async throws {
             try await withTaskCancellationHandler {
@@ -61,7 +71,8 @@ public final class ImageDownload: Identifiable, Sendable {
 
     /// Cancels this request, whose ``image`` then throws `CancellationError`; has no effect if it has ended.
     ///
-    /// The transfer is stopped only if no other request shares it.
+    /// The transfer is stopped only if no other request shares it; it then keeps its place among the active downloads
+    /// until it has ended.
     public func cancel() {
         downloader?.cancel(self)
     }

@@ -4,7 +4,7 @@ package import AsyncNetworking
 
 /// The order in which an ``ImageDownloader`` starts waiting downloads of the same priority.
 public enum ImageDownloadOrder: Hashable, Sendable {
-    /// First in, first out; the default.
+    /// First in, first out; the default of a downloader.
     case fifo
     /// Last in, first out: the download that was requested last starts first, so that the images now in view precede
     /// those that a user has scrolled past.

@@ -11,15 +11,17 @@ public import FoundationEssentials
 /// let logo = try await images.image(for: URL(string: "https://example.com/logo.png"))
 /// ```
 ///
-/// An image comes from the memory cache, from the session's response cache, or from the server, in this order. Equal
-/// requests share one transfer, and each has a receipt of its own. Requests are equal if their URLs, header fields and
-/// cache policies are. A request with another method than GET, a body, transfer options, or policies of its own
-/// (other than the cache policy) shares nothing, neither a transfer nor an image in the memory cache.
+/// An image comes from the memory cache, from the session's response cache, or from the server, in this order, as far
+/// as the cache policy permits. Equal requests share one transfer, and each has a receipt of its own. Requests are
+/// equal if their URLs, header fields and cache policies are. A request with another method than GET, a body, trailers,
+/// or transfer options, policies or attributes of its own (other than the cache policy) shares nothing, neither a
+/// transfer nor an image in the memory cache.
 ///
-/// Downloads keep the downloader alive until they have ended. All members may be used from any thread or task at any
-/// time.
+/// The memory cache follows the cache policy, but no header fields of responses: images do not expire there, and those
+/// with `no-store` are kept, too. Errors are not cached. Downloads keep the downloader alive until they have ended. All
+/// members may be used from any thread or task at any time.
 public final class ImageDownloader: Sendable {
-    /// The session that performs the requests.
+    /// The session that performs the requests. The downloader neither invalidates it nor shuts it down.
     public let session: SessionManager
     /// The cache in memory; `nil` if the downloader was created without one, and requests every image from the session.
     public let cache: AutoPurgingImageCache?
@@ -53,13 +55,14 @@ public final class ImageDownloader: Sendable {
     ///
     /// - Parameters:
     ///   - session: The session that performs the requests; by default a new one with the response cache of the
-    ///     program, `ResponseCache.standard`.
-    ///   - cache: The cache in memory, which downloaders may share; a new one by default, `nil` for none.
-    ///   - serializer: Validates the responses, and decodes the images if it has a decoder; without one by default.
-    ///   - identifier: Distinguishes the images in a shared cache from those of downloaders with other decoding
-    ///     options; `nil` by default.
+    ///     program, `ResponseCache.standard`, which is on disk.
+    ///   - cache: The cache in memory, which downloaders may share; a new one of 100 MiB by default, `nil` for none.
+    ///   - serializer: Validates the responses, and decodes the images, off all actors, if it has a decoder; without
+    ///     one by default.
+    ///   - identifier: Distinguishes the images in a shared cache from those of downloaders with another scale or other
+    ///     decoding options; `nil` by default.
     ///   - maximumActiveDownloads: The maximum number of concurrent downloads, 4 by default; a value below 1 counts as
-    ///     1.
+    ///     1. Requests that join a download and images from the memory cache do not count.
     ///   - order: The order in which waiting downloads of the same priority are started; FIFO by default.
     public init(
         session: SessionManager = SessionManager { $0.cache = .standard },
@@ -89,10 +92,12 @@ public final class ImageDownloader: Sendable {
     ///
     /// - Parameters:
     ///   - url: The URL of the image, requested with `Accept: image/*`.
-    ///   - priority: The priority among waiting downloads; normal by default.
+    ///   - priority: The priority among waiting downloads, which matters only while the maximum number of downloads is
+    ///     active; normal by default.
     /// - Throws: `SessionError` if the request failed, its status or media type was not accepted, or the file is empty
-    ///   or too large; ``ImageError`` if the file is not an image or exceeds the limits; the errors of a custom
-    ///   decoder; `CancellationError` if the calling task is cancelled.
+    ///   or too large; ``ImageError`` if the file is not an image, exceeds the limits or cannot be decoded; the errors
+    ///   of a custom decoder; `CancellationError` if the calling task is cancelled, unless the image is in the memory
+    ///   cache, or the session cancels its requests.
     public func image(for url: URL, priority: TransferPriority = .normal) async throws -> ImageContent {
         try await image(for: Request(url: url, headers: [.accept: "image/*"]), priority: priority)
     }
@@ -102,10 +107,12 @@ public final class ImageDownloader: Sendable {
     ///
     /// - Parameters:
     ///   - request: The request to send, to which no `Accept` field is added.
-    ///   - priority: The priority among waiting downloads; normal by default.
+    ///   - priority: The priority among waiting downloads, which matters only while the maximum number of downloads is
+    ///     active; normal by default.
     /// - Throws: `SessionError` if the request failed, its status or media type was not accepted, or the file is empty
-    ///   or too large; ``ImageError`` if the file is not an image or exceeds the limits; the errors of a custom
-    ///   decoder; `CancellationError` if the calling task is cancelled.
+    ///   or too large; ``ImageError`` if the file is not an image, exceeds the limits or cannot be decoded; the errors
+    ///   of a custom decoder; `CancellationError` if the calling task is cancelled, unless the image is in the memory
+    ///   cache, or the session cancels its requests.
     public func image(for request: Request, priority: TransferPriority = .normal) async throws -> ImageContent {
         if let image = cachedImage(for: request) { return image }
         return try await download(request, priority: priority).image
@@ -114,9 +121,10 @@ public final class ImageDownloader: Sendable {
     /// Returns the image for a request from the memory cache, and marks it as accessed there; sends nothing.
     ///
     /// - Parameter request: The request for the image; its cache policy, or else that of the session, must not require
-    ///   the server.
-    /// - Returns: `nil` if the image is not in the memory cache, the cache policy is `reload` or `revalidate`, or the
-    ///   request shares no images, for example because it has another method than GET.
+    ///   the server. Its header fields must be those of the earlier request, including the `Accept: image/*` that a
+    ///   request for a URL has.
+    /// - Returns: The image, regardless of its age; `nil` if it is not in the memory cache, the cache policy is
+    ///   `reload` or `revalidate`, or the request shares no images, for example because it has another method than GET.
     public func cachedImage(for request: Request) -> ImageContent? {
         guard let cache, let key = sharedKey(of: request) else { return nil }
         switch request.cachePolicy ?? session.configuration.cachePolicy {
@@ -127,12 +135,13 @@ public final class ImageDownloader: Sendable {
 
     /// Requests an image, and returns at once with a receipt that observes and cancels the request.
     ///
-    /// If the image is in the memory cache, the receipt has ended already.
+    /// If ``cachedImage(for:)`` has the image, the receipt has ended already. The errors of the request are those of
+    /// ``ImageDownload/image``.
     ///
     /// - Parameters:
     ///   - request: The request to send, to which no `Accept` field is added.
-    ///   - priority: The priority among waiting downloads; normal by default. If a request joins a waiting download,
-    ///     the higher priority counts.
+    ///   - priority: The priority among waiting downloads, which matters only while the maximum number of downloads is
+    ///     active; normal by default. If a request joins a waiting download, the higher priority counts.
     /// - Returns: The receipt; releasing it does not cancel the request.
     public func download(_ request: Request, priority: TransferPriority = .normal) -> ImageDownload {
         let key = sharedKey(of: request)

@@ -9,19 +9,19 @@ public enum ImageFormat: String, Hashable, Sendable, CaseIterable {
     case png
     /// JPEG (ISO/IEC 10918-1), baseline and progressive.
     case jpeg
-    /// GIF87a and GIF89a, also animated.
+    /// GIF (GIF87a and GIF89a), also animated.
     case gif
     /// WebP (RFC 9649): lossy, lossless and extended.
     case webp
-    /// AVIF: AV1 images in the ISO base media file format.
+    /// AVIF, also animated: AV1 images in the ISO base media file format (https://aomediacodec.github.io/av1-avif/).
     case avif
-    /// HEIF (ISO/IEC 23008-12), including HEIC.
+    /// HEIF (ISO/IEC 23008-12), including HEIC, also sequences of images.
     case heif
-    /// Windows bitmaps, also with the headers of OS/2.
+    /// BMP: Windows bitmaps, also with the headers of OS/2.
     case bmp
     /// TIFF 6.0 in both byte orders, without BigTIFF.
     case tiff
-    /// Windows icons, with one or more images.
+    /// ICO: Windows icons, with one or more images; no cursors.
     case ico
 
     /// The media type of the format, such as `image/png`; `image/vnd.microsoft.icon` for ``ico``.
@@ -32,7 +32,8 @@ public enum ImageFormat: String, Hashable, Sendable, CaseIterable {
         }
     }
 
-    /// Recognizes the format of a file by its first bytes, regardless of its name and media type.
+    /// Recognizes the format of a file by its first bytes, regardless of its name and media type. The rest of the file
+    /// may still be malformed.
     ///
     /// - Parameter data: The file, or at least its beginning: no more than 512 bytes are read.
     /// - Returns: `nil` if the file has none of these formats, or the data are too short to recognize it.

@@ -16,7 +16,7 @@ public import FoundationEssentials
 /// | ICO | in the directory: the size of the largest icon |
 ///
 /// The size is the stored one: a rotation that EXIF or the box `irot` specifies is not applied. The decoded size may
-/// differ from what a header claims; decoders therefore check ``ImageLimits`` again.
+/// differ from what a header claims; ``BuiltInImageDecoder`` therefore checks ``ImageLimits`` again.
 public struct ImageHeader: Hashable, Sendable {
     /// The format, as recognized by the first bytes of the file, regardless of its media type.
     public let format: ImageFormat
@@ -29,8 +29,8 @@ public struct ImageHeader: Hashable, Sendable {
     ///
     /// - Parameter data: The file, or as much of it as has arrived.
     /// - Throws: ``ImageError/truncated(_:)`` if the data end before the size; ``ImageError/unknownFormat`` if the
-    ///   format is not one of ``ImageFormat``; ``ImageError/malformed(_:)`` if the size is missing, or a width or
-    ///   height is not positive.
+    ///   format is not one of ``ImageFormat``, or the data are too short to recognize it; ``ImageError/malformed(_:)``
+    ///   if the size is missing, or a width or height is not positive.
     public init(_ data: Data) throws(ImageError) {
         guard let format = ImageFormat(data) else { throw .unknownFormat }
         let bytes = HeaderBytes(data)

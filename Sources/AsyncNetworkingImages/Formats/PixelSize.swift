@@ -7,7 +7,7 @@ public struct PixelSize: Hashable, Sendable, CustomStringConvertible {
     /// The height in pixels.
     public var height: Int
 
-    /// Creates a size from a width and a height, which are not checked.
+    /// Creates a size from a width and a height, which are not checked and may be zero or negative.
     public init(width: Int, height: Int) {
         self.width = width
         self.height = height
