@@ -11,9 +11,10 @@ public import FoundationEssentials
 /// try await api.cookies.save(to: "cookies.txt")
 /// ```
 ///
-/// The transport stores the cookies. libcurl follows RFC 6265 and uses the public-suffix list, so that no host can set
-/// a cookie for all of `co.uk`. Cookies are not shared between managers, and last as long as their manager unless they
-/// are saved. With a transport that stores no cookies, such as a mock, the store is empty and setting a cookie throws.
+/// The transport stores the cookies. libcurl follows RFC 6265 and, if built with libpsl as in most distributions, uses
+/// the public-suffix list, so that no host can set a cookie for all of `co.uk`. Cookies are not shared between
+/// managers, and last as long as their manager unless they are saved. With a transport that stores no cookies, such as
+/// a mock, the store is empty and setting a cookie throws ``SessionError/cookiesNotStored``.
 public struct CookieStore: Sendable {
     let jar: (any CookieJar)?
 
@@ -27,6 +28,9 @@ public struct CookieStore: Sendable {
 
     /// Returns the cookies for a URL, longer paths first (RFC 6265 §5.4): those that match its host and path and have
     /// not expired, and the secure ones only if its scheme is `https`.
+    ///
+    /// Secure cookies are left out for `wss`; pass the URL with `https` instead. They are also left out for http URLs
+    /// of `localhost` and `127.0.0.1`, to which libcurl nevertheless sends them.
     public func cookies(for url: URL) async -> [Cookie] {
         await all().filter { $0.matches(url) }.sorted { $0.path.utf8.count > $1.path.utf8.count }
     }
@@ -38,7 +42,7 @@ public struct CookieStore: Sendable {
     ///
     /// - Throws: ``SessionError/cookiesNotStored`` if the transport stores no cookies, or
     ///   ``SessionError/invalidCookie(name:)`` if a part of one cookie is missing or contains characters that cannot be
-    ///   sent, or its path does not begin with a slash; in that case none is set.
+    ///   sent, or its path does not begin with a slash; in that case none of them is set.
     public func set(_ cookies: Cookie...) async throws {
         try await set(cookies)
     }
@@ -50,7 +54,7 @@ public struct CookieStore: Sendable {
     ///
     /// - Throws: ``SessionError/cookiesNotStored`` if the transport stores no cookies, or
     ///   ``SessionError/invalidCookie(name:)`` if a part of one cookie is missing or contains characters that cannot be
-    ///   sent, or its path does not begin with a slash; in that case none is set.
+    ///   sent, or its path does not begin with a slash; in that case none of them is set.
     public func set(_ cookies: [Cookie]) async throws {
         guard let jar else { throw SessionError.cookiesNotStored }
         if let invalid = cookies.first(where: { $0.netscapeLine == nil }) {
@@ -60,7 +64,7 @@ public struct CookieStore: Sendable {
     }
 
     /// Removes the cookies with the same name, domain, path and ``ANHTTP/Cookie/includesSubdomains`` as the given ones.
-    /// Cookies that are not stored are ignored.
+    /// Cookies that are not stored are ignored, and the other properties of the given ones are not compared.
     public func remove(_ cookies: Cookie...) async {
         await jar?.remove(cookies)
     }
@@ -82,7 +86,8 @@ public struct CookieStore: Sendable {
     /// Returns all unexpired cookies, including session cookies, in the Netscape cookie file format, which curl and
     /// other tools read.
     ///
-    /// The text contains the values of the cookies, which are often secret.
+    /// The text contains the values of the cookies, which are often secret. A cookie that the format cannot represent,
+    /// for example with a control character, is left out.
     public func export() async -> String {
         let lines = await all().compactMap(\.netscapeLine)
         return "# Netscape HTTP Cookie File\n" + lines.map { $0 + "\n" }.joined()
@@ -128,7 +133,8 @@ public struct CookieStore: Sendable {
 
 extension SessionManager {
     /// The cookies that the manager's requests send and its servers set; none before the first response, unless the
-    /// program sets or loads some.
+    /// program sets or loads some. Requests with ``ANHTTP/TransferOptions/handlesCookies`` or `Request.handlesCookies`
+    /// set to `false` neither send nor set them.
     public nonisolated var cookies: CookieStore {
         CookieStore(jar: pipeline.transport.storedCookies)
     }

@@ -32,7 +32,8 @@ public import ANHTTP
 /// | ``retrying(after:)`` | after an attempt that will be retried, before the wait |
 /// | ``ended(_:)`` | last, in every case |
 ///
-/// A request that an interceptor or the response cache answers without the network has no exchange.
+/// A request that an interceptor or the response cache answers without the network has no exchange. A download that
+/// needs several requests has the events of each, from ``began`` to ``ended(_:)``.
 @nonexhaustive
 public enum RequestEvent: Sendable {
     /// The request was passed to the session; always the first event.
@@ -42,11 +43,13 @@ public enum RequestEvent: Sendable {
     /// A redirect, the response with the head `by`, is followed: `to` is sent next. It is the result of
     /// ``RedirectPolicy/decision``, if any, before credentials are added.
     case redirected(by: ResponseHead, to: Request)
-    /// The request needs a new bearer token, and waits for the ``Authenticator`` to refresh it, unless another request
-    /// has already caused that.
+    /// The request needs a new bearer token, before it is sent or because the server refused the last one, and waits
+    /// for the ``Authenticator`` to refresh it. It does not wait if another request has refreshed it since this one was
+    /// sent.
     case refreshingToken
     /// There is a credential for this protection space, and the request is sent again with it; if its body is not
-    /// replayable, it fails instead.
+    /// replayable, it fails instead. A credential that names a single scheme is sent without a challenge, and not
+    /// reported.
     case answeringChallenge(of: ProtectionSpace)
     /// The request failed with this error because there is no route, and is sent again when there is one, unless
     /// ``ANHTTP/Timeouts/connectivity`` expires before.
@@ -56,8 +59,8 @@ public enum RequestEvent: Sendable {
     /// The request ended; always the last event. The result covers receiving the response and, if it is streamed, the
     /// closure that reads it.
     ///
-    /// A response that the caller's serializer rejects later counts as success. Errors of lower layers, such as
-    /// ``ANHTTP/TransportError``, are not wrapped in a ``SessionError`` yet.
+    /// A failure after that, such as of the caller's serializer or of moving a downloaded file, counts as success.
+    /// Errors of lower layers, such as ``ANHTTP/TransportError``, are not wrapped in a ``SessionError`` yet.
     case ended(Result<Void, any Error>)
 }
 
@@ -132,7 +135,8 @@ extension Pipeline {
 }
 
 extension RequestEvent: CustomStringConvertible {
-    /// The event as text for a log line, without header fields, bodies or the secrets of URLs.
+    /// The event as text for a log line, without header fields, bodies or the secrets of URLs. The text of an error is
+    /// that of its own description: for a rejected response it includes the beginning of the body.
     public var description: String {
         switch self {
         case .began: "began"

@@ -29,7 +29,7 @@ public import ANHTTP
 ///
 /// A streamed body reaches the interceptor as a stream; it is never collected first. `respond` runs the caller's code
 /// that reads the body, so it returns when the response has been read. It must be called exactly once, unless the
-/// interceptor throws; an error that it throws becomes the error of the call, even if the interceptor catches it.
+/// interceptor throws. An error thrown by `respond` becomes the error of the call, even if the interceptor catches it.
 ///
 /// An interceptor runs in the task that makes the request, and shares its isolation and cancellation.
 /// ``SessionConfiguration/interceptors`` run around calls, ``SessionConfiguration/attemptInterceptors`` around each
@@ -44,7 +44,8 @@ public protocol Interceptor: Sendable {
     ///   - respond: Delivers the response to the caller. Must be called exactly once, unless this function throws:
     ///     otherwise the request fails with ``SessionError/noResponse(ofInterceptor:)`` or
     ///     ``SessionError/secondResponse(ofInterceptor:)``.
-    /// - Throws: Any error; it becomes the error of the call.
+    /// - Throws: Any error; it becomes the error of the call. If the interceptor runs around exchanges and has not
+    ///   called `respond`, the retry policy treats the error like one of the exchange.
     func intercept(
         _ interception: Interception, respond: (ResponseHead, ResponseBody) async throws -> Void
     ) async throws
@@ -58,7 +59,8 @@ public struct Interception: Sendable {
     /// The number of the attempt, starting at 1; it is above 1 for a retry. For ``SessionConfiguration/interceptors``
     /// it is always 1.
     public var attempt: Int { call.attempt }
-    /// How the caller reads the response's body: collected in memory, up to a limit, or as a stream.
+    /// How the caller reads the response's body: collected in memory, up to a limit, or as a stream. Tasks, including
+    /// ``DataTask``, always read a stream.
     public var delivery: BodyDelivery { call.delivery }
 
     private let pipeline: Pipeline
@@ -77,7 +79,8 @@ public struct Interception: Sendable {
 
     /// Passes the request to the next step, and runs a closure with the response.
     ///
-    /// It may be called again after a call has returned, to repeat the request.
+    /// It may be called again after a call has returned, to repeat the request, whose body must then be replayable
+    /// (``ANHTTP/RequestBody/isReplayable``).
     ///
     /// - Parameters:
     ///   - request: The request to pass on; `nil`, the default, passes ``request``.

@@ -12,11 +12,14 @@ public import HTTPTypes
 /// | 303 | becomes GET without a body | unchanged | becomes GET without a body |
 /// | 307, 308 | unchanged, with the body | unchanged | unchanged, with the body |
 ///
+/// A request that becomes GET loses its trailers and the fields that describe the body, such as `Content-Type`. Other
+/// statuses, and responses without `Location`, are not redirects but responses.
+///
 /// If the origin (scheme, host or port) changes, the fields in ``sensitiveHeaders`` and an explicit `Host` field are
 /// removed. A redirect from https to http fails with ``SessionError/RedirectFailure/downgrade(to:)``, unless the new
 /// host is known to require https (RFC 6797), so that `https` replaces `http`. One that would require a body that is
 /// not replayable to be sent again fails with ``SessionError/RedirectFailure/bodyNotReplayable``. If the new URL has no
-/// fragment, the old URL's fragment is kept.
+/// fragment, the old URL's fragment is kept (RFC 9110 §10.2.2).
 public struct RedirectPolicy: Sendable {
     /// Whether redirects are followed; `true` by default. Otherwise a redirect is returned as the response.
     public var isEnabled = true
@@ -24,7 +27,8 @@ public struct RedirectPolicy: Sendable {
     /// ``SessionError/RedirectFailure/tooMany(limit:)``; with 0 or less, the first one does.
     public var maximum = 20
     /// The header fields that are removed when the origin changes: `Authorization`, `Proxy-Authorization` and `Cookie`
-    /// by default. Resume data of downloads does not contain them either.
+    /// by default. Resume data and records of durable downloads do not contain them either. With a response cache,
+    /// those of the session's policy count as credentials: a response is used only for requests with the same ones.
     public var sensitiveHeaders: Set<HTTPField.Name> = [.authorization, .proxyAuthorization, .cookie]
     /// A closure that decides about each redirect with a valid `Location` that is no downgrade, including the one
     /// beyond ``maximum``; `nil`, the default, follows all up to the maximum.

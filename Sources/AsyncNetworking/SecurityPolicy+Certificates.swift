@@ -8,7 +8,7 @@ extension SecurityPolicy {
     /// Returns the certificates of a file or data in DER form, for
     /// ``ANHTTP/SecurityPolicy/pinning(certificates:mode:)``.
     ///
-    /// - Parameter source: The file or data: any number of PEM certificates, or one DER certificate.
+    /// - Parameter source: The file or data: any number of PEM certificates (RFC 7468), or one DER certificate.
     /// - Returns: The certificates in the order of the source, at least one; their content is not checked.
     /// - Throws: ``ANHTTP/SecurityPolicy/ConfigurationError`` if the file cannot be read, or there is no certificate.
     public static func certificates(in source: FileOrData) throws(ConfigurationError) -> [Data] {

@@ -11,7 +11,11 @@ extension SecurityPolicy {
     /// The chain must end at the ``ANHTTP/SecurityPolicy/trustRoots``, or at the system's if that is `nil`. It is
     /// verified for the ``ANHTTP/SecurityPolicy/verificationTime``, or for the current time if that is `nil`. The
     /// ``ANHTTP/SecurityPolicy/evaluator`` is called and decides; the observer is not called. A policy that requires a
-    /// stapled OCSP response refuses every chain, because no server can present one here.
+    /// stapled OCSP response refuses a chain that is otherwise accepted, because no server can present one here, unless
+    /// the policy is ``ANHTTP/SecurityPolicy/isAudited``.
+    ///
+    /// The calling thread reads the trusted certificates from their files when a policy is evaluated for the first
+    /// time, and again after the files have changed.
     ///
     /// ```swift
     /// var policy = SecurityPolicy()

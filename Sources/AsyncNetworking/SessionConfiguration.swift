@@ -14,21 +14,23 @@ public import HTTPTypes
 @dynamicMemberLookup
 public struct SessionConfiguration: Sendable {
     /// The URL that relative paths are resolved against (RFC 3986 §5); a slash is appended to its path, if any, unless
-    /// it ends with one. `nil`, the default, requires absolute URLs.
+    /// it ends with one. `nil`, the default, requires absolute URLs. The URL of a `Request`, which is always absolute,
+    /// is not resolved.
     public var baseURL: URL?
     /// How strings are combined with the base URL: as references by RFC 3986, the default, where a leading slash leads
     /// to the root of the host, or as paths below the base URL.
     public var baseURLMode = URLResolver.Mode.reference
     /// Header fields added to every request that has no field of the same name; empty by default. They are also added
-    /// to requests to other hosts than that of ``baseURL``.
+    /// to requests to other hosts than that of ``baseURL``; a redirect to another origin removes those in
+    /// ``RedirectPolicy/sensitiveHeaders``.
     public var headers: HTTPFields = [:]
     /// Whether `User-Agent` and `Accept-Language` are sent if neither the request nor ``headers`` contains them; `true`
-    /// by default. The languages are those of the process's environment; without a locale there is no
-    /// `Accept-Language`.
+    /// by default. The languages are those of the process's environment (`LC_ALL`, `LC_MESSAGES`, `LANG` and
+    /// `LANGUAGE`, as in gettext(3)); without a locale, and in the locales C and POSIX, there is no `Accept-Language`.
     public var sendsDefaultHeaders = true
     /// The serializer that encodes the parameters of requests into queries and bodies; `.http` by default, which
-    /// encodes them into the query for GET, HEAD and DELETE, and into a form body for other methods. Another one is
-    /// `.json`.
+    /// encodes them into the query for GET, HEAD and DELETE, and into a form body for other methods. Others are `.json`
+    /// and `.propertyList`. It has no effect on a `Request` that the program creates itself.
     public var requestSerializer: any RequestSerializer = .http
     /// The encoder and the decoder for the JSON of requests and responses. By default dates are ISO 8601 text, encoded
     /// in whole seconds; the other strategies are Foundation's. Neither may be modified once a session uses it.
@@ -45,8 +47,9 @@ public struct SessionConfiguration: Sendable {
     public var interceptors: [any Interceptor] = []
     /// The interceptors around each exchange with a server, outermost first; none by default.
     ///
-    /// They see the request of every retry, redirect and answer to a challenge as sent, and no request that ``cache``
-    /// answers. See ``Interceptor``.
+    /// They see every request that is sent, also for a retry, a redirect, an answer to a challenge or a validation,
+    /// with all header fields except those that the transport adds, such as stored cookies, signatures, and credentials
+    /// of other schemes than Basic and Bearer. They do not see a request that ``cache`` answers. See ``Interceptor``.
     public var attemptInterceptors: [any Interceptor] = []
     /// The monitors that receive the events of each request, called in this order on the thread of the event; none by
     /// default.
@@ -54,8 +57,9 @@ public struct SessionConfiguration: Sendable {
     /// The maximum number of tasks (``DataTask``, ``UploadTask``, ``DownloadTask``) that run concurrently; `nil`, the
     /// default, for no limit. A value below 1 counts as 1.
     ///
-    /// Further tasks wait, ordered by priority and then by the time at which they were resumed. Functions that return a
-    /// response directly are not counted: their callers control how many they call.
+    /// Further tasks wait, ordered by ``AnyTransferTask/priority`` and then by the time at which they were resumed. A
+    /// suspended task is not counted; a cancelled one is, until it has ended. Functions that return a response directly
+    /// are not counted either: their callers control how many they call.
     public var maximumConcurrentTransfers: Int?
     /// The retry policy for requests without one of their own; ``RetryPolicy/none`` by default.
     public var retryPolicy = RetryPolicy.none
@@ -68,11 +72,12 @@ public struct SessionConfiguration: Sendable {
     /// The credentials, tokens and signatures for requests without an authentication policy of their own;
     /// ``AuthenticationPolicy/none`` by default.
     public var authentication = AuthenticationPolicy.none
-    /// Whether a request that fails because there is no route to its host waits for a route and is then sent again;
-    /// `false` by default.
+    /// Whether a request that fails because there is no route to its host, or because its host name cannot be resolved
+    /// while there is no default route, waits for a route and is then sent again; `false` by default.
     ///
-    /// ``ANHTTP/Timeouts/connectivity`` limits the wait, which has no limit by default. A request whose body is not
-    /// replayable fails without waiting. `Request.waitsForConnectivity` overrides this setting for one request.
+    /// ``ANHTTP/Timeouts/connectivity`` limits the wait, and so do `Request.timeout` and ``RetryPolicy/deadline``; by
+    /// default there is no limit. The wait does not count as a retry. A request whose body is not replayable fails
+    /// without waiting. `Request.waitsForConnectivity` overrides this setting for one request.
     public var waitsForConnectivity = false
     /// The response cache; `nil`, the default, for none. Several sessions may share one. See ``ANCache/ResponseCache``.
     public var cache: ResponseCache?
@@ -88,22 +93,30 @@ public struct SessionConfiguration: Sendable {
     /// A closure that changes a response before it is stored in ``cache``, or returns `nil` to prevent that; `nil`, the
     /// default, stores responses unchanged. `Request.willCache` replaces it for one request.
     ///
-    /// It receives the complete body in memory, also of responses that would otherwise be streamed to the disk.
+    /// It is called by the task that reads the body, when it has read it to the end, for a response that may be stored
+    /// and fits into the cache; not for a 304, which only updates the stored header fields. It receives the complete
+    /// body in memory, also of responses that would otherwise be streamed to the disk.
     public var willCache: (@Sendable (CacheProposal) async -> CacheProposal?)?
-    /// Whether a request that the ``cache`` cannot answer waits while an identical one is in flight, and then uses its
-    /// stored response; `false` by default. It has no effect without a cache.
+    /// Whether a request that the ``cache`` cannot answer waits while one of this session for the same URL and
+    /// credentials is in flight, and then uses its stored response; `false` by default. It has no effect without a
+    /// cache.
     ///
     /// If the first request fails or its response is not stored, the others are sent; if it is cancelled, the next one
-    /// takes its place. Streamed requests neither wait nor are waited for.
+    /// takes its place. This applies to GET requests of functions that return the whole body, such as
+    /// ``SessionManager/data(for:)`` and the verbs, without a body, a range, conditions or `no-cache`. Streamed
+    /// responses and tasks, including ``DataTask``, neither wait nor are waited for.
     public var sharesTransfers = false
     /// The transport that performs exchanges; `nil`, the default, uses libcurl. With another one, ``connectionLimits``
-    /// are ignored, and cookies are stored only if the transport does so.
+    /// are ignored, no cookies are stored, and transfer options such as `tls` have an effect only if the transport
+    /// implements them.
     public var transport: (any Transport)?
-    /// The clock for the waits between retries and for a route, for the timeouts of whole calls, for
-    /// ``SessionManager/shutdown(draining:)`` and for transfer rates; `ContinuousClock` by default.
+    /// The clock for retries and reconnections (waits, deadlines and budgets), for waits for a route, for the timeouts
+    /// of whole calls, for ``SessionManager/shutdown(draining:)``, for transfer rates and for the flushes of durable
+    /// downloads; `ContinuousClock` by default.
     ///
     /// Tests set a clock that they advance themselves, such as `ManualClock` of `AsyncNetworkingTesting`. The timeouts
-    /// of exchanges (``ANHTTP/Timeouts``) follow the transport's own clock.
+    /// of exchanges (``ANHTTP/Timeouts``) follow the transport's own clock; the ages of cached responses, cookies and
+    /// tokens follow the system's time.
     public var clock: any Clock<Duration> = ContinuousClock()
     /// The system's time for the ages of cached responses.
     package var now: @Sendable () -> CacheTime = { CacheTime.now }

@@ -24,7 +24,8 @@ public import FoundationEssentials
 /// program's own code, such as interceptors and serializers.
 ///
 /// It wraps the errors of lower layers; ``transport``, ``serialization`` and ``rejection`` return them, also for a
-/// download that can be resumed. Statuses such as 404 are errors only if a serializer or validation rejects them.
+/// download that can be resumed. Statuses such as 404 are errors only if a serializer or validation rejects them, and
+/// for downloads, event sources and WebSocket connections.
 @nonexhaustive
 public indirect enum SessionError: Error, Sendable {
     /// The exchange failed, for example because a timeout expired, no connection could be established, or the server is
@@ -56,7 +57,8 @@ public indirect enum SessionError: Error, Sendable {
     /// a range although none was requested, or not the bytes of the range that it announced.
     case notResumable(ResumeFailure)
     /// The file of a download to this path from this URL does not have the digest that the program or the server
-    /// specified. The downloaded bytes were removed, so the download cannot be resumed.
+    /// specified. If a closure was to choose the path, `path` is the directory of the temporary file. The downloaded
+    /// bytes were removed, except those written to a device, so the download cannot be resumed.
     case digest(expected: ContentDigest, found: ContentDigest, path: String, url: URL)
     /// A download failed for this reason, and can be resumed with this data; see
     /// ``SessionManager/download(resuming:with:to:options:)``.
@@ -69,7 +71,7 @@ public indirect enum SessionError: Error, Sendable {
     public enum RedirectFailure: Hashable, Sendable {
         /// The server redirected more often than ``RedirectPolicy/maximum`` permits, perhaps in a loop.
         case tooMany(limit: Int)
-        /// The value of `Location`, given as received, is not an http or https URL.
+        /// The value of `Location`, given as received, is not an http or https URL with a host.
         case location(String)
         /// The redirect leads from https to this http URL, given without user information and query values.
         case downgrade(to: String)
@@ -109,13 +111,16 @@ extension SessionError {
     /// `nil` if this error has another cause, such as a rejected response.
     public var context: FailureContext? { transport?.context }
 
-    /// Whether a timeout expired: one of ``ANHTTP/Timeouts``, `Request.timeout`, or ``RetryPolicy/deadline``.
+    /// Whether a timeout expired: one of ``ANHTTP/Timeouts``, `Request.timeout`, ``RetryPolicy/deadline``, or
+    /// ``ANHTTP/WebSocketOptions/pingTimeout``. The system's own timeout while connecting (`ETIMEDOUT`) is not
+    /// included; it is a connection failure, see ``isConnectionFailure``.
     public var isTimeout: Bool {
         if case .timedOut = reason { true } else { false }
     }
 
-    /// Whether no connection could be established: name resolution, TCP or the proxy failed. A timeout while connecting
-    /// and a failure of TLS are not included; see ``isTimeout`` and ``isTrustFailure``.
+    /// Whether no connection could be established: name resolution, TCP, or the proxy failed, including TLS with the
+    /// proxy itself and credentials that the proxy refused. An expired timeout and a failure of TLS with the server are
+    /// not included; see ``isTimeout`` and ``isTrustFailure``.
     public var isConnectionFailure: Bool {
         switch reason {
         case .cannotResolve, .cannotConnect, .proxy: true
@@ -123,7 +128,9 @@ extension SessionError {
         }
     }
 
-    /// Whether the server is not trusted, its certificate could not be verified, or TLS failed for another reason.
+    /// Whether the server is not trusted, its certificate could not be verified, or TLS failed for another reason, such
+    /// as an interrupted handshake or a client certificate that cannot be used. A failure of TLS with a proxy is not
+    /// included; see ``isConnectionFailure``.
     public var isTrustFailure: Bool {
         if case .tls = reason { true } else { false }
     }
@@ -132,15 +139,17 @@ extension SessionError {
     public var statusCode: Int? { rejection?.status }
 
     /// The body of the rejected response, such as the error message of an API; `nil` if this error is not a rejection.
-    /// It may be truncated if the body was streamed or downloaded.
+    /// It is truncated to 64 KiB if the body was to be streamed, as for an event source or a WebSocket connection, and
+    /// to 1 MiB for a download.
     public var responseBody: Data? { rejection?.body }
 
-    /// The rejected response, with its head and body; `nil` if this error is not a rejection, because no response was
-    /// received or it was not the serializer that failed.
+    /// The rejected response, with its head and body; `nil` if this error is not a rejection because of the status or
+    /// media type, but for example a failed exchange, or a body that could not be deserialized.
     public var rejection: Rejection? { serialization?.rejection }
 
     /// The attempts before the last one, none if the request was sent once, and the reason why there was no further
-    /// attempt; empty for errors without an exchange or a rejected response.
+    /// attempt; empty for other errors than failed exchanges and rejected responses, such as a body that could not be
+    /// deserialized.
     public var retryHistory: RetryHistory {
         context?.retryHistory ?? rejection?.head.retryHistory ?? RetryHistory()
     }
@@ -159,7 +168,8 @@ extension SessionError: CustomStringConvertible, LocalizedError {
     /// The ``description``, which Foundation returns as `localizedDescription`.
     public var errorDescription: String? { description }
 
-    /// A sentence that says what happened and what to check.
+    /// A sentence that says what happened and what to check. For a rejected response it contains the beginning of the
+    /// body, which may be secret.
     public var description: String {
         switch self {
         case .transport(let error): error.description

@@ -11,8 +11,8 @@ extension SessionManager {
     /// - Parameter request: The request to send.
     /// - Returns: The response with its body.
     /// - Throws: ``SessionError``, which wraps ``ANHTTP/TransportError/Reason/responseTooLarge(_:)`` if the body
-    ///   exceeds ``ANHTTP/TransferOptions/maximumBodySize``, 128 MiB by default; or `CancellationError` if the calling
-    ///   task is cancelled or the manager cancels its requests.
+    ///   exceeds ``ANHTTP/TransferOptions/maximumBodySize``, 128 MiB by default, before or after decompression; or
+    ///   `CancellationError` if the calling task is cancelled or the manager cancels its requests.
     public nonisolated func data(for request: Request) async throws -> Response<Data> {
         let limit = request.maximumBodySize(inheritingFrom: pipeline.template)
         return try await perform(
@@ -57,9 +57,9 @@ extension SessionManager {
 
     /// Performs a request and runs a closure as soon as the response's head has arrived, with the body as a stream.
     ///
-    /// A slow reader slows the server down: at most ``ANHTTP/TransferOptions/streamBufferSize`` bytes are buffered. The
-    /// part of the body that `body` has not read when it ends is discarded. The request ends with the closure, which
-    /// runs in the calling task.
+    /// The size of the body is not limited. A slow reader slows the server down: at most
+    /// ``ANHTTP/TransferOptions/streamBufferSize`` bytes are buffered. The part of the body that `body` has not read
+    /// when it ends is discarded. The request ends with the closure, which runs in the calling task.
     ///
     /// - Parameters:
     ///   - request: The request to send.
@@ -70,7 +70,9 @@ extension SessionManager {
     ///     ``ANHTTP/ResponseHead/redirectHistory`` lists the redirects that were followed.
     /// - Returns: The value that `body` returns.
     /// - Throws: ``SessionError``, which wraps ``ANSerialization/SerializationError/rejected(_:)`` with up to 64 KiB of
-    ///   the body if `validation` does not accept the response; `CancellationError`; or the error that `body` throws.
+    ///   the body if `validation` does not accept the response; `CancellationError`; or the error that `body` throws. A
+    ///   ``ANHTTP/TransportError`` or ``ANSerialization/SerializationError`` that `body` throws is wrapped in a
+    ///   ``SessionError``.
     public nonisolated func withResponse<Value: Sendable>(
         for request: Request, validating validation: ResponseValidation = .anything,
         reporting events: (any TransferEventSink)? = nil,
@@ -107,8 +109,8 @@ extension SessionManager {
     ///   - timeout: The time limit of the whole call; `nil`, the default, for none. See `Request.timeout`.
     ///   - options: Modifies the session's transfer options for this request; `nil`, the default, changes none.
     /// - Returns: The request, without the header fields that the session adds when it is sent.
-    /// - Throws: ``SessionError/serialization(_:)`` if the URL or a part of the request cannot be created, and for
-    ///   parameters together with a body that they would replace.
+    /// - Throws: ``SessionError/serialization(_:)`` if the URL or a part of the request cannot be created, if more than
+    ///   one of `json`, `form` and `body` is given, and for parameters together with a body that they would replace.
     public nonisolated func request(
         _ method: HTTPRequest.Method, _ target: some RequestTarget, parameters: Parameters? = nil,
         json: (any Encodable)? = nil, form: MultipartFormData? = nil, body: RequestBody = .none,

@@ -25,9 +25,10 @@ extension SessionManager {
     ///   - serializer: Validates and converts the response; by default it accepts the statuses 200–299 and returns the
     ///     body.
     /// - Returns: The response with the value that the serializer returned.
-    /// - Throws: ``SessionError``, with a ``SessionError/rejection`` if the serializer does not accept the response's
-    ///   status or media type; or `CancellationError` if the calling task is cancelled or the manager cancels its
-    ///   requests.
+    /// - Throws: ``SessionError/serialization(_:)`` if the request cannot be created; another ``SessionError``, with a
+    ///   ``SessionError/rejection`` if the serializer does not accept the response's status or media type;
+    ///   `CancellationError` if the calling task is cancelled or the manager cancels its requests; or the error of a
+    ///   serializer of the program's own.
     public nonisolated func get<Serializer: ResponseSerializer>(
         _ target: some RequestTarget, parameters: Parameters? = nil, headers: HTTPFields = [:],
         timeout: Duration? = nil, options: ((inout TransferOptions) -> Void)? = nil,
@@ -48,9 +49,11 @@ extension SessionManager {
     ///   - headers: Header fields that replace all others of the same name; none by default.
     ///   - timeout: The time limit of the whole call; `nil`, the default, for none. See `Request.timeout`.
     ///   - options: Modifies the session's transfer options for this request; `nil`, the default, changes none.
-    /// - Returns: The response, whose ``Response/headers`` are those that a GET request would receive.
-    /// - Throws: ``SessionError``, with a ``SessionError/rejection`` for a status outside of 200–299; or
-    ///   `CancellationError` if the calling task is cancelled or the manager cancels its requests.
+    /// - Returns: The response, whose ``Response/headers`` are those of the response to a GET request, possibly without
+    ///   some that the server determines only with the content (RFC 9110 §9.3.2).
+    /// - Throws: ``SessionError/serialization(_:)`` if the request cannot be created; another ``SessionError``, with a
+    ///   ``SessionError/rejection`` for a status outside of 200–299; or `CancellationError` if the calling task is
+    ///   cancelled or the manager cancels its requests.
     public nonisolated func head(
         _ target: some RequestTarget, parameters: Parameters? = nil, headers: HTTPFields = [:],
         timeout: Duration? = nil, options: ((inout TransferOptions) -> Void)? = nil
@@ -69,11 +72,12 @@ extension SessionManager {
     /// ```
     ///
     /// At most one of `json`, `form` and `body` may be given, and `parameters` only with a `form`, whose first fields
-    /// they become, or with none of them.
+    /// they become, or with none of them; any other combination throws.
     ///
     /// - Parameters:
     ///   - target: A path or URL as a string, resolved against the base URL, or a `URL`.
-    ///   - parameters: Parameters for the body; `nil`, the default, for none.
+    ///   - parameters: Parameters for the body; `nil`, the default, for none. The default serializer then adds an empty
+    ///     form body if there is no other one.
     ///   - json: A value for a JSON body, encoded by ``SessionConfiguration/json``; `nil`, the default, for none.
     ///   - form: A multipart form for the body; `nil`, the default, for none.
     ///   - body: Any other body; ``ANHTTP/RequestBody/none`` by default.
@@ -83,9 +87,10 @@ extension SessionManager {
     ///   - serializer: Validates and converts the response; by default it accepts the statuses 200–299 and returns the
     ///     body.
     /// - Returns: The response with the value that the serializer returned.
-    /// - Throws: ``SessionError``, with a ``SessionError/rejection`` if the serializer does not accept the response's
-    ///   status or media type; or `CancellationError` if the calling task is cancelled or the manager cancels its
-    ///   requests.
+    /// - Throws: ``SessionError/serialization(_:)`` if the request cannot be created; another ``SessionError``, with a
+    ///   ``SessionError/rejection`` if the serializer does not accept the response's status or media type;
+    ///   `CancellationError` if the calling task is cancelled or the manager cancels its requests; or the error of a
+    ///   serializer of the program's own.
     @discardableResult
     public nonisolated func post<Serializer: ResponseSerializer>(
         _ target: some RequestTarget, parameters: Parameters? = nil, json: (any Encodable)? = nil,
@@ -104,11 +109,12 @@ extension SessionManager {
     /// the body; alternatively there is a JSON, form or other body.
     ///
     /// At most one of `json`, `form` and `body` may be given, and `parameters` only with a `form`, whose first fields
-    /// they become, or with none of them.
+    /// they become, or with none of them; any other combination throws.
     ///
     /// - Parameters:
     ///   - target: A path or URL as a string, resolved against the base URL, or a `URL`.
-    ///   - parameters: Parameters for the body; `nil`, the default, for none.
+    ///   - parameters: Parameters for the body; `nil`, the default, for none. The default serializer then adds an empty
+    ///     form body if there is no other one.
     ///   - json: A value for a JSON body, encoded by ``SessionConfiguration/json``; `nil`, the default, for none.
     ///   - form: A multipart form for the body; `nil`, the default, for none.
     ///   - body: Any other body; ``ANHTTP/RequestBody/none`` by default.
@@ -118,9 +124,10 @@ extension SessionManager {
     ///   - serializer: Validates and converts the response; by default it accepts the statuses 200–299 and returns the
     ///     body.
     /// - Returns: The response with the value that the serializer returned.
-    /// - Throws: ``SessionError``, with a ``SessionError/rejection`` if the serializer does not accept the response's
-    ///   status or media type; or `CancellationError` if the calling task is cancelled or the manager cancels its
-    ///   requests.
+    /// - Throws: ``SessionError/serialization(_:)`` if the request cannot be created; another ``SessionError``, with a
+    ///   ``SessionError/rejection`` if the serializer does not accept the response's status or media type;
+    ///   `CancellationError` if the calling task is cancelled or the manager cancels its requests; or the error of a
+    ///   serializer of the program's own.
     @discardableResult
     public nonisolated func put<Serializer: ResponseSerializer>(
         _ target: some RequestTarget, parameters: Parameters? = nil, json: (any Encodable)? = nil,
@@ -139,11 +146,12 @@ extension SessionManager {
     /// the body; alternatively there is a JSON, form or other body.
     ///
     /// At most one of `json`, `form` and `body` may be given, and `parameters` only with a `form`, whose first fields
-    /// they become, or with none of them.
+    /// they become, or with none of them; any other combination throws.
     ///
     /// - Parameters:
     ///   - target: A path or URL as a string, resolved against the base URL, or a `URL`.
-    ///   - parameters: Parameters for the body; `nil`, the default, for none.
+    ///   - parameters: Parameters for the body; `nil`, the default, for none. The default serializer then adds an empty
+    ///     form body if there is no other one.
     ///   - json: A value for a JSON body, encoded by ``SessionConfiguration/json``; `nil`, the default, for none.
     ///   - form: A multipart form for the body; `nil`, the default, for none.
     ///   - body: Any other body; ``ANHTTP/RequestBody/none`` by default.
@@ -153,9 +161,10 @@ extension SessionManager {
     ///   - serializer: Validates and converts the response; by default it accepts the statuses 200–299 and returns the
     ///     body.
     /// - Returns: The response with the value that the serializer returned.
-    /// - Throws: ``SessionError``, with a ``SessionError/rejection`` if the serializer does not accept the response's
-    ///   status or media type; or `CancellationError` if the calling task is cancelled or the manager cancels its
-    ///   requests.
+    /// - Throws: ``SessionError/serialization(_:)`` if the request cannot be created; another ``SessionError``, with a
+    ///   ``SessionError/rejection`` if the serializer does not accept the response's status or media type;
+    ///   `CancellationError` if the calling task is cancelled or the manager cancels its requests; or the error of a
+    ///   serializer of the program's own.
     @discardableResult
     public nonisolated func patch<Serializer: ResponseSerializer>(
         _ target: some RequestTarget, parameters: Parameters? = nil, json: (any Encodable)? = nil,
@@ -173,7 +182,7 @@ extension SessionManager {
     /// Performs a DELETE request. Parameters are encoded by ``SessionConfiguration/requestSerializer``, by default into
     /// the query; a body is possible.
     ///
-    /// At most one of `json`, `form` and `body` may be given.
+    /// At most one of `json`, `form` and `body` may be given; otherwise the call throws.
     ///
     /// - Parameters:
     ///   - target: A path or URL as a string, resolved against the base URL, or a `URL`.
@@ -187,9 +196,10 @@ extension SessionManager {
     ///   - serializer: Validates and converts the response; by default it accepts the statuses 200–299 and returns the
     ///     body.
     /// - Returns: The response with the value that the serializer returned.
-    /// - Throws: ``SessionError``, with a ``SessionError/rejection`` if the serializer does not accept the response's
-    ///   status or media type; or `CancellationError` if the calling task is cancelled or the manager cancels its
-    ///   requests.
+    /// - Throws: ``SessionError/serialization(_:)`` if the request cannot be created; another ``SessionError``, with a
+    ///   ``SessionError/rejection`` if the serializer does not accept the response's status or media type;
+    ///   `CancellationError` if the calling task is cancelled or the manager cancels its requests; or the error of a
+    ///   serializer of the program's own.
     @discardableResult
     public nonisolated func delete<Serializer: ResponseSerializer>(
         _ target: some RequestTarget, parameters: Parameters? = nil, json: (any Encodable)? = nil,

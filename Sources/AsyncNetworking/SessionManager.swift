@@ -40,10 +40,11 @@ public actor SessionManager {
         self.init(SessionConfiguration(baseURL: baseURL, configure: configure))
     }
 
-    /// Creates a manager with a configuration.
+    /// Creates a manager with a configuration. Unless the configuration has a transport, this starts the network
+    /// thread; connections are made when requests need them.
     ///
     /// If libcurl or its thread cannot be set up, for example because the process has no file descriptors left, every
-    /// request fails with the reason.
+    /// request fails with ``SessionError/transport(_:)``, which contains the reason.
     ///
     /// - Parameter configuration: The configuration, of which the manager keeps a copy.
     public init(_ configuration: SessionConfiguration) {
@@ -113,11 +114,12 @@ public actor SessionManager {
     /// Rejects new requests permanently; they fail with ``SessionError/invalidated``.
     ///
     /// This function does not wait until the running requests have ended; ``shutdown(draining:)`` does. Suspended tasks
-    /// that are not cancelled can still be resumed.
+    /// that are not cancelled can still be resumed. A later call with `true` cancels what an earlier one let continue;
+    /// other repeated calls have no effect.
     ///
     /// - Parameter cancellingTasks: Whether running requests and tasks are cancelled, so that they throw
-    ///   `CancellationError`, and all connections are closed. If `false`, they finish, including any redirects and
-    ///   retries.
+    ///   `CancellationError`, and all connections are closed. A closure of the program that handles a response runs on
+    ///   until it reads from it. If `false`, they finish, including any redirects and retries.
     public func invalidate(cancellingTasks: Bool) async {
         registry.close(cancelling: cancellingTasks)
         guard cancellingTasks else { return }
@@ -133,8 +135,9 @@ public actor SessionManager {
     /// waits for that closure, and so for itself.
     ///
     /// - Parameter limit: The time after which requests that are still running are cancelled, by
-    ///   ``SessionConfiguration/clock``; `nil`, the default, waits without a limit, and zero cancels them at once.
-    ///   Cancelling the calling task has the same effect as reaching the limit.
+    ///   ``SessionConfiguration/clock``; `nil`, the default, waits without a limit, and zero or less cancels them at
+    ///   once. The function then still waits for closures of the program that handle a response, which are not
+    ///   interrupted. Cancelling the calling task has the same effect as reaching the limit.
     public func shutdown(draining limit: Duration? = nil) async {
         registry.close(cancelling: false)
         transfers { $0.status.state == .suspended }.cancel()

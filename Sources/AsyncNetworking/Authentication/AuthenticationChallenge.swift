@@ -7,7 +7,8 @@ public import ANHTTP
 ///
 /// If several schemes are offered, the handler is called for the strongest first, and for the next one as long as it
 /// returns ``Disposition/rejectProtectionSpace``: Digest, NTLM, Basic, and last Negotiate, which needs a Kerberos
-/// ticket of the system.
+/// ticket of the system. Schemes that the transport does not support are left out, and for the server of a WebSocket
+/// connection all but Basic.
 public struct AuthenticationChallenge: Sendable {
     /// The refused request, without the refused credential.
     public var request: Request
@@ -15,8 +16,8 @@ public struct AuthenticationChallenge: Sendable {
     public var head: ResponseHead?
     /// The protection space for which a credential is requested, with one of the offered schemes.
     public var protectionSpace: ProtectionSpace
-    /// The number of credentials that this server or proxy has already refused for this request; 0 for the first
-    /// challenge.
+    /// The number of credentials that this server or proxy has already refused for this request, including one that was
+    /// sent without a challenge; 0 if there was none.
     public var previousFailureCount = 0
     /// The credential that this server or proxy has refused last for this request; `nil` before the first refusal.
     public var refusedCredential: Credential?
@@ -31,7 +32,8 @@ public struct AuthenticationChallenge: Sendable {
     /// The answer of a ``AuthenticationPolicy/challengeHandler`` to a challenge.
     public enum Disposition: Sendable {
         /// Sends the request again with this credential. If it was already refused for this request, or supports
-        /// neither this scheme nor a later one, the refusal is returned as the response.
+        /// neither this scheme nor a later one, the refusal is returned as the response. If the body is not replayable,
+        /// the request fails with ``SessionError/AuthenticationFailure/bodyNotReplayable``.
         case use(Credential)
         /// Returns the refusal as the response, without trying further schemes. If a proxy refused to open a tunnel,
         /// the request fails with its error instead.
@@ -58,7 +60,7 @@ public struct ProtectionSpace: Hashable, Sendable, CustomStringConvertible {
     public var isSecure: Bool
     /// The authentication scheme by which the server or proxy asks for the credential.
     public var scheme: AuthenticationScheme
-    /// The realm, as named by the server or proxy; `nil` if it is not named.
+    /// The realm, as named by the server or proxy; `nil` if it is not named, or if a proxy refused to open a tunnel.
     public var realm: String?
 
     /// Creates a protection space, for testing a handler.

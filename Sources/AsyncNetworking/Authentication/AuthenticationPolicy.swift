@@ -26,8 +26,8 @@ public import FoundationEssentials
 /// later requests to that space without waiting for a challenge. It is never sent to another origin, even after a
 /// redirect.
 public struct AuthenticationPolicy: Sendable {
-    /// The credentials with which challenges are answered, each for one origin; empty by default. See
-    /// ``OriginCredentials``.
+    /// The credentials with which challenges are answered, each for one origin; empty by default. One that names a
+    /// single scheme is sent with the first request, without a challenge. See ``OriginCredentials``.
     public var credentials = OriginCredentials()
     /// The path of a `.netrc` file with credentials for hosts without an entry in ``credentials``; `nil`, the default,
     /// for none. See netrc(5).
@@ -35,17 +35,21 @@ public struct AuthenticationPolicy: Sendable {
     /// The file identifies hosts without scheme and port. Its entries are therefore used over https on any port of the
     /// host, and over http only for `localhost` and the loopback addresses `127.0.0.1` and `::1`. A `default` entry,
     /// which would match every host, is ignored. If a host has several entries, the first is used. The file is read
-    /// once, when it is first needed; a file that cannot be read has no entries.
+    /// once, when it is first needed, and again only after this property was set; a file that cannot be read has no
+    /// entries.
     public var netrcFile: String? {
         get { netrc?.path }
         set { netrc = newValue.map(NetrcFile.init) }
     }
     private var netrc: NetrcFile?
-    /// The signatures for Amazon's services; the first one that matches a host is used. Empty by default.
+    /// The signatures for Amazon's services; the first one that matches a host is used. Empty by default. A pattern
+    /// that is invalid, and precedes the match, fails the request with
+    /// ``ANHTTP/TransportError/Reason/invalidRequest(_:)``.
     public var signatures: [AWSSignature] = []
     /// The sources of bearer tokens; the first one for an origin is used. Empty by default.
     public var authenticators: [Authenticator] = []
-    /// A closure called for challenges that no credential answers; `nil`, the default, returns them as responses.
+    /// A closure called for challenges that no credential answers; `nil`, the default, returns them as responses. It is
+    /// also called for challenges by a proxy.
     ///
     /// It runs in the task that makes the request, and an error that it throws becomes the error of the request. If it
     /// returns a credential that was already refused for this request, it is not called again, and the challenge is
@@ -53,7 +57,8 @@ public struct AuthenticationPolicy: Sendable {
     public var challengeHandler:
         (@Sendable (AuthenticationChallenge) async throws -> AuthenticationChallenge.Disposition)?
     /// The maximum number of credentials tried for one request with the server, and likewise with the proxy; 5 by
-    /// default. After that the challenge is returned as the response. With 0 or less, no challenge is answered.
+    /// default. After that the challenge is returned as the response. With 0 or less, no challenge is answered, but a
+    /// credential that names a single scheme is still sent with the first request. A redirect or a retry starts over.
     public var maximumCredentials = 5
 
     /// Creates a policy without credentials, tokens or signatures.
@@ -103,8 +108,9 @@ public struct OriginCredentials: Hashable, Sendable, CustomStringConvertible {
 }
 
 extension Request {
-    /// The credential of this request; `nil`, the default, uses those of the authentication policy, over which this one
-    /// takes precedence.
+    /// The credential of this request; `nil`, the default, uses those of the authentication policy. It takes precedence
+    /// over the policy's credentials and `.netrc` file, but not over an `Authorization` field, a signature or a bearer
+    /// token.
     ///
     /// It belongs to the origin that ``ANHTTP/Request/url`` has when the credential is set, and is not sent to another
     /// origin. For a URL of another origin it reads as `nil`.
@@ -118,7 +124,8 @@ extension Request {
     /// The authentication policy of this request, which replaces the session's as a whole; `nil`, the default, uses the
     /// session's.
     ///
-    /// Credentials that are accepted under a policy of a request's own are not stored for later requests.
+    /// Credentials that are accepted under a policy of a request's own are not stored for later requests, and those
+    /// that the session has stored are not used.
     public var authentication: AuthenticationPolicy? {
         get { self[PolicyOfRequest.self] }
         set { self[PolicyOfRequest.self] = newValue }

@@ -16,7 +16,7 @@ import Synchronization
 /// | situation | behavior |
 /// |---|---|
 /// | there is no token, or it expires within `leeway` | the token is refreshed before the request is sent |
-/// | a request is answered with 401 | the token is refreshed, unless that has happened since the request was sent, and the request is sent again, once |
+/// | a request is answered with 401 | the token is refreshed, unless that has happened since the request was sent, and the request is sent again, once; with a body that is not replayable, it fails with ``SessionError/AuthenticationFailure/bodyNotReplayable`` |
 /// | several requests need a refresh | one refresh serves all; if it fails, all of them throw its error, and the next request starts a new one |
 /// | a refresh ahead of expiry fails | the current token is sent, if it has not expired |
 /// | the token was refreshed `refreshLimit` times within `refreshPeriod` | ``SessionError/AuthenticationFailure/excessiveRefreshes(limit:)`` |
@@ -53,10 +53,11 @@ public actor Authenticator {
     ///   - leeway: The time before expiry at which a token is refreshed; 30 s by default. It counts at most as a tenth
     ///     of the time between setting the token and its expiry.
     ///   - refreshLimit: The maximum number of refreshes within `refreshPeriod`; 5 by default. Further ones fail with
-    ///     ``SessionError/AuthenticationFailure/excessiveRefreshes(limit:)``.
+    ///     ``SessionError/AuthenticationFailure/excessiveRefreshes(limit:)``, and with 0 or less, all do.
     ///   - refreshPeriod: The period over which refreshes are counted; 30 s by default.
-    ///   - refresh: Returns a new token. Receives the current one, or `nil`. It runs in a task of its own; all waiting
-    ///     requests throw the error that it throws.
+    ///   - refresh: Returns a new token. Receives the current one, or `nil`. It runs in a task of its own, which is
+    ///     cancelled when no request waits for it any more. All waiting requests throw the error that it throws, except
+    ///     those that can still send the current token.
     public init(
         for urls: [URL], token: BearerToken? = nil, leeway: Duration = .seconds(30), refreshLimit: Int = 5,
         refreshPeriod: Duration = .seconds(30), refresh: @escaping @Sendable (BearerToken?) async throws -> BearerToken
@@ -86,7 +87,7 @@ public actor Authenticator {
     public var token: BearerToken? { current?.token }
 
     /// Sets the token, for example after another user has logged in. The result of a refresh that is already running is
-    /// discarded.
+    /// discarded; the requests that wait for it are then sent with this token, or without one if it is `nil`.
     ///
     /// - Parameter token: The token; `nil` removes the current one, so that the next request refreshes it.
     public func setToken(_ token: BearerToken?) {

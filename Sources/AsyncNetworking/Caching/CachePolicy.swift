@@ -16,7 +16,9 @@ import HTTPTypes
 /// | ``returnCacheElseLoad`` | is used regardless of the response's age | `max-stale` |
 /// | ``returnCacheDontLoad`` | is used regardless of the response's age | no request: fails with ``SessionError/notCached`` |
 ///
-/// No policy uses a stored response with `no-cache`, or a stale one with `must-revalidate`, without validation.
+/// No policy uses a stored response with `no-cache`, or a stale one with `must-revalidate`, without validation. The
+/// policy's field is also sent if the session has no cache, and a `Cache-Control` of ``SessionConfiguration/headers``
+/// counts as one of the request.
 public enum CachePolicy: Hashable, Sendable {
     /// Caches follow the rules of HTTP (RFC 9111); the default of a session.
     case protocolPolicy

@@ -18,8 +18,8 @@ public struct CacheProposal: Sendable {
 
 extension Request {
     /// A closure that changes the response to this request before it is stored in the session's cache, or returns `nil`
-    /// to prevent that; `nil`, the default, uses ``AsyncNetworking/SessionConfiguration/willCache``. It receives the
-    /// complete body in memory.
+    /// to prevent that; `nil`, the default, uses ``AsyncNetworking/SessionConfiguration/willCache``. It is called when
+    /// the body was read to its end, and receives the complete body in memory.
     public var willCache: (@Sendable (CacheProposal) async -> CacheProposal?)? {
         get { self[WillCache.self] }
         set { self[WillCache.self] = newValue }

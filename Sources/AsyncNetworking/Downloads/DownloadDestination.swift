@@ -8,8 +8,10 @@
 /// let download = await api.download("images/disk.iso", to: "disk.iso")
 /// ```
 ///
-/// The bytes are written to a temporary file, which is moved to its final path atomically when it is complete; a device
-/// or a pipe is written directly. A response with a status outside of 200–299 is never written.
+/// The bytes are written to a temporary file, whose name ends with `.part`, and which is moved to its final path
+/// atomically when it is complete. It is in the directory of the destination or, if a closure chooses that, in a
+/// directory for temporary files. A device or a pipe is written directly. A response with a status outside of 200–299
+/// is never written.
 public struct DownloadDestination: ExpressibleByStringInterpolation, Sendable {
     let target: Target
     /// Whether an existing file is overwritten.
@@ -50,8 +52,8 @@ public struct DownloadDestination: ExpressibleByStringInterpolation, Sendable {
     ///     fails with ``SessionError/FileFailure/Reason/exists`` if the file exists.
     ///   - createsIntermediateDirectories: Whether missing directories are created; `false` by default.
     ///   - choose: Receives the temporary file with the response, and returns the path; a relative one is resolved
-    ///     against the working directory. If it throws an error of the program's own, the download fails with that
-    ///     error and the temporary file is removed.
+    ///     against the working directory. It is called by the task, after the digests were verified. If it throws an
+    ///     error of the program's own, the download fails with that error and the temporary file is removed.
     public static func chosen(
         temporaryDirectory directory: String? = nil, overwritesExisting: Bool = true,
         createsIntermediateDirectories: Bool = false,

@@ -7,32 +7,47 @@ public import ANHTTP
 public struct DownloadOptions: Sendable {
     /// Whether the download can be resumed after the end of the process; `false` by default.
     ///
-    /// A durable download to `disk.iso` is written to `disk.iso.part`, with a record in `disk.iso.part.json`. The
-    /// record contains the URL, which may be secret; it has mode 0600. The two files are kept after cancellation and
-    /// after any failure but a wrong digest; ``ResumeData/discard()`` removes them. The next durable download of the
-    /// same URL to the same path resumes this one, and ``SessionManager/restoredDownloads(in:options:preparing:)``
-    /// finds it.
+    /// A durable download to `disk.iso` is written to `disk.iso.part`, with a record in `disk.iso.part.json`. The two
+    /// files are kept after cancellation and after any failure but a wrong digest; ``ResumeData/discard()`` removes
+    /// them. ``SessionManager/restoredDownloads(in:options:preparing:)`` finds them, and the next durable download of
+    /// the same URL to the same path continues them.
+    ///
+    /// The download continues after the bytes that the record counts only if the response had a strong validator (RFC
+    /// 9110 §8.8.1) or a digest of the file is known. Otherwise it starts over without an error, even if
+    /// ``startsOverIfNotResumable`` is `false`.
+    ///
+    /// The record, which has mode 0600, contains the URL and the header fields of the request, both of which may be
+    /// secret. Of the fields, only those in ``RedirectPolicy/sensitiveHeaders`` are left out: add the names of other
+    /// secret fields there. Fields of ``SessionConfiguration/headers`` are not stored.
+    ///
+    /// Because ranges refer to the encoded bytes, the request asks for no content coding (`Accept-Encoding: identity`,
+    /// unless it has the field), and a body that is encoded nevertheless is stored encoded.
     ///
     /// Only a GET request without `Range`, to the path of a regular file, can be durable; the option is ignored for
     /// others.
     public var isDurable = false
     /// The data of an earlier download to resume; `nil`, the default, starts a new one or, if ``isDurable`` is set,
-    /// continues an unfinished one to the same path.
+    /// continues an unfinished one from the same URL to the same path.
     public var resumeData: ResumeData?
     /// Whether a download starts over if an earlier one cannot be resumed, for example because the resource has
     /// changed, the server does not support ranges, or the partial file is missing; `true` by default.
     ///
-    /// If `false`, the download then fails with ``SessionError/notResumable(_:)``, and the partial file is kept.
+    /// If `false`, the download then fails with ``SessionError/notResumable(_:)``, possibly as the
+    /// ``SessionError/cause`` of an interrupted one. The partial file is kept; if it is the response that shows the
+    /// reason, only as ``keepsPartialFile`` says.
     public var startsOverIfNotResumable = true
     /// Whether the partial file of a failed download is kept for ``SessionError/resumeData``; `true` by default.
     ///
-    /// It is kept only if a later request can continue it: after a response to a GET request with a strong validator,
-    /// or if a digest is known by which to verify the whole. A durable download keeps it in any case. A program that
-    /// does not resume downloads sets this to `false`, or calls ``ResumeData/discard()``.
+    /// It is kept only if a later request can continue it: after a response to a GET request without `Range`, with a
+    /// strong validator (RFC 9110 §8.8.1) or a known digest by which to verify the whole, and with at least one byte of
+    /// a body that was not decompressed. It is removed after a wrong digest, an error of the program's own, and
+    /// cancellation, except by ``TransferTask/cancelProducingResumeData()``. A durable download keeps it regardless of
+    /// this option, except after a wrong digest. A program that does not resume downloads sets this to `false`, or
+    /// calls ``ResumeData/discard()``.
     public var keepsPartialFile = true
-    /// The expected digest of the file; `nil`, the default, expects that of a resumed download, or else none. If the
-    /// digest differs, the download fails with ``SessionError/digest(expected:found:path:url:)``, and the downloaded
-    /// bytes are removed.
+    /// The expected digest of the whole file as it is stored (decompressed, unless the download is durable or resumed);
+    /// `nil`, the default, expects that of a resumed download, or else none. If the digest differs, the download fails
+    /// with ``SessionError/digest(expected:found:path:url:)``, and the downloaded bytes are removed.
     ///
     /// Digests that the server sends in `Repr-Digest` and `Content-Digest` (RFC 9530) are always verified if they are
     /// SHA-256 or SHA-512 and the content was not decoded.

@@ -9,7 +9,8 @@ public struct DownloadedFile: Sendable {
     /// The size of the whole file in bytes, including those of an earlier download that was resumed.
     public var size: Int64
     /// The response that the file was written from: its status, header fields, trailers and metrics. If several
-    /// requests were necessary, it is the last one.
+    /// requests were necessary, it is the last one. If ``DownloadOptions/skipsVerifiedFile`` made the request
+    /// unnecessary, its status is 304.
     public var response: Response<Void>
 
     /// Creates the value, for testing.

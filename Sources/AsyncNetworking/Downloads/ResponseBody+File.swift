@@ -8,7 +8,8 @@ extension ResponseBody {
     /// Writes the rest of the body to a file as it arrives, without blocking the network thread.
     ///
     /// The file appears under its name atomically when it is complete, replacing an existing one; a failure or
-    /// cancellation leaves an existing file unchanged. To write a body that can be resumed, use
+    /// cancellation leaves an existing file unchanged. If the path is a symbolic link, its target is replaced; a device
+    /// or a pipe is written to directly. To write a body that can be resumed, use
     /// ``AsyncNetworking/SessionManager/download(_:to:options:)``.
     ///
     /// - Parameter path: The path of the file, whose directory must exist.

@@ -7,8 +7,9 @@ package import HTTPTypes
 
 /// The state of an unfinished download, from which it can be resumed.
 ///
-/// The value can be stored anywhere; the bytes remain in ``partialFile``. Its encoded form contains the URL, which may
-/// include secrets. See ``SessionManager/download(resuming:with:to:options:)``.
+/// The value can be stored anywhere; the bytes remain in ``partialFile``. Its encoded form contains the URL and the
+/// request's header fields except those in ``RedirectPolicy/sensitiveHeaders``, which may include secrets. See
+/// ``SessionManager/download(resuming:with:to:options:)``.
 public struct ResumeData: Codable, Hashable, Sendable {
     /// The URL of the original request, before redirects.
     ///
@@ -20,7 +21,8 @@ public struct ResumeData: Codable, Hashable, Sendable {
     package var headers: HTTPFields
     /// The validator of the version that the bytes belong to; `nil` if only digests identify it.
     package var validator: Validator?
-    /// The number of valid bytes in the partial file, at which the download continues; 0 if it must start over.
+    /// The number of valid bytes in the partial file, at which the download continues; 0 if it must start over. Bytes
+    /// of the file after it are discarded.
     public var offset: Int64
     /// The size of the whole file in bytes; `nil` if the server did not send it.
     public var totalBytes: Int64?
@@ -51,8 +53,9 @@ public struct ResumeData: Codable, Hashable, Sendable {
     /// Returns the resume data of an unfinished durable download to a path; `nil` if its record is missing or cannot be
     /// read.
     ///
-    /// It does not detect that the download is being continued: then resuming it fails with
-    /// ``SessionError/FileFailure/Reason/inUse``.
+    /// It detects neither that the partial file is missing nor that the download is being continued: resuming it then
+    /// starts over (or fails with ``SessionError/notResumable(_:)``) in the first case, and fails with
+    /// ``SessionError/FileFailure/Reason/inUse`` in the second.
     ///
     /// - Parameter destination: The path of the download's destination; a relative one is resolved against the working
     ///   directory.

@@ -81,12 +81,14 @@ extension SessionManager {
     /// Starts writing a response to a file.
     ///
     /// The file appears under its name atomically when it is complete, replacing an existing one; a failure leaves an
-    /// existing file unchanged. Bytes are written by the task, not on the network thread.
+    /// existing file unchanged. Bytes are written by the task, not on the network thread. The content is stored
+    /// decompressed, except that of a durable or resumed download, which asks for no content coding and is stored as
+    /// received.
     ///
-    /// The ``TransferTask/value`` of the task throws `CancellationError` or one of these errors, wrapped in
-    /// ``SessionError/interrupted(by:_:)`` if the download can be resumed, which requires that a part has arrived, that
-    /// ``DownloadOptions/keepsPartialFile`` is `true`, and that the response contained a strong validator or a digest
-    /// is known:
+    /// The ``TransferTask/value`` of the task throws `CancellationError`, the error of a closure of the program, or a
+    /// ``SessionError`` such as these, wrapped in ``SessionError/interrupted(by:_:)`` if the download can be resumed,
+    /// which requires that a part has arrived, that ``DownloadOptions/keepsPartialFile`` is `true` or the download is
+    /// durable, and that the response contained a strong validator or a digest is known:
     ///
     /// - ``SessionError/transport(_:)``, ``SessionError/redirect(_:)`` or ``SessionError/authentication(_:)`` if the
     ///   transfer fails;
@@ -204,7 +206,8 @@ extension SessionManager {
 }
 
 extension TransferTask where Value == DownloadedFile {
-    /// Cancels the task, waits for its end, and returns the data to resume the download with.
+    /// Cancels the task, waits for its end (even if the calling task is cancelled), and returns the data to resume the
+    /// download with.
     ///
     /// The task's value then throws `CancellationError`, unless the task has already ended. The bytes remain in
     /// ``ResumeData/partialFile``; ``cancel()`` removes them instead, unless the download is durable.

@@ -18,7 +18,7 @@ public import FoundationEssentials
 /// | a response or connection | result |
 /// |---|---|
 /// | has status 200 and the type `text/event-stream` | its events |
-/// | ends | reconnects if the method is `GET`; the response to another method is complete, and so is the sequence |
+/// | ends | reconnects if the method is `GET`, up to the policy's `limit`; the response to another method is complete, and so is the sequence |
 /// | is lost | reconnects if the request can be repeated, which the retry policy decides |
 /// | cannot be established, or has a status that the retry policy retries, such as 503 | reconnects if the request can be repeated |
 /// | has status 204 | the sequence ends |

@@ -21,7 +21,7 @@ public struct Backoff: Hashable, Sendable {
     ///   - base: The longest wait before the first retry; 0.5 s by default. A negative one counts as zero.
     ///   - multiplier: The factor by which the longest wait grows with each retry; 2 by default. A factor of 1 or less
     ///     keeps it constant.
-    ///   - maximum: The upper bound of all waits; 30 s by default.
+    ///   - maximum: The upper bound of all waits; 30 s by default. With zero or less, every wait is zero.
     ///   - isJittered: Whether each wait is drawn at random between zero and its longest value; `true` by default.
     public init(
         base: Duration = .milliseconds(500), multiplier: Double = 2, maximum: Duration = .seconds(30),

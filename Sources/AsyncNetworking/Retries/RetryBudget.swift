@@ -8,6 +8,9 @@ import ANSystem
 /// It is a token bucket for each origin, which starts with `capacity` retries. Each retry takes one; each first attempt
 /// adds `perRequest`, and each second `perSecond`, up to the capacity. With the defaults, at most one retry for every
 /// five requests is permitted in the long run, plus one each second.
+///
+/// Only requests with a policy that permits retries count as first attempts. A session keeps one count for each origin,
+/// which requests with policies of their own share.
 public struct RetryBudget: Hashable, Sendable {
     /// The maximum number of retries that a host can accumulate; 10 by default.
     package var capacity: Double

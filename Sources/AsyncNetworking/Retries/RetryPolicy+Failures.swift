@@ -16,9 +16,9 @@ extension RetryPolicy {
     /// | ``queue`` | `timedOut` waiting for a free connection | no | no | the client sends too many requests at once |
     /// | ``invalidResponse`` | `invalidResponse`, `invalidContentEncoding` | yes | no | the server does not follow the protocol, and is likely to do so again |
     ///
-    /// Other failures are never retriable: an untrusted certificate, an address that is unusable or forbidden, rejected
-    /// proxy credentials, a request that cannot be sent, a response above a limit, a body whose source failed, an
-    /// expired wait for a route, and errors that the program throws.
+    /// Other failures are retried only if ``RetryPolicy/decision`` says so: an untrusted certificate, an address that
+    /// is unusable or forbidden, rejected proxy credentials, a request that cannot be sent, a response above a limit, a
+    /// body whose source failed, an expired wait for a route, and errors that the program throws.
     public enum Failure: CaseIterable, Hashable, Sendable {
         /// The host name could not be resolved, or a timeout expired during its lookup.
         case nameLookup
@@ -36,7 +36,8 @@ extension RetryPolicy {
         case noResponse
         /// A timeout expired before a connection was free (``ANHTTP/Timeouts/queue``); not retriable by default.
         case queue
-        /// The response violates HTTP, or its content coding is invalid; not retriable by default.
+        /// The response violates HTTP, or its content coding is invalid; not retriable by default. An invalid content
+        /// coding is detected when the body is read, which is too late for a retry.
         case invalidResponse
 
         /// The failures that are retriable by default: ``nameLookup``, ``connect``, ``tlsHandshake``, ``proxy``,

@@ -30,10 +30,13 @@ public import HTTPTypes
 ///
 /// The wait before a retry is the longer of `Retry-After`, given in seconds or as a date, and ``backoff``. Cancelling
 /// the task ends the wait immediately. Each attempt follows redirects from the original URL. A request is never
-/// repeated once its response has been passed to the caller. A download to a file whose response ends early is
-/// continued from the byte where it ended, if ``ResumeData`` would permit it; that, too, counts as a retry.
+/// repeated once its response has been passed on: for functions that return the whole body, such as
+/// ``SessionManager/data(for:)`` and the verbs, that is when the body is complete; for streamed responses and for
+/// tasks, including ``DataTask``, when the head has arrived. As an exception, a download to a file whose response ends
+/// early is continued from the byte where it ended, if ``ResumeData`` would permit it; that, too, counts as a retry.
 public struct RetryPolicy: Sendable {
-    /// The maximum number of retries; 2 by default, and 0 or less disables them.
+    /// The maximum number of retries; 2 by default. With 0 or less there are no retries, and ``deadline`` and
+    /// ``decision`` have no effect.
     public var limit: Int
     /// The waits before retries; by default random, of at most 0.5 s before the first, 1 s before the second, and so on
     /// up to 30 s.
@@ -54,11 +57,13 @@ public struct RetryPolicy: Sendable {
     /// the field: the program sets it, with a value that is unique for each request. All retries send the same value.
     public var idempotencyKeyField: HTTPField.Name? = .idempotencyKey
     /// The longest `Retry-After` to wait for; 60 s by default, `nil` for no limit. A response with a longer one is not
-    /// retried, but returned to the caller.
+    /// retried, but returned to the caller, unless ``decision`` chooses the wait.
     public var maximumRetryAfter: Duration? = .seconds(60)
     /// The time limit for all attempts and waits together, including bodies; `nil`, the default, for no limit.
     ///
-    /// Each exchange is limited to the time that is left; see ``ANHTTP/Timeouts/total``.
+    /// Each exchange is limited to the time that is left, and then fails with
+    /// ``ANHTTP/TransportError/Reason/timedOut(_:)``; see ``ANHTTP/Timeouts/total``. It has no effect if ``limit`` is 0
+    /// or less; `Request.timeout` limits a call in any case.
     public var deadline: Duration?
     /// The limit on the share of retries among the requests to one origin; by default up to 10 retries at once, and in
     /// the long run one per second and one for every five requests. `nil` for no limit.
@@ -67,7 +72,8 @@ public struct RetryPolicy: Sendable {
     /// applied; `nil`, the default, follows the policy.
     ///
     /// It may request or prevent another attempt; the limit, body, deadline and budget apply in any case. It is not
-    /// called for `CancellationError`. An error that it throws becomes the error of the request.
+    /// called for `CancellationError`, for errors after the response was passed on (except that of a download that can
+    /// be continued), nor if ``limit`` is 0 or less. An error that it throws becomes the error of the request.
     public var decision: (@Sendable (Context) async throws -> Decision)?
 
     /// Creates the default policy with a maximum number of retries.

@@ -7,9 +7,9 @@ public import FoundationEssentials
 public struct StrictTransportHost: Hashable, Sendable {
     /// The host name in lower case, without a trailing dot.
     public let host: String
-    /// The time after which the host is forgotten; `Date.distantFuture` for never.
+    /// The time after which the host is forgotten; `Date.distantFuture`, the default, for never.
     public var expiry: Date
-    /// Whether the hosts below ``host`` are included.
+    /// Whether the hosts below ``host`` are included; `false` by default.
     public var includesSubdomains: Bool
 
     /// Creates an entry for a host; `nil` if the name is empty, an IP address, or contains whitespace, quotation marks,

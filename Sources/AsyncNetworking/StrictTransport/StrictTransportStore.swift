@@ -11,9 +11,10 @@ public import FoundationEssentials
 /// try api.strictTransport.save(to: "hosts.txt")
 /// ```
 ///
-/// Servers add themselves by the field `Strict-Transport-Security` of a response over https, or remove themselves. The
-/// program can do so for any host. If there are 5,000 hosts, a server that adds itself takes the place of the one that
-/// expires first. The hosts last as long as their manager unless they are saved. Any thread may use the store.
+/// Servers add themselves by the field `Strict-Transport-Security` of a response over https, if their certificate and
+/// host name were verified, or remove themselves. The program can do so for any host. If there are 5,000 hosts, a
+/// server that adds itself takes the place of the one that expires first. The hosts last as long as their manager
+/// unless they are saved. Any thread may use the store.
 public final class StrictTransportStore: Sendable {
     private let table = Lock(StrictTransportTable())
     private let now: @Sendable () -> Date

@@ -69,15 +69,18 @@ public struct AnyTransferTask: Hashable, Identifiable, Sendable {
 
     // MARK: Control
 
-    /// Starts or continues the task. Has no effect on a task that is running or has ended. With
-    /// ``SessionConfiguration/maximumConcurrentTransfers``, the task may wait for its turn.
+    /// Starts or continues the task. Has no effect on a task that is waiting or running, was cancelled, or has ended.
+    /// With ``SessionConfiguration/maximumConcurrentTransfers``, the task may wait for its turn.
     public func resume() { core?.resume() }
 
     /// Suspends the task: it stops reading the response and sending the request, and gives its slot to a waiting task.
-    /// Has no effect on a task that is suspended or has ended.
+    /// Has no effect on a task that is suspended, was cancelled, or has ended.
     ///
-    /// Data already buffered by the connection is still transferred. The connection stays open. Meanwhile the idle
-    /// timeout is paused, but the total timeout is not, and the server may have timeouts of its own.
+    /// The connection stays open. Data already buffered is still transferred, and a request body of known length up to
+    /// 256 KiB is still sent; until the body of the response is read, redirects and retries go on. The idle timeout is
+    /// paused only while the task holds up the transfer, because the buffer for the response
+    /// (``ANHTTP/TransferOptions/streamBufferSize``) is full or a chunk of the request's body is due. The total timeout
+    /// is not paused, and the server may have timeouts of its own.
     public func suspend() { core?.suspend() }
 
     /// Cancels the task, and returns without waiting for its end. Its value then throws `CancellationError`, unless the
@@ -99,8 +102,8 @@ public struct AnyTransferTask: Hashable, Identifiable, Sendable {
 
     /// The progress of sending the request's body: yields the latest value first, then newer ones until the task ends.
     ///
-    /// Bytes count as sent when they have been passed to the connection. Progress starts over if the body is sent
-    /// again, after a redirect, a retry or a challenge.
+    /// Bytes count as sent when they have been passed to the connection; they are reported at most every 50 ms, and at
+    /// the end. Progress starts over if the body is sent again, after a redirect, a retry or a challenge.
     public var uploadProgress: BroadcastStream<TransferProgress> { stream(\.uploadProgress) }
 
     /// The progress of receiving the response's body: yields the latest value first, then newer ones until the task
@@ -108,7 +111,9 @@ public struct AnyTransferTask: Hashable, Identifiable, Sendable {
     ///
     /// Only the body of the final response counts, in bytes before decompression: not those of redirects, answered
     /// challenges and retried attempts, nor the error response to a download. The progress of a download that is
-    /// resumed starts at the bytes that are already in the file, and its total is the size of the whole file.
+    /// resumed starts at the bytes that are already in the file, and its total is the size of the whole file. A
+    /// response without an exchange, such as one from the cache, is reported once it is complete, with the size of its
+    /// decompressed body.
     public var downloadProgress: BroadcastStream<TransferProgress> { stream(\.downloadProgress) }
 
     /// The progress in the task's main direction: ``uploadProgress`` for an upload task, otherwise

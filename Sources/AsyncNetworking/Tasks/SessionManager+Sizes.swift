@@ -12,7 +12,8 @@ extension SessionManager {
     /// most eight requests are sent at a time. Uploads, tasks that have ended, and requests with a body are skipped.
     ///
     /// A request that fails, has a status outside of 200–299 or no `Content-Length` leaves the size unknown; no error
-    /// is thrown. Read ``TransferGroup/progress`` after this function returns: it uses the sizes known at that time.
+    /// is thrown. If the calling task is cancelled, the sizes that have not arrived stay unknown. Read
+    /// ``TransferGroup/progress`` after this function returns: it uses the sizes known at that time.
     ///
     /// - Parameter group: The group. This manager sends the requests, also those for tasks of other managers.
     public nonisolated func requestSizes(of group: TransferGroup) async {

@@ -13,7 +13,9 @@ extension SessionManager {
     /// ``SessionError/invalidated``. Releasing a task that was never resumed cancels it.
     ///
     /// - Parameters:
-    ///   - request: The request to send, with its body.
+    ///   - request: The request to send, with its body. A response body above its
+    ///     ``ANHTTP/TransferOptions/maximumBodySize``, 128 MiB by default, fails the task with
+    ///     ``ANHTTP/TransportError/Reason/responseTooLarge(_:)``.
     ///   - serializer: Validates and converts the response; by default it accepts the statuses 200–299 and returns the
     ///     body. If it does not accept the response, the task fails with
     ///     ``ANSerialization/SerializationError/rejected(_:)``, in a ``SessionError``.

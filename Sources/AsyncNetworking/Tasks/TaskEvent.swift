@@ -14,7 +14,8 @@ public enum TaskEvent: Sendable {
     case suspended
     /// The task was cancelled and will end; it ends successfully if it was already complete.
     case cancelled
-    /// A request is about to be sent: the first one, or one after a redirect, a retry or a challenge.
+    /// A request is about to be sent: the first one, or one after a redirect, a retry or a challenge; with all header
+    /// fields except those that the transport adds.
     indirect case request(Request)
     /// An interim response, with a status of 100–199.
     indirect case informational(ResponseHead)
@@ -65,7 +66,7 @@ public enum TaskOutcome: Sendable {
 public struct TaskStatus: Sendable {
     /// The state of the task at the time of the snapshot.
     public var state: TaskState
-    /// The head of the final response; `nil` before it has arrived.
+    /// The head of the final response; `nil` before it has arrived, and for a task that ended without one.
     public var response: ResponseHead?
     /// The progress of sending the request's body; `nil` before the first report.
     public var uploadProgress: TransferProgress?

@@ -65,10 +65,18 @@ package struct TaskQueue<Element: Sendable>: Sendable {
     }
 }
 
-/// The priority of a task among the waiting ones, from 0 to 1. Tasks with a higher priority start first; those with
-/// equal priorities start in the order in which they were resumed.
+/// The priority of a task, from 0 to 1: if the number of tasks that may run is limited, those with a higher priority
+/// start first.
+///
+/// | priority of | limit | equal priorities |
+/// |---|---|---|
+/// | a task of a session (``AnyTransferTask/priority``) | ``SessionConfiguration/maximumConcurrentTransfers``; without it, which is the default, priorities have no effect | start in the order in which they were resumed |
+/// | a download of an `ImageDownloader` (`AsyncNetworkingImages`) | its `maximumActiveDownloads` | start in its `order`: in that of the requests by default, or in the reverse order with `lifo` |
+///
+/// A priority does not affect tasks that are running, nor the order in which they get connections, and is not sent to
+/// servers.
 public struct TransferPriority: RawRepresentable, Hashable, Comparable, Sendable {
-    /// The priority, from 0 to 1; 0.5 for a task by default.
+    /// The priority, from 0, started last, to 1, started first; 0.5 for a task by default.
     public let rawValue: Double
 
     /// Creates a priority; a value outside of 0 to 1 is clamped, and NaN counts as 0.

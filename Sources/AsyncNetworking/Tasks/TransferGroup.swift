@@ -37,7 +37,7 @@ public struct TransferGroup: Sendable {
     }
 
     /// Cancels all tasks that have not ended, and returns without waiting for their end. Their values then throw
-    /// `CancellationError`.
+    /// `CancellationError`, except those of tasks that were already complete.
     public func cancel() {
         for task in tasks { task.cancel() }
     }

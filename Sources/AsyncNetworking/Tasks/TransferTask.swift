@@ -94,8 +94,9 @@ public final class TransferTask<Value: Sendable>: Identifiable, Sendable {
     /// The head of the response, available when it has arrived. Cancelling the Swift task that awaits it does not
     /// cancel the transfer.
     ///
-    /// - Throws: The error of ``value`` if the task ends without a response, or `CancellationError` if the calling task
-    ///   is cancelled.
+    /// - Throws: The error of ``value`` if the task ends without a response; ``SessionError/transport(_:)`` if it
+    ///   succeeds without one, because of ``DownloadOptions/skipsVerifiedFile``; or `CancellationError` if the calling
+    ///   task is cancelled.
     public var response: ResponseHead {
         get async throws {
             for await event in erased.events {
@@ -113,10 +114,11 @@ public final class TransferTask<Value: Sendable>: Identifiable, Sendable {
 extension TransferTask {
     /// The task's identifier, unique within the process.
     public var id: UInt64 { core.id }
-    /// Starts or continues the task. Has no effect on a task that is running or has ended.
+    /// Starts or continues the task. Has no effect on a task that is waiting or running, was cancelled, or has ended.
+    /// With ``SessionConfiguration/maximumConcurrentTransfers``, the task may wait for its turn.
     public func resume() { core.resume() }
-    /// Suspends the task: it stops transferring, but its connection stays open. The total timeout is not paused; see
-    /// ``AnyTransferTask/suspend()``.
+    /// Suspends the task: it stops reading the response and sending the request, but its connection stays open, and
+    /// timeouts may expire; see ``AnyTransferTask/suspend()``.
     public func suspend() { core.suspend() }
     /// Cancels the task, and returns without waiting for its end. Its ``value`` then throws `CancellationError`, unless
     /// the task was already complete.
@@ -158,7 +160,8 @@ extension TransferTask {
 /// A task that collects the response's body in memory; its value is the response with the body.
 public typealias DataTask = TransferTask<Response<Data>>
 
-/// A task that sends a body; its value is the response with its body.
+/// A task that sends a body; its value is the response with its body. The type is that of ``DataTask``;
+/// ``AnyTransferTask/kind`` differs.
 public typealias UploadTask = TransferTask<Response<Data>>
 
 /// A task that writes the response to a file; its value is the file, with the response.

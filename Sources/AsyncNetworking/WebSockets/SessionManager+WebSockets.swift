@@ -19,7 +19,8 @@ extension SessionManager {
     /// The request is handled like any other: header fields, interceptors, retries until the connection is open,
     /// redirects, tokens and Basic credentials, cookies, proxies, TLS and address policies, and the limits on
     /// connections, of which it takes one. An HTTP proxy is asked for a tunnel. ``ANHTTP/Timeouts/idle`` applies until
-    /// the connection is open; then pings find out whether it is alive.
+    /// the connection is open; then pings find out whether it is alive. ``ANHTTP/Timeouts/total`` and `Request.timeout`
+    /// include the time that the connection is open.
     ///
     /// When `body` returns, the connection is closed with code 1000, and this function returns after the server has
     /// answered, or after 5 s. When `body` throws or the task is cancelled, the connection ends at once.
@@ -32,8 +33,11 @@ extension SessionManager {
     ///   - body: Receives the connection, which is valid only while the closure runs.
     /// - Returns: The value that `body` returns.
     /// - Throws: ``SessionError``, which wraps ``ANSerialization/SerializationError/rejected(_:)``, with the response's
-    ///   head and at most 64 KiB of its body, if the status is not 101, or the error of a connection that ended before
-    ///   all messages were sent; `CancellationError`; or the error that `body` throws.
+    ///   head and at most 64 KiB of its body, if the status is not 101;
+    ///   ``ANHTTP/TransportError/Reason/invalidRequest(_:)`` for another method, a body, or a transport that does not
+    ///   support WebSockets; or the error of a connection that could not be made or ended before all messages were
+    ///   sent. `CancellationError`; or the error that `body` throws, which is wrapped in a ``SessionError`` if it is a
+    ///   ``ANHTTP/TransportError``.
     public nonisolated func withWebSocket<Value: Sendable>(
         _ request: Request, options: WebSocketOptions = WebSocketOptions(),
         _ body: (WebSocket) async throws -> Value

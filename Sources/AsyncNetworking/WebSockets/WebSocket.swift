@@ -78,7 +78,7 @@ public struct WebSocket: AsyncSequence, Sendable {
     }
 
     /// Returns an iterator over the messages that have not been read: it continues where an earlier one ended. Only one
-    /// task may iterate at a time.
+    /// task may iterate at a time; `next()` throws in a second one.
     public func makeAsyncIterator() -> Iterator {
         Iterator(core: core)
     }
@@ -90,8 +90,8 @@ public struct WebSocket: AsyncSequence, Sendable {
         /// Returns the next message; `nil` after the connection was closed normally.
         ///
         /// - Throws: ``ANHTTP/TransportError`` if the connection was lost or closed with another code than 1000 or
-        ///   1001, if the server violates the protocol, or if a message is too large; `CancellationError` if the
-        ///   calling task is cancelled.
+        ///   1001, the server violates the protocol, a message is too large, or another task is waiting for a message;
+        ///   `CancellationError` if the calling task is cancelled.
         public mutating func next() async throws -> WebSocketMessage? {
             try await core.next()
         }
