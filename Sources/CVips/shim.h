@@ -14,14 +14,20 @@ static inline VipsImage *cvips_open(VipsSource *source)
     return vips_image_new_from_source(source, "", "access", VIPS_ACCESS_SEQUENTIAL, NULL);
 }
 
+// Whether a file contains an ICC profile.
+static inline gboolean cvips_has_profile(VipsImage *image)
+{
+    return vips_image_get_typeof(image, VIPS_META_ICC_NAME) != 0;
+}
+
 // VIPS_SIZE_DOWN only reduces. The option fail_on makes truncated and damaged files errors; the argument of the same name
 // has no effect for a source in libvips 8.14.
 static inline int cvips_thumbnail(
-    VipsSource *source, VipsImage **out, int width, int height, gboolean applies_orientation)
+    VipsSource *source, VipsImage **out, int width, int height, gboolean applies_orientation, gboolean applies_profile)
 {
     return vips_thumbnail_source(
         source, out, width, "height", height, "size", VIPS_SIZE_DOWN, "no_rotate", !applies_orientation,
-        "option_string", "fail_on=error", NULL);
+        "option_string", "fail_on=error", applies_profile ? "export_profile" : NULL, "srgb", NULL);
 }
 
 static inline int cvips_srgb(VipsImage *in, VipsImage **out)

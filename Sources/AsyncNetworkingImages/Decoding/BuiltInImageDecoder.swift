@@ -6,7 +6,7 @@ public import FoundationEssentials
 ///
 /// It decodes PNG, JPEG, GIF, WebP, TIFF, and AVIF and HEIF if libvips has libheif, to sRGB with 8 bits per channel; it
 /// decodes neither BMP nor ICO. Of several frames or pages it decodes the first, of an AVIF or HEIF file the primary
-/// image. An embedded ICC profile of an RGB image is ignored. An image is reduced to
+/// image. Colours are converted from an embedded ICC profile. An image is reduced to
 /// ``ImageDecodingOptions/maximumSize`` while it is loaded, so that a thumbnail of a large JPEG takes a fraction of the
 /// time and memory. Truncation and damage that libvips notices are errors. Calls on several threads run concurrently.
 /// See https://www.libvips.org/API/current/.

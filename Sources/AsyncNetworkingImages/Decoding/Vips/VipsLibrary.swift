@@ -24,13 +24,14 @@
         private static func decode(
             _ bytes: UnsafeRawBufferPointer, _ header: ImageHeader, _ options: ImageDecodingOptions
         ) throws(ImageError) -> Bitmap {
-            try unsafe check(VipsSourceHandle(borrowing: bytes), header, options)
+            let hasProfile = try unsafe check(VipsSourceHandle(borrowing: bytes), header, options)
             let source = try unsafe VipsSourceHandle(borrowing: bytes)
             let limit = options.maximumSize
             var image: VipsImageHandle?
             image = try unsafe VipsImageHandle { out in
                 unsafe cvips_thumbnail(
-                    source.source, &out, side(limit?.width), side(limit?.height), options.appliesOrientation ? 1 : 0)
+                    source.source, &out, side(limit?.width), side(limit?.height), options.appliesOrientation ? 1 : 0,
+                    hasProfile ? 1 : 0)
             }
             // Conversion to sRGB also reduces 16 bits to 8, and expands grey.
             image = try unsafe image?.converted { unsafe cvips_srgb($0, &$1) }
@@ -42,10 +43,11 @@
             return bitmap
         }
 
-        /// Checks the loader and the size that libvips determines, before it decodes pixels.
+        /// Checks the loader and the size that libvips determines, before it decodes pixels. Returns whether the file
+        /// contains an ICC profile.
         private static func check(
             _ source: borrowing VipsSourceHandle, _ header: ImageHeader, _ options: ImageDecodingOptions
-        ) throws(ImageError) {
+        ) throws(ImageError) -> Bool {
             // libvips also has loaders for formats that are not safe to read from the network.
             guard let loader = unsafe vips_foreign_find_load_source(source.source),
                 let name = loaders[header.format], unsafe String(cString: loader).hasPrefix(name)
@@ -59,6 +61,7 @@
                 return unsafe out == nil ? -1 : 0
             }
             try options.limits.check(file.size, decoded: options.decodedSize(of: file.size))
+            return file.hasProfile
         }
 
         /// The prefixes of the classes that load the formats.
@@ -119,6 +122,8 @@
         }
 
         var bands: Int { Int(unsafe vips_image_get_bands(image)) }
+
+        var hasProfile: Bool { unsafe cvips_has_profile(image) != 0 }
 
         var size: PixelSize {
             PixelSize(width: Int(unsafe vips_image_get_width(image)), height: Int(unsafe vips_image_get_height(image)))

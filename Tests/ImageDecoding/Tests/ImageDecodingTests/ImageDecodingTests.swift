@@ -45,6 +45,16 @@ import Testing
         #expect(bitmap.isNear(red: 128, green: 128, blue: 128, x: 3, y: 3), "\(kind)")
     }
 
+    @Test func `colours are converted from the profile of the picture`() async throws {
+        let red =
+            Self.shade("255 0 0").dropLast() + [
+                ["copy", "color.v", "red.v", "--interpretation", "srgb"],
+                ["icc_transform", "red.v", "out.png", "p3", "--input-profile", "srgb"],
+            ]
+        let bitmap = try await ImageContent(Picture.made(".png", by: Array(red))).decoded()
+        #expect(bitmap.isNear(red: 255, green: 0, blue: 0, x: 3, y: 3))
+    }
+
     @Test(arguments: [(16, 100, 16, 12), (100, 12, 16, 12), (64, 48, 64, 48), (1_000, 1_000, 64, 48), (1, 1, 1, 1)])
     func `a picture is reduced to fit, and never enlarged`(width: Int, height: Int, fits: Int, high: Int) async throws {
         for suffix in [".jpg[Q=95]", ".png"] {
