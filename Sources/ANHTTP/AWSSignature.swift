@@ -2,11 +2,14 @@
 
 /// Credentials and scope for signing requests with AWS Signature Version 4, for Amazon's and compatible services.
 ///
-/// The signature covers the method, the URL, all header fields of the request and the body. Bytes and files are hashed
-/// before they are sent. A streamed body can be signed only for S3 over https, as `UNSIGNED-PAYLOAD`, or with an
-/// `x-amz-content-sha256` field set by the request; otherwise the request fails with
-/// ``TransportError/Reason/invalidRequest(_:)``. Signing requires libcurl 7.87 or later. The description never contains
-/// the secrets.
+/// A session signs requests with the ones in `AuthenticationPolicy.signatures`. The signature covers the method, the
+/// URL, the header fields of the request except cookies, and the body. Bytes and files are hashed before they are sent.
+/// A streamed body can be signed only for S3 over https, as `UNSIGNED-PAYLOAD`, or with an `x-amz-content-sha256` field
+/// set by the request; otherwise the request fails with ``TransportError/Reason/invalidRequest(_:)``. The query is sent
+/// with its parameters sorted, and compressed responses are not requested.
+///
+/// libcurl makes the signature, see CURLOPT_AWS_SIGV4(3); before version 7.87, requests fail with
+/// ``TransportError/Reason/unsupported(_:)``. The description never contains the secrets.
 public struct AWSSignature: Hashable, Sendable, CustomStringConvertible {
     /// The identifier of the access key.
     package let accessKeyID: String
@@ -24,7 +27,8 @@ public struct AWSSignature: Hashable, Sendable, CustomStringConvertible {
     /// The service, such as `s3`.
     package let service: String
     /// The hosts whose requests are signed; `*.amazonaws.com` by default, which covers neither partitions such as
-    /// `*.amazonaws.com.cn` nor compatible services.
+    /// `*.amazonaws.com.cn` nor compatible services. An invalid literal among them fails requests with
+    /// ``TransportError/Reason/invalidRequest(_:)``.
     public var hosts: [HostPattern] = ["*.amazonaws.com"]
 
     /// Creates the credentials for signing requests to one service in one region.

@@ -8,8 +8,9 @@
 /// can bypass it. The first forbidden address that is tried ends the exchange with
 /// ``TransportError/ConnectFailure/addressForbidden``; other addresses of the name are not tried.
 ///
-/// With a proxy, the proxy's address is checked, because the proxy resolves the names; list an internal proxy as an
-/// exception.
+/// With a proxy, only the proxy's address is checked, even if names are resolved locally: the proxy may connect to any
+/// server. List an internal proxy as an exception. The address of a ``ConnectionOptions/dnsOverHTTPS`` server is not
+/// checked.
 public enum AddressPolicy: Hashable, Sendable {
     /// All addresses, the default.
     case any

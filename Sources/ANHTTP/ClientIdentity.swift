@@ -5,9 +5,10 @@ package import FoundationEssentials
 /// A certificate and its private key, with which the client authenticates itself to a server (mutual TLS). See RFC 8446
 /// §4.4.2.
 ///
-/// Files are read when a request first needs them, and again after they change. New connections then use the new
-/// identity, and requests no longer use connections made with the old one. The description never contains the key or
-/// the passphrase.
+/// Files are read when a request over https first needs them, and again after they change. New connections then use the
+/// new identity, and requests no longer use connections made with the old one. If the identity cannot be used or has
+/// expired, the request fails with ``TransportError/TLSFailure/badClientIdentity(_:)``, even if the server requests no
+/// certificate. The description never contains the key or the passphrase.
 public struct ClientIdentity: Hashable, Sendable, CustomStringConvertible {
     package var content: Content { secretContent.value }
     package var passphrase: String? { secretPassphrase.value }
@@ -24,12 +25,14 @@ public struct ClientIdentity: Hashable, Sendable, CustomStringConvertible {
         case pkcs12(FileOrData)
     }
 
-    /// Creates an identity from a certificate and a key in PEM, without reading them.
+    /// Creates an identity from a certificate and a key in PEM (RFC 7468), without reading them.
     ///
     /// - Parameters:
-    ///   - certificates: The client's certificate, followed by any intermediate certificates.
+    ///   - certificates: The client's certificate, followed by any intermediate certificates; or the certificate alone
+    ///     in DER.
     ///   - key: The private key; `nil`, the default, if it is in the same file or data as the certificate.
-    ///   - passphrase: The passphrase of an encrypted key; `nil`, the default, for an unencrypted key.
+    ///   - passphrase: The passphrase of an encrypted key; `nil`, the default, for an unencrypted key. It is ignored if
+    ///     the key is not encrypted.
     public static func pem(
         certificates: FileOrData, key: FileOrData? = nil, passphrase: String? = nil
     ) -> ClientIdentity {
@@ -40,7 +43,7 @@ public struct ClientIdentity: Hashable, Sendable, CustomStringConvertible {
     ///
     /// - Parameters:
     ///   - bundle: The archive.
-    ///   - passphrase: The passphrase of the archive; empty by default.
+    ///   - passphrase: The passphrase of the archive; empty by default, which also opens an archive without one.
     public static func pkcs12(_ bundle: FileOrData, passphrase: String = "") -> ClientIdentity {
         ClientIdentity(content: .pkcs12(bundle), passphrase: passphrase)
     }
@@ -91,7 +94,8 @@ public struct ClientIdentity: Hashable, Sendable, CustomStringConvertible {
     public enum LoadingError: Error, Hashable, Sendable {
         /// The private key in PEM is encrypted, and no passphrase was given.
         case passphraseMissing
-        /// The passphrase does not decrypt the private key or the archive.
+        /// The passphrase does not decrypt the private key or the archive; also if an archive needs one and none was
+        /// given.
         case wrongPassphrase
         /// The identity cannot be read or used, for the given reason: for example, a file is missing, the certificate
         /// has expired, or the private key belongs to another certificate.

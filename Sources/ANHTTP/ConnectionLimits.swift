@@ -3,24 +3,26 @@
 /// The limits of a transport's connection pool.
 public struct ConnectionLimits: Hashable, Sendable {
     /// The maximum number of connections to one host and port, active or idle; 6 by default, 0 or less for no limit.
-    /// Further exchanges wait in a FIFO queue; see ``Timeouts/queue``.
+    /// Further exchanges wait in a FIFO queue; see ``Timeouts/queue``. For http URLs through an HTTP proxy, the limit
+    /// also applies to the proxy as a whole.
     public var maximumConnectionsPerHost = 6
-    /// The maximum number of connections in total, at least 1; `nil`, the default, for no limit. Further exchanges wait
-    /// in a FIFO queue; see ``Timeouts/queue``.
+    /// The maximum number of connections in total, active or idle; a value below 1 counts as 1, and `nil`, the default,
+    /// is no limit. Further exchanges wait in a FIFO queue; see ``Timeouts/queue``.
     public var maximumConnections: Int?
-    /// The maximum number of idle connections that are kept for reuse; 256 by default. 0 or less selects libcurl's own
-    /// limit, which grows with the number of exchanges; see CURLMOPT_MAXCONNECTS(3).
+    /// The number of connections, active ones included, above which idle ones are closed instead of kept for reuse, the
+    /// one that has been idle longest first; 256 by default. 0 or less leaves the limit to libcurl: none in 7.88, four
+    /// times the number of exchanges in recent versions. See CURLMOPT_MAXCONNECTS(3).
     public var maximumIdleConnections = 256
-    /// The maximum number of concurrent exchanges on one HTTP/2 connection, at least 1; 100 by default. The server may
-    /// allow fewer.
+    /// The maximum number of concurrent exchanges on one HTTP/2 or HTTP/3 connection; 100 by default, and a value below
+    /// 1 counts as 1. The server may allow fewer.
     public var maximumStreamsPerConnection = 100
     /// The longest time that a connection may be idle and still be reused, rounded up to whole seconds, at least 1 s;
-    /// 118 s by default.
+    /// 118 s by default. Over HTTP/1.1, a shorter `timeout` in the `Keep-Alive` field of a response takes precedence.
     public var maximumIdleAge = Duration.seconds(118)
-    /// The maximum age of a connection that is reused, rounded up to whole seconds, at least 1 s; `nil`, the default,
-    /// for no limit.
+    /// The longest time after its establishment for which a connection is still reused, rounded up to whole seconds, at
+    /// least 1 s; `nil`, the default, for no limit. Exchanges in progress are not interrupted.
     public var maximumAge: Duration?
 
-    /// Creates the default limits.
+    /// Creates the default limits, as stated for each property.
     public init() {}
 }

@@ -11,7 +11,7 @@ import HTTPTypes
 public struct ContentDigest: Codable, Hashable, Sendable {
     /// The hash algorithm by which the content is verified.
     public var algorithm: Algorithm
-    /// The value of the digest; its size is not checked against the algorithm.
+    /// The bytes of the digest. Their number is not checked against the algorithm; a wrong one matches no content.
     public var value: Data
 
     /// Creates a digest from an algorithm and a value, whose size is not checked.
@@ -20,10 +20,11 @@ public struct ContentDigest: Codable, Hashable, Sendable {
         self.value = value
     }
 
-    /// Creates a digest from text: an algorithm and a value in hexadecimal or Base64, such as `sha256:9f86…` or
-    /// `sha-512=z4PhNX7v…==`. The algorithm is written in any case, and with or without a hyphen.
+    /// Creates a digest from text: an algorithm, `:` or `=`, and a value in hexadecimal or padded Base64, such as
+    /// `sha256:9f86…` or `sha-512=z4PhNX7v…==`. The algorithm is written in any case, and with or without a hyphen.
     ///
-    /// - Returns: `nil` for any other text, and for a value whose length does not match the algorithm.
+    /// - Returns: `nil` for any other text, such as a value between colons as in `Repr-Digest`, and for a value whose
+    ///   length does not match the algorithm.
     public init?(_ text: String) {
         guard let separator = text.firstIndex(where: { $0 == ":" || $0 == "=" }),
             let algorithm = Algorithm(rawValue: Self.normalized(text[..<separator]))

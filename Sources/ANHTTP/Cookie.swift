@@ -4,11 +4,12 @@ public import FoundationEssentials
 
 /// An HTTP cookie (RFC 6265). Its description never contains the value.
 public struct Cookie: Hashable, Sendable, CustomStringConvertible {
-    /// The name of the cookie, which identifies it together with ``domain`` and ``path``. It must not be empty or
-    /// contain `=`, `;` or control characters.
+    /// The name of the cookie, which identifies it together with ``domain``, ``path`` and ``includesSubdomains``. It
+    /// must not be empty or contain `=`, `;` or control characters; `CookieStore.set(_:)` throws an error for such a
+    /// name.
     public var name: String
     /// The value of the cookie, sent unchanged; it is not percent-encoded or quoted. It must not contain `;` or control
-    /// characters.
+    /// characters; `CookieStore.set(_:)` throws an error for such a value.
     public var value: String {
         get { secret.value }
         set { secret.value = newValue }
@@ -17,21 +18,25 @@ public struct Cookie: Hashable, Sendable, CustomStringConvertible {
     /// The host that the cookie is for. The initializer converts it to lower case and removes leading dots; a value
     /// assigned later must already have that form.
     public var domain: String
-    /// Whether the cookie is also sent to subdomains of ``domain``; `false` by default.
+    /// Whether the cookie is also sent to subdomains of ``domain``; `false` by default. It has no effect if the domain
+    /// is an IP address.
     public var includesSubdomains: Bool
-    /// The path that the cookie is for, which begins with `/`; the cookie is also sent for paths below. `/`, the
-    /// default, is for all paths.
+    /// The path that the cookie is for; the cookie is also sent for paths below (RFC 6265 §5.1.4). `/`, the default, is
+    /// for all paths. A path that does not begin with `/` cannot be stored: `CookieStore.set(_:)` throws an error.
     public var path: String
     /// Whether the cookie is sent over https only; `false` by default.
+    ///
+    /// libcurl sends such a cookie over http as well if the host is `localhost`, `127.0.0.1` or `::1`, which it regards
+    /// as secure, but not to open a WebSocket connection.
     public var isSecure: Bool
     /// Whether scripts of a web page cannot read the cookie; `false` by default. The attribute has no effect here; it
     /// is kept for other programs that read the stored cookies.
     public var isHTTPOnly: Bool
-    /// The expiration date, to the second; `nil`, the default, for a session cookie, which ends with the process unless
-    /// it is saved.
+    /// The expiration date; `nil`, the default, for a session cookie, which ends with its `SessionManager` unless it is
+    /// saved. It is stored in whole seconds, rounded down. Setting a cookie with a past date removes it.
     public var expires: Date?
 
-    /// Creates a cookie; by default it is for one host, all paths, and the session.
+    /// Creates a cookie; by default it is for one host, all paths, and the session. The parts are not checked.
     ///
     /// - Parameters:
     ///   - name: The name of the cookie.
@@ -39,7 +44,8 @@ public struct Cookie: Hashable, Sendable, CustomStringConvertible {
     ///   - domain: The host; it is stored in lower case, and without leading dots.
     ///   - includesSubdomains: Whether the cookie is also sent to subdomains; `false` by default.
     ///   - path: The path that the cookie is for; `/` by default.
-    ///   - isSecure: Whether the cookie is sent over https only; `false` by default.
+    ///   - isSecure: Whether the cookie is sent over https only, except to the local host, see ``isSecure``; `false` by
+    ///     default.
     ///   - isHTTPOnly: Whether scripts of a web page cannot read the cookie; `false` by default.
     ///   - expires: The expiration date; `nil`, the default, for a session cookie.
     public init(

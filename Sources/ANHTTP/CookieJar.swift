@@ -33,8 +33,11 @@ extension Transport {
 }
 
 extension Request {
-    /// Whether cookies are sent with this request and stored from its responses; `nil`, the default, to use
-    /// ``TransferOptions/handlesCookies``.
+    /// Whether stored cookies are sent with this request, and cookies of its responses are stored; `nil`, the default,
+    /// to use ``TransferOptions/handlesCookies``.
+    ///
+    /// A `Cookie` field of the request itself is sent in any case. The property has no effect with a transport that
+    /// stores no cookies, such as a mock.
     public var handlesCookies: Bool? {
         get { self[HandlesCookies.self] }
         set { self[HandlesCookies.self] = newValue }

@@ -2,20 +2,25 @@
 
 /// A user name and a password, for a server or a proxy. Its description never contains the password.
 public struct Credential: Hashable, Sendable, CustomStringConvertible {
-    /// The user name; for NTLM it may be `DOMAIN\user`, and for Basic it must not contain a colon.
+    /// The user name; for NTLM it may be `DOMAIN\user`. As Basic credentials of a server, one with a colon or a control
+    /// character fails the request with ``TransportError/Reason/invalidRequest(_:)``.
     public var user: String
-    /// The password in clear text.
+    /// The password in clear text. As Basic credentials of a server, one with a control character fails the request
+    /// with ``TransportError/Reason/invalidRequest(_:)``.
     public var password: String {
         get { secret.value }
         set { secret.value = newValue }
     }
     private var secret: Secret<String>
     /// The authentication schemes that the credential may be used with; `nil`, the default, for the strongest of
-    /// Digest, NTLM and Basic that the server offers.
+    /// Digest, NTLM and Basic that the server offers. With an empty set, challenges are not answered with it.
     ///
     /// The credential is sent only after the server has asked for it, with two exceptions: one whose only scheme is
     /// Basic or Negotiate is sent with the first request, and a session sends an accepted one with later requests to
-    /// the same protection space. For a proxy, `nil` selects Basic.
+    /// the same protection space. For ``Proxy/credential``, `nil` selects Basic, which is sent with the first request.
+    ///
+    /// To open a WebSocket connection, only Basic is possible: a credential whose only scheme is another one fails the
+    /// request with ``TransportError/Reason/invalidRequest(_:)``.
     public var schemes: Set<AuthenticationScheme>?
 
     /// Creates a credential.
@@ -31,8 +36,8 @@ public struct Credential: Hashable, Sendable, CustomStringConvertible {
         self.schemes = schemes
     }
 
-    /// The Kerberos ticket of the user who runs the process, for Negotiate; requires a libcurl with GSS-API. See
-    /// kinit(1).
+    /// The Kerberos ticket of the user who runs the process, for Negotiate (RFC 4559); see kinit(1). It is sent with
+    /// the first request, which fails with ``TransportError/Reason/unsupported(_:)`` if libcurl lacks GSS-API.
     public static let systemTicket = Credential(user: "", password: "", schemes: [.negotiate])
 
     /// A description with the user name, without the password.
@@ -45,9 +50,11 @@ public enum AuthenticationScheme: Hashable, Sendable, CaseIterable, CustomString
     case basic
     /// Digest: a hash of the password and the server's challenge (RFC 7616).
     case digest
-    /// NTLM: Microsoft's challenge-response scheme, which authenticates a connection. HTTP/1.1 only.
+    /// NTLM: Microsoft's challenge-response scheme, which authenticates a connection. libcurl uses HTTP/1.1 for it, and
+    /// supports it depending on its build.
     case ntlm
-    /// Negotiate: a Kerberos ticket, which authenticates a connection (RFC 4559). HTTP/1.1 only.
+    /// Negotiate: a Kerberos ticket (RFC 4559), for which each request has a connection of its own. libcurl supports it
+    /// depending on its build.
     case negotiate
 
     /// The name of the scheme, as in `WWW-Authenticate`.

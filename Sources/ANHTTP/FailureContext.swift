@@ -8,26 +8,30 @@ public struct FailureContext: Hashable, Sendable {
     /// unknown, as in most errors that occur before the transfer begins.
     public var url = ""
     /// The host of the URL, spelled as there, or the host of a ``Proxy`` that failed; `nil` if unknown, as for a proxy
-    /// of the environment whose name cannot be resolved.
+    /// of the environment whose name cannot be resolved. Other failures of such a proxy have the host of the URL.
     public var host: String?
-    /// The address that was connected to, or else tried last; `nil` if no address was tried.
+    /// The address that was connected to, or else tried last; that of a proxy if there is one, and `nil` if no address
+    /// was tried.
     public var address: SocketAddress?
     /// The libcurl error code, as in libcurl-errors(3); `nil` if the error does not come from libcurl.
     public var curlCode: Int32?
     /// The error message of libcurl, or a detail such as which content coding is malformed; `nil` without a message.
     public var message: String?
-    /// The `errno` of the failed system call, such as connect(2); `nil` if no call failed.
+    /// The `errno` of the last system call that failed, such as connect(2), which need not be the cause; `nil` if no
+    /// call failed. See CURLINFO_OS_ERRNO(3).
     public var errno: Int32?
-    /// The time from the start of the exchange to the failure; zero if the exchange had not begun.
+    /// The time from the start of the exchange, including its time in the queue, to the failure; zero if the exchange
+    /// had not begun, or if the failure was found by the reader of the body, as when a body cannot be decoded.
     public var elapsed: Duration = .zero
-    /// The time limit that expired; `nil` if the failure is not a timeout.
+    /// The time limit that expired: one of ``Timeouts``, or that of the whole call or of a WebSocket ping; `nil` if the
+    /// failure is not a timeout.
     public var timeLimit: Duration?
     /// The number of times the exchange was sent, at least 1 even if it failed before; more than 1 if a reused
     /// connection turned out to be closed, or a server stated that it had not processed the request.
     public var sendCount = 1
     /// The authentication schemes offered by a proxy that refused a tunnel with status 407; empty otherwise.
     package var proxySchemes: Set<AuthenticationScheme> = []
-    /// The certificates of a server that was not trusted; `nil` for other failures.
+    /// The certificates of a server that was not trusted; `nil` for other failures, and for a proxy.
     public var serverTrust: ServerTrust?
     /// The attempts before this one, and why there were no more; set by a session, otherwise empty.
     public var retryHistory = RetryHistory()

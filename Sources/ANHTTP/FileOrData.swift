@@ -4,11 +4,11 @@ public import FoundationEssentials
 
 /// Data such as certificates, keys or revocation lists, in a file or in memory.
 public enum FileOrData: Hashable, Sendable {
-    /// The path of a file.
+    /// The path of a file, absolute or relative to the current directory of the process.
     ///
-    /// Files of client identities and revocation lists are read when a request first needs them, and at least once more
-    /// after they change; requests fail if they cannot be read. `SecurityPolicy.certificates(in:)` reads the file once,
-    /// when it is called.
+    /// Files of client identities and revocation lists are read when a request first needs them, and again after they
+    /// change; requests fail if they cannot be read. `SecurityPolicy.certificates(in:)` reads the file once, when it is
+    /// called.
     case file(String)
     /// Bytes in memory.
     case data(Data)

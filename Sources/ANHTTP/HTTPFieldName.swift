@@ -5,9 +5,9 @@ public import HTTPTypes
 // The texts are valid names.
 extension HTTPField.Name {
     /// `Idempotency-Key`, a key by which a server recognizes a request that is sent again
-    /// (draft-ietf-httpapi-idempotency-key-header).
+    /// (draft-ietf-httpapi-idempotency-key-header). By default a `RetryPolicy` also retries a POST that has the field.
     public static let idempotencyKey = HTTPField.Name("Idempotency-Key") ?? .ifNoneMatch
     /// `Last-Event-ID`, the ID of the event after which an event stream continues (WHATWG HTML, “The Last-Event-ID
-    /// header”).
+    /// header”). A session's event source sets it when it reconnects.
     public static let lastEventID = HTTPField.Name("Last-Event-ID") ?? .ifNoneMatch
 }

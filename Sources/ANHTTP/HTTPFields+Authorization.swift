@@ -7,7 +7,8 @@ extension HTTPFields {
     /// Sets `Authorization` to Basic credentials in UTF-8, replacing any previous value. See RFC 7617.
     ///
     /// To remove the field again, set `headers[.authorization]` to `nil`. The credential's ``Credential/schemes`` are
-    /// ignored.
+    /// ignored. A session adds no other credential to a request with the field, and returns a challenge of the server
+    /// as the response.
     ///
     /// - Throws: ``TransportError/Reason/invalidRequest(_:)`` if the user name contains a colon, which a server would
     ///   take for its end, or if the user name or password contains a control character.
@@ -22,6 +23,9 @@ extension HTTPFields {
     }
 
     /// Sets `Authorization` to a bearer token, replacing any previous value. See RFC 6750 §2.1.
+    ///
+    /// A session adds no other credential to a request with the field, and returns a challenge of the server as the
+    /// response.
     ///
     /// - Throws: ``TransportError/Reason/invalidRequest(_:)`` if the token is empty or contains anything but visible
     ///   ASCII characters.

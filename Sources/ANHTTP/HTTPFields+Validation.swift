@@ -5,7 +5,7 @@ public import HTTPTypes
 extension HTTPFields {
     /// Creates fields from untrusted names and values, in their order.
     ///
-    /// - Parameter pairs: The names and values; names may be repeated.
+    /// - Parameter pairs: The names and values; names may be repeated, and values may be empty.
     /// - Throws: ``TransportError/Reason/invalidRequest(_:)`` if a name is not a token, or a value contains CR, LF, NUL
     ///   or another control character, or begins or ends with a space or tab (RFC 9110 §5.1, §5.5).
     public init(validating pairs: some Sequence<(String, String)>) throws(TransportError) {

@@ -1,11 +1,11 @@
 // SPDX-License-Identifier: MIT
 
 /// A pattern for the hosts that a setting applies to: a name, an address, or `*.example.com` for all names below
-/// `example.com` at any depth.
+/// `example.com` at any depth, but not for `example.com` itself.
 ///
 /// A pattern matches all spellings of its host: names are compared without case and trailing dot, `[::1]` equals
-/// `0:0:0:0:0:0:0:1`, and `127.1` equals `127.0.0.1`. Internationalized names must be written in their ASCII form,
-/// `xn--…`.
+/// `0:0:0:0:0:0:0:1`, and `127.1` equals `127.0.0.1`. Patterns of the same host are equal. Internationalized names must
+/// be written in their ASCII form, `xn--…`.
 public struct HostPattern: Hashable, Sendable, ExpressibleByStringLiteral, CustomStringConvertible {
     private let content: Content
 
@@ -19,8 +19,8 @@ public struct HostPattern: Hashable, Sendable, ExpressibleByStringLiteral, Custo
 
     /// Parses a pattern.
     ///
-    /// - Throws: ``SecurityPolicy/ConfigurationError`` unless the text is a host, or `*.` followed by a
-    ///   name. URLs, ports, other wildcards and non-ASCII names are not accepted.
+    /// - Throws: ``SecurityPolicy/ConfigurationError`` unless the text is a host, or `*.` followed by a name. URLs,
+    ///   ports, other wildcards and non-ASCII names are not accepted.
     public init(_ text: String) throws(SecurityPolicy.ConfigurationError) {
         guard let content = Content(text) else { throw .hostPattern(text) }
         self.content = content

@@ -3,7 +3,7 @@
 /// The selection of a transfer's proxy; ``environment`` by default.
 public enum ProxyPolicy: Hashable, Sendable {
     /// The proxy of the environment variables `http_proxy`, `https_proxy`, `all_proxy` and `no_proxy`, as interpreted
-    /// by libcurl. See ENVIRONMENT in curl(1).
+    /// by libcurl; none if they are not set. See ENVIRONMENT in curl(1).
     case environment
     /// No proxy; the environment is ignored.
     case none
@@ -23,7 +23,8 @@ public struct Proxy: Hashable, Sendable {
     /// says otherwise; SOCKS 5 uses the method of RFC 1929, and SOCKS 4a sends the user name only.
     public var credential: Credential?
     /// The hosts that are contacted without the proxy: names including their subdomains, addresses, CIDR blocks, or `*`
-    /// for all. Empty by default.
+    /// for all. Empty by default. Names are compared with the host of the URL, which is not resolved for this. See
+    /// CURLOPT_NOPROXY(3).
     public var bypass: [String]
 
     /// Creates a proxy.
@@ -44,11 +45,11 @@ public struct Proxy: Hashable, Sendable {
 
     /// A protocol used with a proxy, regardless of the scheme of the requested URL.
     public enum Kind: String, Hashable, Sendable {
-        /// HTTP; https URLs use a CONNECT tunnel (RFC 9110 §9.3.6).
+        /// HTTP; https URLs and WebSocket connections use a CONNECT tunnel (RFC 9110 §9.3.6).
         case http
-        /// HTTP over TLS; https URLs use a CONNECT tunnel. The proxy must be trusted by ``TLSOptions/trustRoots``;
-        /// security policies do not apply to it. Fails with ``TransportError/Reason/unsupported(_:)`` if the linked
-        /// libcurl lacks HTTPS proxies.
+        /// HTTP over TLS; https URLs and WebSocket connections use a CONNECT tunnel. The proxy must be trusted by
+        /// ``TLSOptions/trustRoots``; security policies and client identities do not apply to it. Fails with
+        /// ``TransportError/Reason/unsupported(_:)`` if the linked libcurl lacks HTTPS proxies.
         case https
         /// SOCKS 4a; the proxy resolves host names.
         case socks4a

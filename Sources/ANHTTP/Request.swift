@@ -5,24 +5,32 @@ public import HTTPTypes
 
 /// An HTTP request: what to send, and options that override those of the session.
 ///
-/// Header fields are sent in order, repeated names as separate fields, and empty values unchanged. `HTTPField`
-/// silently replaces control characters in values with spaces; use `HTTPFields(validating:)` for untrusted names and
-/// values, which throws an error instead.
+/// Header fields are sent in order, repeated names as separate fields except `Cookie`, and empty values unchanged.
+/// `HTTPField` silently replaces control characters in values with spaces; use `HTTPFields(validating:)` for untrusted
+/// names and values, which throws an error instead.
 public struct Request: Sendable {
     /// The method, which may be any token; `GET` by default. See RFC 9110 §9.
     public var method: HTTPRequest.Method
-    /// The absolute `http` or `https` URL; any other fails when the request is sent. A fragment is not sent.
+    /// The absolute `http` or `https` URL. Any other fails with ``TransportError/Reason/unsupportedScheme(_:)`` or
+    /// ``TransportError/Reason/invalidURL(_:)`` when the request is sent.
+    ///
+    /// A fragment is not sent. User information is sent as Basic credentials, unless the request is authenticated in
+    /// another way, such as by an `Authorization` field.
     public var url: URL
     /// The header fields, in the order in which they are sent; empty by default. A session appends those of its default
     /// fields whose names are missing.
+    ///
+    /// `Content-Length` and `Transfer-Encoding` are derived from the body; a field that contradicts it fails the
+    /// request with ``TransportError/Reason/invalidRequest(_:)``. For `Cookie`, see ``TransferOptions/handlesCookies``,
+    /// and for `Accept-Encoding`, ``TransferOptions/decodesContent``.
     public var headers: HTTPFields
     /// The body, which any method may have; ``RequestBody/none`` by default.
     public var body: RequestBody
-    /// A closure that returns the trailer fields after the body was sent; `nil`, the default, for none. See RFC 9110
-    /// §6.5.
+    /// A closure that returns the trailer fields; `nil`, the default, for none. See RFC 9110 §6.5.
     ///
-    /// HTTP/1.1 only; the body is sent chunked. If the closure throws an error, the request fails with
-    /// ``TransportError/RequestBodyFailure/source(_:)``.
+    /// It is called in a child task of the request, each time that all bytes of the body have been read from their
+    /// source. The fields are sent over HTTP/1.1 only, after a body with chunked coding. If the closure throws an
+    /// error, the request fails with ``TransportError/RequestBodyFailure/source(_:)``.
     public var trailers: (@Sendable () throws -> HTTPFields)?
 
     @usableFromInline package var attributes = RequestAttributes()
@@ -54,7 +62,9 @@ public struct Request: Sendable {
         self.options = options
     }
 
-    /// The options with which the request is sent; `nil` until a session has added its own. See ``changeOptions(_:)``.
+    /// The options with which the request is sent; `nil` until a session has added its own, which it does after its
+    /// `SessionConfiguration.interceptors`. A transport sends a request without options with those that the transport
+    /// was created with. See ``changeOptions(_:)``.
     public package(set) var options: TransferOptions? {
         get { sharedOptions?.value }
         set { sharedOptions = newValue.map(SharedTransferOptions.init) }
@@ -66,8 +76,11 @@ public struct Request: Sendable {
     /// request.changeOptions { $0.timeouts.idle = .seconds(5) }
     /// ```
     ///
+    /// A transport that the request is passed to directly, without a session, ignores the changes.
+    ///
     /// - Parameter change: Changes a copy of the session's options. It is called when the request is sent, after
-    ///   earlier changes; in an interceptor, where the request already has its ``options``, it is called at once.
+    ///   earlier changes; for a request that already has its ``options``, as in one of the
+    ///   `SessionConfiguration.attemptInterceptors`, it is called at once.
     public mutating func changeOptions(_ change: @escaping @Sendable (inout TransferOptions) -> Void) {
         if let options {
             self.options = options.with(change)

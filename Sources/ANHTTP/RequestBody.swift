@@ -4,9 +4,9 @@ public import FoundationEssentials
 
 /// The body of a request: empty, bytes, a file, a stream of chunks, or bytes that a closure writes.
 ///
-/// A body of known length is sent with `Content-Length`, any other over HTTP/1.1 chunked. A replayable body can be sent
-/// again for a redirect, a retry, or after a reused connection turned out to be closed; for any other body these fail
-/// with an error.
+/// A body of known length is sent with `Content-Length`; any other, and one with ``Request/trailers``, is chunked over
+/// HTTP/1.1. A replayable body can be sent again for a redirect, a challenge, a retry, or after a reused connection
+/// turned out to be closed; for any other body these fail with an error.
 public struct RequestBody: Sendable {
     /// The source of the body.
     package let content: Content
@@ -44,18 +44,24 @@ public struct RequestBody: Sendable {
     /// changed when reading begins, or if it becomes shorter while it is read. Bytes that are appended while it is read
     /// are not sent.
     ///
-    /// - Parameter path: The path of the file. It is not checked before the exchange begins.
+    /// - Parameter path: The path of the file, absolute or relative to the current directory of the process. It is not
+    ///   checked before the exchange begins.
     public static func file(_ path: String) -> RequestBody {
         RequestBody(content: .file(path: path))
     }
 
     /// Creates a body from an asynchronous sequence, which is iterated only as fast as the connection accepts data.
     ///
+    /// It is iterated in a child task of the request, from the time at which the connection is ready. If the exchange
+    /// is over earlier, that task is cancelled and awaited: a sequence that ignores cancellation delays the request's
+    /// end.
+    ///
     /// - Parameters:
     ///   - chunks: The sequence of chunks. An error that it throws fails the request with
     ///     ``TransportError/RequestBodyFailure/source(_:)``.
-    ///   - length: The total number of bytes; `nil`, the default, if it is unknown. The request fails if the sequence
-    ///     yields fewer or more bytes.
+    ///   - length: The total number of bytes; `nil`, the default, if it is unknown. If the sequence yields fewer or
+    ///     more bytes, the request fails with ``TransportError/RequestBodyFailure/tooShort(declared:produced:)`` or
+    ///     ``TransportError/RequestBodyFailure/tooLong(declared:)``.
     ///   - isReplayable: Whether the sequence yields the same chunks each time it is iterated; `false` by default. Must
     ///     be `false` if the sequence can be iterated only once.
     public static func stream<Chunks: AsyncSequence & Sendable>(
@@ -84,8 +90,9 @@ public struct RequestBody: Sendable {
     /// The closure is called again only if the program sends the same request a second time.
     ///
     /// - Parameters:
-    ///   - length: The total number of bytes; `nil`, the default, if it is unknown. The request fails if the closure
-    ///     writes fewer or more bytes.
+    ///   - length: The total number of bytes; `nil`, the default, if it is unknown. If the closure writes fewer or more
+    ///     bytes, the request fails with ``TransportError/RequestBodyFailure/tooShort(declared:produced:)`` or
+    ///     ``TransportError/RequestBodyFailure/tooLong(declared:)``.
     ///   - write: Writes the bytes.
     public static func writer(
         length: Int64? = nil,
@@ -139,7 +146,8 @@ public struct RequestBody: Sendable {
     }
 
     /// Whether the body can be sent more than once, as for a redirect or retry: `true` for no body, bytes and files,
-    /// `false` for a closure, and as declared for a sequence.
+    /// `false` for a closure, and as declared for a sequence. A form is replayable if all its parts are, and a
+    /// compressed or throttled body if the original is.
     public var isReplayable: Bool {
         switch content {
         case .none, .bytes, .file: true

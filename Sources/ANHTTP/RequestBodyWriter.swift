@@ -43,8 +43,9 @@ public struct RequestBodyWriter {
     /// accepted some of them. That the bytes were written does not mean that the server has received them.
     ///
     /// - Parameter bytes: The bytes, sent after those written before.
-    /// - Throws: `CancellationError` if the exchange is over, or
-    ///   ``TransportError/RequestBodyFailure/tooLong(declared:)``. The closure should end then; bytes that it writes
+    /// - Throws: `CancellationError` if the exchange is over, if the body must be sent again from its beginning, or if
+    ///   the closure that received the writer has returned; or
+    ///   ``TransportError/RequestBodyFailure/tooLong(declared:)``. The closure should end then: bytes that it writes
     ///   are discarded. A writer created with ``init(_:)`` throws the errors of its closure.
     public func write(_ bytes: some DataProtocol) async throws {
         try await send(Data(bytes))
@@ -56,8 +57,9 @@ public struct RequestBodyWriter {
     /// accepted some of them.
     ///
     /// - Parameter text: The text, sent after the bytes written before.
-    /// - Throws: `CancellationError` if the exchange is over, or
-    ///   ``TransportError/RequestBodyFailure/tooLong(declared:)``. The closure should end then; bytes that it writes
+    /// - Throws: `CancellationError` if the exchange is over, if the body must be sent again from its beginning, or if
+    ///   the closure that received the writer has returned; or
+    ///   ``TransportError/RequestBodyFailure/tooLong(declared:)``. The closure should end then: bytes that it writes
     ///   are discarded. A writer created with ``init(_:)`` throws the errors of its closure.
     public func write(_ text: String) async throws {
         try await send(Data(text.utf8))

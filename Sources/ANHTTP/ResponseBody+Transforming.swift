@@ -5,10 +5,11 @@ public import FoundationEssentials
 extension ResponseBody {
     /// Returns a body whose chunks are transformed when they are read. Chunks that become empty are omitted.
     ///
-    /// Nothing is read ahead. To observe a body without changing it, return each chunk unchanged.
+    /// Nothing is read ahead. To observe a body without changing it, return each chunk unchanged. The limit of
+    /// ``collect(upTo:)`` applies to the transformed bytes, and ``ending`` is that of this body.
     ///
-    /// - Parameter transform: A function called for each chunk in order, by the task that reads the body, which also
-    ///   receives the errors that it throws.
+    /// - Parameter transform: A function called for each decompressed chunk in order, by the task that reads the body,
+    ///   which also receives the errors that it throws. The sizes of the chunks have no meaning.
     public func transforming(_ transform: @escaping @Sendable (Data) throws -> Data) -> ResponseBody {
         var body = ResponseBody(source: TransformedBodySource(base: source, transform: transform))
         body.jsonDecoder = jsonDecoder

@@ -5,8 +5,10 @@ public import HTTPTypes
 
 /// The body of a response, read as it arrives.
 ///
-/// It can be read once, by one reader: with `for try await chunk in body`, ``lines`` or ``collect(upTo:)``. A slow
-/// reader slows down the server (backpressure). Unread bytes are discarded when the scope that provides the body ends.
+/// It can be read once, by one reader: with `for try await chunk in body`, ``lines`` or ``collect(upTo:)``. If two
+/// tasks read at the same time, one of them receives an error. A slow reader of a streamed body slows down the server
+/// (backpressure). Unread bytes are discarded when the scope that provides the body ends; reading then throws
+/// `CancellationError`.
 public struct ResponseBody: AsyncSequence, Sendable {
     let source: any ResponseBodySource
     /// The decoder of the session that received the response, for the values of a stream.
@@ -20,23 +22,26 @@ public struct ResponseBody: AsyncSequence, Sendable {
     /// Creates a body from data in memory.
     ///
     /// - Parameters:
-    ///   - data: The body, which is read as a single chunk.
+    ///   - data: The body, which is read as a single chunk, or as none if it is empty.
     ///   - ending: The trailers and metrics available after the end; by default no trailers and empty metrics.
     public init(_ data: Data, ending: ResponseEnding = ResponseEnding()) {
         source = BytesBodySource(data, ending: ending)
     }
 
-    /// The trailers and metrics, available after the end of the body was read; `nil` before.
+    /// The trailers and metrics, available after the end of the body was read; `nil` before, and if reading failed. The
+    /// end must also be read if the body is empty.
     public var ending: ResponseEnding? {
         source.ending
     }
 
-    /// The trailer fields (RFC 9110 §6.5), possibly empty; `nil` before the end of the body was read.
+    /// The trailer fields (RFC 9110 §6.5), possibly empty; `nil` before the end of the body was read, and if reading
+    /// failed.
     public var trailers: HTTPFields? {
         source.ending?.trailers
     }
 
-    /// The metrics of the exchange; `nil` before the end of the body was read.
+    /// The metrics of the exchange; `nil` before the end of the body was read, and if reading failed. The event
+    /// ``TransferEvent/finished(_:)`` has the metrics of a failed exchange.
     public var metrics: TransferMetrics? {
         source.ending?.metrics
     }
@@ -45,7 +50,8 @@ public struct ResponseBody: AsyncSequence, Sendable {
     ///
     /// - Parameter limit: The maximum number of remaining bytes, counted after decompression.
     /// - Throws: ``TransportError``, with the reason ``TransportError/Reason/responseTooLarge(_:)`` if the remaining
-    ///   body exceeds `limit` bytes, which ends the transfer; `CancellationError` if the task is cancelled.
+    ///   body exceeds `limit` bytes; `CancellationError` if the task is cancelled, which ends the exchange; or the
+    ///   errors of another source, such as the function of ``transforming(_:)``.
     public func collect(upTo limit: Int) async throws -> Data {
         try await source.collect(upTo: limit)
     }
@@ -56,7 +62,8 @@ public struct ResponseBody: AsyncSequence, Sendable {
         Iterator(source: source)
     }
 
-    /// An iterator over the chunks of a body, in the sizes in which they arrive.
+    /// An iterator over the chunks of a body, after decompression. Their sizes have no meaning: bytes that arrive
+    /// before they are requested are joined.
     public struct Iterator: AsyncIteratorProtocol {
         fileprivate let source: any ResponseBodySource
 
@@ -72,16 +79,17 @@ public struct ResponseBody: AsyncSequence, Sendable {
 
 /// A source of the bytes of a ``ResponseBody``, implemented by transports and by interceptors that change bodies.
 public protocol ResponseBodySource: Sendable {
-    /// Returns the next chunk, which is not empty; `nil` at the end, and in all later calls.
+    /// Returns the next chunk, which is not empty; `nil` at the end, and in all later calls. It is called by the task
+    /// that reads the body.
     ///
     /// - Throws: The error of the transfer, which the reader of the body receives unchanged.
     func next() async throws -> Data?
-    /// Returns all remaining bytes.
+    /// Returns all remaining bytes; empty at the end. By default it calls ``next()`` for each chunk.
     ///
     /// - Throws: ``TransportError/Reason/responseTooLarge(_:)`` if they exceed `limit`; otherwise the errors of the
     ///   transfer.
     func collect(upTo limit: Int) async throws -> Data
-    /// The trailers and metrics; `nil` before the end was read.
+    /// The trailers and metrics; `nil` before the end was read, and if reading failed.
     var ending: ResponseEnding? { get }
 }
 

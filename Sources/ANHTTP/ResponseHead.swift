@@ -7,7 +7,7 @@ public import HTTPTypes
 public struct ResponseHead: Sendable {
     /// The status code, 100 to 999, with the server's reason phrase, which is empty over HTTP/2 and HTTP/3.
     public var status: HTTPResponse.Status
-    /// The header fields in the order received; repeated names are separate fields.
+    /// The header fields in the order received, without trailers; repeated names are separate fields.
     public var headers: HTTPFields
     /// The HTTP version of the response; HTTP/1.1 by default.
     public var version: HTTPVersion
@@ -15,7 +15,7 @@ public struct ResponseHead: Sendable {
     public var url: URL
     /// The redirect responses that led here, in order; set by a session, otherwise empty.
     public var redirectHistory: [ResponseHead] = []
-    /// The attempts before this response, and why no more were made; set by a session, otherwise empty.
+    /// The attempts before this response, and why no more were made; set by a session that retries, otherwise empty.
     public var retryHistory = RetryHistory()
     /// The decoder of the session that received the response, for serializers without one of their own.
     package var jsonDecoder: JSONDecoder?

@@ -2,14 +2,14 @@
 
 /// The attempts that a session made for a request, for logs and messages.
 ///
-/// Contains the attempts before the last one, and why a failed last attempt was not retried. A session sets it in
-/// ``ResponseHead/retryHistory``, ``TransferMetrics/retryHistory`` and ``FailureContext/retryHistory``;
-/// `SessionError.retryHistory` returns that of any error.
+/// Contains the attempts before the last one, and why a failed last attempt was not retried. A session with a retry
+/// policy sets it in ``ResponseHead/retryHistory``, ``FailureContext/retryHistory`` and the
+/// ``TransferMetrics/retryHistory`` of a `Response`; `SessionError.retryHistory` returns that of any error.
 public struct RetryHistory: Hashable, Sendable {
     /// The attempts before the last one, in order; empty if the request was sent once.
     public var earlierAttempts: [Attempt] = []
-    /// The reason why a last attempt that failed was not retried; `nil` if it succeeded or its failure is not one that
-    /// is retried. For example: `there were 2 retries`.
+    /// The reason why a last attempt that failed was not retried, as a clause for messages, such as
+    /// `there were 2 retries`; `nil` if it succeeded or its failure is not one that is retried.
     public var stopReason: String? { stop?.description }
     /// The reason why a last attempt that failed was not retried.
     package var stop: StopReason?
@@ -21,9 +21,10 @@ public struct RetryHistory: Hashable, Sendable {
     public struct Attempt: Hashable, Sendable {
         /// The result because of which another attempt was made: a status or an error.
         public var outcome: Outcome
-        /// The metrics of the attempt's last exchange; `nil` if no exchange began.
+        /// The metrics of the attempt's last exchange, which is that of the last redirect or challenge; `nil` if no
+        /// exchange began.
         public var metrics: TransferMetrics?
-        /// The delay after this attempt, before the next one.
+        /// The delay after this attempt, before the next one, by the retry policy or the server's `Retry-After`.
         public var wait: Duration
 
         /// Creates an attempt, by default without metrics and delay.

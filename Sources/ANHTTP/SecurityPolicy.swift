@@ -20,27 +20,34 @@ public import FoundationEssentials
 /// In all cases the certificate must be valid for the host, unless `validatesDomainName` is off. A pinning mode without
 /// pins refuses every server.
 ///
-/// Connections are not shared between different policies. TLS sessions are not resumed under a policy that differs from
-/// the default, because a resumed session presents no certificates.
+/// Connections are not shared between different policies, and a policy is not evaluated again for a reused connection.
+/// TLS sessions are not resumed under a policy that differs from the default, because a resumed session presents no
+/// certificates.
+///
+/// A policy that differs from the default requires a libcurl that uses the same OpenSSL as this library; with another
+/// one, requests fail with ``TransportError/Reason/unsupported(_:)``.
 public struct SecurityPolicy: Hashable, Sendable {
     /// The part of a chain that is compared with the pins; ``PinningMode/none`` by default.
     public var pinningMode = PinningMode.none
     /// The pinned certificates in DER; empty by default. In public-key mode, the keys of these certificates are pinned.
-    /// One that cannot be parsed fails requests with ``TransportError/TLSFailure/badSecurityPolicy(_:)``.
+    /// One that cannot be parsed fails requests with ``TransportError/TLSFailure/badSecurityPolicy(_:)``, except in
+    /// mode ``PinningMode/none``, which ignores them.
     public var pinnedCertificates: [Data] = []
-    /// The pinned public keys, used in public-key mode; empty by default.
+    /// The pinned public keys, used in public-key mode only; empty by default.
     public var pins: [PublicKeyPin] = []
-    /// Further pinned keys, for the day when the keys of ``pins`` must be replaced; empty by default.
-    /// ``TrustResult/usesBackupPin`` reports when one was needed.
+    /// Further pinned keys, for the day when the keys of ``pins`` must be replaced; empty by default. They are accepted
+    /// like those; ``TrustResult/usesBackupPin`` reports whether the matching key was one of them.
     public var backupPins: [PublicKeyPin] = []
-    /// The expiry of the pins and of the pinned certificates; `nil`, the default, for none. From then on, only a valid
-    /// chain and the right host name are required, so that programs that are no longer updated are not locked out.
+    /// The expiry of the pins and of the pinned certificates; `nil`, the default, for none. From then on, a valid chain
+    /// and the right host name are required instead, even if ``allowsInvalidCertificates`` is set, so that programs
+    /// that are no longer updated are not locked out.
     public var pinExpiry: Date?
-    /// Whether a pinned chain is accepted even if it is not otherwise valid; `false` by default.
+    /// Whether a pinned chain is accepted even if it is not otherwise valid; `false` by default. Without pinning, every
+    /// chain is accepted, provided that ``validatesDomainName`` is `false`; see the table of ``SecurityPolicy``.
     public var allowsInvalidCertificates = false
     /// Whether the certificate must be valid for the host of the URL and for TLS servers in general; `true` by default.
     /// The common name counts only if there are no alternative names, and a wildcard stands for one whole label (RFC
-    /// 9525 §6.3).
+    /// 9525 §6.3). If neither a pin nor a host name is required, any server with a valid certificate is accepted.
     public var validatesDomainName = true
     /// The trusted certificate authorities; `nil`, the default, for those of ``TLSOptions/trustRoots``.
     public var trustRoots: TrustRoots?
@@ -57,23 +64,25 @@ public struct SecurityPolicy: Hashable, Sendable {
     /// server is refused with ``TransportError/TLSFailure/revocationUnknown``. Lists that cannot be read fail requests
     /// with ``TransportError/TLSFailure/badSecurityPolicy(_:)``.
     public var revocationLists: FileOrData?
-    /// The time for which certificates, revocation lists and pins are evaluated; `nil`, the default, for the current
-    /// time.
+    /// The time for which certificates, revocation lists, OCSP responses, pins and the client's identity are evaluated;
+    /// `nil`, the default, for the current time.
     public var verificationTime: Date?
-    /// A function that decides about a server after the rules of the policy were applied; `nil`, the default, for none.
+    /// A function that decides about a server after the rules of the policy were applied, except for `stapling`, which
+    /// is checked later; `nil`, the default, for none.
     ///
     /// It is called during the handshake on the thread that serves all connections, so it must return immediately,
-    /// without locks, files or network access, and should depend on its argument only. Policies with evaluators are
-    /// equal only if one is a copy of the other.
+    /// without locks, files or network access, and should depend on its argument only: its decision also holds for
+    /// later requests on the same connection. Policies with evaluators are equal only if one is a copy of the other.
     public var evaluator: (@Sendable (ServerTrust) -> Decision)? {
         get { identifiedEvaluator?.call }
         set { identifiedEvaluator = newValue.map(IdentifiedFunction.init) }
     }
-    /// A function that receives the result of every handshake, whether the server is accepted or refused; `nil`, the
-    /// default, for none.
+    /// A function that receives the result of every verification of a server's certificates, whether the server is
+    /// accepted or refused; `nil`, the default, for none.
     ///
-    /// It is called during the handshake on the thread that serves all connections, so it must return immediately.
-    /// Policies with observers are equal only if one is a copy of the other.
+    /// It is called during the handshake on the thread that serves all connections, so it must return immediately. It
+    /// is not called for a reused connection, nor by `SecurityPolicy.evaluate(_:for:)`. Policies with observers are
+    /// equal only if one is a copy of the other.
     public var observer: (@Sendable (TrustResult) -> Void)? {
         get { identifiedObserver?.call }
         set { identifiedObserver = newValue.map(IdentifiedFunction.init) }
@@ -87,12 +96,13 @@ public struct SecurityPolicy: Hashable, Sendable {
     /// Creates the default policy: no pins, a valid chain and the right host name.
     public init() {}
 
-    /// Returns a policy that requires a valid chain with a pinned public key.
+    /// Returns a policy that requires a valid chain with a pinned public key, and a matching name. Without any pins, it
+    /// refuses every server.
     ///
     /// - Parameters:
     ///   - pins: The keys in use: the server's own, or preferably that of an authority above it.
     ///   - backups: Keys that are not in use yet. Without a backup, the loss of a key locks out all clients.
-    ///   - expiry: The expiry of the pins; `nil`, the default, for none.
+    ///   - expiry: The expiry of the pins, see ``pinExpiry``; `nil`, the default, for none.
     public static func pinning(
         _ pins: [PublicKeyPin], backups: [PublicKeyPin], until expiry: Date? = nil
     ) -> SecurityPolicy {
@@ -121,9 +131,11 @@ public struct SecurityPolicy: Hashable, Sendable {
     public enum PinningMode: Hashable, Sendable {
         /// Nothing is compared, and pins are ignored.
         case none
-        /// The public keys of the chain, of which at least one must be pinned; see ``SecurityPolicy/pins``.
+        /// The public keys of the chain, of which at least one must be among ``SecurityPolicy/pins``,
+        /// ``SecurityPolicy/backupPins`` or the keys of ``SecurityPolicy/pinnedCertificates``.
         case publicKey
-        /// The certificate that the chain ends at, which must be one of the ``SecurityPolicy/pinnedCertificates``.
+        /// The certificates of the chain: one of them, the server's own or that of an authority, must be among the
+        /// ``SecurityPolicy/pinnedCertificates``, and the chain must be valid up to it.
         case certificate
     }
 
@@ -132,18 +144,20 @@ public struct SecurityPolicy: Hashable, Sendable {
         /// No response is requested.
         case ignored
         /// A response is requested, and if the server sends one, it must be current and state that the certificate is
-        /// good.
+        /// good; otherwise the server is refused with ``TransportError/TLSFailure/badStaple(_:)`` or
+        /// ``TransportError/TLSFailure/revoked``.
         case preferred
-        /// A response is requested; the server must send one, which must be current and state that the certificate is
-        /// good.
+        /// As ``preferred``, and a server that sends no response is refused with
+        /// ``TransportError/TLSFailure/stapleMissing``.
         case required
     }
 
     /// The decision of an ``evaluator``.
     public enum Decision: Hashable, Sendable {
-        /// The result of the rules applies, see ``ServerTrust/failure``.
+        /// The result of the rules applies: the server is trusted if ``ServerTrust/failure`` is `nil`.
         case followPolicy
-        /// The server is trusted, regardless of the result of the rules.
+        /// The server is trusted, regardless of the result of the rules; only a stapled OCSP response, which is checked
+        /// later, may still refuse it. See `SecurityPolicy.stapling`.
         case accept
         /// The server is refused with ``TransportError/TLSFailure/rejected(_:)`` and the given reason; under an audited
         /// policy only if its chain or host name is not valid.

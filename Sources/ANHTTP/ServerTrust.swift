@@ -4,7 +4,8 @@ public import FoundationEssentials
 
 /// The certificates that a server presented in a handshake, and the result of their verification.
 public struct ServerTrust: Hashable, Sendable {
-    /// The requested host in lower case, without a port, brackets or trailing dot; empty if no host was to be checked.
+    /// The requested host in lower case, without a port, brackets or trailing dot; in a handshake, an internationalized
+    /// name in its ASCII form; empty if `SecurityPolicy.evaluate(_:for:)` was called without a host.
     public var host: String
     /// The time for which the certificates were verified: ``SecurityPolicy/verificationTime``, or that of the
     /// handshake.
@@ -13,9 +14,13 @@ public struct ServerTrust: Hashable, Sendable {
     /// the first is known to belong to the server.
     public var presented: [Certificate]
     /// The verified chain, from the server's certificate to a trusted or pinned one; empty if there is no valid chain,
-    /// for example because the certificate has expired or is for another host.
+    /// for example because the certificate has expired or is for another host, or if the policy accepts any chain.
     public var chain: [Certificate]
-    /// The check that failed, including the decision of an evaluator; `nil` if all passed.
+    /// The check that failed; `nil` if all passed.
+    ///
+    /// An ``SecurityPolicy/evaluator`` receives the result of the policy's rules. A ``TrustResult`` and
+    /// ``FailureContext/serverTrust`` include the evaluator's decision: `nil` if it accepted the server in spite of a
+    /// failure, and ``TransportError/TLSFailure/rejected(_:)`` if it refused the server.
     public var failure: TransportError.TLSFailure?
     /// The trusted certificate authorities.
     package var trustRoots = TrustRoots.system
@@ -77,13 +82,17 @@ public struct ServerTrust: Hashable, Sendable {
 
 /// The result of evaluating a ``SecurityPolicy`` in a handshake, received by its ``SecurityPolicy/observer``.
 public struct TrustResult: Hashable, Sendable {
-    /// The server's certificates; ``ServerTrust/failure`` is the check that failed, `nil` if all passed.
+    /// The server's certificates; ``ServerTrust/failure`` is the check that failed, `nil` if all passed or the
+    /// ``SecurityPolicy/evaluator`` accepted the server in spite of a failed one.
     public var trust: ServerTrust
-    /// Whether the connection was refused. An audited failure does not refuse a server that is otherwise trusted.
+    /// Whether the connection was refused. A failure under ``SecurityPolicy/isAudited`` does not refuse a server whose
+    /// chain and host name are valid.
     public var isRefused: Bool
-    /// The pin that matched a key of the chain in public-key mode; `nil` if no key matched.
+    /// The pin that matched a key of the chain in public-key mode, the first one from the server's certificate on;
+    /// `nil` if no key matched, in other modes, and after ``SecurityPolicy/pinExpiry``.
     public var matchedPin: PublicKeyPin?
-    /// Whether ``matchedPin`` is one of the ``SecurityPolicy/backupPins``; `false` if no key matched.
+    /// Whether ``matchedPin`` is one of the ``SecurityPolicy/backupPins`` and not one of the ``SecurityPolicy/pins``;
+    /// `false` if it is `nil`.
     public var usesBackupPin: Bool
 
     /// Creates a result for tests of observers.

@@ -4,6 +4,10 @@ public import FoundationEssentials
 
 /// The options for TLS connections. By default the server is verified against the system's trust store, with TLS 1.2 or
 /// later.
+///
+/// Versions and ciphers also apply to a proxy over TLS. Policies, identities and a ``keyLogPath`` require a libcurl
+/// that uses the same OpenSSL as this library; with another one, requests that have them fail with
+/// ``TransportError/Reason/unsupported(_:)``.
 public struct TLSOptions: Hashable, Sendable {
     /// The trusted certificate authorities; those of the system by default. ``SecurityPolicy/trustRoots`` takes
     /// precedence.
@@ -11,16 +15,24 @@ public struct TLSOptions: Hashable, Sendable {
     /// The rules for servers; by default a valid chain and the right host name.
     public var policy = SecurityPolicy()
     /// The rules for particular hosts, instead of ``policy``; the most specific pattern applies. Empty by default.
+    ///
+    /// If there are any, requests over https fail with ``TransportError/TLSFailure/badSecurityPolicy(_:)`` if a pattern
+    /// is an invalid literal, or the host of the URL is not in ASCII.
     public var hostPolicies: [HostPattern: SecurityPolicy] = [:]
-    /// The client's certificate for servers that request one; `nil`, the default, for none. ``hostIdentities`` take
-    /// precedence.
+    /// The client's certificate, sent to every server that requests one; `nil`, the default, for none.
+    /// ``hostIdentities`` take precedence. Without an identity, requests to a server that requires one fail with
+    /// ``TransportError/TLSFailure/clientCertificateRefused``.
     public var identity: ClientIdentity?
     /// Selects an identity if a server requests one, and neither ``identity`` nor ``hostIdentities`` provides it.
     package var identityChooser: ClientIdentity.Chooser?
     /// The client's certificates for particular hosts, instead of ``identity``; the most specific pattern applies.
     /// Empty by default.
+    ///
+    /// If there are any, requests over https fail with ``TransportError/TLSFailure/badSecurityPolicy(_:)`` if a pattern
+    /// is an invalid literal, or the host of the URL is not in ASCII.
     public var hostIdentities: [HostPattern: ClientIdentity] = [:]
-    /// The minimum version; TLS 1.2 by default.
+    /// The minimum version; TLS 1.2 by default. With a server that supports no version from the minimum to the maximum,
+    /// connections fail with ``TransportError/TLSFailure/handshake``.
     public var minimumVersion = TLSVersion.v1_2
     /// The maximum version; `nil`, the default, for the highest that OpenSSL supports.
     public var maximumVersion: TLSVersion?
@@ -28,10 +40,10 @@ public struct TLSOptions: Hashable, Sendable {
     /// them is known, connections fail with ``TransportError/TLSFailure/handshake``.
     public var cipherList: String?
     /// The cipher suites for TLS 1.3, such as `TLS_AES_256_GCM_SHA384:TLS_AES_128_GCM_SHA256`; `nil`, the default, for
-    /// all.
+    /// OpenSSL's. See SSL_CTX_set_ciphersuites(3).
     public var cipherSuites: String?
     /// The groups for the key exchange, such as `X25519:P-256`; `nil`, the default, for OpenSSL's. See
-    /// SSL_CTX_set1_groups_list(3).
+    /// SSL_CTX_set1_groups_list(3). An unknown one fails connections with ``TransportError/TLSFailure/handshake``.
     public var curves: String?
     /// Whether the HTTP version is negotiated in the handshake (ALPN, RFC 7301); `true` by default. Without it,
     /// ``HTTPVersionPolicy/automatic`` uses HTTP/1.1.
@@ -44,8 +56,8 @@ public struct TLSOptions: Hashable, Sendable {
     /// none.
     ///
     /// A missing file is created with mode 0600; one that cannot be opened fails requests with
-    /// ``TransportError/TLSFailure/keyLog(path:)``. With the file, recorded connections can be decrypted. The
-    /// environment variable `SSLKEYLOGFILE` has no effect.
+    /// ``TransportError/TLSFailure/keyLog(path:)``, and later failures to write are ignored. With the file, recorded
+    /// connections can be decrypted. The environment variable `SSLKEYLOGFILE` has no effect.
     public var keyLogPath: String?
 
     /// Creates the default options: the system's trust store, TLS 1.2 or later, and no client certificate.
@@ -61,17 +73,18 @@ public struct TLSOptions: Hashable, Sendable {
 
 /// The certificate authorities that are trusted, at which the chain of a server must end.
 public enum TrustRoots: Hashable, Sendable {
-    /// The system's trust store, or instead of it the one named by the environment variables `SSL_CERT_FILE` and
-    /// `SSL_CERT_DIR`, which are read once.
+    /// The system's trust store, whose location is compiled into libcurl, or instead of it the one named by the
+    /// environment variables `SSL_CERT_FILE` and `SSL_CERT_DIR`, which are read once.
     case system
-    /// The certificates of a PEM file instead of the system's. A file that cannot be read fails requests with
-    /// ``TransportError/TLSFailure/badTrustRoots``.
+    /// The certificates of a PEM file instead of the system's. It is read once, and again for new connections after it
+    /// changes; a file that cannot be read fails requests with ``TransportError/TLSFailure/badTrustRoots``.
     case file(String)
-    /// PEM certificates in memory instead of the system's. Data without a certificate fails requests with
-    /// ``TransportError/TLSFailure/badTrustRoots``.
+    /// PEM certificates in memory, or one in DER, instead of the system's. Data without a certificate, or with one that
+    /// cannot be parsed, fails requests with ``TransportError/TLSFailure/badTrustRoots``.
     case pem(Data)
-    /// PEM certificates in memory in addition to the system's. Data without a certificate fails requests with
-    /// ``TransportError/TLSFailure/badTrustRoots``.
+    /// PEM certificates in memory, or one in DER, in addition to the system's. Data without a certificate, or with one
+    /// that cannot be parsed, fails requests with ``TransportError/TLSFailure/badTrustRoots``. A proxy over TLS is
+    /// verified with the system's directory of certificates, but not with its file.
     case systemAnd(Data)
 }
 

@@ -2,16 +2,19 @@
 
 /// The durations, sizes and connection details of one exchange.
 ///
-/// Durations are measured from the start of the exchange, as in curl_easy_getinfo(3); `nil` means that the step did not
-/// take place, for example on a reused connection.
+/// Durations are measured from the start of the exchange, including its time in the queue, and otherwise as in
+/// curl_easy_getinfo(3); `nil` means that the step did not take place, for example on a reused connection. Over HTTP/2
+/// and HTTP/3, the bytes of heads are counted in the form that they would have over HTTP/1.1.
 public struct TransferMetrics: Hashable, Sendable {
-    /// The time until the exchange left the queue for a connection, or ended in it; zero if it did not wait.
+    /// The time until the exchange left the queue for a connection, or ended in it; about zero if it did not wait.
     public var queued: Duration = .zero
-    /// The time until the host name was resolved; `nil` on a reused connection.
+    /// The time until the name of the host or proxy was resolved; `nil` on a reused connection.
     public var nameLookup: Duration?
-    /// The time until the TCP connection, or the tunnel through a proxy, was established; `nil` on a reused connection.
+    /// The time until the TCP connection to the server or proxy was established; `nil` on a reused connection and,
+    /// depending on the version of libcurl, if a tunnel or the TLS handshake failed after it.
     public var connect: Duration?
-    /// The time until the TLS handshake was complete; `nil` without TLS, and on a reused connection.
+    /// The time until the TLS handshake with the server was complete; `nil` without TLS, on a reused connection, and if
+    /// the handshake failed.
     public var tlsHandshake: Duration?
     /// The time until the request was about to be sent; `nil` if the exchange ended before.
     public var requestStart: Duration?
@@ -20,34 +23,41 @@ public struct TransferMetrics: Hashable, Sendable {
     /// The time until the end of the exchange.
     public var total: Duration = .zero
 
-    /// The number of bytes of request heads sent, including those of repeated requests and authentication.
+    /// The number of bytes of request heads sent, including those of tunnels and of answers to challenges. If the
+    /// request was sent again on another connection, the earlier heads may be missing.
     public var requestHeadBytes: Int64 = 0
-    /// The number of bytes of the request body sent.
+    /// The number of bytes of the request body passed to libcurl for sending, after any compression; if it was sent
+    /// again, those of the last time.
     public var requestBodyBytes: Int64 = 0
-    /// The number of bytes of response heads received, including those of interim responses.
+    /// The number of bytes of response heads received, including those of interim responses, tunnels and challenges.
     public var responseHeadBytes: Int64 = 0
-    /// The number of bytes of the response body received, before decompression.
+    /// The number of bytes of the response body received, before decompression and without chunked coding.
     public var responseBodyBytes: Int64 = 0
 
     /// The source of the response; set by a session with a response cache, otherwise ``ResponseSource/network``.
     public var source = ResponseSource.network
 
-    /// Whether the connection was used by an earlier exchange; `false` before a connection was made.
+    /// Whether the connection was made by another exchange; `false` if no connection became ready for the request.
     public var isConnectionReused = false
     /// The number of times the exchange was sent, at least 1 even if it ended before; more than 1 if a reused
     /// connection turned out to be closed, or a server stated that it had not processed the request.
     public var sendCount = 1
-    /// The attempts before this exchange, with their metrics; set by a session, otherwise empty.
+    /// The attempts before this exchange, with their metrics; set by a session in the metrics of a `Response`, and
+    /// empty in those of events and bodies.
     public var retryHistory = RetryHistory()
-    /// The address and port of the server, or of the proxy; `nil` before a connection was made.
+    /// The address and port of the server, or of the proxy; `nil` if no connection became ready for the request, for
+    /// example because the TLS handshake failed. ``FailureContext/address`` then contains the address that was tried.
     public var remoteAddress: SocketAddress?
-    /// The local address and port of the connection; `nil` before a connection was made.
+    /// The local address and port of the connection; `nil` if no connection became ready for the request, for example
+    /// because the TLS handshake failed.
     public var localAddress: SocketAddress?
-    /// The HTTP version that was used; `nil` if no response was received from a server.
+    /// The HTTP version that was used; `nil` if no response was received from a server, and for a WebSocket connection.
     public var httpVersion: HTTPVersion?
-    /// The TLS version as named by OpenSSL, such as `TLSv1.3`; `nil` without TLS.
+    /// The version of TLS to the server as named by OpenSSL, such as `TLSv1.3`; `nil` without TLS, if no response was
+    /// received, or if libcurl uses another TLS library.
     public var tlsVersion: String?
-    /// The cipher suite as named by OpenSSL, such as `TLS_AES_256_GCM_SHA384`; `nil` without TLS.
+    /// The cipher suite as named by OpenSSL, such as `TLS_AES_256_GCM_SHA384`; `nil` without TLS, if no response was
+    /// received, or if libcurl uses another TLS library.
     public var cipher: String?
 
     /// Creates metrics for an exchange that has not begun: all durations are zero or `nil`, and all numbers of bytes
@@ -59,9 +69,11 @@ public struct TransferMetrics: Hashable, Sendable {
 public enum ResponseSource: String, Hashable, Sendable {
     /// The server, by an exchange over the network.
     case network
-    /// A response cache, without a request to the server.
+    /// A response cache, without a request to the server; also for the 504 that answers a request for stored responses
+    /// only (RFC 9111 §5.2.1.7).
     case cache
-    /// A response cache, after the server confirmed with a 304 that the stored response is current.
+    /// A response cache, after the server confirmed with a 304 that the stored response is current. The other metrics
+    /// are those of that exchange.
     case validated
     /// A response cache, although the stored response is stale: the request or the server permits it, and the server
     /// may have failed.

@@ -16,7 +16,8 @@ public struct TransferOptions: Hashable, Sendable {
     /// The time limits, with a precision of milliseconds; by default 30 s to connect, 60 s without a byte, and no
     /// others.
     public var timeouts = Timeouts()
-    /// The HTTP versions that may be used; by default HTTP/2 if TLS negotiates it, otherwise HTTP/1.1.
+    /// The HTTP versions that may be used; by default HTTP/2 if TLS negotiates it, otherwise HTTP/1.1. WebSocket
+    /// connections use HTTP/1.1 regardless.
     public var httpVersion = HTTPVersionPolicy.automatic
     /// The proxy; by default that of environment variables such as `https_proxy`, see ``ProxyPolicy/environment``.
     public var proxy = ProxyPolicy.environment
@@ -25,21 +26,25 @@ public struct TransferOptions: Hashable, Sendable {
     /// The options for making connections; by default both IP versions, any local address, and TCP keep-alive after 60
     /// s.
     public var connection = ConnectionOptions()
-    /// Whether cookies are sent and stored, unless ``Request/handlesCookies`` is set; `true` by default.
+    /// Whether stored cookies are sent, and cookies of responses are stored, unless ``Request/handlesCookies`` is set;
+    /// `true` by default. It has no effect with a transport that stores no cookies, such as a mock.
     ///
-    /// The values of a request's own `Cookie` field are sent after the stored cookies, in the same field.
+    /// The values of a request's own `Cookie` fields are sent after the stored cookies, in the same field.
     public var handlesCookies = true
 
-    /// The time to wait for `100 Continue` (RFC 9110 §10.1.1) over HTTP/1.1, after which the body is sent anyway;
-    /// `nil`, the default, sends no `Expect` field.
+    /// The time to wait for `100 Continue` (RFC 9110 §10.1.1) over HTTP/1.1 before a body is sent, after which it is
+    /// sent anyway; `nil`, the default, sends no `Expect` field, except that libcurl may add one to a request with an
+    /// ``AWSSignature``.
     public var expectContinueTimeout: Duration?
 
-    /// Whether compressed responses are requested and decoded; `true` by default.
+    /// Whether compressed responses are requested and decoded; `true` by default. If `false`, no `Accept-Encoding` is
+    /// added, and bodies are delivered as received.
     ///
     /// The codings are gzip and deflate, and also br and zstd if `libbrotlidec.so.1` and `libzstd.so.1` are installed,
     /// which libcurl depends on in most distributions. The body is decoded in pieces, on the task that reads it. A body
-    /// that ends within a coding, or has a coding that is not one of these, causes
-    /// ``TransportError/Reason/invalidContentEncoding``; bytes after the end of a gzip stream are ignored.
+    /// that ends within a coding, has a coding that is not one of these, or more than five, causes
+    /// ``TransportError/Reason/invalidContentEncoding``; bytes after the end of a gzip, deflate or br stream are
+    /// ignored.
     ///
     /// A request's own `Accept-Encoding` replaces the default one. The head keeps the `Content-Encoding` field.
     public var decodesContent = true
@@ -48,18 +53,20 @@ public struct TransferOptions: Hashable, Sendable {
     /// A body that exceeds one fails with ``TransportError/Reason/responseTooLarge(_:)``.
     public var decompressionLimit = DecompressionLimit()
 
-    /// The maximum size of a body in bytes that is collected in memory; 128 MiB by default. Streams and files have no
-    /// limit.
+    /// The maximum size in bytes of a response body that is collected in memory, both before and after decompression;
+    /// 128 MiB by default. Streams and files have no limit.
     ///
     /// A larger body fails with ``TransportError/Reason/responseTooLarge(_:)``.
     public var maximumBodySize = 128 << 20
-    /// The maximum total size in bytes of all heads of a response, including interim ones; 300 KiB by default.
+    /// The maximum total size in bytes of all heads of a response, including interim ones and trailers; 300 KiB by
+    /// default.
     ///
-    /// Larger heads fail with ``TransportError/Reason/responseTooLarge(_:)``. libcurl itself limits them to 300 KiB, so
-    /// that a larger value has no effect, and a line to 100 KiB.
+    /// Larger heads, and a head with more than 4096 fields, fail with ``TransportError/Reason/responseTooLarge(_:)``.
+    /// libcurl itself limits them to 300 KiB, so that a larger value has no effect, and a line to 100 KiB.
     public var maximumHeadSize = 300 << 10
-    /// The maximum number of bytes of a streamed body that are buffered for the reader; 256 KiB by default. A single
-    /// chunk is buffered even if it is larger.
+    /// The maximum number of bytes of a streamed body that are buffered for the reader, before decompression; 256 KiB
+    /// by default. A single chunk is buffered even if it is larger. The limit also applies to the messages of a
+    /// WebSocket connection that wait for the program.
     ///
     /// If the buffer is full, the connection is not read until the reader catches up. Over HTTP/2, libcurl additionally
     /// buffers what the server has already sent within the stream's flow-control window, up to about 10 MB.
@@ -84,20 +91,25 @@ public struct TransferOptions: Hashable, Sendable {
 /// the limit. A limit of zero or less has expired when its part begins.
 public struct Timeouts: Hashable, Sendable {
     /// The limit for establishing a connection, from leaving the queue until the request can be sent: name lookup,
-    /// proxy, TCP and TLS. 30 s by default.
+    /// proxy, TCP and TLS. 30 s by default. Without it, the system's own timeout may fail a request with
+    /// ``TransportError/ConnectFailure/systemTimeout``.
     public var connect: Duration? = .seconds(30)
     /// The limit for waiting in the queue for a connection; `nil`, the default, for none. See ``ConnectionLimits``.
     public var queue: Duration?
-    /// The limit for the time without a byte sent or received, once connected. 60 s by default.
+    /// The limit for the time without a byte sent or received, once connected, including the wait for the response; 60
+    /// s by default.
     ///
     /// The limit is suspended while the transfer is paused locally, because the response body is not being read or the
-    /// source of the request body has nothing to send.
+    /// source of the request body has nothing to send. It does not apply to a WebSocket connection once that is open;
+    /// see ``WebSocketOptions/pingInterval``.
     public var idle: Duration? = .seconds(60)
-    /// The limit for one complete exchange, from its start to the end of the body; `nil`, the default, for none. Each
-    /// retry and redirect has the whole limit again; `Request.timeout` limits all of them together.
+    /// The limit for one complete exchange, from its start to the end of the body; `nil`, the default, for none. It
+    /// includes the time in the queue, the time that the reader of a streamed body takes, and the whole life of a
+    /// WebSocket connection. Each retry and redirect has the whole limit again; `Request.timeout` limits all of them
+    /// together.
     public var total: Duration?
-    /// The limit for waiting for a route to the host, if the session or request waits for connectivity; `nil`, the
-    /// default, for none.
+    /// The limit for waiting for a route to the host, if the session or request waits for connectivity, including the
+    /// attempts to connect meanwhile; `nil`, the default, for none.
     public var connectivity: Duration?
 
     /// Creates the default limits: 30 s to connect, 60 s idle, no others.
@@ -106,7 +118,7 @@ public struct Timeouts: Hashable, Sendable {
 
 /// The HTTP versions that a transfer may use.
 public enum HTTPVersionPolicy: Hashable, Sendable {
-    /// HTTP/2 if TLS negotiates it (ALPN), otherwise HTTP/1.1.
+    /// HTTP/2 if TLS negotiates it (ALPN, RFC 7301), otherwise HTTP/1.1; HTTP/1.1 if the linked libcurl lacks HTTP/2.
     case automatic
     /// HTTP/1.1 only.
     case http1
@@ -118,11 +130,14 @@ public enum HTTPVersionPolicy: Hashable, Sendable {
     case http3
 }
 
-/// The limits for decoded responses, as a protection against decompression bombs.
+/// The limits for decoded responses, as a protection against decompression bombs. A body that exceeds one fails with
+/// ``TransportError/Reason/responseTooLarge(_:)``.
 public struct DecompressionLimit: Hashable, Sendable {
-    /// The maximum number of decoded bytes; 1 GiB by default, `nil` for no limit.
+    /// The maximum number of decoded bytes; 1 GiB by default, `nil` for no limit. If a body has several codings, it
+    /// applies to the output of each.
     public var maximumSize: Int? = 1 << 30
-    /// The maximum ratio of decoded to received bytes; 200 by default, `nil` for no limit. A ratio below 1 counts as 1.
+    /// The maximum ratio of decoded to received bytes, checked while the body is decoded; 200 by default, `nil` for no
+    /// limit. A ratio below 1 counts as 1.
     public var maximumRatio: Int? = 200
     /// The number of decoded bytes up to which the ratio is not checked; 1 MiB by default.
     public var ratioThreshold = 1 << 20
@@ -136,18 +151,24 @@ public struct ConnectionOptions: Hashable, Sendable {
     /// The IP versions that may be used; both by default.
     public var ipVersion = IPVersion.any
     /// The path of a Unix-domain socket to connect to instead of the URL's host and port, while TLS and the `Host`
-    /// field keep the URL's host; `nil`, the default, for none.
+    /// field keep the URL's host; `nil`, the default, for none. The proxy and ``addresses`` have no effect then. See
+    /// CURLOPT_UNIX_SOCKET_PATH(3).
     public var unixSocketPath: String?
     /// The local interface, address or host name to connect from, as in CURLOPT_INTERFACE(3); `nil`, the default, for
-    /// any.
+    /// any. One that cannot be used fails requests with ``TransportError/ConnectFailure/localAddress``.
     public var localInterface: String?
     /// Hosts and ports to connect to instead of those of the URL, while TLS and the `Host` field keep the URL's host;
     /// none by default. The first one for the URL's host and port is used. See CURLOPT_CONNECT_TO(3).
     public var hostOverrides: [HostOverride] = []
-    /// The addresses that connections may be made to; all by default.
+    /// The addresses that connections may be made to; all by default. Others fail requests with
+    /// ``TransportError/ConnectFailure/addressForbidden``.
     public var addresses = AddressPolicy.any
     /// The URL of a DNS-over-HTTPS server to resolve names with instead of the system (RFC 8484); `nil`, the default,
-    /// for the system. The server must be trusted by ``TLSOptions/trustRoots``; security policies do not apply to it.
+    /// for the system. See CURLOPT_DOH_URL(3).
+    ///
+    /// The server must be trusted by ``TLSOptions/trustRoots``; security policies do not apply to it. The connection to
+    /// it is made through the proxy of the environment, if any, regardless of ``TransferOptions/proxy``, and
+    /// ``addresses`` do not apply to it.
     public var dnsOverHTTPS: URL?
     /// The idle time after which the system sends TCP keep-alive probes, and the interval between them, rounded up to
     /// whole seconds, at least 1 s; 60 s by default, `nil` for no probes.

@@ -2,7 +2,10 @@
 
 /// A snapshot of the progress of a transfer in one direction, upload or download.
 public struct TransferProgress: Hashable, Sendable {
-    /// The number of body bytes transferred so far, before decompression.
+    /// The number of body bytes transferred so far: of a response before decompression, of a request after compression.
+    ///
+    /// Bytes of a request count when they are passed to libcurl for sending, and again from 0 if the body must be sent
+    /// again. For a resumed download, the bytes of earlier exchanges are included.
     public var completedBytes: Int64
     /// The total number of body bytes; `nil` if it is not known for certain, as with chunked coding.
     public var totalBytes: Int64?

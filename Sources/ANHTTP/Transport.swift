@@ -2,10 +2,16 @@
 
 /// A type that performs single HTTP exchanges.
 ///
-/// A transport does not follow redirects, cache responses, or repeat requests that the server may have processed. The
-/// engine based on libcurl conforms to this protocol, and so does the mock for tests.
+/// A transport does not follow redirects or cache responses. It repeats a request only if a reused connection was lost
+/// before the response and the method is idempotent (RFC 9110 §9.2.2), or if the server has not processed the request;
+/// see ``TransferMetrics/sendCount``. The engine based on libcurl conforms to this protocol, and so does the mock for
+/// tests.
 public protocol Transport: Sendable {
-    /// Performs one exchange, and calls `body` with the response as soon as its head has arrived.
+    /// Performs one exchange, and calls `body` once with the response.
+    ///
+    /// If the delivery is ``BodyDelivery/streamed``, `body` is called as soon as the head has arrived; otherwise a
+    /// transport may wait for the complete body, as those of this package do. A failure before the call of `body` is
+    /// thrown by this method, and a later one by the functions that read the body.
     ///
     /// The exchange ends with the call: what `body` has not read is discarded, and after this method returns or throws,
     /// no part of the exchange is running. Cancelling the task cancels the exchange.
@@ -26,11 +32,11 @@ public protocol Transport: Sendable {
     ) async throws
 
     /// Ends all exchanges with ``TransportError/Reason/shutDown`` and closes all connections; later exchanges fail with
-    /// the same error.
+    /// the same error. Calls after the first one have no effect. The calls of `perform` may return later.
     func shutdown() async
 
-    /// The schemes by which the transport authenticates, given a credential; all schemes by default. A challenge by
-    /// another scheme is not answered.
+    /// The schemes by which the transport authenticates, given a credential; all schemes by default. A session does not
+    /// answer a challenge by another scheme.
     var authenticationSchemes: Set<AuthenticationScheme> { get }
 }
 
@@ -40,8 +46,9 @@ extension Transport {
 
     /// Performs one exchange and returns a value made from the response.
     ///
-    /// The exchange ends with the call: what `makeValue` has not read is discarded. Cancelling the task cancels the
-    /// exchange.
+    /// If the delivery is ``BodyDelivery/streamed``, `makeValue` is called as soon as the head has arrived; otherwise
+    /// the transport may wait for the complete body. The exchange ends with the call: what `makeValue` has not read is
+    /// discarded. Cancelling the task cancels the exchange.
     ///
     /// - Parameters:
     ///   - request: The request to send.
@@ -71,23 +78,26 @@ extension Transport {
 /// The way in which a response body will be read.
 public enum BodyDelivery: Hashable, Sendable {
     /// As a whole, once it is complete. A body of more than the given number of bytes, counted before decompression,
-    /// fails with ``TransportError/Reason/responseTooLarge(_:)``.
+    /// fails with ``TransportError/Reason/responseTooLarge(_:)``. There is no backpressure.
     case collected(upTo: Int)
-    /// In chunks, as they arrive, with backpressure.
+    /// In chunks, as they arrive, with backpressure: see ``TransferOptions/streamBufferSize``.
     case streamed
 }
 
 /// A receiver of the events of an exchange, for metrics, progress and logs.
+///
+/// One that is passed to a session receives the events of all exchanges of a call in turn, such as those of redirects.
 public protocol TransferEventSink: Sendable {
-    /// Handles an event, in the order in which events occur. It is called on the transport's own thread, and must not
-    /// block.
+    /// Handles an event, in the order in which events occur. It is called on the transport's own thread, or on the task
+    /// of the request, as for ``TransferEvent/started(_:)``, and must not block.
     func receive(_ event: TransferEvent)
 }
 
 /// An event during an exchange.
 ///
 /// A transport reports interim responses, then the head, then the progress of the body, and finally ``finished(_:)``;
-/// the progress of the upload may occur at any time before that.
+/// the progress of the upload may occur at any time before that. Responses to challenges that the transport answers
+/// itself, as for Digest, are not reported.
 @nonexhaustive
 public enum TransferEvent: Sendable {
     /// The exchange begins with the given request; sent by a session, not by a transport.
@@ -96,10 +106,13 @@ public enum TransferEvent: Sendable {
     case informational(ResponseHead)
     /// The head of the final response.
     case head(ResponseHead)
-    /// Bytes of the request body were sent; reported at intervals and at the end.
+    /// Bytes of the request body were sent; reported by libcurl's transport at most every 50 ms, and at the end. A GET
+    /// without a body has no such event.
     case uploadProgress(TransferProgress)
-    /// Bytes of the response body were received; reported at intervals and at the end.
+    /// Bytes of the response body were received, counted before decompression; reported by libcurl's transport at most
+    /// every 50 ms, and at the end if the head was received.
     case downloadProgress(TransferProgress)
-    /// The exchange ended, successfully or not, with the given metrics; the last event.
+    /// The exchange ended, successfully or not, with the given metrics; the last event. A request that fails before its
+    /// exchange begins, for example because of an invalid URL or option, has no such event.
     indirect case finished(TransferMetrics)
 }

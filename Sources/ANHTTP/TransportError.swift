@@ -68,31 +68,33 @@ public struct TransportError: Error, Sendable {
     /// of body sources.
     @nonexhaustive
     public enum Reason: Equatable, Sendable {
-        /// The given URL has no host or is malformed; nothing was sent.
+        /// The URL has no host or is malformed; nothing was sent. The value is the URL without secrets, or libcurl's
+        /// description of the problem.
         case invalidURL(String)
         /// The scheme of the URL is neither http nor https; nothing was sent. The value is the scheme, empty if absent.
         case unsupportedScheme(String)
-        /// The request is malformed for the given reason; nothing was sent.
+        /// The request is malformed, or its options cannot be used, for the given reason; nothing was sent.
         case invalidRequest(String)
         /// The linked libcurl lacks the given capability, such as `HTTP/3`, that the request requires; nothing was
         /// sent.
         case unsupported(String)
-        /// A limit of ``Timeouts`` expired; see ``FailureContext/timeLimit``.
+        /// A limit of ``Timeouts``, of the whole call or of a WebSocket ping expired; see ``FailureContext/timeLimit``.
         case timedOut(TimeoutPhase)
         /// The name of the server or proxy cannot be resolved; see ``FailureContext/host``.
         case cannotResolve
         /// No connection could be established, for the given reason; nothing was sent.
         case cannotConnect(ConnectFailure)
-        /// The proxy refused the request, or its protocol failed.
+        /// The proxy refused a tunnel, or its protocol failed. A status that it sends for an http URL is a response.
         case proxy(ProxyFailure)
-        /// The TLS handshake failed or the server is not trusted. No part of the request was sent, except possibly
-        /// before ``TLSFailure/clientCertificateRefused``.
+        /// The TLS handshake failed, the server is not trusted, or the TLS options cannot be used. No part of the
+        /// request was sent, except possibly before ``TLSFailure/clientCertificateRefused``.
         case tls(TLSFailure)
         /// The connection ended before the exchange was complete.
         case connectionLost(ConnectionLossPhase)
         /// The response is not valid HTTP, for the given reason.
         case invalidResponse(String)
-        /// The content coding of the response is unknown, or the encoded data is malformed or truncated.
+        /// A content coding of the response is unknown, there are more than five, or the data is malformed or
+        /// truncated.
         case invalidContentEncoding
         /// The response exceeds the given size limit; the rest of it was discarded.
         case responseTooLarge(SizeLimit)
@@ -101,9 +103,11 @@ public struct TransportError: Error, Sendable {
         /// The WebSocket connection was closed: by the server with another code than 1000 or 1001 (RFC 6455 §7.4.1), or
         /// before a message could be sent. The closure is `nil` if the server sent none.
         case webSocketClosed(WebSocketClosure?)
-        /// The transport was shut down before or during the exchange.
+        /// The transport was shut down before or during the exchange. A session that cancels its own requests throws
+        /// `CancellationError` instead.
         case shutDown
-        /// An internal error of the library; please report it.
+        /// The system lacks memory, threads or descriptors, a transport or the body of a response is used incorrectly,
+        /// or the library has a bug; the value says which. Please report a bug.
         case internalInconsistency(String)
 
         /// Creates the reason for a malformed request.
@@ -156,15 +160,16 @@ public struct TransportError: Error, Sendable {
         case queue
         /// Resolving a host name.
         case nameLookup
-        /// Establishing a TCP connection or a tunnel through a proxy.
+        /// Establishing a TCP connection or, for an http URL, the connection through a proxy.
         case connect
-        /// Performing the TLS handshake.
+        /// Performing the TLS handshake or, for an https URL, establishing the tunnel through a proxy before it.
         case tlsHandshake
-        /// Sending the request.
+        /// Sending the body of a request, or waiting for the response to one of unknown length; also if the limit of a
+        /// whole call expires before a request is sent.
         case request
         /// Waiting for the head of the response.
         case responseHead
-        /// Receiving the body of the response.
+        /// Receiving the body of the response, or waiting for bytes after a WebSocket ping.
         case responseBody
     }
 
@@ -176,15 +181,17 @@ public struct TransportError: Error, Sendable {
         case unreachable
         /// The system's own timeout expired (`ETIMEDOUT`).
         case systemTimeout
-        /// The local interface, address or socket cannot be used, for example because too many files are open.
+        /// The local interface, address or socket cannot be used, for example because too many files are open
+        /// (`EMFILE`), or permission is denied (`EACCES`), as for a Unix-domain socket.
         case localAddress
         /// The host has an address that the ``AddressPolicy`` forbids; see ``FailureContext/address``.
         case addressForbidden
-        /// Any other reason; see ``FailureContext/errno``.
+        /// Any other reason; see ``FailureContext/errno`` and ``FailureContext/message``.
         case other
     }
 
-    /// The reason why a proxy failed; the server was not reached.
+    /// The reason why a proxy failed; the server was not reached. See ``FailureContext/host`` and
+    /// ``FailureContext/message``.
     public enum ProxyFailure: Hashable, Sendable {
         /// The proxy requires other credentials: it answered CONNECT with status 407, or refused the user over SOCKS.
         case authenticationRequired
@@ -192,7 +199,7 @@ public struct TransportError: Error, Sendable {
         case tunnelRefused(status: Int)
         /// The handshake with a SOCKS proxy failed.
         case handshake
-        /// The TLS connection to the proxy itself failed.
+        /// The TLS connection to a ``Proxy`` failed; for a proxy of the environment, this is ``Reason/tls(_:)``.
         case tls(TLSFailure)
     }
 
@@ -208,7 +215,7 @@ public struct TransportError: Error, Sendable {
         case unknownAuthority
         /// The certificate is not valid for the host.
         case wrongHost
-        /// A certificate of the chain was revoked.
+        /// A certificate of the chain was revoked, according to a revocation list or the stapled OCSP response.
         case revoked
         /// There is no current revocation list that covers the certificate.
         case revocationUnknown
@@ -282,10 +289,11 @@ public struct TransportError: Error, Sendable {
 
     /// The size limit that was exceeded.
     public enum SizeLimit: Hashable, Sendable {
-        /// The heads have more bytes than ``TransferOptions/maximumHeadSize`` or than libcurl accepts, or one has more
-        /// than 4096 fields.
+        /// The heads and trailers have more bytes than ``TransferOptions/maximumHeadSize`` or than libcurl accepts, or
+        /// one of them has more than 4096 fields.
         case head(limit: Int)
-        /// The collected body, or a line, event or message of a stream, has more than `limit` bytes.
+        /// The collected body, before or after decompression, or a line, event or message of a stream, has more than
+        /// `limit` bytes.
         case body(limit: Int)
         /// The body decodes to more bytes than ``DecompressionLimit/maximumSize``.
         case decompressed(limit: Int)
@@ -303,7 +311,7 @@ public struct TransportError: Error, Sendable {
         case notReplayable
         /// The file cannot be opened or read, for the given reason.
         case file(path: String, reason: String)
-        /// The source threw the given error.
+        /// The source, or the closure in ``Request/trailers``, threw the given error.
         case source(any Error)
     }
 }

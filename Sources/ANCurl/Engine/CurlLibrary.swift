@@ -10,9 +10,9 @@ public struct CurlLibrary: Sendable {
     public let version: String
     /// The TLS library, such as `OpenSSL/3.0.17`; empty if libcurl was built without TLS.
     public let tlsLibrary: String
-    /// Whether HTTP/2 is supported.
+    /// Whether HTTP/2 is supported. Otherwise ``ANHTTP/HTTPVersionPolicy/automatic`` uses HTTP/1.1.
     public let hasHTTP2: Bool
-    /// Whether HTTP/3 is supported.
+    /// Whether HTTP/3 is supported, which ``ANHTTP/HTTPVersionPolicy/http3`` requires.
     public let hasHTTP3: Bool
     /// Whether an HTTP/2 connection with prior knowledge over plain TCP can carry more than one request. Before 8.0,
     /// libcurl sends the preface again with each request, which servers reject.
@@ -21,14 +21,15 @@ public struct CurlLibrary: Sendable {
     public let hasHTTPSProxy: Bool
     /// Whether libcurl checks the public suffix list, so that no host can set cookies for a public suffix.
     public let hasPublicSuffixList: Bool
-    /// The authentication schemes with which libcurl can respond to challenges.
+    /// The authentication schemes with which libcurl can respond to challenges: Basic, Digest and, depending on its
+    /// build, NTLM and Negotiate.
     public let authenticationSchemes: Set<AuthenticationScheme>
     /// Whether libcurl signs requests to Amazon Web Services correctly, which includes the header fields; `true` since
     /// 7.87.
     public let hasAWSSignatures: Bool
 
-    /// The libcurl of this process. The first access initializes it, once. See curl_global_init(3) and
-    /// curl_version_info(3).
+    /// The libcurl of this process, or ``ANHTTP/TransportError/Reason/internalInconsistency(_:)`` if it cannot be
+    /// initialized. The first access initializes it, once. See curl_global_init(3) and curl_version_info(3).
     public static let current: Result<CurlLibrary, TransportError> = initialize()
 
     /// Whether libcurl uses the same OpenSSL as this module.

@@ -17,18 +17,19 @@ public struct CurlTransport: CookieStoringTransport {
     ///   - limits: The limits of the connection pool; the default ones if omitted.
     ///   - options: The options of requests that have none of their own; the default ones if omitted.
     /// - Throws: ``ANHTTP/TransportError/Reason/internalInconsistency(_:)`` if the system cannot provide a thread or a
-    ///   descriptor.
+    ///   descriptor, or libcurl cannot be initialized.
     public init(limits: ConnectionLimits = ConnectionLimits(), options: TransferOptions = TransferOptions())
         throws(TransportError)
     {
         engine = try CurlEngine(limits: limits, defaultOptions: options)
     }
 
-    /// Performs one exchange, and calls `body` with the response as soon as its head has arrived. Cancelling the task
-    /// cancels the exchange.
+    /// Performs one exchange, and calls `body` once with the response: as soon as its head has arrived if the body is
+    /// streamed, and when the body is complete if it is collected. Cancelling the task cancels the exchange.
     ///
     /// - Parameters:
-    ///   - request: The request to send, with the transport's options if it has none of its own.
+    ///   - request: The request to send, with the transport's options if it has none of its own. Changes by
+    ///     `Request.changeOptions(_:)` have no effect without a session.
     ///   - delivery: Whether the body will be collected or streamed.
     ///   - events: Receives the events of the exchange on the loop's thread, and must return immediately; `nil` for
     ///     none.
@@ -96,7 +97,8 @@ public struct CurlTransport: CookieStoringTransport {
         }
     }
 
-    /// The schemes that this libcurl supports: Basic and Digest, and, depending on its build, NTLM and Negotiate.
+    /// The schemes that this libcurl supports: Basic and Digest, and, depending on its build, NTLM and Negotiate. Empty
+    /// if libcurl cannot be initialized.
     public var authenticationSchemes: Set<AuthenticationScheme> {
         (try? CurlLibrary.current.get().authenticationSchemes) ?? []
     }
@@ -105,7 +107,8 @@ public struct CurlTransport: CookieStoringTransport {
     package var cookieJar: any CookieJar { engine }
 
     /// Ends all exchanges with ``ANHTTP/TransportError/Reason/shutDown`` and closes all connections; later exchanges
-    /// fail with the same error.
+    /// fail with the same error. The connections are closed when this function returns, while the calls of
+    /// ``perform(_:delivery:reporting:body:)`` may return later. Calls after the first one have no effect.
     public func shutdown() async {
         await engine.shutdown()
     }

@@ -6,7 +6,8 @@ package import FoundationEssentials
 public struct ServerSentEvent: Hashable, Sendable {
     /// The type of the event; `message` unless the server names another one with `event:`.
     public var type: String
-    /// The data, which may be empty; several `data:` lines are joined by LF.
+    /// The data, which may be empty; several `data:` lines are joined by LF. An event without a `data:` line is not
+    /// delivered.
     public var data: String
     /// The last event ID of the stream when the event ended; empty if the server has sent none.
     ///

@@ -4,15 +4,17 @@
 ///
 /// Those of its establishment, such as proxies, TLS and ``Timeouts/connect``, are the request's ``TransferOptions``.
 public struct WebSocketOptions: Hashable, Sendable {
-    /// The subprotocols to offer, preferred ones first; none by default (RFC 6455 §1.9). A server may ignore the offer.
-    /// One that is not a token fails the request with ``TransportError/Reason/invalidRequest(_:)``.
+    /// The subprotocols to offer, preferred ones first; none by default (RFC 6455 §1.9). A server may ignore the offer;
+    /// one that chooses another subprotocol fails the request with ``TransportError/Reason/invalidResponse(_:)``. A
+    /// subprotocol that is not a token fails it with ``TransportError/Reason/invalidRequest(_:)``.
     public var subprotocols: [String] = []
     /// The maximum size of a received message in bytes, after decompression; 16 MiB by default.
     ///
     /// A larger message closes the connection with code 1009 and fails with
     /// ``TransportError/Reason/responseTooLarge(_:)``, for a single frame before its content has arrived.
     public var maximumMessageSize = 16 << 20
-    /// The time without received bytes after which a ping is sent, at least 1 ms; 30 s by default, `nil` for no pings.
+    /// The time without received bytes after which a ping is sent (RFC 6455 §5.5.2), at least 1 ms; 30 s by default,
+    /// `nil` for no pings. Without them, only TCP keep-alive detects that a silent connection is lost.
     public var pingInterval: Duration? = .seconds(30)
     /// The time without received bytes after a ping until the connection counts as lost, and fails with
     /// ``TransportError/Reason/timedOut(_:)``; 20 s by default.
