@@ -41,7 +41,7 @@ extension Cookie {
             }
         }
         expires = maximumAge ?? expires
-        guard !isSecure || url.scheme == "https" else { return nil }
+        guard !isSecure || url.isHTTPS else { return nil }
         // RFC 6265bis §4.1.3.
         if name.hasPrefix("__Secure-"), !isSecure { return nil }
         if name.hasPrefix("__Host-"), !isSecure || path != "/" { return nil }

@@ -73,7 +73,7 @@ public struct Cookie: Hashable, Sendable, CustomStringConvertible {
         let isInDomain = host == domain || includesSubdomains && host.hasSuffix("." + domain) && !host.isAddress
         let asked = url.path(percentEncoded: true)
         let isBelow = asked.hasPrefix(path) && (path.hasSuffix("/") || asked.dropFirst(path.count).first == "/")
-        return isInDomain && (asked == path || isBelow || path == "/") && (!isSecure || url.scheme == "https")
+        return isInDomain && (asked == path || isBelow || path == "/") && (!isSecure || url.isHTTPS)
     }
 
     /// A description with the name, domain and path, without the value, which may be secret.

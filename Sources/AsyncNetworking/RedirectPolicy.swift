@@ -100,7 +100,7 @@ public struct RedirectPolicy: Sendable {
             let host = target.host(), !host.isEmpty
         else { throw .redirect(.location(location)) }
         target = strictURL(target)
-        if url.scheme?.lowercased() == "https", target.isPlainHTTP {
+        if url.isHTTPS, target.isPlainHTTP {
             throw .redirect(.downgrade(to: target.redactedDescription))
         }
         if target.fragment() == nil, let fragment = url.fragment(percentEncoded: true),

@@ -76,6 +76,7 @@ import Testing
     @Test func `a secure cookie is sent over https only`() throws {
         let cookie = Cookie(name: "a", value: "b", domain: ".A.example", isSecure: true)
         #expect(cookie.matches(try .example("https://a.example/")))
+        #expect(cookie.matches(try .example("HTTPS://a.example/")))
         #expect(!cookie.matches(try .example("http://a.example/")))
     }
 

@@ -12,7 +12,7 @@ extension Pipeline {
     /// Whether the response to a request may change the hosts that require https: it comes from a server whose
     /// certificate was verified (RFC 6797 §8.1).
     func learnsStrictTransport(from request: Request) -> Bool {
-        guard usesStrictTransport, request.url.scheme?.lowercased() == "https" else { return false }
+        guard usesStrictTransport, request.url.isHTTPS else { return false }
         let tls = request.options?.tls ?? TLSOptions()
         let policy =
             tls.hostPolicies.isEmpty ? tls.policy : tls.hostPolicies.value(for: HostName(request.url)) ?? tls.policy

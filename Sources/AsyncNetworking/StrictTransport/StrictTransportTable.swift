@@ -74,9 +74,4 @@ extension URL {
         if components.port == 80 { components.port = nil }
         return components.url ?? self
     }
-
-    /// Whether the scheme is `http`.
-    var isPlainHTTP: Bool {
-        scheme?.lowercased() == "http"
-    }
 }
