@@ -47,8 +47,9 @@ extension SessionManager {
     nonisolated func download(_ task: RunningTask, _ job: DownloadJob) async throws -> DownloadedFile {
         let core = task.core
         if let size = try await job.verifiedSize(waitUntilRunning: { try await core.waitUntilRunning() }) {
-            core.complete(size)
             let head = ResponseHead(status: .notModified, url: task.request.url)
+            core.receive(head)
+            core.complete(size)
             return DownloadedFile(path: job.path, size: size, response: Response((), head: head))
         }
         let file = try DownloadFile(

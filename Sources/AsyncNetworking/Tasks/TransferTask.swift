@@ -94,9 +94,10 @@ public final class TransferTask<Value: Sendable>: Identifiable, Sendable {
     /// The head of the response, available when it has arrived. Cancelling the Swift task that awaits it does not
     /// cancel the transfer.
     ///
-    /// - Throws: The error of ``value`` if the task ends without a response; ``SessionError/transport(_:)`` if it
-    ///   succeeds without one, because of ``DownloadOptions/skipsVerifiedFile``; or `CancellationError` if the calling
-    ///   task is cancelled.
+    /// For a download that ``DownloadOptions/skipsVerifiedFile`` made unnecessary, it is a response with status 304.
+    ///
+    /// - Throws: The error of ``value`` if the task ends without a response, or `CancellationError` if the calling task
+    ///   is cancelled.
     public var response: ResponseHead {
         get async throws {
             for await event in erased.events {

@@ -68,7 +68,9 @@ import Testing
         }
         for (content, status, count) in [(nil, 200, 1), ("old", 200, 2), ("new", 304, 2)] {
             if let content { _ = try directory.write(Data(content.utf8), to: "file") }
-            let file = try await api.download("x", to: .file(path), options: options).value
+            let task = api.download("x", to: .file(path), options: options)
+            let file = try await task.value
+            #expect(try await task.response.status.code == status)
             #expect(file.words == "\(path): 3 bytes")
             #expect(file.response.statusCode == status)
             #expect(transport.requests.count == count)
