@@ -87,7 +87,8 @@ public actor Authenticator {
     public var token: BearerToken? { current?.token }
 
     /// Sets the token, for example after another user has logged in. The result of a refresh that is already running is
-    /// discarded; the requests that wait for it are then sent with this token, or without one if it is `nil`.
+    /// discarded; the requests that wait for it are then sent with this token, or wait for another refresh if it is
+    /// `nil` or expired.
     ///
     /// - Parameter token: The token; `nil` removes the current one, so that the next request refreshes it.
     public func setToken(_ token: BearerToken?) {
@@ -198,7 +199,9 @@ public actor Authenticator {
         guard let refresh else { return }
         self.refresh = nil
         if case .success(let token) = result, !refresh.isOutdated { replaceToken(by: token) }
-        if case .failure = result, refresh.isAbandoned || refresh.isOutdated, !refresh.waiters.isEmpty {
+        var isFailure = false
+        if case .failure = result { isFailure = true }
+        if refresh.isOutdated || isFailure && refresh.isAbandoned, !refresh.waiters.isEmpty {
             // Requests that began to wait after the cancellation, or after the token was set, still need their refresh.
             if refresh.isOutdated, !isDue { return resume(refresh.waiters, .success(())) }
             do {

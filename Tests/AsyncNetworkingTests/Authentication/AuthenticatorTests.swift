@@ -308,6 +308,21 @@ private struct WaitsForTokens: EventMonitor {
         #expect(transport.authorizations == ["Bearer 0", "Bearer own"])
     }
 
+    @Test func `a request that waits when the token is removed is sent with a new one`() async throws {
+        let gate = Gate()
+        let issuer = Issuer(gate: gate)
+        let transport = Self.server(taking: ["2"])
+        let authenticator = try authenticator(issuer)
+        let manager = manager(on: transport, authenticator)
+        let request = Task { try await manager.get("x").text }
+        try await eventually { await issuer.refreshes.count == 1 }
+        await authenticator.setToken(nil)
+        gate.open()
+        #expect(try await request.value == "welcome")
+        #expect(await issuer.refreshes == ["0", nil])
+        #expect(transport.authorizations == ["Bearer 0", "Bearer 2"])
+    }
+
     @Test(arguments: ["https://a.example/", "http://b.example/", "http://a.example:81/"])
     func `the token is not sent to another origin`(other: String) async throws {
         let transport = MockTransport { request in
