@@ -300,5 +300,16 @@ import Testing
         #expect(last?.progress?.completedBytes == 90)
     }
 
+    @Test func `the total of an encoded file is unknown`() async throws {
+        let transport = MockTransport { _ in
+            .data(SamplePicture.png, headers: [.contentType: "image/png", .contentEncoding: "gzip"])
+        }
+        let images = Self.downloader(transport)
+        var last: ImageDownload.Status?
+        for await status in images.download(try Self.request("a")).updates { last = status }
+        #expect(last?.progress?.completedBytes == Int64(SamplePicture.png.count))
+        #expect(last?.progress?.fraction == nil)
+    }
+
     private static let reply = Reply(headers: ["Content-Type": "image/png"], body: .bytes(SamplePicture.png))
 }

@@ -23,13 +23,11 @@ public final class ImageDownload: Identifiable, Sendable {
         ///
         /// It is read when the file reaches 64 bytes, then whenever its size has doubled, and at the end.
         public var header: ImageHeader?
-        /// The number of bytes of the file received so far, and the total if the server declared a `Content-Length`;
-        /// `nil` before the first bytes have arrived, for an image from the memory cache, and after
-        /// ``ImageDownload/cancel()``.
+        /// The number of bytes of the file received so far, after decompression, and the total if the server declared a
+        /// `Content-Length` and no content coding; `nil` before the first bytes have arrived, for an image from the
+        /// memory cache, and after ``ImageDownload/cancel()``.
         ///
-        /// Bytes count after decompression, `Content-Length` before: if the response has a content coding, the total is
-        /// not that of the file. An image from the response cache counts like a received one. The speed is not
-        /// measured.
+        /// An image from the response cache counts like a received one. The speed is not measured.
         public var progress: TransferProgress?
         /// The image or the error; `nil` before the request has ended. The errors are those of ``ImageDownload/image``:
         /// `CancellationError` after ``ImageDownload/cancel()``, or if the session cancelled its requests.

@@ -227,7 +227,7 @@ public final class ImageDownloader: Sendable {
     private func load(_ request: Request, of number: Int) async throws -> ImageContent {
         let limit = request.maximumBodySize(inheritingFrom: Request(url: request.url, options: transferOptions))
         return try await session.withResponse(for: request, validating: serializer.validation) { head, body in
-            var file = PartialImage(totalBytes: head.headers[.contentLength].flatMap(Int64.init))
+            var file = PartialImage(head)
             for try await chunk in body {
                 if let header = try file.append(chunk, upTo: limit) { try serializer.check(header) }
                 update(number, ImageDownload.Status(header: file.header, progress: file.progress))

@@ -12,8 +12,11 @@ struct PartialImage {
     /// proportional to the size of the file.
     private var nextReading = 64
 
-    init(totalBytes: Int64?) {
-        self.totalBytes = totalBytes
+    /// Creates the file of a response. Its size is unknown if the response has a content coding: the bytes are counted
+    /// after decoding.
+    init(_ head: ResponseHead) {
+        let isEncoded = head.headers[.contentEncoding] ?? "identity" != "identity"
+        totalBytes = isEncoded ? nil : head.headers[.contentLength].flatMap(Int64.init)
     }
 
     /// The progress of receiving the file.
