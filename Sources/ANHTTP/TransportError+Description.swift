@@ -10,7 +10,7 @@ extension TransportError: CustomStringConvertible, LocalizedError {
     public var description: String {
         switch reason {
         case .invalidURL(let text):
-            "The request cannot be sent: “\(text)” is not a URL with a host."
+            "The request cannot be sent: “\(text)” is not a URL with a host and a valid port."
         case .unsupportedScheme(let scheme):
             "The request cannot be sent: its scheme is “\(scheme)” instead of http or https."
         case .invalidRequest(let failure):

@@ -3,6 +3,7 @@
 import AsyncNetworking
 import AsyncNetworkingTesting
 import FoundationEssentials
+import Glibc
 import HTTPTypes
 import Testing
 
@@ -56,8 +57,13 @@ import Testing
         #expect(
             Self.errors["invalidated"]?.description == "The session manager was invalidated; create a new one.")
         #expect(
-            Self.errors["file"]?.description == "/a/b: No such file or directory (open); create the directory, or set "
-                + "createsIntermediateDirectories of the download's destination")
+            Self.errors["file"]?.description
+                == "/a/b: No such file or directory (open); create the directory, or for a "
+                + "download set createsIntermediateDirectories of its destination")
+        let lock = SessionError.FileFailure(path: "/a/b", call: "flock", errno: EWOULDBLOCK, message: "It is locked")
+        #expect(
+            lock.description == "/a/b: It is locked (flock); another download, maybe of another process, is writing "
+                + "this file")
         #expect(
             SessionError.redirect(.tooMany(limit: 20)).description
                 == "The server redirected more than 20 times; it may be a loop.")

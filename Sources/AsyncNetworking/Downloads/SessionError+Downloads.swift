@@ -86,11 +86,15 @@ extension SessionError {
 }
 
 extension SessionError.FileFailure: CustomStringConvertible {
-    /// The path, the system's message and the system call, with advice if a directory is missing.
+    /// The path, the system's message and the system call, with advice if a directory is missing or the file is in use.
     public var description: String {
         let advice =
-            reason == .missingDirectory
-            ? "; create the directory, or set createsIntermediateDirectories of the download's destination" : ""
+            switch reason {
+            case .missingDirectory:
+                "; create the directory, or for a download set createsIntermediateDirectories of its destination"
+            case .inUse: "; another download, maybe of another process, is writing this file"
+            default: ""
+            }
         return "\(path): \(message) (\(call))\(advice)"
     }
 }
