@@ -41,7 +41,7 @@ QUIET := $(if $(MAKE_TERMOUT),,--quiet)
 # Sanitizers make tests slow; with eight at a time, the default here, some would exceed their time limits.
 FEW_AT_ONCE := --experimental-maximum-parallelization-width 4
 
-.PHONY: help setup setup-library build format check-format check-hints check-transports test test-images slowest interop matrix demo tsan asan mutants fuzz bench docs check-docs symbols clean
+.PHONY: help setup setup-library build format check-format check-hints check-transports check-samples test test-images slowest interop matrix demo tsan asan mutants fuzz bench docs check-docs symbols clean
 
 help: ## List the targets
 	@awk -F ':.*## ' '/^[a-z-]+:.*## / { printf "  %-15s %s\n", $$1, $$2 }' $(MAKEFILE_LIST)
@@ -84,11 +84,17 @@ check-transports: build ## Fail if a transport without an implementation compile
 	check PlainPerform '' no; check PlainPerform "$$nonsending" yes; \
 	check SpelledPerform '' yes; check SpelledPerform "$$nonsending" yes
 
+# As in a program: another package, with the language mode's default settings.
+check-samples: build ## Fail if a sample of the documentation does not compile outside this package
+	@swiftc -typecheck -wmo -swift-version 6 -I "$$(swift build --show-bin-path)/Modules" \
+		$(foreach module,CCurl CDecoders CLinux COpenSSL CZlib,-Xcc -fmodule-map-file=Sources/$(module)/module.modulemap) \
+		Examples/Snippets/*.swift
+
 # A package of its own, so that the other tests are not built a second time.
 test-images: setup ## Run the tests of image decoding, with the trait ImageDecoding
 	swift test --package-path Tests/ImageDecoding --scratch-path .build-images $(QUIET) -Xswiftc -warnings-as-errors
 
-test: setup check-format build check-hints check-transports check-docs test-images ## Run all checks and all tests, including those with real servers
+test: setup check-format build check-hints check-transports check-samples check-docs test-images ## Run all checks and all tests, including those with real servers
 	@# The failures are repeated at the end, because the output is long.
 	@set -o pipefail; \
 	$(SERVERS) run $(SERVERS_DIR) -- swift test --skip-build $(FLAGS) | tee .build/test.log \

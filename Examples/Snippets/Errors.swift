@@ -28,7 +28,7 @@ func readErrorDocument(_ api: SessionManager) async throws {
         _ = try await api.get("users/7", as: .json)
     } catch let error as SessionError {
         guard let rejection = error.rejection else { throw error }
-        print(rejection.status, try rejection.decoded(as: Problem.self).title)
+        print(rejection.head.status.code, try rejection.decoded(as: Problem.self).title)
     }
     // snippet.end
 }

@@ -16,7 +16,7 @@ func readJSONLines(_ api: SessionManager, url: URL) async throws {
 func skipInvalidLines(of body: ResponseBody) async throws {
     // snippet.invalid-lines
     let changes = body.jsonLines(of: Change.self) { failure in
-        print("skipped line \(failure.number):", failure.reason)
+        print("skipped:", failure)
     }
     // snippet.end
     for try await change in changes { print(change.row) }

@@ -9,7 +9,7 @@ func endInOrder(_ api: SessionManager) -> any DispatchSourceSignal {
     // snippet.termination
     signal(SIGTERM, SIG_IGN)
     let termination = DispatchSource.makeSignalSource(signal: SIGTERM)
-    termination.setEventHandler {
+    termination.setEventHandler { @Sendable in
         Task {
             await api.shutdown(draining: .seconds(20))
             exit(0)

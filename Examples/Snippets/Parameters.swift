@@ -48,9 +48,10 @@ func chooseEncoder() -> SessionManager {
 
 func chooseSerializer() throws -> SessionManager {
     // snippet.where-parameters-are-placed
-    var serializer = JSONRequestSerializer(writingOptions: .sortedKeys)
-    try serializer.base.headers.setBearerAuthorization("mF_9.B5f-4.1JqM")
-    serializer.base.queryMethods = [.get, .head]
+    var base = HTTPRequestSerializer()
+    try base.headers.setBearerAuthorization("mF_9.B5f-4.1JqM")
+    base.queryMethods = [.get, .head]
+    let serializer = JSONRequestSerializer(base: base, writingOptions: .sortedKeys)
     // snippet.end
     return SessionManager { $0.requestSerializer = serializer }
 }

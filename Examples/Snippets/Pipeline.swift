@@ -8,7 +8,8 @@ import FoundationEssentials
 // snippet.interceptors
 struct Stopwatch: Interceptor {
     func intercept(
-        _ interception: Interception, respond: (ResponseHead, ResponseBody) async throws -> Void
+        _ interception: Interception,
+        respond: nonisolated(nonsending) (ResponseHead, ResponseBody) async throws -> Void
     ) async throws {
         let start = ContinuousClock.now
         try await interception.proceed { head, body in
@@ -23,7 +24,8 @@ struct Language: Interceptor {
     let tag: String
 
     func intercept(
-        _ interception: Interception, respond: (ResponseHead, ResponseBody) async throws -> Void
+        _ interception: Interception,
+        respond: nonisolated(nonsending) (ResponseHead, ResponseBody) async throws -> Void
     ) async throws {
         // snippet.interceptors-2
         var request = interception.request
@@ -35,7 +37,8 @@ struct Language: Interceptor {
 
 struct Maintenance: Interceptor {
     func intercept(
-        _ interception: Interception, respond: (ResponseHead, ResponseBody) async throws -> Void
+        _ interception: Interception,
+        respond: nonisolated(nonsending) (ResponseHead, ResponseBody) async throws -> Void
     ) async throws {
         // snippet.interceptors-3
         let head = ResponseHead(status: .serviceUnavailable, url: interception.request.url)
@@ -46,7 +49,8 @@ struct Maintenance: Interceptor {
 
 struct Mirror: Interceptor {
     func intercept(
-        _ interception: Interception, respond: (ResponseHead, ResponseBody) async throws -> Void
+        _ interception: Interception,
+        respond: nonisolated(nonsending) (ResponseHead, ResponseBody) async throws -> Void
     ) async throws {
         // snippet.interceptors-4
         var isAnswered = false
@@ -67,7 +71,8 @@ struct Mirror: Interceptor {
 
 struct ByteCounter: Interceptor {
     func intercept(
-        _ interception: Interception, respond: (ResponseHead, ResponseBody) async throws -> Void
+        _ interception: Interception,
+        respond: nonisolated(nonsending) (ResponseHead, ResponseBody) async throws -> Void
     ) async throws {
         try await interception.proceed { head, body in
             // snippet.interceptors-5

@@ -120,7 +120,7 @@ func readRejection(_ api: SessionManager) async throws {
     do {
         _ = try await api.get("users/99", as: .decodable(User.self))
     } catch SessionError.serialization(.rejected(let rejection)) {
-        print(rejection.status, rejection.mediaType ?? "no type", rejection.head.headers)
+        print(rejection.head.status, rejection.head.mediaType ?? "no type", rejection.head.headers)
         print(rejection.rejectsStatus, rejection.rejectsMediaType, rejection.validation)
         print(try rejection.decoded(as: Problem.self).title)
         print(try rejection.value(as: .string))
@@ -132,7 +132,7 @@ func readOutcome(_ api: SessionManager, _ request: Request) async throws {
     // snippet.value-and-rejection-together
     let response = try await api.data(for: request)
     let outcome = JSONResponseSerializer().outcome(of: response.head, response.value)
-    print(outcome.value ?? .null, outcome.rejection?.status ?? 200, outcome.failure ?? "no failure")
+    print(outcome.value ?? .null, outcome.rejection?.head.status ?? .ok, outcome.failure ?? "no failure")
     // snippet.end
 }
 

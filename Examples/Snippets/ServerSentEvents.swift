@@ -33,7 +33,7 @@ func continueFeed(_ api: SessionManager, feed: URL, lastID: String) -> EventSour
     // snippet.continuing
     var request = Request(url: feed)
     request.headers[.lastEventID] = lastID
-    request.retryPolicy = RetryPolicy(limit: 10).with { $0.backoff.maximum = .seconds(60) }
+    request.retryPolicy = RetryPolicy(limit: 10).with { $0.backoff = Backoff(maximum: .seconds(60)) }
     // snippet.end
     return api.events(for: request)
 }

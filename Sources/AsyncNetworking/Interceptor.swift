@@ -7,7 +7,8 @@ public import ANHTTP
 /// ```swift
 /// struct Stopwatch: Interceptor {
 ///     func intercept(
-///         _ interception: Interception, respond: (ResponseHead, ResponseBody) async throws -> Void
+///         _ interception: Interception,
+///         respond: nonisolated(nonsending) (ResponseHead, ResponseBody) async throws -> Void
 ///     ) async throws {
 ///         let start = ContinuousClock.now
 ///         try await interception.proceed { head, body in
@@ -17,6 +18,9 @@ public import ANHTTP
 ///     }
 /// }
 /// ```
+///
+/// The words `nonisolated(nonsending)` may be left out in a module with the upcoming feature
+/// `NonisolatedNonsendingByDefault`.
 ///
 /// | purpose | implementation |
 /// |---|---|
