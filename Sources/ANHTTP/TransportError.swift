@@ -164,8 +164,7 @@ public struct TransportError: Error, Sendable {
         case connect
         /// Performing the TLS handshake or, for an https URL, establishing the tunnel through a proxy before it.
         case tlsHandshake
-        /// Sending the body of a request, or waiting for the response to one of unknown length; also if the limit of a
-        /// whole call expires before a request is sent.
+        /// Sending the body of a request; also if the limit of a whole call expires before a request is sent.
         case request
         /// Waiting for the head of the response.
         case responseHead

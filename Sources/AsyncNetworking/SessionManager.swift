@@ -129,10 +129,10 @@ public actor SessionManager {
 
     /// Rejects new requests permanently, waits for the running ones, and closes all connections.
     ///
-    /// Suspended tasks are cancelled immediately, because they would never end. When this function returns, no request
-    /// of this manager is running; ``invalidate(cancellingTasks:)`` does not wait. A closure passed to
-    /// ``withResponse(for:validating:reporting:_:)`` is part of its request: calling this function from inside one
-    /// waits for that closure, and so for itself.
+    /// Suspended tasks are cancelled immediately, because they would never end; one that is suspended later is waited
+    /// for. When this function returns, no request of this manager is running; ``invalidate(cancellingTasks:)`` does
+    /// not wait. A closure passed to ``withResponse(for:validating:reporting:_:)`` is part of its request: calling this
+    /// function from inside one waits for that closure, and so for itself.
     ///
     /// - Parameter limit: The time after which requests that are still running are cancelled, by
     ///   ``SessionConfiguration/clock``; `nil`, the default, waits without a limit, and zero or less cancels them at

@@ -70,12 +70,12 @@ extension ResponseSerializer where Self == ImageResponseSerializer {
     /// Returns a serializer that decodes the image before it returns, and accepts the statuses 200 to 299 with the
     /// media types of images.
     ///
-    /// The decoder runs in the calling task: a call from the main actor blocks it. ``ImageDownloader`` decodes off all
-    /// actors.
+    /// The decoder runs in the calling task: a call from the main actor blocks it.
+    /// ``AsyncNetworkingImages/ImageDownloader`` decodes off all actors.
     ///
     /// - Parameters:
     ///   - decoder: The decoder, such as `.builtIn`, which requires the package trait `ImageDecoding`, and otherwise
-    ///     throws ``ImageError/decoderUnavailable`` for each image.
+    ///     throws ``AsyncNetworkingImages/ImageError/decoderUnavailable`` for each image.
     ///   - options: The size, the orientation and the limits of the bitmap; by default the image keeps its size, its
     ///     EXIF orientation is applied, and it has at most 128 Mi pixels and 512 MiB.
     public static func image(

@@ -545,8 +545,9 @@ import Testing
             let manager = AFHTTPSessionManager(for: server)
             let log = Log<String>()
             let ended = AsyncStream<Void>.makeStream()
-            manager.setSessionDidBecomeInvalidBlock { _, _ in
-                log.add("session")
+            let first = manager.session
+            manager.setSessionDidBecomeInvalidBlock { session, _ in
+                log.add(session === first ? "first session" : "second session")
                 ended.continuation.yield()
             }
             let task = manager.dataTask(with: request(server)) { _, _, _ in }
@@ -556,12 +557,11 @@ import Testing
             task.resume()
             var iterator = ended.stream.makeAsyncIterator()
             _ = await iterator.next()
-            // A block that is called a second time for the session would be called before this one.
             manager.invalidateSessionCancelingTasks(false, resetSession: true)
             _ = manager.session
             manager.invalidateSessionCancelingTasks(false)
             _ = await iterator.next()
-            #expect(log.entries == ["task", "session", "session"])
+            #expect(log.entries == ["task", "first session", "second session"])
         }
     }
 }
