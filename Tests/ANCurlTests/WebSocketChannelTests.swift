@@ -270,6 +270,22 @@ import Testing
         #expect(throws: CancellationError.self) { try cancelled.takeFrames() }
     }
 
+    @Test func `a reader waits for the end while this side closes, and frames are discarded`() async throws {
+        #expect(channel.add(Self.frame, capacity: 1))
+        #expect(channel.add(.close(WebSocketClosure(code: 1000))))
+        #expect(!channel.isPaused)
+        #expect(!channel.add(Self.frame, capacity: 1))
+        let reader = waiting { await channel.waitForFrames() }
+        // It is registered, so that another one is refused.
+        #expect(throws: TransportError.self) { try channel.takeFrames() }
+        channel.end(.success(()))
+        try await reader.value
+        guard case .end = try channel.takeFrames() else {
+            Issue.record("frames")
+            return
+        }
+    }
+
     @Test(arguments: [(1000, false), (1001, false), (nil, false), (1011, true)] as [(UInt16?, Bool)])
     func `the end is an error if the server closed the connection because of one`(code: UInt16?, isError: Bool) throws {
         channel.receive(WebSocketClosure(code: code))

@@ -79,7 +79,7 @@ package final class WebSocketChannel: Sendable {
         try state.withLock { state throws in
             guard state.reader == nil else { throw Self.secondReader }
             if case .failure(let error as CancellationError)? = state.ending { throw error }
-            if !state.isClosing, !state.frames.isEmpty {
+            if !state.frames.isEmpty {
                 defer { (state.frames, state.frameBytes, state.isPaused) = ([], 0, false) }
                 return .frames(state.frames, mustResume: state.isPaused)
             }
@@ -184,11 +184,13 @@ package final class WebSocketChannel: Sendable {
     /// The number of bytes that were not accepted above which senders wait.
     private static let outputCapacity = 64 << 10
 
-    /// Adds a command to close the connection; returns whether the loop must handle it.
+    /// Adds a command to close the connection; returns whether the loop must handle it. Frames that were not taken are
+    /// discarded.
     package func add(_ command: Command) -> Bool {
         state.withLock { state in
             guard state.ending == nil else { return false }
             state.isClosing = true
+            (state.frames, state.frameBytes, state.isPaused) = ([], 0, false)
             state.commands.append(command)
             return true
         }
@@ -239,9 +241,10 @@ package final class WebSocketChannel: Sendable {
     }
 
     /// Adds a frame; returns whether the reader has more than `capacity` bytes to read, so that the connection must not
-    /// be read until it has taken them.
+    /// be read until it has taken them. The frame is discarded if this side closes the connection.
     package func add(_ frame: WebSocketFrame, capacity: Int) -> Bool {
         state.withLock { state in
+            guard !state.isClosing else { return false }
             state.frames.append(frame)
             state.unanswered = max(0, state.unanswered - 1)
             // An empty frame takes memory, too.
@@ -252,7 +255,7 @@ package final class WebSocketChannel: Sendable {
     }
 
     /// Whether the connection must not be read.
-    package var isPaused: Bool { state.withLock { $0.isPaused && !$0.isClosing } }
+    package var isPaused: Bool { state.withLock { $0.isPaused } }
 
     /// Resumes the reader if frames have arrived.
     package func flush() {
