@@ -125,13 +125,13 @@ extension WebSocket {
         func next() async throws -> WebSocketMessage? {
             do {
                 while true {
+                    try Task.checkCancellation()
                     if let message = try input.withLock({ input throws(WebSocketViolation) in
                         while let frame = input.frames.popLast() {
                             if let message = try input.assembler.add(frame) { return message }
                         }
                         return nil as WebSocketMessage?
                     }) {
-                        try Task.checkCancellation()
                         return message
                     }
                     guard let frames = try await link.receive() else { return nil }

@@ -421,6 +421,24 @@ import Testing
         }
     }
 
+    @Test func `a cancelled iteration loses no message`() async throws {
+        try await StubServer.with { server in
+            let both = [WebSocketMessage.text("a"), .text("b")].map { $0.frame.encoded(mask: nil) }.joined()
+            server.route("/", Script([.acceptWebSocket(), .send(Data(both)), .hang]))
+            try await SessionManager(for: server).withWebSocket(request(server)) { socket in
+                let first = try await socket.first { _ in true }
+                let cancelled = Task {
+                    while !Task.isCancelled { await Task.yield() }
+                    return try await socket.first { _ in true }
+                }
+                cancelled.cancel()
+                await #expect(throws: CancellationError.self) { try await cancelled.value }
+                let second = try await socket.first { _ in true }
+                #expect([first, second] == [.text("a"), .text("b")])
+            }
+        }
+    }
+
     // MARK: Scopes
 
     @Test func `cancelling ends the connection`() async throws {
