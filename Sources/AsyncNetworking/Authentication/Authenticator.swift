@@ -16,7 +16,9 @@ import Synchronization
 /// | situation | behavior |
 /// |---|---|
 /// | there is no token, or it expires within `leeway` | the token is refreshed before the request is sent |
-/// | a request is answered with 401 | the token is refreshed, unless that has happened since the request was sent, and the request is sent again, once; with a body that is not replayable, it fails with ``SessionError/AuthenticationFailure/bodyNotReplayable`` |
+/// | a request is answered with 401 | the token is refreshed, unless that has happened since the request was sent, and the request is sent again, once |
+/// | the same, with a body that is not replayable | the token is refreshed, and the request fails with ``SessionError/AuthenticationFailure/bodyNotReplayable`` |
+/// | the request or the session has an `Authorization` field, or a signature applies | no token is sent; see ``AuthenticationPolicy`` |
 /// | several requests need a refresh | one refresh serves all; if it fails, all of them throw its error, and the next request starts a new one |
 /// | a refresh ahead of expiry fails | the current token is sent, if it has not expired |
 /// | the token was refreshed `refreshLimit` times within `refreshPeriod` | ``SessionError/AuthenticationFailure/excessiveRefreshes(limit:)`` |

@@ -24,8 +24,9 @@ extension Pipeline {
                 }
             }
             guard isRefused else { return }
-            guard call.request.body.isReplayable else { throw SessionError.authentication(.bodyNotReplayable) }
             ticket = try await renew(authenticator, after: ticket, for: call)
+            // The refresh serves the program's next attempt.
+            guard call.request.body.isReplayable else { throw SessionError.authentication(.bodyNotReplayable) }
             isLastTry = true
         }
     }

@@ -348,6 +348,9 @@ private struct WaitsForTokens: EventMonitor {
         let body = RequestBody.stream(AsyncStreamOf([Data("abc".utf8)]))
         let error = try await sessionError { _ = try await manager.data(for: manager.request(.post, "x", body: body)) }
         guard case .authentication(.bodyNotReplayable) = error else { throw error }
+        // The next request has a new token.
+        #expect(await issuer.refreshes.count == 1)
+        #expect(try await manager.get("x").text == "welcome")
     }
 
     @Test func `a monitor receives events for refreshes`() async throws {
