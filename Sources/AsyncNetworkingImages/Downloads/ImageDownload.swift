@@ -7,8 +7,7 @@ public import AsyncNetworking
 /// Several receipts may share a transfer, which ends early only if all of them are cancelled. Releasing a receipt does
 /// not cancel the request.
 public final class ImageDownload: Identifiable, Sendable {
-    /// The identifier of the receipt, unique within its downloader and positive; 0 for all receipts whose image was in
-    /// the memory cache.
+    /// The identifier of the receipt, unique within its downloader.
     public let id: Int
     /// The request as passed to ``ImageDownloader/download(_:priority:)``.
     public let request: Request

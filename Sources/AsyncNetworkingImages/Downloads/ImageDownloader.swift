@@ -147,12 +147,12 @@ public final class ImageDownloader: Sendable {
         let key = sharedKey(of: request)
         return state.withLock { state in
             // Under the lock: a download that has just ended left its image in the cache before it left the queue.
+            state.lastReceipt += 1
             if let image = cachedImage(for: request) {
-                let receipt = ImageDownload(id: 0, request: request, downloader: nil)
+                let receipt = ImageDownload(id: state.lastReceipt, request: request, downloader: nil)
                 receipt.end(ImageDownload.Status(header: image.header, result: .success(image)))
                 return receipt
             }
-            state.lastReceipt += 1
             let receipt = ImageDownload(id: state.lastReceipt, request: request, downloader: self)
             state.receipts[receipt.id] = receipt
             let admission = state.queue.add(receipt.id, key: key, priority: priority)
