@@ -13,6 +13,13 @@ func upload(_ api: SessionManager) async throws {
     // snippet.end
 }
 
+func uploadWithDigest(_ api: SessionManager) async throws {
+    // snippet.digests
+    let digest = try ContentDigest(ofFile: "disk.iso")
+    _ = try await api.put("images/disk.iso", body: .file("disk.iso"), headers: [.contentDigest: digest.fieldValue])
+    // snippet.end
+}
+
 func sendForm(_ api: SessionManager) async throws {
     // snippet.forms-with-files
     var form = MultipartFormData()

@@ -73,10 +73,15 @@ extension ContentDigest: CustomStringConvertible {
     /// The algorithm and the value in lower-case hexadecimal, such as `sha-256:9f86…`.
     public var description: String { "\(algorithm.rawValue):\(hexadecimal)" }
 
-    /// The value in lower-case hexadecimal.
-    package var hexadecimal: String {
+    /// The value in lower-case hexadecimal, as tools such as sha256sum(1) print it.
+    public var hexadecimal: String {
         value.map { ($0 < 16 ? "0" : "") + String($0, radix: 16) }.joined()
     }
+}
+
+extension ContentDigest {
+    /// The value of the fields `Content-Digest` and `Repr-Digest` (RFC 9530 §2, §3), such as `sha-256=:n4bQ…Cg=:`.
+    public var fieldValue: String { "\(algorithm.rawValue)=:\(value.base64EncodedString()):" }
 }
 
 extension ResponseHead {
@@ -86,7 +91,7 @@ extension ResponseHead {
 
     /// The digests of this message's content, possibly a part of the resource: `Content-Digest`, RFC 9530 §2. Unknown
     /// algorithms are ignored.
-    package var contentDigests: [ContentDigest] { digests(in: "Content-Digest") }
+    package var contentDigests: [ContentDigest] { digests(in: HTTPField.Name.contentDigest.rawName) }
 
     /// Returns the members of a dictionary field whose values are byte sequences (RFC 8941 §3.2, §3.3.5); the last
     /// member with a name wins.

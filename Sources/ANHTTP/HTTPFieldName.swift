@@ -4,6 +4,8 @@ public import HTTPTypes
 
 // The texts are valid names.
 extension HTTPField.Name {
+    /// `Content-Digest`, the digest of the content of a message (RFC 9530 §2); see ``ContentDigest/fieldValue``.
+    public static let contentDigest = HTTPField.Name("Content-Digest") ?? .ifNoneMatch
     /// `Idempotency-Key`, a key by which a server recognizes a request that is sent again
     /// (draft-ietf-httpapi-idempotency-key-header). By default a `RetryPolicy` also retries a POST that has the field.
     public static let idempotencyKey = HTTPField.Name("Idempotency-Key") ?? .ifNoneMatch

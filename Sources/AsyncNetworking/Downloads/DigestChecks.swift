@@ -35,9 +35,7 @@ struct DigestChecks {
     ///   the URL of the download.
     func verify(_ path: String, from url: URL) throws(SessionError) {
         for (expected, digest) in checks {
-            guard let value = digest.value else {
-                throw .transport(TransportError(.internalInconsistency("OpenSSL could not compute a digest.")))
-            }
+            guard let value = digest.value else { throw .digestNotComputed }
             guard expected.value.elementsEqual(value) else {
                 throw .digest(
                     expected: expected, found: ContentDigest(expected.algorithm, Data(value)), path: path, url: url)
@@ -48,7 +46,7 @@ struct DigestChecks {
 
 extension ContentDigest.Algorithm {
     /// The function that computes digests by the algorithm.
-    fileprivate var function: MessageDigest.Algorithm {
+    var function: MessageDigest.Algorithm {
         switch self {
         case .sha256: .sha256
         case .sha512: .sha512
