@@ -50,8 +50,9 @@ public enum AuthenticationScheme: Hashable, Sendable, CaseIterable, CustomString
     case basic
     /// Digest: a hash of the password and the server's challenge (RFC 7616).
     case digest
-    /// NTLM: Microsoft's challenge-response scheme, which authenticates a connection. libcurl uses HTTP/1.1 for it, and
-    /// supports it depending on its build.
+    /// NTLM: Microsoft's challenge-response scheme ([MS-NLMP]), which authenticates a connection. libcurl uses HTTP/1.1
+    /// for it. If libcurl was built without it, a server's offer of it is ignored, and a request with a credential that
+    /// names no other scheme fails with ``TransportError/Reason/unsupported(_:)``.
     case ntlm
     /// Negotiate: a Kerberos ticket (RFC 4559), for which each request has a connection of its own. libcurl supports it
     /// depending on its build.

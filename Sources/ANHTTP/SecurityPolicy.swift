@@ -39,8 +39,9 @@ public struct SecurityPolicy: Hashable, Sendable {
     /// like those; ``TrustResult/usesBackupPin`` reports whether the matching key was one of them.
     public var backupPins: [PublicKeyPin] = []
     /// The expiry of the pins and of the pinned certificates; `nil`, the default, for none. From then on, a valid chain
-    /// and the right host name are required instead, even if ``allowsInvalidCertificates`` is set, so that programs
-    /// that are no longer updated are not locked out.
+    /// is required instead, even if ``allowsInvalidCertificates`` is set, so that programs that are no longer updated
+    /// are not locked out. The host name is validated only if ``validatesDomainName`` is `true`; otherwise any server
+    /// with a valid certificate is then accepted.
     public var pinExpiry: Date?
     /// Whether a pinned chain is accepted even if it is not otherwise valid; `false` by default. Without pinning, every
     /// chain is accepted, provided that ``validatesDomainName`` is `false`; see the table of ``SecurityPolicy``.

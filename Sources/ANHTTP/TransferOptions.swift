@@ -171,7 +171,9 @@ public struct ConnectionOptions: Hashable, Sendable {
     /// ``addresses`` do not apply to it.
     public var dnsOverHTTPS: URL?
     /// The idle time after which the system sends TCP keep-alive probes, and the interval between them, rounded up to
-    /// whole seconds, at least 1 s; 60 s by default, `nil` for no probes.
+    /// whole seconds, at least 1 s; 60 s by default, `nil` for no probes. The connection is lost when as many probes in
+    /// succession as the system sends, 9 by default, were not answered. Linux accepts at most 32,767 s. See tcp(7) and
+    /// CURLOPT_TCP_KEEPIDLE(3).
     public var tcpKeepAlive: Duration? = .seconds(60)
 
     /// Creates the default options, as stated for each property.

@@ -255,7 +255,8 @@ public struct TransportError: Error, Sendable {
         case keyLog(path: String)
     }
 
-    /// The moment at which a connection was lost, which determines whether the request may have been processed.
+    /// The moment at which a connection was lost. In every case the server may have processed the request or a part of
+    /// it.
     public enum ConnectionLossPhase: Hashable, Sendable {
         /// Before the first byte of the final response; the server may have processed the request.
         case beforeResponse

@@ -144,8 +144,9 @@ open class AFHTTPResponseSerializer: NSObject, AFURLResponseSerialization, NSSec
     /// Always `true`: archives can be decoded with `requiresSecureCoding`.
     open class var supportsSecureCoding: Bool { true }
 
-    /// Returns a serializer of the same class of this module with the same acceptable responses and options. The copy
-    /// lacks the overrides of a subclass that does not override this method.
+    /// Returns a copy with the same acceptable responses and options. It is always an instance of a class of this
+    /// module: the copy of a subclass of the program is one of its superclass, without its overrides and properties,
+    /// unless it overrides this method.
     open func copy(with zone: NSZone? = nil) -> Any {
         let copy = makeEmptyCopy()
         let own = settings.withLock { $0 }

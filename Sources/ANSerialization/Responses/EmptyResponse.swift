@@ -30,7 +30,10 @@ extension Optional: EmptyRepresentable {
 ///
 /// | body | status | requested type | result |
 /// |---|---|---|---|
-/// | empty | permitted | an optional, ``EmptyResponse``, ``JSONValue`` or ``PropertyListValue`` | its empty value |
+/// | empty | permitted | an optional | `nil` |
+/// | empty | permitted | ``EmptyResponse`` | its only value |
+/// | empty | permitted | ``JSONValue`` | ``JSONValue/null`` |
+/// | empty | permitted | ``PropertyListValue`` | an empty dictionary |
 /// | empty | permitted | any other | ``SerializationError/emptyBody(status:wanted:)`` |
 /// | empty | any other | any | ``SerializationError/emptyBody(status:wanted:)`` |
 ///

@@ -35,7 +35,8 @@ extension SessionError {
         /// The reason of a failed file operation, as far as a program can act on it.
         @nonexhaustive
         public enum Reason: Hashable, Sendable {
-            /// The disk or the user's quota is full, or the file exceeds the maximum size.
+            /// The disk or the user's quota is full (`ENOSPC`, `EDQUOT`), or the file would exceed the maximum size of
+            /// the file system or the process (`EFBIG`); see ``FileFailure/errno``.
             case noSpace
             /// The user lacks permission, or the file system is read-only.
             case notPermitted

@@ -29,8 +29,9 @@ public struct ImageCacheKey: Hashable, Sendable {
 
     /// Creates a key from the URL and the header fields of a request.
     ///
-    /// ``ImageDownloader`` adds images under this key, with the identifier that it was created with. The requests that
-    /// a downloader or an ``ImageSlot`` makes for a URL have the header field `Accept: image/*`.
+    /// ``ImageDownloader`` adds images under this key, with the identifier that it was created with, but only those of
+    /// GET requests without a body, trailers, options and attributes of their own, apart from a cache policy. The
+    /// requests that a downloader or an ``ImageSlot`` makes for a URL have the header field `Accept: image/*`.
     ///
     /// - Parameters:
     ///   - request: The request for the image; its method, body, cache policy and options are not part of the key.

@@ -27,7 +27,7 @@ public struct TestCertificate: Sendable {
     /// - Parameter profile: The names and the validity period; by default `localhost`, 127.0.0.1 and ::1, valid from
     ///   one hour ago until one day from now.
     /// - Throws: ``OpenSSLError`` if the profile is invalid, for example because an element of ``Profile/ipAddresses``
-    ///   is not an IP address or ``Profile/commonName`` is too long.
+    ///   is not an IP address or ``Profile/commonName`` is empty or too long.
     public static func selfSigned(_ profile: Profile = .localhost) throws -> TestCertificate {
         try CertificateBuilder(profile: profile, role: .leaf).build(signedBy: nil)
     }
@@ -63,7 +63,7 @@ public struct TestCertificate: Sendable {
 
     /// The names and the validity period of a certificate.
     public struct Profile: Hashable, Sendable {
-        /// The common name of the subject, at most 64 characters; `localhost` by default.
+        /// The common name of the subject, 1 to 64 characters; `localhost` by default.
         public var commonName: String
         /// The DNS names that the certificate is valid for (`subjectAltName`, RFC 5280 §4.2.1.6); `localhost` by
         /// default.
@@ -77,7 +77,7 @@ public struct TestCertificate: Sendable {
         /// Creates a profile, by default for the local machine and valid from one hour ago until one day from now.
         ///
         /// - Parameters:
-        ///   - commonName: The common name of the subject, at most 64 characters; `localhost` by default.
+        ///   - commonName: The common name of the subject, 1 to 64 characters; `localhost` by default.
         ///   - dnsNames: The DNS names that the certificate is valid for; `localhost` by default.
         ///   - ipAddresses: The IP addresses that the certificate is valid for; 127.0.0.1 and ::1 by default.
         ///   - validity: The validity period; ``Validity/valid`` by default.
@@ -104,7 +104,7 @@ public struct TestCertificate: Sendable {
         /// Returns a profile for a client certificate: a common name, no DNS names or IP addresses, and the validity
         /// period ``Validity/valid``.
         ///
-        /// - Parameter name: The common name, at most 64 characters, which a server records as
+        /// - Parameter name: The common name, 1 to 64 characters, which a server records as
         ///   ``RecordedRequest/TLSSummary/clientName``.
         public static func client(_ name: String) -> Profile {
             Profile(commonName: name, dnsNames: [], ipAddresses: [])
