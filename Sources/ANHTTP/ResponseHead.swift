@@ -34,6 +34,9 @@ public struct ResponseHead: Sendable {
         self.url = url
     }
 
+    /// Whether the body has a content coding (RFC 9110 §8.4), as sent.
+    package var hasContentCoding: Bool { headers.first(.contentEncoding) ?? "identity" != "identity" }
+
     /// The media type of the first `Content-Type` field, in lower case and without parameters; `nil` if there is no
     /// such field or it names no type. It is not validated. See RFC 9110 §8.3.
     public var mediaType: String? {

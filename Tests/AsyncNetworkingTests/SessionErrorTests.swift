@@ -62,7 +62,7 @@ import Testing
                 + "download set createsIntermediateDirectories of its destination")
         let lock = SessionError.FileFailure(path: "/a/b", call: "flock", errno: EWOULDBLOCK, message: "It is locked")
         #expect(
-            lock.description == "/a/b: It is locked (flock); another download, maybe of another process, is writing "
+            lock.description == "/a/b: It is locked (flock); another download, possibly in another process, is writing "
                 + "this file")
         #expect(
             SessionError.redirect(.tooMany(limit: 20)).description

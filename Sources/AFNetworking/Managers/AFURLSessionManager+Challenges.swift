@@ -107,8 +107,9 @@ extension AFURLSessionManager {
     ) -> (decision: ChallengeDecision?, isOfSession: Bool)? {
         let isOfSession = state.withLock { $0.hooks.sessionChallenge != nil }
         let drivers = state.withLock { $0.tasks }.compactMap { ($0 as? any DrivenTask)?.driver }
-        let isConnecting = { (driver: TaskDriver) in driver.currentURL.map { HostName($0) == HostName(host) } == true }
-        guard let driver = drivers.first(where: isConnecting), let task = driver.task else { return nil }
+        let name = HostName(host)
+        guard let driver = drivers.first(where: { $0.currentURL.map { HostName($0) } == name }), let task = driver.task
+        else { return nil }
         let fallback = ChallengeDecision(
             disposition: isOfSession ? .cancelAuthenticationChallenge : .performDefaultHandling)
         let decision = handshakeDecisions.decision(on: subject, task: driver.identifier, fallback: fallback) { store in

@@ -201,9 +201,12 @@ public actor Authenticator {
         guard let refresh else { return }
         self.refresh = nil
         if case .success(let token) = result, !refresh.isOutdated { replaceToken(by: token) }
-        var isFailure = false
-        if case .failure = result { isFailure = true }
-        if refresh.isOutdated || isFailure && refresh.isAbandoned, !refresh.waiters.isEmpty {
+        let isObsolete =
+            switch result {
+            case .success: refresh.isOutdated
+            case .failure: refresh.isOutdated || refresh.isAbandoned
+            }
+        if isObsolete, !refresh.waiters.isEmpty {
             // Requests that began to wait after the cancellation, or after the token was set, still need their refresh.
             if refresh.isOutdated, !isDue { return resume(refresh.waiters, .success(())) }
             do {

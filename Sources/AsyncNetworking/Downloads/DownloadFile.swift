@@ -158,7 +158,7 @@ final class DownloadFile {
     /// Whether the response's body is decoded, so that its bytes differ from those sent.
     private func isDecoded(_ head: ResponseHead) -> Bool {
         guard !asksForIdentity, (request.options ?? session).decodesContent else { return false }
-        return head.headers.first(.contentEncoding) ?? "identity" != "identity"
+        return head.hasContentCoding
     }
 
     /// Makes the next request ask for the whole file.

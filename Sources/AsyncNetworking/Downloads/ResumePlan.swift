@@ -87,7 +87,7 @@ package struct ResumePlan: Hashable, Sendable {
 
     private func partialAction(for head: ResponseHead) -> Action {
         guard let range = contentRange(of: head), range.bytes?.lowerBound == offset,
-            head.headers.first(.contentEncoding) ?? "identity" == "identity"
+            !head.hasContentCoding
         else { return startOver(.wrongRange(head.headers.first(.contentRange))) }
         if let total, let other = range.total, other != total { return startOver(.changed) }
         if validator?.isContradicted(by: head) == true { return startOver(.changed) }

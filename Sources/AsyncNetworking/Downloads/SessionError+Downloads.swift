@@ -93,7 +93,7 @@ extension SessionError.FileFailure: CustomStringConvertible {
             switch reason {
             case .missingDirectory:
                 "; create the directory, or for a download set createsIntermediateDirectories of its destination"
-            case .inUse: "; another download, maybe of another process, is writing this file"
+            case .inUse: "; another download, possibly in another process, is writing this file"
             default: ""
             }
         return "\(path): \(message) (\(call))\(advice)"
