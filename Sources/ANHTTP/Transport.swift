@@ -38,11 +38,17 @@ public protocol Transport: Sendable {
     /// The schemes by which the transport authenticates, given a credential; all schemes by default. A session does not
     /// answer a challenge by another scheme.
     var authenticationSchemes: Set<AuthenticationScheme> { get }
+
+    /// The executor that runs tasks on the thread of the transport's event loop; `nil`, the default, if it has none.
+    var eventLoopExecutor: (any TaskExecutor)? { get }
 }
 
 extension Transport {
     /// All schemes, the default of the requirement.
     public var authenticationSchemes: Set<AuthenticationScheme> { Set(AuthenticationScheme.allCases) }
+
+    /// `nil`, the default of the requirement.
+    public var eventLoopExecutor: (any TaskExecutor)? { nil }
 
     /// Performs one exchange and returns a value made from the response.
     ///

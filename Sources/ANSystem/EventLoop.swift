@@ -22,9 +22,16 @@ public protocol EventLoopSource: AnyObject, Sendable {
 ///
 /// State on the loop needs no lock: only the loop's thread accesses it.
 ///
+/// The thread also runs the jobs of tasks whose executor is an ``EventLoopExecutor`` of the loop: between turns, in the
+/// order in which they were queued, and at most ``maximumTaskJobs`` before each turn.
+///
 /// The loop references its source weakly. Its creator must end it with ``stop()``; the thread and its descriptors are
 /// freed after the jobs that were queued before that.
 public final class EventLoop: SerialExecutor {
+    /// The maximum number of tasks' jobs before a turn, so that tasks that are always ready do not keep the loop from
+    /// its descriptors.
+    package static let maximumTaskJobs = 16
+
     /// The set of descriptors that the loop waits on; the loop's source adds and removes them.
     public let epoll: Epoll
     private let wakeup: FileDescriptor
@@ -85,6 +92,11 @@ public final class EventLoop: SerialExecutor {
         precondition(isOnThread, "The caller is not on the loop's thread.")
     }
 
+    /// Queues a task's job.
+    func enqueue(_ job: TaskJob) {
+        signal { $0.taskJobs.append(job) }
+    }
+
     private var isOnThread: Bool {
         threadID.load(ordering: .relaxed) == UInt(pthread_self())
     }
@@ -104,20 +116,23 @@ public final class EventLoop: SerialExecutor {
         threadID.store(UInt(pthread_self()), ordering: .relaxed)
         var ready: [ReadyDescriptor] = []
         var jobs: [UnownedJob] = []
+        var taskJobs = TaskJobQueue()
         var timeout: Int32 = 0
         var isRunning = true
         while isRunning {
-            wait(milliseconds: timeout, into: &ready)
+            wait(milliseconds: taskJobs.isEmpty ? timeout : 0, into: &ready)
             // The source is retained for this turn only: a sleeping loop must not keep it alive.
             let source = inbox.withLock { inbox in
                 inbox.isAsleep = false
                 inbox.isWoken = false
                 isRunning = !inbox.isStopping
                 swap(&inbox.jobs, &jobs)
+                taskJobs.refill(from: &inbox.taskJobs)
                 return inbox.source
             }
             for job in jobs { unsafe job.runSynchronously(on: asUnownedSerialExecutor()) }
             jobs.removeAll(keepingCapacity: true)
+            taskJobs.run(atMost: Self.maximumTaskJobs)
             timeout = source?.turn(ready) ?? -1
             ready.removeAll(keepingCapacity: true)
         }
@@ -143,11 +158,12 @@ public final class EventLoop: SerialExecutor {
 
     private struct Inbox {
         var jobs: [UnownedJob] = []
+        var taskJobs: [TaskJob] = []
         var isWoken = false
         var isStopping = false
         var isAsleep = false
         weak var source: (any EventLoopSource)?
 
-        var hasSignal: Bool { isWoken || isStopping || !jobs.isEmpty }
+        var hasSignal: Bool { isWoken || isStopping || !jobs.isEmpty || !taskJobs.isEmpty }
     }
 }

@@ -17,6 +17,8 @@ actor CurlEngine: EventLoopSource {
     /// Set before a cookie can be sent.
     nonisolated let cookieFlag = CookieFlag()
     private nonisolated let loop: EventLoop
+    /// Runs tasks on the loop's thread, and retains that thread.
+    nonisolated let taskExecutor: EventLoopExecutor
     private nonisolated let inbox = Lock<[Message]>([])
     let state: LoopState
     /// The multi handle; `nil` after ``shutdown()``, which frees it and closes its connections.
@@ -39,6 +41,7 @@ actor CurlEngine: EventLoopSource {
         } catch {
             throw TransportError(.internalInconsistency(error.description))
         }
+        taskExecutor = EventLoopExecutor(loop)
         state = try LoopState(loop: loop, limits: limits, securities: securities, cookieFlag: cookieFlag)
         admissions = AdmissionQueue(limits)
         multi = try MultiHandle(reportingTo: state)
@@ -53,7 +56,6 @@ actor CurlEngine: EventLoopSource {
     isolated deinit {
         // Closing connections calls back to `state`, which must still be alive.
         multi = nil
-        loop.stop()
     }
 
     // MARK: Messages
@@ -205,8 +207,7 @@ actor CurlEngine: EventLoopSource {
         let next: MonotonicInstant
         switch (state.curlTimer, deadlines.first) {
         case (nil, nil): return -1
-        case (let timer?, nil): next = timer
-        case (nil, let deadline?): next = deadline
+        case (let only?, nil), (nil, let only?): next = only
         case (let timer?, let deadline?): next = min(timer, deadline)
         }
         return Int32(MonotonicInstant.now.duration(to: next).wholeMilliseconds)

@@ -6,8 +6,8 @@ import HTTPTypes
 
 /// A transport based on libcurl, with one event loop thread and one connection pool.
 ///
-/// When the last reference to it is released, its thread ends and its connections are closed, even without a call to
-/// ``shutdown()``.
+/// When the last reference to it is released, its connections are closed, even without a call to ``shutdown()``, and
+/// its thread ends, unless tasks still run on it (``eventLoopExecutor``).
 public struct CurlTransport: CookieStoringTransport {
     private let engine: CurlEngine
 
@@ -102,6 +102,9 @@ public struct CurlTransport: CookieStoringTransport {
     public var authenticationSchemes: Set<AuthenticationScheme> {
         (try? CurlLibrary.current.get().authenticationSchemes) ?? []
     }
+
+    /// The executor of the event loop's thread.
+    public var eventLoopExecutor: (any TaskExecutor)? { engine.taskExecutor }
 
     /// The cookies of all exchanges, which remain available after ``shutdown()``.
     package var cookieJar: any CookieJar { engine }
