@@ -25,7 +25,7 @@ SUITES := bookworm trixie sid
 WORKLOAD :=
 
 # The maximum number of public symbols; see Tests/PublicSymbols/symbols.
-PUBLIC_SYMBOLS := 1353
+PUBLIC_SYMBOLS := 1356
 
 SHELL := /bin/bash
 SERVERS := Tests/Servers/servers
@@ -41,7 +41,7 @@ QUIET := $(if $(MAKE_TERMOUT),,--quiet)
 # Sanitizers make tests slow; with eight at a time, the default here, some would exceed their time limits.
 FEW_AT_ONCE := --experimental-maximum-parallelization-width 4
 
-.PHONY: help setup setup-library build format check-format check-hints check-transports check-samples test test-images slowest interop matrix demo tsan asan mutants fuzz bench docs check-docs symbols clean
+.PHONY: help setup setup-library build format check-format check-hints check-transports check-samples test test-images slowest interop matrix demo tsan asan mutants fuzz bench bench-instructions docs check-docs symbols clean
 
 help: ## List the targets
 	@awk -F ':.*## ' '/^[a-z-]+:.*## / { printf "  %-15s %s\n", $$1, $$2 }' $(MAKEFILE_LIST)
@@ -159,6 +159,12 @@ bench: setup ## Compare with other clients: make bench ROUNDS=5 WORKLOAD=h1-64
 	Benchmarks/.build/release/WebSocketCost
 	Benchmarks/.build/release/CacheCost
 	Benchmarks/.build/release/ImageCost
+
+bench-instructions: setup ## Count the instructions of a request with callgrind
+	@$(call install,valgrind)
+	swift build --package-path Benchmarks --configuration release $(QUIET) --product RawCurl
+	swift build --package-path Benchmarks --configuration release $(QUIET) --product OurClient
+	$(SERVERS) run $(SERVERS_DIR) --only nginx -- Benchmarks/instructions
 
 docs: setup-library ## Build the documentation into .build/docs
 	Tests/Documentation/site build .build/docs $(FLAGS)
