@@ -2,6 +2,7 @@
 
 import AsyncHTTPClient
 import ClientKit
+import FoundationEssentials
 import NIOCore
 import NIOHTTP1
 import NIOSSL
@@ -27,6 +28,15 @@ struct AHCClient: BenchmarkClient {
 
     func get() async throws {
         _ = try await execute(HTTPClientRequest(url: url)).body.collect(upTo: 1 << 20)
+    }
+
+    func post() async throws {
+        var request = HTTPClientRequest(url: url)
+        request.method = .POST
+        request.headers.add(name: "Content-Type", value: "application/json")
+        request.body = .bytes(try JSONEncoder().encode(Order.sample))
+        let response = try await execute(request).body.collect(upTo: 1 << 20)
+        _ = try JSONDecoder().decode(Customer.self, from: Data(response.readableBytesView))
     }
 
     func download(to file: OutputFile) async throws {

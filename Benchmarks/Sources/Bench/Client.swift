@@ -7,6 +7,7 @@ enum Client: String {
     case asyncHTTPClient = "AHC"
     case urlSession = "URLSession"
     case ours = "AsyncNetworking"
+    case oursOnEventLoop = "on its loop"
     case oursPinned = "with pins"
 
     /// The name of the executable, beside the driver; `nil` for an installed command.
@@ -16,7 +17,7 @@ enum Client: String {
         case .rawCurl: "RawCurl"
         case .asyncHTTPClient: "AHCClient"
         case .urlSession: "URLSessionClient"
-        case .ours, .oursPinned: "OurClient"
+        case .ours, .oursOnEventLoop, .oursPinned: "OurClient"
         }
     }
 }

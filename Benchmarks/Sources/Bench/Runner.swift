@@ -75,9 +75,10 @@ struct Runner {
         var command = [
             programs.appendingPathComponent(executable).path, "--workload", workload.action, "--url", url,
             "--requests", "\(requests)", "--warm-up", "\(workload.warmUp)", "--in-flight", "\(workload.inFlight)",
-            "--connections", "\(workload.inFlight)",
+            "--connections", "\(workload.connections ?? workload.inFlight)",
         ]
         if client == .oursPinned { command.append("--pin") }
+        if client == .oursOnEventLoop { command.append("--event-loop-executor") }
         if let file { command += ["--file", file] }
         if workload.server == .nginxTLS { command += ["--ca", try value("AN_CA")] }
         // Not with a connection per request: over HTTP/2 a client may send more requests before it receives GOAWAY.

@@ -15,6 +15,8 @@ struct Workload {
     var requestsOfURLSession = 1
     var warmUp = 0
     var inFlight = 1
+    /// The maximum number of connections; `nil` for as many as requests in flight.
+    var connections: Int?
     var file: String?
     /// Whether each client runs twice and the first run is discarded: the first process that fills the page cache with
     /// new pages can take three times as long.
@@ -30,17 +32,42 @@ struct Workload {
             name: "h1-64", title: "59-byte JSON over HTTP/1.1, 64 in flight", figure: .processorTime,
             action: "get", server: .nginx, path: "/small.json",
             requests: 40_000, requestsOfURLSession: 4_000, warmUp: 1_000, inFlight: 64,
-            clients: [.rawCurl, .asyncHTTPClient, .urlSession, .ours]),
+            clients: [.rawCurl, .asyncHTTPClient, .urlSession, .ours, .oursOnEventLoop]),
         Workload(
             name: "h2-64", title: "59-byte JSON over HTTP/2 and TLS, 64 in flight", figure: .processorTime,
             action: "get", server: .nginxTLS, path: "/small.json",
             requests: 20_000, warmUp: 1_000, inFlight: 64,
-            clients: [.rawCurl, .asyncHTTPClient, .ours]),
+            clients: [.rawCurl, .asyncHTTPClient, .ours, .oursOnEventLoop]),
+        Workload(
+            name: "h2-64-6", title: "59-byte JSON over HTTP/2 and TLS, 64 in flight on 6 connections",
+            figure: .processorTime, action: "get", server: .nginxTLS, path: "/small.json",
+            requests: 20_000, warmUp: 1_000, inFlight: 64, connections: 6,
+            clients: [.rawCurl, .asyncHTTPClient, .ours, .oursOnEventLoop]),
+        Workload(
+            name: "h2-64-1", title: "59-byte JSON over HTTP/2 and TLS, 64 in flight on 1 connection",
+            figure: .processorTime, action: "get", server: .nginxTLS, path: "/small.json",
+            requests: 20_000, warmUp: 1_000, inFlight: 64, connections: 1,
+            clients: [.rawCurl, .asyncHTTPClient, .ours, .oursOnEventLoop]),
         Workload(
             name: "h1-1", title: "59-byte JSON over HTTP/1.1, one in flight", figure: .processorTime,
             action: "get", server: .nginx, path: "/small.json",
             requests: 10_000, requestsOfURLSession: 2_000, warmUp: 100,
-            clients: [.rawCurl, .asyncHTTPClient, .urlSession, .ours]),
+            clients: [.rawCurl, .asyncHTTPClient, .urlSession, .ours, .oursOnEventLoop]),
+        Workload(
+            name: "post", title: "POST of 900 bytes of JSON, with a decoded response, 64 in flight",
+            figure: .processorTime, action: "post", server: .benchServer, path: "/",
+            requests: 20_000, warmUp: 1_000, inFlight: 64,
+            clients: [.rawCurl, .asyncHTTPClient, .ours, .oursOnEventLoop]),
+        Workload(
+            name: "get-10k", title: "10 KB over HTTP/1.1, 64 in flight", figure: .processorTime,
+            action: "get", server: .nginx, path: "/10k.bin",
+            requests: 20_000, warmUp: 1_000, inFlight: 64,
+            clients: [.rawCurl, .asyncHTTPClient, .ours, .oursOnEventLoop]),
+        Workload(
+            name: "get-100k", title: "100 KB over HTTP/1.1, 64 in flight", figure: .processorTime,
+            action: "get", server: .nginx, path: "/100k.bin",
+            requests: 10_000, warmUp: 1_000, inFlight: 64,
+            clients: [.rawCurl, .asyncHTTPClient, .ours, .oursOnEventLoop]),
         Workload(
             name: "handshake", title: "HTTP/1.1 over TLS, one connection per request, no session resumption",
             figure: .processorTime,
@@ -63,6 +90,11 @@ struct Workload {
             name: "in-flight-2000", title: "2,000 in flight, responses after 2 s", figure: .processorTime,
             action: "get", server: .benchServer, path: "/",
             requests: 2_000, requestsOfURLSession: 2_000, inFlight: 2_000,
-            clients: [.rawCurl, .asyncHTTPClient, .urlSession, .ours]),
+            clients: [.rawCurl, .asyncHTTPClient, .urlSession, .ours, .oursOnEventLoop]),
+        Workload(
+            name: "in-flight-9000", title: "9,000 in flight, responses after 2 s", figure: .processorTime,
+            action: "get", server: .benchServer, path: "/",
+            requests: 9_000, inFlight: 9_000,
+            clients: [.rawCurl, .ours, .oursOnEventLoop]),
     ]
 }

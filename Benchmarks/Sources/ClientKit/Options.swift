@@ -17,9 +17,11 @@ package struct Options: Sendable {
     package var prefersHTTP2: Bool
     /// Whether the public key of the authority is pinned.
     package var pinsAuthority: Bool
+    /// Whether the requests' tasks run on the client's event loop.
+    package var usesEventLoopExecutor: Bool
 
     package init(commandLine: [String]) throws {
-        let arguments = try Arguments(commandLine, flags: ["--http2", "--pin"])
+        let arguments = try Arguments(commandLine, flags: ["--http2", "--pin", "--event-loop-executor"])
         workload = arguments["--workload"] ?? "get"
         url = arguments["--url"] ?? ""
         requests = try arguments.integer("--requests") ?? 1
@@ -30,5 +32,6 @@ package struct Options: Sendable {
         file = arguments["--file"]
         prefersHTTP2 = arguments["--http2"] != nil
         pinsAuthority = arguments["--pin"] != nil
+        usesEventLoopExecutor = arguments["--event-loop-executor"] != nil
     }
 }

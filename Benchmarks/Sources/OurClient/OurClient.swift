@@ -9,6 +9,7 @@ import FoundationEssentials
 struct OurClient: BenchmarkClient {
     private let manager: SessionManager
     private let url: URL
+    let taskExecutor: (any TaskExecutor)?
 
     init(_ options: Options) throws {
         guard let url = URL(string: options.url) else { throw Failure("\(options.url) is not a URL") }
@@ -24,10 +25,15 @@ struct OurClient: BenchmarkClient {
             $0.tls.resumesSessions = options.workload != "connect"
             $0.httpVersion = options.prefersHTTP2 ? .automatic : .http1
         }
+        taskExecutor = options.usesEventLoopExecutor ? manager.eventLoopExecutor : nil
     }
 
     func get() async throws {
         try check(try await manager.data(for: Request(url: url)).head)
+    }
+
+    func post() async throws {
+        _ = try await manager.post(url, json: Order.sample, as: .decodable(Customer.self)).value
     }
 
     func download(to file: OutputFile) async throws {

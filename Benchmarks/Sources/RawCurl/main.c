@@ -17,7 +17,7 @@
 #include <time.h>
 #include <unistd.h>
 
-enum { EVENTS = 256, LARGE_BUFFER = 512 * 1024, MEGABYTE = 1024 * 1024, PAUSE_MS_PER_MEGABYTE = 5 };
+enum { EVENTS = 256, LARGE_BUFFER = 512 * 1024, MEGABYTE = 1024 * 1024, PAUSE_MS_PER_MEGABYTE = 5, ORDER_SIZE = 900 };
 
 static struct {
     const char *workload, *url, *ca, *file;
@@ -26,8 +26,8 @@ static struct {
 } options = {.workload = "get", .requests = 1, .in_flight = 1};
 
 struct body {
-    size_t length;
-    char bytes[1024];
+    size_t length, capacity;
+    char *bytes;
 };
 
 static int epoll;
@@ -135,7 +135,11 @@ static void perform(CURL **handles, long requests) {
 static size_t collect(char *bytes, size_t size, size_t count, void *context) {
     struct body *body = context;
     size_t length = size * count;
-    if (length > sizeof body->bytes - body->length) return 0;
+    if (length > body->capacity - body->length) {
+        body->capacity = body->length + length < 1024 ? 1024 : 2 * (body->length + length);
+        body->bytes = realloc(body->bytes, body->capacity);
+        if (!body->bytes) return 0;
+    }
     memcpy(body->bytes + body->length, bytes, length);
     body->length += length;
     return length;
@@ -173,6 +177,13 @@ static size_t discard(char *bytes, size_t size, size_t count, void *context) {
     return size * count;
 }
 
+// Returns a body of the same size as the JSON of the other clients, which is only sent here.
+static const char *order(void) {
+    static char bytes[ORDER_SIZE + 1];
+    memset(bytes, ' ', ORDER_SIZE);
+    return bytes;
+}
+
 static CURL *make_handle(void) {
     CURL *easy = curl_easy_init();
     if (!easy) fail("curl_easy_init", "no handle");
@@ -183,11 +194,13 @@ static CURL *make_handle(void) {
     if (options.http2) curl_easy_setopt(easy, CURLOPT_PIPEWAIT, 1L);
     if (options.ca) check("CURLOPT_CAINFO", curl_easy_setopt(easy, CURLOPT_CAINFO, options.ca));
 
-    if (strcmp(options.workload, "get") == 0) {
+    bool posts = strcmp(options.workload, "post") == 0;
+    if (strcmp(options.workload, "get") == 0 || posts) {
         struct body *body = calloc(1, sizeof *body);
         curl_easy_setopt(easy, CURLOPT_WRITEFUNCTION, collect);
         curl_easy_setopt(easy, CURLOPT_WRITEDATA, body);
         curl_easy_setopt(easy, CURLOPT_PRIVATE, body);
+        if (posts) curl_easy_setopt(easy, CURLOPT_POSTFIELDS, order());
     } else if (strcmp(options.workload, "download") == 0) {
         file = open(options.file, O_WRONLY | O_CREAT | O_TRUNC | O_CLOEXEC, 0644);
         if (file < 0) fail(options.file, strerror(errno));

@@ -24,6 +24,16 @@ struct URLSessionClient: BenchmarkClient {
         try check(response)
     }
 
+    func post() async throws {
+        var request = URLRequest(url: url)
+        request.httpMethod = "POST"
+        request.setValue("application/json", forHTTPHeaderField: "Content-Type")
+        request.httpBody = try JSONEncoder().encode(Order.sample)
+        let (data, response) = try await session.data(for: request)
+        try check(response)
+        _ = try JSONDecoder().decode(Customer.self, from: data)
+    }
+
     func download(to file: OutputFile) async throws {
         file.close()
         let (temporary, response) = try await session.download(from: url)
