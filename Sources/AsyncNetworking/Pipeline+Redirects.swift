@@ -61,7 +61,9 @@ private final class RedirectChain {
     @inline(never)
     func follow() throws -> Bool {
         guard let next, let head = history.last else { return false }
-        guard history.count <= policy.maximum else { throw SessionError.redirect(.tooMany(limit: policy.maximum)) }
+        guard history.count <= policy.maximum else {
+            throw SessionError.redirect(.tooMany(limit: policy.maximum, to: next.url.redactedDescription))
+        }
         call.monitor?.receive(.redirected(by: head, to: next))
         call.request = next
         self.next = nil

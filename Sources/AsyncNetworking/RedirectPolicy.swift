@@ -24,7 +24,7 @@ public struct RedirectPolicy: Sendable {
     /// Whether redirects are followed; `true` by default. Otherwise a redirect is returned as the response.
     public var isEnabled = true
     /// The maximum number of redirects followed for one request; 20 by default. The next one fails with
-    /// ``SessionError/RedirectFailure/tooMany(limit:)``; with 0 or less, the first one does.
+    /// ``SessionError/RedirectFailure/tooMany(limit:to:)``; with 0 or less, the first one does.
     public var maximum = 20
     /// The header fields that are removed when the origin changes: `Authorization`, `Proxy-Authorization` and `Cookie`
     /// by default. Resume data and records of durable downloads do not contain them either. With a response cache,

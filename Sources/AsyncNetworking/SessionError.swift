@@ -69,8 +69,9 @@ public indirect enum SessionError: Error, Sendable {
 
     /// The reason why a redirect could not be followed.
     public enum RedirectFailure: Hashable, Sendable {
-        /// The server redirected more often than ``RedirectPolicy/maximum`` permits, perhaps in a loop.
-        case tooMany(limit: Int)
+        /// The server redirected more often than ``RedirectPolicy/maximum`` permits, perhaps in a loop. The redirect that
+        /// was not followed leads to this URL, given without user information and query values.
+        case tooMany(limit: Int, to: String)
         /// The value of `Location`, given as received, is not an http or https URL with a host.
         case location(String)
         /// The redirect leads from https to this http URL, given without user information and query values.
@@ -207,7 +208,8 @@ extension SessionError.RedirectFailure {
     /// A sentence that says what happened.
     package var sentence: String {
         switch self {
-        case .tooMany(let limit): "The server redirected more than \(limit) times; it may be a loop."
+        case .tooMany(let limit, let url):
+            "The server redirected more than \(limit) times, the last time to \(url); it may be a loop."
         case .location(let text):
             "The server redirected to “\(URL(string: text)?.redactedDescription ?? "…")”, which is not an http or https URL."
         case .downgrade(let url): "The server redirected from https to \(url), which would not be encrypted."

@@ -47,7 +47,7 @@ import Testing
 
     private static let sessionErrors: [Row] = [
         Row(-1000, .serialization(.url(.noBase("x")))), Row(-1016, .serialization(.parameters(.notADictionary))),
-        Row(-1007, .redirect(.tooMany(limit: 20))), Row(-1021, .redirect(.bodyNotReplayable)),
+        Row(-1007, .redirect(.tooMany(limit: 20, to: ""))), Row(-1021, .redirect(.bodyNotReplayable)),
         Row(-1010, .redirect(.location("x"))), Row(-1010, .redirect(.downgrade(to: "http://x/"))),
         Row(-1008, SessionError.notCached), Row(-1008, .notResumable(.changed)),
         Row(-1015, .digest(expected: digest, found: digest, path: "file", url: URL(filePath: "/"))),

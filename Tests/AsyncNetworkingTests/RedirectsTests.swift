@@ -147,10 +147,10 @@ import Testing
 
     @Test(arguments: [0, 1, 3])
     func `the number of redirects is limited`(maximum: Int) async throws {
-        let transport = MockTransport { _ in .redirect(.found, to: "/loop") }
+        let transport = MockTransport { _ in .redirect(.found, to: "/loop?token=secret") }
         let manager = SessionManager(on: transport) { $0.redirectPolicy.maximum = maximum }
         let error = try await sessionError { _ = try await manager.get("loop") }
-        #expect(error.redirectFailure == .tooMany(limit: maximum))
+        #expect(error.redirectFailure == .tooMany(limit: maximum, to: "http://a.example/loop?token=…"))
         #expect(transport.requests.count == maximum + 1)
     }
 
@@ -165,7 +165,7 @@ import Testing
             let endless = MockTransport { _ in .redirect(.found, to: "/") }
             _ = try await SessionManager(on: endless).get("/")
         }
-        #expect(error.redirectFailure == .tooMany(limit: 20))
+        #expect(error.redirectFailure == .tooMany(limit: 20, to: "http://a.example/"))
     }
 }
 
@@ -335,7 +335,7 @@ import Testing
         #expect(try await manager.data(for: request).statusCode == 302)
         request.redirectPolicy = manager.configuration.redirectPolicy.with { $0.maximum = 0 }
         let error = try await sessionError { _ = try await manager.data(for: request) }
-        #expect(error.redirectFailure == .tooMany(limit: 0))
+        #expect(error.redirectFailure == .tooMany(limit: 0, to: "http://a.example/end"))
         request.redirectPolicy = nil
         #expect(try await manager.data(for: request).text == "end")
     }

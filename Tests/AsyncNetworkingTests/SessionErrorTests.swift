@@ -65,8 +65,8 @@ import Testing
             lock.description == "/a/b: It is locked (flock); another download, possibly in another process, is writing "
                 + "this file")
         #expect(
-            SessionError.redirect(.tooMany(limit: 20)).description
-                == "The server redirected more than 20 times; it may be a loop.")
+            SessionError.redirect(.tooMany(limit: 20, to: "http://a.example/")).description
+                == "The server redirected more than 20 times, the last time to http://a.example/; it may be a loop.")
         #expect(
             Self.errors["redirect"]?.description
                 == "The server redirected a request whose body cannot be sent a second time.")

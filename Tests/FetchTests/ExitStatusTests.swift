@@ -20,7 +20,7 @@ import Testing
             (failed(.requestBody(.file(path: "x", reason: "gone"))), 26),
             (failed(.timedOut(.connect)), 28),
             (failed(.tls(.handshake)), 35),
-            (SessionError.redirect(.tooMany(limit: 20)), 47),
+            (SessionError.redirect(.tooMany(limit: 20, to: "http://a.example/")), 47),
             (failed(.connectionLost(.beforeResponse)), 52),
             (failed(.connectionLost(.whileSending)), 55),
             (failed(.connectionLost(.inHead)), 56),

@@ -113,7 +113,7 @@ private struct Echo: Decodable, Sendable {
         #expect(try await manager.get("absolute-redirect/3").redirectHistory.count == 3)
         let limited = try SessionManager(for: .httpbin) { $0.redirectPolicy.maximum = 4 }
         let error = try await sessionError { _ = try await limited.get("redirect/5") }
-        guard case .redirect(.tooMany(limit: 4)) = error else { throw error }
+        guard case .redirect(.tooMany(limit: 4, _)) = error else { throw error }
     }
 
     @Test func `a 307 redirect sends the body again`() async throws {

@@ -224,7 +224,7 @@ enum Dialect: CaseIterable, Sendable {
     func `a redirect loop is an error`(dialect: Dialect) async throws {
         let manager = try dialect.manager()
         let error = try await sessionError { _ = try await manager.get("redirect/loop") }
-        guard case .redirect(.tooMany(limit: 20)) = error else { throw error }
+        guard case .redirect(.tooMany(limit: 20, _)) = error else { throw error }
         #expect(try await manager.get("small.json").statusCode == 200)
     }
 

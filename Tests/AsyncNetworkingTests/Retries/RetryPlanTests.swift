@@ -90,7 +90,7 @@ import Testing
     ]
 
     private static let neverErrors: [any Error & Sendable] =
-        never.map { TransportError($0) } + [SessionError.redirect(.tooMany(limit: 1)), Planned()]
+        never.map { TransportError($0) } + [SessionError.redirect(.tooMany(limit: 1, to: "")), Planned()]
 
     @Test(arguments: neverErrors.indices)
     func `all other failures are never retriable`(index: Int) throws {
