@@ -81,6 +81,18 @@ import Testing
         }
     }
 
+    @Test func `a session is freed by a task on its own event loop that has the last reference`() async throws {
+        try await StubServer.with { server in
+            server.route("/", .text("x"))
+            let task = {
+                let session = SessionManager(for: server)
+                return Task(executorPreference: session.eventLoopExecutor) { try await session.get("/").text }
+            }()
+            #expect(try await task.value == "x")
+            try await server.connections(open: 0)
+        }
+    }
+
     @Test func `a session whose transport has no event loop has no executor`() async throws {
         let session = SessionManager(on: MockTransport { _ in .text("x") })
         #expect(session.eventLoopExecutor == nil)
