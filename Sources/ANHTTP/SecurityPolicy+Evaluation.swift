@@ -72,6 +72,14 @@ extension SecurityPolicy {
         return evaluation
     }
 
+    /// Returns a decision about a server together with its certificates.
+    package func result(_ evaluation: Evaluation, _ trust: ServerTrust) -> TrustResult {
+        let pin = evaluation.matchedPin
+        return TrustResult(
+            trust: trust, isRefused: evaluation.isRefused, matchedPin: pin,
+            usesBackupPin: pin.map { backupPins.contains($0) && !pins.contains($0) } ?? false)
+    }
+
     /// Returns whether a failure refuses the server: always, or if audited only if the server is not trusted
     /// without a policy either.
     package func mustRefuse(_ verify: (Anchors) -> ChainResult) -> Bool {

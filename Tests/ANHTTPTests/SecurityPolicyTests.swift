@@ -120,6 +120,16 @@ import Testing
         #expect(evaluate(policy, Server(keys: [try Self.pin(3)])).isRefused)
     }
 
+    @Test(arguments: [(1, false), (2, true), (3, false), (nil, false)] as [(UInt8?, Bool)])
+    func `a result names a backup pin if the key is not pinned otherwise`(matched: UInt8?, isBackup: Bool) throws {
+        let policy = SecurityPolicy.pinning(
+            [try Self.pin(1), try Self.pin(3)], backups: [try Self.pin(2), try Self.pin(3)])
+        let trust = ServerTrust(host: "example.com", date: Self.date, presented: [], failure: nil)
+        let result = policy.result(.init(matchedPin: try matched.map(Self.pin)), trust)
+        #expect(result.matchedPin == (try matched.map(Self.pin)))
+        #expect(result.usesBackupPin == isBackup)
+    }
+
     @Test func `after the expiry of the pins a valid chain is required`() throws {
         var policy = SecurityPolicy.pinning([try Self.pin(1)], backups: [], until: Self.date)
         policy.allowsInvalidCertificates = true

@@ -54,11 +54,7 @@ package enum ChainEvaluator {
             evaluation.failure = .stapleMissing
             evaluation.isRefused = !policy.isAudited
         }
-        return TrustResult(
-            trust: verifier.trust(evaluation.failure), isRefused: evaluation.isRefused,
-            matchedPin: evaluation.matchedPin,
-            usesBackupPin: evaluation.matchedPin.map { policy.backupPins.contains($0) && !policy.pins.contains($0) }
-                ?? false)
+        return policy.result(evaluation, verifier.trust(evaluation.failure))
     }
 
     /// Returns the security settings for a policy, cached until the files from which they were read change.

@@ -114,11 +114,7 @@ final class Handshake {
             unsafe verifier.conclude(context, isRefused: judgement.isRefused)
             // Reading the certificates costs more than verifying a pin, so it is done only if they are needed.
             guard judgement.failure != nil || policy.observer != nil || policy.stapling != .ignored else { return true }
-            let result = TrustResult(
-                trust: verifier.trust(judgement.failure), isRefused: judgement.isRefused,
-                matchedPin: judgement.matchedPin,
-                usesBackupPin: judgement.matchedPin.map { policy.backupPins.contains($0) && !policy.pins.contains($0) }
-                    ?? false)
+            let result = policy.result(judgement, verifier.trust(judgement.failure))
             if policy.stapling != .ignored, !result.isRefused {
                 self.result = result
             } else {
