@@ -122,7 +122,12 @@ import Testing
         let (bundle, open) = (folder + "/ada.p12", folder + "/open.p12")
         try await openssl(["pkcs12", "-export", "-in", pem, "-passout", "pass:open sesame", "-out", bundle])
         try await openssl(["pkcs12", "-export", "-in", pem, "-passout", "pass:", "-out", open])
+        let (keyless, lone) = (folder + "/keyless.p12", folder + "/lone.p12")
+        try await openssl(["pkcs12", "-export", "-in", pem, "-nokeys", "-passout", "pass:", "-out", keyless])
+        try await openssl(["pkcs12", "-export", "-in", pem, "-nocerts", "-passout", "pass:", "-out", lone])
         try await withServer { server in
+            try await expectProblem(.noKey, server, .pkcs12(.file(keyless)))
+            try await expectProblem(.noCertificate, server, .pkcs12(.file(lone)))
             try await expectProblem(.wrongPassphrase, server, .pkcs12(.file(bundle), passphrase: "wrong"))
             try await expectProblem(.wrongPassphrase, server, .pkcs12(.file(bundle)))
             try await expectName("Ada", server, .pkcs12(.file(bundle), passphrase: "open sesame"))

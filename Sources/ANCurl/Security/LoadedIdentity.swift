@@ -123,9 +123,9 @@ package import FoundationEssentials
         defer { unsafe OPENSSL_sk_free(others) }
         let chain = unsafe certificates(in: others)
         guard let certificate = unsafe certificate, let key = unsafe key else {
+            // Without a key there is no certificate that belongs to it: all certificates are in the chain.
             unsafe chain.forEach { unsafe X509_free($0) }
-            let problem: ClientIdentity.LoadingError = unsafe certificate == nil ? .noCertificate : .noKey
-            unsafe X509_free(certificate)
+            let problem: ClientIdentity.LoadingError = unsafe key == nil ? .noKey : .noCertificate
             unsafe EVP_PKEY_free(key)
             throw problem
         }
