@@ -73,9 +73,9 @@ extension Transfer {
     /// body, which has no bytes to send yet, although the server reset the stream without an error.
     var isForgotten: Bool { state.stream?.isReset == true && state.isSendingPaused && !state.isReceivingPaused }
 
-    /// Whether the server has completed its response, and libcurl has not handed it on.
+    /// Whether the server has completed its response. libcurl has not handed it on if it repeats the request.
     var hasLostAnswer: Bool {
-        guard let stream = state.stream, stream.isEnded, !state.parser.isComplete else { return false }
+        guard let stream = state.stream, stream.isEnded else { return false }
         return state.monitor?.answer(on: stream)?.head != nil
     }
 
