@@ -64,6 +64,36 @@ import Testing
         }
     }
 
+    @Test func `names are resolved by DNS over HTTPS if a server is given`() async throws {
+        let authority = try TestCertificateAuthority()
+        try await StubServer.with { server in
+            server.fallback { _ in .text("ok") }
+            try await StubServer.with(.init(tls: .init(try authority.issue()))) { resolver in
+                resolver.route("/dns-query", method: "POST") { Self.answer(to: $0.body) }
+                let connection = options { $0.dnsOverHTTPS = resolver.url("/dns-query") }
+                let request = Request(
+                    url: server.url(host: "name.invalid"),
+                    options: connection.with { $0.tls.trustRoots = .pem(authority.pemData) })
+                let transport = try CurlTransport()
+                #expect(try await transport.text(request) == "ok")
+                let names = resolver.activity.requests.map { $0.body.dropFirst(12).prefix(14) }
+                #expect(!names.isEmpty)
+                #expect(names.allSatisfy { $0 == Data("\u{4}name\u{7}invalid\0".utf8) })
+            }
+        }
+    }
+
+    /// Answers a DNS query for an IPv4 address with 127.0.0.1, and another one with no record. See RFC 1035 §4.1.
+    private static func answer(to query: Data) -> Script {
+        let isForIPv4 = query.dropFirst(26).prefix(2) == Data([0, 1])
+        let header: [UInt8] = [0, 0, 0x81, 0x80, 0, 1, 0, isForIPv4 ? 1 : 0, 0, 0, 0, 0]
+        let record: [UInt8] = [0xC0, 12, 0, 1, 0, 1, 0, 0, 0, 60, 0, 4, 127, 0, 0, 1]
+        let question = query.dropFirst(12).prefix(18)
+        return .data(
+            Data(header) + question + Data(isForIPv4 ? record : []),
+            headers: ["Content-Type": "application/dns-message"])
+    }
+
     @Test func `IPv6 works, and the version of IP can be chosen`() async throws {
         try await StubServer.with(.init(.ipv6)) { server in
             server.fallback { _ in .text("ok") }

@@ -47,6 +47,23 @@ import Testing
         }
     }
 
+    @Test func `a connection in place of a lost one has the limit on connecting`() async throws {
+        let authority = try TestCertificateAuthority()
+        try await StubServer.with(.init(tls: .init(try authority.issue()))) { server in
+            server.enqueue(.text("ok"), .close)
+            let transport = try CurlTransport()
+            let request = server.request(
+                options: options {
+                    $0.connect = Self.limit
+                    $0.idle = .seconds(30)
+                }.with { $0.tls.trustRoots = .pem(authority.pemData) })
+            let unlimited = server.request(options: .with { $0.tls.trustRoots = .pem(authority.pemData) })
+            #expect(try await transport.text(unlimited) == "ok")
+            server.greet(.hang)
+            try await expect(.tlsHandshake, request, transport)
+        }
+    }
+
     @Test func `waiting for a connection has a limit`() async throws {
         try await StubServer.with { server in
             server.fallback { _ in .hang }

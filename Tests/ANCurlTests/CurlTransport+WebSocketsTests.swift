@@ -15,11 +15,11 @@ import Testing
     /// Opens a WebSocket connection and runs a closure with it.
     private func withLink<Value: Sendable>(
         to server: StubServer, on transport: CurlTransport, options: TransferOptions? = nil,
-        _ body: (any WebSocketLink) async throws -> Value
+        _ webSocketOptions: WebSocketOptions = WebSocketOptions(), _ body: (any WebSocketLink) async throws -> Value
     ) async throws -> Value {
         let slot = Lock<(any WebSocketLink)?>(nil)
         var request = server.request(options: options)
-        request.webSocketUpgrade = WebSocketUpgrade(WebSocketOptions()) { link in slot.withLock { $0 = link } }
+        request.webSocketUpgrade = WebSocketUpgrade(webSocketOptions) { link in slot.withLock { $0 = link } }
         return try await transport.stream(request) { _, _ in
             try await body(#require(slot.withLock { $0 }))
         }
@@ -60,6 +60,23 @@ import Testing
                 }
             }
             #expect(error.reason == .webSocketClosed(WebSocketClosure(code: 1011, reason: "oops")))
+        }
+    }
+
+    @Test func `closing ends with the server's answer, not by its limit`() async throws {
+        try await StubServer.with { server in
+            server.route("/", Script([.acceptWebSocket(), .echoMessages()]))
+            var options = WebSocketOptions()
+            options.closeTimeout = .seconds(3600)
+            try await withLink(to: server, on: CurlTransport(), options) { link in
+                let isClosed = Flag()
+                async let closing: Void = {
+                    try await link.close(WebSocketClosure(code: 1000))
+                    isClosed.raise()
+                }()
+                try await eventually(within: .seconds(30)) { isClosed.isRaised }
+                try await closing
+            }
         }
     }
 
