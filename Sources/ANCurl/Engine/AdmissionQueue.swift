@@ -22,7 +22,8 @@ package struct AdmissionQueue<Element> {
     private var nextTicket = 0
     /// The number of connections in use by all origins together.
     private var taken = 0
-    private var waiting = 0
+    /// The number of waiting elements of all origins together; only saves searches for one.
+    private var totalWaiting = 0
 
     /// Creates a queue that admits `perOrigin` exchanges to an origin and `total` to all origins together, or, if an
     /// origin multiplexes, `streams` exchanges for each connection.
@@ -41,7 +42,7 @@ package struct AdmissionQueue<Element> {
         }
         defer { nextTicket += 1 }
         line.append(element, nextTicket)
-        waiting += 1
+        totalWaiting += 1
         return nextTicket
     }
 
@@ -52,7 +53,7 @@ package struct AdmissionQueue<Element> {
 
     /// Removes a waiting element by its ticket.
     package mutating func giveUp(_ ticket: Int, _ origin: Origin) {
-        if change(line(of: origin), { $0.remove(ticket) }) { waiting -= 1 }
+        if change(line(of: origin), { $0.remove(ticket) }) { totalWaiting -= 1 }
     }
 
     /// Notes that the origin's connections carry several exchanges at the same time.
@@ -65,13 +66,13 @@ package struct AdmissionQueue<Element> {
     /// Admits the element that has waited longest among those whose origins have capacity; returns `nil` if there is
     /// none.
     package mutating func next() -> Element? {
-        guard waiting > 0 else { return nil }
+        guard totalWaiting > 0 else { return nil }
         var best: Line?
         for line in lines.values where line.waiting > 0 && line.firstTicket < best?.firstTicket ?? .max {
             if hasRoom(for: line) { best = line }
         }
         guard let best else { return nil }
-        waiting -= 1
+        totalWaiting -= 1
         return change(best) { line in
             line.running += 1
             return line.popFirst()
