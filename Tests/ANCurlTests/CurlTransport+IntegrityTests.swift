@@ -161,11 +161,20 @@ import Testing
         ("204", .status(204)),
     ]
 
-    @Test(arguments: endings.map(\.name), [false, true])
-    func `the reader sees the end of a response while the request's body is open`(
-        name: String, isCollected: Bool
-    ) async throws {
-        var script = try #require(Self.endings.first { $0.name == name }).script
+    /// Takes a second: the time that an exchange waits for the rest of its request. All cases wait at the same time.
+    @Test func `the reader sees the end of a response while the request's body is open`() async throws {
+        try await withThrowingTaskGroup { group in
+            for (name, script) in Self.endings {
+                for delivery in [BodyDelivery.collected(upTo: 100), .streamed] {
+                    group.addTask { try await expectEnd(name, of: script, delivery) }
+                }
+            }
+            try await group.waitForAll()
+        }
+    }
+
+    private func expectEnd(_ name: String, of script: Script, _ delivery: BodyDelivery) async throws {
+        var script = script
         script.readsBodyFirst = false
         script.actions.insert(.readBody(upTo: 4), at: 0)
         try await StubServer.with { [script] server in
@@ -176,16 +185,11 @@ import Testing
             feed.yield("ping")
             let request = server.request(
                 "/open", method: .post, body: .stream(feed), options: .with { $0.timeouts.idle = nil })
-            let expected = name == "204" ? "" : "done"
-            if isCollected {
-                #expect(try await transport.text(request) == expected)
-            } else {
-                let text = try await transport.stream(request) { _, body in
-                    String(decoding: try await body.collect(upTo: 100), as: UTF8.self)
-                }
-                #expect(text == expected)
+            let text = try await transport.perform(request, delivery: delivery, reporting: nil) { _, body in
+                String(decoding: try await body.collect(upTo: 100), as: UTF8.self)
             }
-            #expect(try await transport.text(server.request("/next")) == "next")
+            #expect(text == (name == "204" ? "" : "done"), "\(name), \(delivery)")
+            #expect(try await transport.text(server.request("/next")) == "next", "\(name), \(delivery)")
             feed.finish()
         }
     }
@@ -210,11 +214,19 @@ import Testing
         }
     }
 
-    @Test(arguments: [
-        "Content-Length: 40\r\n\r\nshort", "Transfer-Encoding: chunked\r\n\r\n5\r\nshort\r\n",
-        "Transfer-Encoding: chunked\r\n\r\n9\r\nshort",
-    ])
-    func `a response that ends early is an error while the request's body is open`(rest: String) async throws {
+    /// Takes a second, like the test above.
+    @Test func `a response that ends early is an error while the request's body is open`() async throws {
+        let rests = [
+            "Content-Length: 40\r\n\r\nshort", "Transfer-Encoding: chunked\r\n\r\n5\r\nshort\r\n",
+            "Transfer-Encoding: chunked\r\n\r\n9\r\nshort",
+        ]
+        try await withThrowingTaskGroup { group in
+            for rest in rests { group.addTask { try await expectEarlyEnd(rest) } }
+            try await group.waitForAll()
+        }
+    }
+
+    private func expectEarlyEnd(_ rest: String) async throws {
         try await StubServer.with { server in
             server.route(
                 "/",

@@ -76,14 +76,16 @@ import Testing
 
     @Test func `random bytes never crash the parsers`() {
         var generator = SplitMix64(seed: 42)
+        var areFew = true
         for round in 0..<20_000 {
             var datagram = Self.answers[round % Self.answers.count]
             for _ in 0..<Int.random(in: 1...12, using: &generator) {
                 let index = Int.random(in: 0..<datagram.count, using: &generator)
                 datagram[index] = UInt8.random(in: 0...255, using: &generator)
             }
-            #expect(parse(datagram[...]).count <= datagram.count / 16)
+            areFew = areFew && parse(datagram[...]).count <= datagram.count / 16
         }
+        #expect(areFew, "A message has at least 16 bytes.")
     }
 
     @Test(arguments: [

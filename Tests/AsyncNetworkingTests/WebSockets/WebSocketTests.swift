@@ -424,7 +424,7 @@ import Testing
     @Test func `a cancelled iteration loses no message`() async throws {
         try await StubServer.with { server in
             let both = [WebSocketMessage.text("a"), .text("b")].map { $0.frame.encoded(mask: nil) }.joined()
-            server.route("/", Script([.acceptWebSocket(), .send(Data(both)), .hang]))
+            server.route("/", Script([.acceptWebSocket(), .send(Data(both)), .echoMessages()]))
             try await SessionManager(for: server).withWebSocket(request(server)) { socket in
                 let first = try await socket.first { _ in true }
                 let cancelled = Task {
