@@ -272,6 +272,9 @@ import Testing
             manager.setDataTaskDidBecomeDownloadTaskBlock { _, data, download in
                 log.add("\(data.taskIdentifier == download.taskIdentifier)")
             }
+            manager.setDownloadTaskDidWriteDataBlock { _, _, count, total, expected in
+                log.add("\(count) of \(total) of \(expected)")
+            }
             manager.setDownloadTaskDidFinishDownloadingBlock { _, _, _ in place }
             let result = await callback { done in
                 manager.dataTask(with: request(server)) {
@@ -280,7 +283,7 @@ import Testing
             }
             #expect(result.object as? URL == place)
             try #expect(Data(contentsOf: place) == Data(#"{"a": 1}"#.utf8))
-            #expect(log.entries == ["true"])
+            #expect(log.entries == ["true", "8 of 8 of 8"])
         }
     }
 

@@ -56,6 +56,24 @@ import Testing
         }
     }
 
+    @Test func `an empty response ends while the request's body is open, also without frames to inspect`() async throws
+    {
+        try await StubServer.with { server in
+            server.fallback { _ in .http2([.head(1, length: "0")]) }
+            let feed = Feed()
+            feed.yield("ping")
+            let request = server.request(
+                method: .post, body: .stream(feed),
+                options: .with {
+                    $0.httpVersion = .http2PriorKnowledge
+                    $0.timeouts.total = .seconds(30)
+                })
+            let transport = try CurlTransport()
+            #expect(try await transport.text(request) == "")
+            feed.finish()
+        }
+    }
+
     @Test func `a body that is shorter than its declared length is an error`() async throws {
         try await withServer { server in
             server.fallback { _ in .http2([.head(1, length: "40"), .data(1, "short", endsStream: true)]) }

@@ -133,6 +133,25 @@ struct ReachabilityMonitorTests {
         #expect(try await statuses.next() == .notReachable)
     }
 
+    @Test func `a name that was found is not looked up again while the default route stays the same`() async throws {
+        try await network.addPair()
+        let lookups = Lock(0)
+        let address = try #require(IPAddress("10.9.0.7"))
+        let monitor = network.monitor { _ in
+            lookups.withLock { $0 += 1 }
+            return [address]
+        }
+        var statuses = monitor.statuses(for: .host("api.example.com")).makeAsyncIterator()
+        #expect(try await statuses.next() == .reachable(via: .wired))
+        for _ in 0..<2 {
+            try await network.ip("link set v1 down")
+            #expect(try await statuses.next() == .notReachable)
+            try await network.ip("link set v1 up")
+            #expect(try await statuses.next() == .reachable(via: .wired))
+        }
+        #expect(lookups.withLock { $0 } == 1)
+    }
+
     @Test func `concurrent lookups of a name are shared`() async throws {
         try await network.addPair()
         let lookups = Lock(0)

@@ -29,6 +29,24 @@ import Testing
         #expect(clock.sleeps == [.seconds(1), .seconds(1)])
     }
 
+    @Test func `a body is held before its first chunk and after each`() async throws {
+        for chunksBefore in 0...3 {
+            let (passes, written) = (Lock(0), Lock([Data]()))
+            var body = RequestBody.stream(Chunks(["ab", "cd", "ef"]))
+            body.gate = {
+                let number = passes.withLock { passes in
+                    defer { passes += 1 }
+                    return passes
+                }
+                if number == chunksBefore { throw Chunks.Failing() }
+            }
+            await #expect(throws: Chunks.Failing.self) {
+                try await body.write(to: RequestBodyWriter { chunk in written.withLock { $0.append(chunk) } })
+            }
+            #expect(written.withLock { $0 } == ["ab", "cd", "ef"].prefix(chunksBefore).map { Data($0.utf8) })
+        }
+    }
+
     @Test func `a rate is kept for the whole body`() async throws {
         let clock = JumpingClock()
         let body = try RequestBody.bytes(Data(count: 1_000)).throttled(.rate(bytesPerSecond: 400), clock: clock)

@@ -228,6 +228,18 @@ import Testing
         }
     }
 
+    @Test func `a response of an interceptor counts as progress at its end`() async throws {
+        let answering = Intercepting { interception, respond in
+            try await respond(
+                ResponseHead(status: .ok, url: interception.request.url), ResponseBody(Data("kept".utf8)))
+        }
+        let manager = SessionManager(on: MockTransport(.text("x"))) { $0.interceptors = [answering] }
+        let task = manager.download("x", to: .file(file))
+        let progress = await task.progress.reduce(into: []) { $0.append($1) }
+        #expect(progress.map(\.counts) == [TransferProgress(completedBytes: 4, totalBytes: 4)])
+        #expect(try await task.value.size == 4)
+    }
+
     @Test func `an error page does not count as progress`() async throws {
         let manager = SessionManager(on: MockTransport(.text("not found", status: .notFound)))
         let task = manager.download("x", to: .file(file))

@@ -251,15 +251,16 @@ import Testing
     @Test func `files are those of curl, and private`() async throws {
         let directory = try TemporaryDirectory()
         let path = "\(directory.path)/hosts"
-        let store = SessionManager().strictTransport
+        // 2001-09-09 01:46:40.
+        let store = SessionManager { $0.now = { CacheTime(seconds: 1_000_000_000) } }.strictTransport
         #expect(try store.load(from: path) == 0)
-        try Data("# comment\r\n.a.example \"20301231 23:59:59\"\nb.example \"20001231 23:59:59\"\nnonsense".utf8)
+        try Data("# comment\r\n.a.example \"20010909 01:46:41\"\nb.example \"20010909 01:46:40\"\nnonsense".utf8)
             .write(to: URL(filePath: path))
         #expect(try store.load(from: path) == 1)
         store.set(try #require(StrictTransportHost(host: "c.example")))
         try store.save(to: path)
         let text = try String(contentsOfFile: path, encoding: .utf8)
-        #expect(text == "# HSTS cache\n.a.example \"20301231 23:59:59\"\nc.example \"unlimited\"\n")
+        #expect(text == "# HSTS cache\n.a.example \"20010909 01:46:41\"\nc.example \"unlimited\"\n")
         let mode = try FileManager.default.attributesOfItem(atPath: path)[.posixPermissions] as? Int
         #expect(mode == 0o600)
         #expect(throws: SessionError.self) { try store.save(to: "\(directory.path)/missing/hosts") }

@@ -323,6 +323,20 @@ private struct WaitsForTokens: EventMonitor {
         #expect(transport.authorizations == ["Bearer 0", "Bearer 2"])
     }
 
+    @Test func `a request that waits when the token is removed fails after too many refreshes`() async throws {
+        let gate = Gate()
+        let issuer = Issuer(gate: gate)
+        let authenticator = try authenticator(issuer, limit: 1)
+        let manager = manager(on: Self.server(taking: []), authenticator)
+        let request = Task { try await manager.get("x").text }
+        try await eventually { await issuer.refreshes.count == 1 }
+        await authenticator.setToken(nil)
+        gate.open()
+        let error = try await sessionError { _ = try await request.value }
+        guard case .authentication(.excessiveRefreshes(limit: 1)) = error else { throw error }
+        #expect(await issuer.refreshes.count == 1)
+    }
+
     @Test(arguments: ["https://a.example/", "http://b.example/", "http://a.example:81/"])
     func `the token is not sent to another origin`(other: String) async throws {
         let transport = MockTransport { request in

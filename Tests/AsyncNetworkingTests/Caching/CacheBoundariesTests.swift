@@ -235,6 +235,23 @@ import Testing
         #expect(try await origin.get(from: manager) == "4 200 network")
     }
 
+    @Test func `a 304 with no-store removes the response that it validates, and no other`() async throws {
+        let manager = origin.manager()
+        let fields: HTTPFields = [.cacheControl: "max-age=60", .eTag: "\"a\"", .vary: "Accept-Language"]
+        origin.respond { _, number in
+            number == 3
+                ? .status(.notModified, headers: [.cacheControl: "no-store", .eTag: "\"a\""])
+                : .data(Data("\(number)".utf8), headers: fields)
+        }
+        #expect(try await origin.get(from: manager, [.acceptLanguage: "de"]) == "1 200 network")
+        origin.advance(50)
+        #expect(try await origin.get(from: manager, [.acceptLanguage: "en"]) == "2 200 network")
+        origin.advance(20)
+        #expect(try await origin.get(from: manager, [.acceptLanguage: "de"]) == "1 200 validated")
+        #expect(try await origin.get(from: manager, [.acceptLanguage: "en"]) == "2 200 cache")
+        #expect(try await origin.get(from: manager, [.acceptLanguage: "de"]) == "4 200 network")
+    }
+
     @Test func `a request with no-store leaves the stored response as it is`() async throws {
         let manager = origin.manager()
         #expect(try await origin.get(from: manager) == "1 200 network")
