@@ -16,8 +16,8 @@ public struct TransferOptions: Hashable, Sendable {
     /// The time limits, with a precision of milliseconds; by default 30 s to connect, 60 s without a byte, and no
     /// others.
     public var timeouts = Timeouts()
-    /// The HTTP versions that may be used; by default HTTP/2 if TLS negotiates it, otherwise HTTP/1.1. WebSocket
-    /// connections use HTTP/1.1 regardless.
+    /// The HTTP versions that may be used; by default HTTP/2 if TLS negotiates it, otherwise HTTP/1.1, and HTTP/3 for
+    /// servers that offered it. WebSocket connections use HTTP/1.1 regardless.
     public var httpVersion = HTTPVersionPolicy.automatic
     /// The proxy; by default that of environment variables such as `https_proxy`, see ``ProxyPolicy/environment``.
     public var proxy = ProxyPolicy.environment
@@ -119,6 +119,8 @@ public struct Timeouts: Hashable, Sendable {
 /// The HTTP versions that a transfer may use.
 public enum HTTPVersionPolicy: Hashable, Sendable {
     /// HTTP/2 if TLS negotiates it (ALPN, RFC 7301), otherwise HTTP/1.1; HTTP/1.1 if the linked libcurl lacks HTTP/2.
+    /// A session uses HTTP/3 for servers that offered it, if the linked libcurl supports it; see
+    /// `SessionConfiguration.usesAlternativeServices`.
     case automatic
     /// HTTP/1.1 only.
     case http1
@@ -126,8 +128,14 @@ public enum HTTPVersionPolicy: Hashable, Sendable {
     /// ``TransportError/Reason/unsupported(_:)`` if the linked libcurl lacks it. libcurl before 8.0 makes a new
     /// connection for each request over plain TCP.
     case http2PriorKnowledge
-    /// HTTP/3 only; fails with ``TransportError/Reason/unsupported(_:)`` if the linked libcurl lacks it.
+    /// HTTP/3, HTTP/2 or HTTP/1.1: a new connection to an `https` URL is attempted over QUIC, and also over TCP if QUIC
+    /// fails or takes longer than 200 ms, and the one that is established first is used. An open connection is reused,
+    /// whichever its version. Through a proxy, and for `http` URLs, the same as ``automatic``. Fails with
+    /// ``TransportError/Reason/unsupported(_:)`` if the linked libcurl lacks HTTP/3. See CURLOPT_HTTP_VERSION(3).
     case http3
+    /// HTTP/3 only, for `https` URLs without a proxy; anything else, and a linked libcurl that lacks HTTP/3, fails with
+    /// ``TransportError/Reason/unsupported(_:)``.
+    case http3Only
 }
 
 /// The limits for decoded responses, as a protection against decompression bombs. A body that exceeds one fails with

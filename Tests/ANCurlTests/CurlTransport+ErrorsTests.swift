@@ -229,8 +229,10 @@ import Testing
         let library = try CurlLibrary.current.get()
         guard !library.hasHTTP3 else { return }
         let url = try #require(URL(string: "https://localhost/"))
-        let error = try await CurlTransport().failure(Request(url: url, options: .with { $0.httpVersion = .http3 }))
-        guard error.reason == .unsupported(.http3) else { throw error }
+        for policy in [HTTPVersionPolicy.http3, .http3Only] {
+            let error = try await CurlTransport().failure(Request(url: url, options: .with { $0.httpVersion = policy }))
+            guard error.reason == .unsupported(.http3) else { throw error }
+        }
     }
 
     @Test func `an error does not carry over to the next exchange`() async throws {

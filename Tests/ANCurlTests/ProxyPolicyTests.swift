@@ -27,4 +27,18 @@ import Testing
         #expect(policy.mayUseTLS(isSecure: true) { _ in Self.proxy } == expected)
         #expect(!ProxyPolicy.none.mayUseTLS(isSecure: true) { _ in Self.proxy })
     }
+
+    @Test(
+        arguments: [
+            ([:], true, false), (["http_proxy": proxy], true, false), (["http_proxy": proxy], false, true),
+            (["https_proxy": "proxy.example"], true, true), (["HTTPS_PROXY": proxy], true, true),
+            (["HTTPS_PROXY": ""], true, false), (["https_proxy": proxy], false, false),
+            (["all_proxy": "socks5://proxy.example"], true, true), (["ALL_PROXY": proxy], true, true),
+        ] as [([String: String], Bool, Bool)])
+    func `the environment may name a proxy`(environment: [String: String], isSecure: Bool, expected: Bool) {
+        #expect(ProxyPolicy.environment.mayBeUsed(isSecure: isSecure) { environment[$0] } == expected)
+        #expect(!ProxyPolicy.none.mayBeUsed(isSecure: isSecure) { environment[$0] })
+        let proxy = Proxy(.socks5h, host: "proxy.example", port: 1, bypass: ["*"])
+        #expect(ProxyPolicy.proxy(proxy).mayBeUsed(isSecure: isSecure) { environment[$0] })
+    }
 }

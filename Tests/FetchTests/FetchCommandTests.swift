@@ -93,13 +93,24 @@ import Testing
 
     @Test(arguments: [
         ["--max-time", "0"], ["--max-time", "inf"], ["--max-time", "-1"], ["--connect-timeout", "nan"],
-        ["--parallel", "0"], ["--http1", "--http2-prior-knowledge"], ["--resolve", "host:x:1.2.3.4"],
+        ["--parallel", "0"], ["--http1", "--http2-prior-knowledge"], ["--http3", "--http3-only"],
+        ["--http1", "--http3"], ["--resolve", "host:x:1.2.3.4"],
         ["-x", "ftp://proxy"], ["-x", "http://"], ["--noproxy", "a,b"],
     ])
     func `invalid connection options are rejected`(words: [String]) throws {
         #expect(throws: (any Error).self) {
             try FetchCommand.parse(words + ["http://localhost/"]).makeConfiguration()
         }
+    }
+
+    @Test(
+        arguments: [
+            ([], .automatic), (["--http1.1"], .http1), (["--http2-prior-knowledge"], .http2PriorKnowledge),
+            (["--http3"], .http3), (["--http3-only"], .http3Only),
+        ] as [([String], HTTPVersionPolicy)])
+    func `the HTTP version is chosen`(words: [String], expected: HTTPVersionPolicy) throws {
+        let configuration = try FetchCommand.parse(words + ["http://localhost/"]).makeConfiguration()
+        #expect(configuration.httpVersion == expected)
     }
 
     @Test func `connection options are set in the session configuration`() throws {

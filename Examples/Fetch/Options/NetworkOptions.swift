@@ -12,6 +12,10 @@ struct NetworkOptions: ParsableArguments {
     var isHTTP1 = false
     @Flag(name: .customLong("http2-prior-knowledge"), help: "Use HTTP/2 without negotiation, also without TLS.")
     var isHTTP2 = false
+    @Flag(name: .customLong("http3"), help: "Prefer HTTP/3 to HTTP/2 and HTTP/1.1.")
+    var prefersHTTP3 = false
+    @Flag(name: .customLong("http3-only"), help: "Use HTTP/3 only.")
+    var isHTTP3 = false
     @Option(
         name: [.customShort("x"), .customLong("proxy")],
         help: ArgumentHelp(
@@ -51,12 +55,23 @@ struct NetworkOptions: ParsableArguments {
             configuration.timeouts.connect = try Self.duration(connectTimeout, of: "--connect-timeout")
         }
         if let maxTime { configuration.timeouts.total = try Self.duration(maxTime, of: "--max-time") }
-        guard !(isHTTP1 && isHTTP2) else { throw UsageError("--http1 and --http2-prior-knowledge cannot be combined.") }
-        if isHTTP1 { configuration.httpVersion = .http1 }
-        if isHTTP2 { configuration.httpVersion = .http2PriorKnowledge }
+        configuration.httpVersion = try version
         configuration.connection.unixSocketPath = unixSocket
         for text in resolve { configuration.connection.hostOverrides.append(try Self.hostOverride(text)) }
         configuration.proxy = try makeProxy()
+    }
+
+    private var version: HTTPVersionPolicy {
+        get throws(UsageError) {
+            let chosen: [(isChosen: Bool, option: String, policy: HTTPVersionPolicy)] = [
+                (isHTTP1, "--http1", .http1), (isHTTP2, "--http2-prior-knowledge", .http2PriorKnowledge),
+                (prefersHTTP3, "--http3", .http3), (isHTTP3, "--http3-only", .http3Only),
+            ].filter { $0.0 }
+            guard chosen.count <= 1 else {
+                throw UsageError("\(chosen[0].option) and \(chosen[1].option) cannot be combined.")
+            }
+            return chosen.first?.policy ?? .automatic
+        }
     }
 
     private func makeProxy() throws(UsageError) -> ProxyPolicy {

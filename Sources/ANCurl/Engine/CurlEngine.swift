@@ -23,7 +23,7 @@ actor CurlEngine: EventLoopSource {
     let state: LoopState
     /// The multi handle; `nil` after ``shutdown()``, which frees it and closes its connections.
     private(set) var multi: MultiHandle?
-    @safe @exclusivity(unchecked) private var active: [ObjectIdentifier: Transfer] = [:]
+    @safe @exclusivity(unchecked) private(set) var active: [ObjectIdentifier: Transfer] = [:]
     @safe @exclusivity(unchecked) private var admissions: AdmissionQueue<Transfer>
     /// The messages of this turn; a property so that its storage is reused.
     @safe @exclusivity(unchecked) private var received: [Message] = []
@@ -221,6 +221,7 @@ actor CurlEngine: EventLoopSource {
             }
             let monitor = transfer.state.monitor
             if code != CURLE_OK {
+                if transfer.isAlternativeFailed(code) { transfer.reportFailedAlternative() }
                 // GOAWAY may wait behind a failure to send.
                 if let monitor { _ = state.readAhead(monitor) }
                 transfer.receiveLostAnswer()
@@ -260,26 +261,17 @@ actor CurlEngine: EventLoopSource {
                 if transfer.state.isResponseOver, !transfer.state.isBodyEnded {
                     endEarly(transfer)
                     queueDeadline(of: transfer)
+                } else if transfer.alternativeLimit == limit {
+                    transfer.reportFailedAlternative()
+                    repeatRequest(of: transfer)
                 } else {
+                    transfer.reportFailedAlternative()
                     finish(transfer, .failure(transfer.timeoutError(limit)))
                     retireConnection(of: transfer)
                 }
             } else {
                 queueDeadline(of: transfer)
             }
-        }
-    }
-
-    /// Shuts down the HTTP/2 connection of a transfer that timed out if nothing has been received on it since the
-    /// request: it may be dead, and libcurl would send further requests on it. Over HTTP/1.1, libcurl closes it.
-    private func retireConnection(of transfer: Transfer) {
-        guard transfer.state.isOnHTTP2, let socket = transfer.state.connection,
-            let sent = transfer.state.clock.connected, state.connections.isSilent(socket, since: sent)
-        else { return }
-        if active.values.contains(where: { $0.state.connection == socket }) {
-            state.connections.suspect(socket)
-        } else {
-            state.retire(socket)
         }
     }
 

@@ -82,6 +82,7 @@ final class Exchange: Sendable {
             case .streamed: .streaming(capacity: sharedOptions.value.streamBufferSize)
             }
         state = Lock(State(machine: ExchangeStateMachine(reading: reading)))
+        try checkHTTP3()
     }
 
     /// The transfer options.

@@ -65,6 +65,19 @@ extension CurlEngine {
         state.retire(monitor)
     }
 
+    /// Shuts down the HTTP/2 connection of a transfer that timed out if nothing has been received on it since the
+    /// request: it may be dead, and libcurl would send further requests on it. Over HTTP/1.1, libcurl closes it.
+    func retireConnection(of transfer: Transfer) {
+        guard transfer.state.isOnHTTP2, let socket = transfer.state.connection,
+            let sent = transfer.state.clock.connected, state.connections.isSilent(socket, since: sent)
+        else { return }
+        if active.values.contains(where: { $0.state.connection == socket }) {
+            state.connections.suspect(socket)
+        } else {
+            state.retire(socket)
+        }
+    }
+
     /// Closes a connection on which libcurl misinterpreted an event as the end of a response: nghttp2 has terminated
     /// the session, and the transfers of its other streams would never finish.
     func retireConnection(_ monitor: HTTP2Monitor, brokenFor transfer: Transfer) {

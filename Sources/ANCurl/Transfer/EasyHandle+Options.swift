@@ -27,9 +27,10 @@ extension EasyHandle {
         if let age = limits.maximumAge { try set(CURLOPT_MAXLIFETIME_CONN, max(1, age.wholeSeconds)) }
     }
 
-    /// Sets the options given by ``TransferOptions``.
-    func apply(_ options: TransferOptions) throws(TransportError) {
+    /// Sets the options given by ``TransferOptions``, with the HTTP version that the exchange can use.
+    func apply(_ options: TransferOptions, version: HTTPVersionPolicy) throws(TransportError) {
         do {
+            try applyVersion(version)
             try applyAll(options)
         } catch let failure as CurlFailure {
             throw failure.transportError
@@ -41,7 +42,6 @@ extension EasyHandle {
     }
 
     private func applyAll(_ options: TransferOptions) throws {
-        try applyVersion(options.httpVersion)
         if let timeout = options.expectContinueTimeout {
             try set(CURLOPT_EXPECT_100_TIMEOUT_MS, timeout.wholeMilliseconds)
         }
@@ -61,7 +61,8 @@ extension EasyHandle {
             guard library.hasHTTP2 else { throw TransportError(.unsupported(.http2)) }
             try set(CURLOPT_HTTP_VERSION, CCURL_HTTP_VERSION_2_PRIOR_KNOWLEDGE)
         case .http3:
-            guard library.hasHTTP3 else { throw TransportError(.unsupported(.http3)) }
+            try set(CURLOPT_HTTP_VERSION, CCURL_HTTP_VERSION_3)
+        case .http3Only:
             try set(CURLOPT_HTTP_VERSION, CCURL_HTTP_VERSION_3ONLY)
         }
     }

@@ -14,11 +14,27 @@ extension ProxyPolicy {
         switch self {
         case .proxy(let proxy): proxy.kind == .https
         case .environment:
-            ((isSecure ? ["https_proxy", "HTTPS_PROXY"] : ["http_proxy"]) + ["all_proxy", "ALL_PROXY"]).contains {
-                environment($0)?.lowercased().hasPrefix("https:") == true
-            }
+            Self.variables(isSecure: isSecure).contains { environment($0)?.lowercased().hasPrefix("https:") == true }
         case .none: false
         }
+    }
+
+    /// Returns whether there may be a proxy for a URL. Exceptions from the proxy are ignored.
+    ///
+    /// - Parameters:
+    ///   - isSecure: Whether the scheme of the URL is `https` or `wss`.
+    ///   - environment: Returns the value of an environment variable.
+    package func mayBeUsed(isSecure: Bool, environment: (String) -> String?) -> Bool {
+        switch self {
+        case .proxy: true
+        case .environment: Self.variables(isSecure: isSecure).contains { environment($0)?.isEmpty == false }
+        case .none: false
+        }
+    }
+
+    /// Returns the names of the environment variables that libcurl reads.
+    private static func variables(isSecure: Bool) -> [String] {
+        (isSecure ? ["https_proxy", "HTTPS_PROXY"] : ["http_proxy"]) + ["all_proxy", "ALL_PROXY"]
     }
 }
 

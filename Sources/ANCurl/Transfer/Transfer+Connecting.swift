@@ -27,7 +27,7 @@ extension Transfer {
         let socket = unsafe Glibc.socket(address.pointee.family, kind, address.pointee.protocol)
         guard socket >= 0 else { return CCURL_SOCKET_BAD }
         loop.didOpen(socket)
-        state.sockets.append(socket)
+        if unsafe address.pointee.protocol != Int32(IPPROTO_UDP) { state.sockets.append(socket) }
         return socket
     }
 
@@ -66,10 +66,14 @@ extension Transfer {
     ///
     /// - Returns: Whether the connection can be used. If not, the request is sent on another one.
     private func meetConnection(remote: SocketAddress, local: SocketAddress) -> Bool {
-        // A QUIC socket carries many exchanges.
-        guard exchange.options.httpVersion != .http3 else { return true }
+        noteVersion()
+        // The table contains TCP connections. A UDP socket may have the same local port.
+        guard !state.isOnHTTP3 else {
+            state.connection = nil
+            state.isConnectionSpoilt = !hasChosenEnds(local, remote)
+            return !state.isConnectionSpoilt
+        }
         let ends = ConnectionTable.Ends(local: local, remote: remote)
-        state.isOnHTTP2 = speaksHTTP2
         if let known = loop.connections.socket(of: ends) {
             state.connection = known
             let isUsable =
@@ -112,21 +116,28 @@ extension Transfer {
         }
     }
 
-    /// Returns which of the sockets opened for the transfer has these endpoints; `nil` if none has.
+    /// Returns which of the TCP sockets opened for the transfer has these endpoints; `nil` if none has.
     private func ownSocket(_ local: SocketAddress) -> Int32? {
         state.sockets.count > 1
             ? state.sockets.first { SocketEndpoint(localEndOf: $0)?.port == local.port } : state.sockets.first
     }
 
-    /// Whether the connection speaks HTTP/2, over which bytes may arrive at any time.
-    private var speaksHTTP2: Bool {
-        guard exchange.isSecure else { return exchange.options.httpVersion == .http2PriorKnowledge }
+    /// The version that the connection speaks, as far as it matters: over HTTP/2 bytes may arrive at any time, and
+    /// HTTP/3 has no TCP socket.
+    var negotiatedVersion: HTTPVersion {
+        guard exchange.isSecure else {
+            return exchange.options.httpVersion == .http2PriorKnowledge ? .http2 : .http1_1
+        }
         // With another TLS library the protocol is unknown.
-        guard let session = unsafe ccurl_tls_session(handle.raw) else { return true }
+        guard let session = unsafe ccurl_tls_session(handle.raw) else {
+            return exchange.options.httpVersion == .http3Only ? .http3 : .http2
+        }
         var name: UnsafePointer<UInt8>?
         var length: UInt32 = 0
         unsafe SSL_get0_alpn_selected(OpaquePointer(session), &name, &length)
-        return unsafe UnsafeBufferPointer(start: name, count: Int(length)).elementsEqual("h2".utf8)
+        let selected = unsafe UnsafeBufferPointer(start: name, count: Int(length))
+        if unsafe selected.elementsEqual("h3".utf8) { return .http3 }
+        return unsafe selected.elementsEqual("h2".utf8) ? .http2 : .http1_1
     }
 
     /// Whether OpenSSL holds bytes that it has already read from the socket.

@@ -30,9 +30,10 @@ extension Transfer {
         // A response that was delivered, perhaps without the end of its body, is the only one.
         let isHeld = state.heldHead != nil || state.isProbeRefused
         guard !state.parser.isComplete || isHeld && !isStreamWhole else { return false }
+        if mustLeaveAlternative(after: code) { return true }
         guard !state.isConnectionSpoilt, !state.isProbeRefused else { return state.repeats < Self.maximumRepeats }
         if state.failure == nil, mayRepeatUnprocessed, !state.hasSentTrailers { return true }
-        let isLost = [CURLE_SEND_ERROR, CURLE_RECV_ERROR, CURLE_PARTIAL_FILE, CURLE_HTTP2].contains(code)
+        let isLost = [CURLE_SEND_ERROR, CURLE_RECV_ERROR, CURLE_PARTIAL_FILE, CURLE_HTTP2, CURLE_HTTP3].contains(code)
         return isLost && state.failure == nil && state.attempts == 1 && !state.parser.hasBegun
             && handle.long(CURLINFO_NUM_CONNECTS) == 0 && exchange.mayBeRepeated && !state.hasSentTrailers
     }
@@ -120,7 +121,8 @@ extension Transfer {
         let clock = state.clock
         guard clock.leftQueue != nil else { return .queue }
         guard clock.connected != nil else {
-            guard let socket = state.sockets.last else { return .nameLookup }
+            // QUIC has no phase between the two.
+            guard let socket = state.sockets.last else { return state.triedAddress == nil ? .nameLookup : .connect }
             // libcurl reports that the connection is established only after the TLS handshake.
             return exchange.isSecure && SocketEndpoint.isConnected(socket) ? .tlsHandshake : .connect
         }

@@ -15,7 +15,8 @@ extension Transfer {
         noteInput()
         if !state.parser.hasBegun {
             noteTLS()
-            state.parser.isOnMultiplexedConnection = state.isOnHTTP2 || exchange.options.httpVersion == .http3
+            noteAlternativeAnswered()
+            state.parser.isOnMultiplexedConnection = state.isOnHTTP2 || state.isOnHTTP3
         }
         do throws(HeaderParser.Failure) {
             switch unsafe try state.parser.receive(line.assumingMemoryBound(to: UInt8.self)) {

@@ -67,9 +67,10 @@ final class Transfer {
             throw error.transportError
         }
         headers = try HeaderList(
-            exchange.request, exchange.options, exchange.upload, sendsBody: exchange.sendsBody,
-            leavesOutCookies: exchange.handlesCookies, isSigned: exchange.authentication?.signature != nil)
-        try handle.apply(exchange.options)
+            exchange.request(by: state.alternative), exchange.options(by: state.alternative), exchange.upload,
+            sendsBody: exchange.sendsBody, leavesOutCookies: exchange.handlesCookies,
+            isSigned: exchange.authentication?.signature != nil)
+        try handle.apply(exchange.options, version: exchange.version)
         do throws(CurlFailure) {
             try handle.applyConstants()
             try handle.set(CURLOPT_BUFFERSIZE, ReceiveBuffer(for: exchange.delivery).rawValue)
@@ -80,6 +81,7 @@ final class Transfer {
                 try handle.apply(security, resumesSessions: exchange.options.tls.resumesSessions)
             }
             try handle.apply(exchange, url: url, headers: headers)
+            if let route = self.state.alternative { try handle.apply(route, isRacing: isRacing) }
             if self.state.sendsNoCredential {
                 try handle.set(CURLOPT_PROXYUSERNAME, nil)
                 try handle.set(CURLOPT_PROXYPASSWORD, nil)
@@ -116,6 +118,7 @@ final class Transfer {
         if let connection, connection.isOpen {
             return state.clock.earlier(connection.clock.limit(isPaused: connection.channel.isPaused, now: loop.now))
         }
+        if let limit = alternativeLimit { return state.clock.earlier(limit) }
         guard !state.isResponseOver else { return state.clock.limitAfterResponse(isStarving: state.isSendingPaused) }
         return state.clock.nextLimit(isWaitingForUs: state.isPaused, now: loop.now)
     }
@@ -169,6 +172,10 @@ struct TransferState {
     var connection: Int32?
     /// Whether the connection in use speaks HTTP/2.
     var isOnHTTP2 = false
+    /// Whether the connection in use speaks HTTP/3.
+    var isOnHTTP3 = false
+    /// The alternative service that the request uses; `nil` if it uses none, or none any more.
+    var alternative: AlternativeRoute?
     /// The frame monitor of the connection in use, and the request's stream there, which remains set after the stream
     /// ends.
     var monitor: HTTP2Monitor?
@@ -209,6 +216,7 @@ struct TransferState {
         parser = HeaderParser(
             url: exchange.request.url, maximumSize: exchange.options.maximumHeadSize, cache: loop.headerFields)
         parser.acceptsSwitch = exchange.webSocket != nil
+        alternative = exchange.usableAlternative
         clock = TransferClock(start: loop.now, timeouts: exchange.options.timeouts)
     }
 
@@ -218,8 +226,11 @@ struct TransferState {
         if heldHead != nil || isProbeRefused { beginNextLeg(exchange, on: loop) }
         isProbeRefused = false
         repeats += 1
-        // A connection on which a request was refused is not reused; libcurl handles that.
-        needsNewConnection = !isUnprocessed
+        // A connection on which a request was refused is not reused; libcurl handles that. The connection to an
+        // alternative service is not one of the origin's.
+        needsNewConnection = !isUnprocessed && alternative == nil
+        alternative = nil
+        refusal = nil
         sockets = []
         connection = nil
         lacksIdentity = false

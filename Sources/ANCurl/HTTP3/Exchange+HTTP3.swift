@@ -1,0 +1,70 @@
+// SPDX-License-Identifier: MIT
+
+import ANHTTP
+import FoundationEssentials
+import Glibc
+import HTTPTypes
+
+extension Exchange {
+    /// Checks the conditions under which libcurl can use HTTP/3, if the options require it.
+    ///
+    /// - Throws: ``TransportError/Reason/unsupported(_:)``
+    func checkHTTP3() throws(TransportError) {
+        let policy = options.httpVersion
+        guard policy == .http3 || policy == .http3Only else { return }
+        guard try CurlLibrary.current.get().hasHTTP3 else { throw TransportError(.unsupported(.http3)) }
+        guard policy == .http3Only, webSocket == nil else { return }
+        guard isSecure else { throw TransportError(.unsupported("HTTP/3 without TLS")) }
+        guard !bypassesQUIC else {
+            throw TransportError(.unsupported("HTTP/3 through a proxy or a Unix-domain socket"))
+        }
+    }
+
+    /// The HTTP versions that the exchange may use. libcurl fails a request for an http URL that prefers HTTP/3.
+    var version: HTTPVersionPolicy {
+        let policy = options.httpVersion
+        return policy == .http3 && (!isSecure || bypassesQUIC) ? .automatic : policy
+    }
+
+    /// Returns the alternative service that the request should use and that this libcurl can use with its options;
+    /// `nil` if there is none.
+    ///
+    /// Requests through a proxy do not use it: QUIC would bypass the proxy.
+    var usableAlternative: AlternativeRoute? {
+        guard let route = request[AlternativeRoute.self], isSecure, options.httpVersion == .automatic,
+            (try? CurlLibrary.current.get().hasHTTP3) == true,
+            webSocket == nil, authentication == nil, !bypassesQUIC,
+            options.tls.negotiatesProtocol, options.tls.maximumVersion ?? .v1_3 >= .v1_3,
+            options.connection.hostOverrides.isEmpty || route.port == port
+        else { return nil }
+        return route
+    }
+
+    /// Returns the request as it is sent to an alternative service, if any, which is told its name (RFC 7838 §5).
+    func request(by route: AlternativeRoute?) -> Request {
+        guard let route, let name = HTTPField.Name("Alt-Used") else { return request }
+        var request = request
+        request.headers[name] = "\(request.url.host() ?? ""):\(route.port)"
+        return request
+    }
+
+    /// Returns the options with which the request is sent to an alternative service, if any.
+    func options(by route: AlternativeRoute?) -> TransferOptions {
+        guard let route, route.port != port else { return options }
+        // Empty names stand for the host of the URL. See CURLOPT_CONNECT_TO(3).
+        let override = ConnectionOptions.HostOverride(host: "", port: port, address: "", addressPort: route.port)
+        return options.with { $0.connection.hostOverrides = [override] }
+    }
+
+    /// The port of the URL.
+    var port: Int { request.url.port ?? (isSecure ? 443 : 80) }
+
+    /// Whether the request may be sent through a proxy, or is sent through a Unix-domain socket. Exceptions from the
+    /// proxy are ignored.
+    private var bypassesQUIC: Bool {
+        if options.connection.unixSocketPath != nil { return true }
+        return options.proxy.mayBeUsed(isSecure: isSecure) { name in
+            unsafe getenv(name).map { unsafe String(cString: $0) }
+        }
+    }
+}
