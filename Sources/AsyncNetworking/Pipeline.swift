@@ -29,6 +29,9 @@ final class Pipeline: Sendable {
     /// The hosts that require https.
     let strictTransport: StrictTransportStore
     let usesStrictTransport: Bool
+    /// The alternative services that servers have offered.
+    let alternativeServices: AlternativeServiceStore
+    let usesAlternativeServices: Bool
     let waitsForConnectivity: Bool
     let routes: any RouteSource
     /// The registry whose cancellation ends waits.
@@ -56,10 +59,13 @@ final class Pipeline: Sendable {
         isAuthenticating = configuration.authentication.isActive
         cachePolicy = configuration.cachePolicy
         cache = SessionCache(configuration, jar: transport.storedCookies)
-        strictTransport = StrictTransportStore { [now = configuration.now] in
+        let now: @Sendable () -> Date = { [now = configuration.now] in
             Date(timeIntervalSince1970: Double(now().milliseconds) / 1_000)
         }
+        strictTransport = StrictTransportStore(now: now)
         usesStrictTransport = configuration.usesStrictTransport
+        alternativeServices = AlternativeServiceStore(now: now)
+        usesAlternativeServices = configuration.usesAlternativeServices
         waitsForConnectivity = configuration.waitsForConnectivity
         routes = configuration.routes
         self.registry = registry
@@ -109,8 +115,8 @@ final class Pipeline: Sendable {
             let interceptors = $0.attemptInterceptors + $1.request.attemptInterceptors
             try await $0.intercept($1, by: interceptors[...], respond: $2)
         },
-        // Notes which hosts require https.
-        Step(if: { $0.learnsStrictTransport(from: $1) }) { try await $0.noteStrictTransport(of: $1, respond: $2) },
+        // Uses alternative services, and notes those that servers offer and which hosts require https.
+        Step(if: { $0.learns(from: $1) }) { try await $0.performAndLearn($1, respond: $2) },
     ]
 
     /// Performs a task's request and returns the value that `body` returns. The response's body is valid only while

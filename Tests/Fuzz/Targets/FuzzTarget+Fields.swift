@@ -115,8 +115,24 @@ extension FuzzTarget {
         if let pin = try? PublicKeyPin(text) {
             try requireEqual(try PublicKeyPin(pin.description), pin, "the pin as text")
         }
+        try checkAlternatives(text)
         _ = try? WebSocketDeflate.negotiated([text], isOffered: true)
         _ = try? WebSocketHandshake(WebSocketOptions(), key: Array(repeating: 0, count: 16)).agreement(by: head)
+    }
+
+    /// Alternative services are within the limits, and the same when they are read from a file.
+    private static func checkAlternatives(_ text: String) throws {
+        guard let field = AlternativeServiceField(text), case .alternatives(let alternatives) = field else { return }
+        let isLimited =
+            alternatives.count <= AlternativeServiceField.maximumCount
+            && alternatives.allSatisfy { 1...65_535 ~= $0.port && $0.maximumAge >= 0 }
+        try require(isLimited, "\(alternatives) are within the limits")
+        var table = AlternativeServiceTable()
+        let start = Date(timeIntervalSince1970: 0)
+        table.note(field, from: .init(host: "a.example", port: 443), age: 0, at: start)
+        for service in table.current(at: start) {
+            try requireEqual(AlternativeService(fileLine: service.fileLine[...]), service, "the line of the file")
+        }
     }
 
     /// A date is the same as IMF-fixdate.

@@ -1,0 +1,139 @@
+// SPDX-License-Identifier: MIT
+
+import ANHTTP
+import ANSystem
+import FoundationEssentials
+import HTTPTypes
+
+/// The alternative services that servers have offered to a ``SessionManager``: HTTP/3 on the same host (RFC 7838).
+///
+/// ```swift
+/// for service in api.alternativeServices.services { print(service.host, service.expiry) }
+/// api.alternativeServices.removeAll()
+/// ```
+///
+/// Servers add, replace and remove theirs by the field `Alt-Svc` of a response over https, if their certificate and host
+/// name were verified. If there are 5,000, a new one takes the place of the one that expires first. They last as long as
+/// their manager unless they are saved. Any thread may use the store.
+public final class AlternativeServiceStore: Sendable {
+    private let table = Lock(AlternativeServiceTable())
+    private let now: @Sendable () -> Date
+
+    init(now: @escaping @Sendable () -> Date) {
+        self.now = now
+    }
+
+    /// The alternative services that have not expired, sorted by the host and port of their origins, including those
+    /// that have failed and are not used for some time.
+    public var services: [AlternativeService] {
+        table.withLock { $0.current(at: now()) }
+    }
+
+    /// Removes the alternative services of all origins with a host. A name that is not stored is ignored.
+    ///
+    /// - Parameter host: The name of the host, in any case.
+    public func remove(_ host: String) {
+        table.withLock { $0.remove(host: HostName(host).zonedText) }
+    }
+
+    /// Removes all alternative services. Files are not changed. Open connections are still used by requests with
+    /// ``ANHTTP/HTTPVersionPolicy/http3``.
+    public func removeAll() {
+        table.withLock { $0 = AlternativeServiceTable() }
+    }
+
+    // MARK: Files
+
+    /// Writes the alternative services that have not expired to a file in the format of curl's option `--alt-svc`.
+    ///
+    /// The file is replaced atomically and gets mode 0600, because it tells which hosts were visited.
+    ///
+    /// - Parameter path: The path of the file, whose directory must exist.
+    /// - Throws: ``SessionError/file(_:)`` if the file cannot be written.
+    public func save(to path: String) throws(SessionError) {
+        try PrivateTextFile.write("# Alt-Svc cache\n" + services.map { $0.fileLine + "\n" }.joined(), to: path)
+    }
+
+    /// Adds the alternative services from a file in the format of curl's option `--alt-svc`, each replacing that of the
+    /// same origin. Expired ones, those that are not HTTP/3 on the same host, and lines that cannot be parsed are
+    /// skipped.
+    ///
+    /// - Parameter path: The path of the file.
+    /// - Returns: The number of alternative services that were added; 0 if the file does not exist.
+    /// - Throws: ``SessionError/file(_:)`` if the file exists and cannot be read.
+    @discardableResult
+    public func load(from path: String) throws(SessionError) -> Int {
+        guard let text = try PrivateTextFile.read(path) else { return 0 }
+        let now = now()
+        let services = text.split(whereSeparator: \.isNewline).compactMap { AlternativeService(fileLine: $0) }
+            .filter { $0.expiry > now }
+        table.withLock { table in services.forEach { table.set($0) } }
+        return services.count
+    }
+
+    // MARK: Requests and responses
+
+    /// Applies the `Alt-Svc` fields of a response over https. A malformed field is ignored. A server that answers 421
+    /// over an alternative service has none (§6), and the field of such a response is ignored.
+    func note(_ head: ResponseHead, to url: URL) {
+        guard head.status.code != 421 else {
+            if head.version == .http3 { table.withLock { $0.remove(.init(url)) } }
+            return
+        }
+        let values = head.headers[values: .altSvc]
+        guard !values.isEmpty, let field = AlternativeServiceField(values.joined(separator: ",")) else { return }
+        let key = AlternativeServiceTable.Key(url)
+        guard AlternativeService.isStorable(HostName(url)) else { return }
+        let age = head.headers.first(.age).flatMap { Int64($0) } ?? 0
+        table.withLock { $0.note(field, from: key, age: max(0, age), at: now()) }
+    }
+
+    /// Returns the alternative service that a request should use; `nil` if there is none.
+    func trial(for url: URL) -> Trial? {
+        let key = AlternativeServiceTable.Key(url)
+        return table.withLock { table in
+            guard !table.isEmpty, let (port, isProven) = table.take(for: key, at: now()) else { return nil }
+            return Trial(store: self, key: key, port: port, isProven: isProven)
+        }
+    }
+
+    /// The use of an alternative service by one request.
+    struct Trial {
+        fileprivate let store: AlternativeServiceStore
+        fileprivate let key: AlternativeServiceTable.Key
+        fileprivate let port: Int
+        fileprivate let isProven: Bool
+
+        /// The attribute of the request.
+        var route: AlternativeRoute {
+            AlternativeRoute(port: port, isProven: isProven) { [weak store, key, port] hasWorked in
+                store?.table.withLock {
+                    $0.noteUse(of: port, for: key, hasWorked: hasWorked, at: store?.now() ?? .distantPast)
+                }
+            }
+        }
+
+        /// Ends the use. If it had no result, another request may try.
+        func end() {
+            if !isProven { store.table.withLock { $0.endTrial(of: port, for: key) } }
+        }
+    }
+}
+
+extension AlternativeServiceTable.Key {
+    /// Creates the key of a URL's origin.
+    fileprivate init(_ url: URL) {
+        self.init(host: HostName(url).zonedText, port: url.port ?? 443)
+    }
+}
+
+extension HTTPField.Name {
+    // The text is a valid name.
+    fileprivate static let altSvc = HTTPField.Name("Alt-Svc") ?? .via
+}
+
+extension SessionManager {
+    /// The alternative services that servers have offered to the manager, empty at first. They are used unless
+    /// ``SessionConfiguration/usesAlternativeServices`` is `false`.
+    public nonisolated var alternativeServices: AlternativeServiceStore { pipeline.alternativeServices }
+}
