@@ -256,7 +256,10 @@ let package = Package(
             name: "InteropClient", dependencies: ["AsyncNetworking"], path: "Tests/Interop/Client",
             swiftSettings: settings),
         .testTarget(
-            name: "RealServerTests", dependencies: ["AsyncNetworking", "AFNetworking", "TestSupport", httpTypes],
+            name: "RealServerTests",
+            dependencies: [
+                "AsyncNetworking", "AFNetworking", "AsyncNetworkingTesting", "ANCurl", "ANHTTP", "TestSupport", httpTypes,
+            ],
             swiftSettings: settings),
     ],
     swiftLanguageModes: [.v6]

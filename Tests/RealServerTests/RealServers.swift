@@ -1,5 +1,6 @@
 // SPDX-License-Identifier: MIT
 
+import ANCurl
 import AsyncNetworking
 import FoundationEssentials
 import Testing
@@ -19,6 +20,12 @@ enum RealServer: String, CaseIterable {
     case nginxH2C = "AN_NGINX_H2C"
     /// nginx with TLS and a certificate for each requested host name.
     case pki = "AN_NGINX_PKI"
+    /// nginx with TLS, HTTP/2, and HTTP/3 on the same port, which it offers. Not running if nginx lacks HTTP/3.
+    case nginxHTTP3 = "AN_NGINX_HTTP3"
+    /// nginx with a certificate for each requested host name, also over HTTP/3.
+    case pkiHTTP3 = "AN_NGINX_HTTP3_PKI"
+    /// nginx that requires a client certificate, also over HTTP/3.
+    case mutualHTTP3 = "AN_NGINX_HTTP3_MUTUAL"
     /// openssl-s_server(1) with a stapled OCSP response: the certificate is good.
     case stapleGood = "AN_STAPLE_GOOD"
     /// openssl-s_server(1) with a stapled OCSP response: the certificate is revoked.
@@ -109,7 +116,15 @@ enum RealServer: String, CaseIterable {
     }
 }
 
+/// Whether libcurl supports HTTP/3, and nginx was built with it.
+let canTestHTTP3 = (try? CurlLibrary.current.get().hasHTTP3) == true && RealServer.nginxHTTP3.isRunning
+
 extension Trait where Self == ConditionTrait {
+    /// Skips a suite or test unless libcurl and nginx support HTTP/3.
+    static var http3: ConditionTrait {
+        .enabled(if: canTestHTTP3, "needs libcurl and nginx with HTTP/3, such as Debian sid's; see `make matrix`")
+    }
+
     /// Skips a suite unless these servers are running.
     static func servers(_ servers: RealServer...) -> ConditionTrait {
         .enabled(

@@ -1,7 +1,7 @@
 // SPDX-License-Identifier: MIT
 
 public import ANHTTP
-import FoundationEssentials
+package import FoundationEssentials
 
 /// A test case for conformance to `Transport`, to be passed to a parameterized test.
 ///
@@ -57,6 +57,16 @@ public struct TransportConformanceCase: Sendable, CustomStringConvertible {
         options: StubServer.Options = .init(), transfer: TransferOptions = TransferOptions().with { $0.proxy = .none },
         makeTransport: () throws -> any Transport
     ) async throws {
+        try await run(
+            options: options, transfer: transfer, at: { $0.url("/conformance") }, makeTransport: makeTransport)
+    }
+
+    /// Tests a transport with a new ``StubServer``, as ``run(options:transfer:makeTransport:)``, but possibly through a
+    /// server that forwards requests, at the URL that `url` returns.
+    package func run(
+        options: StubServer.Options = .init(), transfer: TransferOptions, at url: (StubServer) -> URL,
+        makeTransport: () throws -> any Transport
+    ) async throws {
         let gate = try ScriptGate()
         let transport = try makeTransport()
         try await StubServer.with(options) { server in
@@ -65,7 +75,7 @@ public struct TransportConformanceCase: Sendable, CustomStringConvertible {
             try await finishing(transport) {
                 try await check(
                     Fixture(
-                        transport: transport, url: server.url("/conformance"), options: transfer, gate: gate,
+                        transport: transport, url: url(server), options: transfer, gate: gate,
                         requests: { try await server.requests(count: $0) },
                         wait: { condition in try await server.activity { condition($0) } }))
             }
