@@ -258,7 +258,8 @@ let package = Package(
         .testTarget(
             name: "RealServerTests",
             dependencies: [
-                "AsyncNetworking", "AFNetworking", "AsyncNetworkingTesting", "ANCurl", "ANHTTP", "TestSupport", httpTypes,
+                "AsyncNetworking", "AFNetworking", "AsyncNetworkingTesting", "ANCurl", "ANHTTP", "TestSupport",
+                httpTypes,
             ],
             swiftSettings: settings),
     ],

@@ -134,7 +134,7 @@ public enum HTTPVersionPolicy: Hashable, Sendable {
     /// ``TransportError/Reason/unsupported(_:)`` if the linked libcurl lacks HTTP/3. See CURLOPT_HTTP_VERSION(3).
     case http3
     /// HTTP/3 only, for `https` URLs without a proxy; anything else, and a linked libcurl that lacks HTTP/3, fails with
-    /// ``TransportError/Reason/unsupported(_:)``.
+    /// ``TransportError/Reason/unsupported(_:)``. A proxy of the environment counts even if `no_proxy` names the host.
     case http3Only
 }
 

@@ -71,7 +71,8 @@ public struct SessionConfiguration: Sendable {
     public var usesStrictTransport = true
     /// Whether requests with ``ANHTTP/HTTPVersionPolicy/automatic`` are sent over HTTP/3 to https servers that offered it
     /// by the field `Alt-Svc` (RFC 7838), if the linked libcurl supports it; `true` by default. If HTTP/3 fails, the
-    /// request is sent over HTTP/2 or HTTP/1.1. See ``SessionManager/alternativeServices``.
+    /// request is sent over HTTP/2 or HTTP/1.1; therefore requests that may not be repeated, such as POST, do not use it.
+    /// See ``SessionManager/alternativeServices``.
     public var usesAlternativeServices = true
     /// The credentials, tokens and signatures for requests without an authentication policy of their own;
     /// ``AuthenticationPolicy/none`` by default.

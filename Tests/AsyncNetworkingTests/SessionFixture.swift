@@ -6,6 +6,19 @@ import FoundationEssentials
 import HTTPTypes
 import Testing
 
+/// Policies for all hosts and for some of them, and which of `a.example` and `b.example` are fully verified.
+let verifiedHosts: [(SecurityPolicy, [HostPattern: SecurityPolicy], verified: [String])] = {
+    let verified = SecurityPolicy()
+    var lenient = verified
+    lenient.allowsInvalidCertificates = true
+    var unnamed = verified
+    unnamed.validatesDomainName = false
+    return [
+        (lenient, [:], []), (unnamed, [:], []), (lenient, ["a.example": verified], ["a.example"]),
+        (verified, ["a.example": unnamed], ["b.example"]),
+    ]
+}()
+
 extension SessionManager {
     /// Creates a manager with a mock transport, without default header fields, so that requests contain only fields
     /// that the test sets.

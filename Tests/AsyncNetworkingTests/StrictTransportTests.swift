@@ -147,16 +147,7 @@ import Testing
     }
 
     @Test func `the field is ignored over http, from addresses, and of unverified servers`() async throws {
-        let verified = SecurityPolicy()
-        var lenient = verified
-        lenient.allowsInvalidCertificates = true
-        var unnamed = verified
-        unnamed.validatesDomainName = false
-        let cases: [(SecurityPolicy, [HostPattern: SecurityPolicy], known: [String])] = [
-            (lenient, [:], []), (unnamed, [:], []), (lenient, ["a.example": verified], ["a.example"]),
-            (verified, ["a.example": unnamed], ["b.example"]),
-        ]
-        for (policy, hostPolicies, known) in cases {
+        for (policy, hostPolicies, known) in verifiedHosts {
             let manager = SessionManager(on: try transport()) {
                 $0.tls.policy = policy
                 $0.tls.hostPolicies = hostPolicies

@@ -79,24 +79,37 @@ struct AlternativeServicesTests {
     @Test(arguments: ["same", "other"], ["closed", "silent"])
     func `an alternative that cannot be reached fails no request`(place: String, manner: String) async throws {
         let manager = try SessionManager(for: .nginxTLS)
-        var silent: UDPPort? = try UDPPort(place == "same" ? port(.nginxTLS) : 0)
+        let origin = try port(.nginxTLS)
+        let silent = manner == "silent" ? try UDPPort(place == "same" ? origin : 0) : nil
         defer { withExtendedLifetime(silent) {} }
-        let number = try #require(silent?.number)
-        if manner == "closed" { silent = nil }
+        let number = silent?.number ?? (place == "same" ? origin : 1)
         try offer(number, of: .nginxTLS, to: manager)
         // A connection over TCP is open.
         var first = try manager.request(.get, "small.json")
         first.changeOptions { $0.httpVersion = .http1 }
         _ = try await manager.data(for: first)
-        let body = RequestBody.stream(PatternedChunks(bytes: patternedBytes(100_000), chunkSize: 10_000))
-        let response = try await manager.data(for: manager.request(.post, "sink", body: body))
-        #expect(response.head.version != .http3)
-        #expect(response.text == "{\"received\": true}\n")
+        #expect(try await !versions(manager, count: 1).contains(.http3))
         // It is not tried again for some time.
         let start = ContinuousClock.now
         #expect(try await !versions(manager, count: 5).contains(.http3))
         #expect(start.duration(to: .now) < .seconds(1))
         #expect(manager.alternativeServices.services.map(\.alternativePort) == [number])
+    }
+
+    @Test func `requests that may not be repeated stay with TCP`() async throws {
+        let manager = try SessionManager(for: .nginxTLS)
+        try offer(port(.nginxHTTP3), of: .nginxTLS, to: manager)
+        #expect(try await versions(manager, count: 2) == [.http3, .http3])
+        let chunks = PatternedChunks(bytes: patternedBytes(100_000), chunkSize: 10_000)
+        let requests = [
+            (HTTPRequest.Method.put, RequestBody.bytes(patternedBytes(100)), HTTPVersion.http3),
+            (.put, .stream(chunks), .http2), (.post, .bytes(Data()), .http2), (.patch, .bytes(Data()), .http2),
+        ]
+        for (method, body, version) in requests {
+            let response = try await manager.data(for: manager.request(method, "sink", body: body))
+            #expect(response.head.version == version)
+            #expect(response.text == "{\"received\": true}\n")
+        }
     }
 
     @Test func `many requests that are sent to a silent alternative all succeed`() async throws {

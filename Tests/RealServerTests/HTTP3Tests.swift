@@ -8,7 +8,9 @@ import HTTPTypes
 import Testing
 
 /// HTTP/3 with nginx. ``NginxTests`` and ``TrustHandshakesTests`` also run over it.
-@Suite(.http3, .servers(.nginx, .nginxTLS, .nginxHTTP3, .mutualHTTP3, .proxy), .timeLimit(.minutes(5)))
+@Suite(
+    .http3, .servers(.nginx, .nginxTLS, .nginxHTTP3, .mutualHTTP3, .caddyTLS, .caddyMutual, .proxy),
+    .timeLimit(.minutes(5)))
 struct HTTP3Tests {
     private func manager(
         _ server: RealServer = .nginxHTTP3, _ policy: HTTPVersionPolicy = .http3Only,
@@ -96,6 +98,28 @@ struct HTTP3Tests {
         #expect(try await anonymous.data(for: anonymous.request(.get, "/")).statusCode == 400)
     }
 
+    @Test func `a server that ends the connection without a client certificate is named`() async throws {
+        let folder = try RealServer.directory() + "/pki/"
+        for name in ["client", "stranger", nil] {
+            let manager = try manager(.caddyMutual) {
+                guard let name else { return }
+                $0.tls.identity = .pem(
+                    certificates: .file("\(folder)\(name).pki.test.pem"), key: .file("\(folder)\(name).pki.test.key"))
+            }
+            guard name != "client" else {
+                #expect(try await manager.get("small.json").head.version == .http3)
+                continue
+            }
+            let error = try await sessionError { _ = try await manager.get("small.json") }
+            switch error.reason {
+            case .tls(.clientCertificateRefused): break
+            // An alert ends a QUIC connection, and libcurl does not pass it on.
+            case .connectionLost where name != nil: break
+            default: throw error
+            }
+        }
+    }
+
     @Test func `a connection is used only by requests with the same policy`() async throws {
         let manager = try manager()
         _ = try await manager.get("small.json")
@@ -163,9 +187,9 @@ struct HTTP3Tests {
         #expect(whole == 64 << 20)
     }
 
-    @Test func `cancelling ends a request, and the connection remains usable`() async throws {
+    @Test func `cancelling ends a request, and others keep their connection`() async throws {
         let manager = try manager()
-        _ = try await manager.get("small.json")
+        let other = Task { try await manager.get("slow/1m.bin").value.count }
         let task = Task { try await manager.get("slow/16m.bin") }
         try await Task.sleep(for: .milliseconds(100))
         task.cancel()
@@ -173,19 +197,25 @@ struct HTTP3Tests {
         let metrics = try await manager.get("small.json").metrics
         #expect(metrics.httpVersion == .http3)
         #expect(metrics.isConnectionReused)
+        #expect(try await other.value == 1 << 20)
     }
 
     // MARK: Conformance
 
-    /// The cases whose scripts nginx can forward. It changes the place of cookies among the fields, answers 502 for a
-    /// connection that ends without a response, and does not notice a cancelled request as long as it has nothing to
-    /// send. Recent versions forward trailers and interim responses.
+    /// The cases about a server that notices the end of an exchange. nginx does not notice it as long as it has nothing to
+    /// send, Caddy does.
+    private static let ends: Set = [
+        "leaving the scope early ends the exchange", "an error of the caller is rethrown",
+        "cancelling while waiting for the head throws CancellationError",
+        "cancelling while reading the body throws CancellationError",
+    ]
+
+    /// The other cases whose scripts nginx can forward. It changes the place of cookies among the fields, and answers 502
+    /// for a connection that ends without a response. Recent versions forward trailers and interim responses.
     private static let cases: [TransportConformanceCase] = {
-        var excluded: Set = [
+        var excluded = ends.union([
             "method, target and fields are sent as given", "a connection that ends without a response fails",
-            "cancelling while waiting for the head throws CancellationError",
-            "cancelling while reading the body throws CancellationError",
-        ]
+        ])
         let directives = ProcessInfo.processInfo.environment["AN_NGINX_DIRECTIVES"] ?? ""
         if !directives.contains("proxy_pass_trailers") {
             excluded.insert("trailers are available at the end of the body")
@@ -195,14 +225,28 @@ struct HTTP3Tests {
     }()
 
     @Test(arguments: cases) func `the engine is a transport`(_ testCase: TransportConformanceCase) async throws {
-        let transfer = TransferOptions().with {
-            $0.proxy = .none
-            $0.httpVersion = .http3Only
+        try await run(testCase, through: .nginxHTTP3)
+    }
+
+    @Test(arguments: TransportConformanceCase.all.filter { ends.contains($0.name) })
+    func `a server notices the end of an exchange`(_ testCase: TransportConformanceCase) async throws {
+        // In about one of twenty exchanges the server does not notice it, with libcurl 8.23 and Caddy 2.11.
+        for _ in 0..<3 {
+            guard (try? await run(testCase, through: .caddyTLS)) == nil else { return }
         }
+        try await run(testCase, through: .caddyTLS)
+    }
+
+    /// Runs a case through a server that forwards requests to the scripted one.
+    private func run(_ testCase: TransportConformanceCase, through server: RealServer) async throws {
         let authority = try RealServer.authority()
-        let base = try RealServer.nginxHTTP3.url("/stub")
+        let base = try server.url("/stub")
         try await testCase.run(
-            transfer: transfer.with { $0.tls.trustRoots = .file(authority) },
+            transfer: TransferOptions().with {
+                $0.proxy = .none
+                $0.httpVersion = .http3Only
+                $0.tls.trustRoots = .file(authority)
+            },
             at: { base.appending(path: "\($0.endpoint.port)/conformance") },
             makeTransport: { try CurlTransport() })
     }

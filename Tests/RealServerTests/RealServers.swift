@@ -76,6 +76,8 @@ enum RealServer: String, CaseIterable {
     case caddyTLS = "AN_CADDY_TLS"
     /// Caddy with TLS, closing connections after a second without requests.
     case caddyIdle = "AN_CADDY_IDLE"
+    /// Caddy with TLS that ends the handshake without a client certificate.
+    case caddyMutual = "AN_CADDY_MUTUAL"
     /// nginx without TLS, forwarding requests.
     case nginxFront = "AN_NGINX_FRONT_HTTP"
     /// nginx with TLS, forwarding requests.

@@ -305,7 +305,7 @@ struct TrustHandshakesTests {
     }
 }
 
-/// What TLS runs over.
+/// The transport protocol of a TLS handshake.
 enum Carrier: Sendable {
     case tcp, quic
 

@@ -221,7 +221,7 @@ actor CurlEngine: EventLoopSource {
             }
             let monitor = transfer.state.monitor
             if code != CURLE_OK {
-                if transfer.isAlternativeFailed(code) { transfer.reportFailedAlternative() }
+                transfer.reportFailedAlternative(after: code)
                 // GOAWAY may wait behind a failure to send.
                 if let monitor { _ = state.readAhead(monitor) }
                 transfer.receiveLostAnswer()

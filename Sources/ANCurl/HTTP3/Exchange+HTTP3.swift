@@ -26,29 +26,36 @@ extension Exchange {
         return policy == .http3 && (!isSecure || bypassesQUIC) ? .automatic : policy
     }
 
-    /// Returns the alternative service that the request should use and that this libcurl can use with its options;
-    /// `nil` if there is none.
+    /// The alternative service that the request should use; `nil` without one, or if libcurl cannot use it with the
+    /// request's options.
     ///
-    /// Requests through a proxy do not use it: QUIC would bypass the proxy.
+    /// Requests through a proxy do not use it: QUIC would bypass the proxy. Nor do requests that may not be repeated: if
+    /// the server closes its idle connection at the moment when the request is sent, the frames of HTTP/2 say that it was
+    /// not processed, and those of HTTP/3 cannot be read.
     var usableAlternative: AlternativeRoute? {
         guard let route = request[AlternativeRoute.self], isSecure, options.httpVersion == .automatic,
             (try? CurlLibrary.current.get().hasHTTP3) == true,
-            webSocket == nil, authentication == nil, !bypassesQUIC,
+            mayBeRepeated, request.trailers == nil, webSocket == nil, authentication == nil, !bypassesQUIC,
             options.tls.negotiatesProtocol, options.tls.maximumVersion ?? .v1_3 >= .v1_3,
             options.connection.hostOverrides.isEmpty || route.port == port
         else { return nil }
         return route
     }
 
-    /// Returns the request as it is sent to an alternative service, if any, which is told its name (RFC 7838 §5).
+    /// Whether the exchange attempts QUIC and TCP at the same time: on the origin's port, as long as HTTP/3 has not
+    /// worked there.
+    func isRacing(_ route: AlternativeRoute) -> Bool { !route.isProven && route.port == port }
+
+    /// Returns the request with the field that names its alternative service (RFC 7838 §5). It is not added in a race,
+    /// which may end at the origin.
     func request(by route: AlternativeRoute?) -> Request {
-        guard let route, let name = HTTPField.Name("Alt-Used") else { return request }
+        guard let route, !isRacing(route), let name = HTTPField.Name("Alt-Used") else { return request }
         var request = request
         request.headers[name] = "\(request.url.host() ?? ""):\(route.port)"
         return request
     }
 
-    /// Returns the options with which the request is sent to an alternative service, if any.
+    /// Returns the options with which the request is sent to its alternative service.
     func options(by route: AlternativeRoute?) -> TransferOptions {
         guard let route, route.port != port else { return options }
         // Empty names stand for the host of the URL. See CURLOPT_CONNECT_TO(3).

@@ -44,22 +44,17 @@ extension Transfer {
         }
     }
 
-    /// Whether the request must be sent again without its alternative service: the service has failed, and the request
-    /// was not sent, or may be sent again although the server may have processed it.
+    /// Whether the request must be sent again without its alternative service, which has failed. Only requests that may
+    /// be repeated have one.
     func mustLeaveAlternative(after code: CURLcode) -> Bool {
-        guard isAlternativeFailed(code) else { return false }
-        return state.attempts == 0 || state.attempts == 1 && exchange.mayBeRepeated && !state.hasSentTrailers
+        isAlternativeFailed(code) && state.attempts <= 1
     }
 
-    /// Whether the exchange attempts QUIC and TCP at the same time: on the origin's port, as long as HTTP/3 has not
-    /// worked there.
-    var isRacing: Bool {
-        guard let route = state.alternative else { return false }
-        return !route.isProven && route.port == exchange.port
-    }
+    /// Whether the exchange attempts QUIC and TCP at the same time.
+    var isRacing: Bool { state.alternative.map(exchange.isRacing) ?? false }
 
-    /// The time limit for connecting to an alternative service, after which the request is sent without it; `nil` if
-    /// there is none: 2 s, or less so that most of the other limits remains.
+    /// The time limit for connecting to an alternative service, after which the request is sent without it: 2 s, or a
+    /// quarter of the connection or total limit. `nil` if no such connection is being made.
     var alternativeLimit: TransferClock.Limit? {
         guard state.alternative != nil, !isRacing, let start = state.clock.leftQueue, state.clock.connected == nil
         else {
@@ -74,6 +69,13 @@ extension Transfer {
     func reportFailedAlternative() {
         guard let route = state.alternative, !state.parser.hasBegun, state.isOnHTTP3 || !isRacing else { return }
         route.report(false)
+    }
+
+    /// Reports that the alternative service failed if libcurl's error says so. A server may close a connection that was
+    /// idle when the request was sent, which is no failure.
+    func reportFailedAlternative(after code: CURLcode) {
+        guard isAlternativeFailed(code), state.attempts == 0 || handle.long(CURLINFO_NUM_CONNECTS) > 0 else { return }
+        reportFailedAlternative()
     }
 }
 

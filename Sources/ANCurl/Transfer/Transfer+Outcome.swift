@@ -46,6 +46,8 @@ extension Transfer {
     private func isResponseComplete(_ code: CURLcode) -> Bool {
         guard state.parser.isComplete else { return false }
         if isStreamWhole || state.isUnreadResponseWhole { return true }
+        // The server may close the connection before libcurl has read the end of the stream.
+        if state.isOnHTTP3, state.parser.contentLength == Int64(state.bytesReceived) { return true }
         switch code {
         case CURLE_TOO_MANY_REDIRECTS:
             return true

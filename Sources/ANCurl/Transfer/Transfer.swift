@@ -226,9 +226,9 @@ struct TransferState {
         if heldHead != nil || isProbeRefused { beginNextLeg(exchange, on: loop) }
         isProbeRefused = false
         repeats += 1
-        // A connection on which a request was refused is not reused; libcurl handles that. The connection to an
-        // alternative service is not one of the origin's.
-        needsNewConnection = !isUnprocessed && alternative == nil
+        // A connection on which a request was refused is not reused; libcurl handles that. Nor is one to an alternative
+        // service that was not even connected to.
+        needsNewConnection = !isUnprocessed && (alternative == nil || attempts > 0)
         alternative = nil
         refusal = nil
         sockets = []

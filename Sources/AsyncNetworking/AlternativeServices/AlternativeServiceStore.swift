@@ -88,7 +88,7 @@ public final class AlternativeServiceStore: Sendable {
         table.withLock { $0.note(field, from: key, age: max(0, age), at: now()) }
     }
 
-    /// Returns the alternative service that a request should use; `nil` if there is none.
+    /// Returns the alternative service that a request should use; `nil` to use the origin's own connection.
     func trial(for url: URL) -> Trial? {
         let key = AlternativeServiceTable.Key(url)
         return table.withLock { table in

@@ -30,7 +30,7 @@ extension Pipeline {
         }
     }
 
-    /// Returns the alternative service for a request; `nil` if there is none, or the request may not use it.
+    /// Returns the alternative service for a request; `nil` to use the origin's own connection.
     private func alternative(for request: Request) -> AlternativeServiceStore.Trial? {
         guard usesAlternativeServices, request.webSocketUpgrade == nil,
             request.options?.httpVersion ?? .automatic == .automatic
