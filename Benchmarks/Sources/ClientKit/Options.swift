@@ -15,13 +15,15 @@ package struct Options: Sendable {
     /// The path of the file to download to or upload from.
     package var file: String?
     package var prefersHTTP2: Bool
+    /// Whether only HTTP/3 is used, which the clients other than this library and raw libcurl ignore.
+    package var requiresHTTP3: Bool
     /// Whether the public key of the authority is pinned.
     package var pinsAuthority: Bool
     /// Whether the requests' tasks run on the client's event loop.
     package var usesEventLoopExecutor: Bool
 
     package init(commandLine: [String]) throws {
-        let arguments = try Arguments(commandLine, flags: ["--http2", "--pin", "--event-loop-executor"])
+        let arguments = try Arguments(commandLine, flags: ["--http2", "--http3", "--pin", "--event-loop-executor"])
         workload = arguments["--workload"] ?? "get"
         url = arguments["--url"] ?? ""
         requests = try arguments.integer("--requests") ?? 1
@@ -31,6 +33,7 @@ package struct Options: Sendable {
         certificateAuthority = arguments["--ca"]
         file = arguments["--file"]
         prefersHTTP2 = arguments["--http2"] != nil
+        requiresHTTP3 = arguments["--http3"] != nil
         pinsAuthority = arguments["--pin"] != nil
         usesEventLoopExecutor = arguments["--event-loop-executor"] != nil
     }

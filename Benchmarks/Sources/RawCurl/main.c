@@ -23,6 +23,7 @@ static struct {
     const char *workload, *url, *ca, *file;
     long requests, in_flight, connections, warm_up;
     bool http2;
+    bool http3;
 } options = {.workload = "get", .requests = 1, .in_flight = 1};
 
 struct body {
@@ -190,8 +191,9 @@ static CURL *make_handle(void) {
     check("CURLOPT_URL", curl_easy_setopt(easy, CURLOPT_URL, options.url));
     curl_easy_setopt(easy, CURLOPT_NOSIGNAL, 1L);
     curl_easy_setopt(easy, CURLOPT_PROXY, "");
-    curl_easy_setopt(easy, CURLOPT_HTTP_VERSION, options.http2 ? CURL_HTTP_VERSION_2TLS : CURL_HTTP_VERSION_1_1);
-    if (options.http2) curl_easy_setopt(easy, CURLOPT_PIPEWAIT, 1L);
+    long version = options.http2 ? CURL_HTTP_VERSION_2TLS : CURL_HTTP_VERSION_1_1;
+    curl_easy_setopt(easy, CURLOPT_HTTP_VERSION, options.http3 ? CURL_HTTP_VERSION_3ONLY : version);
+    if (options.http2 || options.http3) curl_easy_setopt(easy, CURLOPT_PIPEWAIT, 1L);
     if (options.ca) check("CURLOPT_CAINFO", curl_easy_setopt(easy, CURLOPT_CAINFO, options.ca));
 
     bool posts = strcmp(options.workload, "post") == 0;
@@ -242,6 +244,10 @@ static void parse(int count, char **arguments) {
         const char *name = arguments[index];
         if (strcmp(name, "--http2") == 0) {
             options.http2 = true;
+            continue;
+        }
+        if (strcmp(name, "--http3") == 0) {
+            options.http3 = true;
             continue;
         }
         if (index + 1 == count) fail(name, "needs a value");
