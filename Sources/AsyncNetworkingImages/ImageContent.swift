@@ -4,7 +4,7 @@ public import FoundationEssentials
 
 /// A received image: its file, its format and size, and its pixels if it was decoded.
 public struct ImageContent: Hashable, Sendable {
-    /// The file, unchanged as received, after the decompression of a content coding.
+    /// The file as received, after the decompression of a content coding and otherwise unchanged.
     public let data: Data
     /// The format and the stored size in pixels, read from the file.
     public let header: ImageHeader
@@ -19,7 +19,7 @@ public struct ImageContent: Hashable, Sendable {
     /// - Parameters:
     ///   - data: The file.
     ///   - scale: The number of pixels per point; 1 by default, and a value that is not positive counts as 1.
-    ///   - limits: The limits on the size; 128 Mi pixels and 512 MiB by default.
+    ///   - limits: The limits on the stored size, both without a reduction; 128 Mi pixels and 512 MiB by default.
     /// - Throws: The errors of ``ImageHeader/init(_:)``; ``ImageError/tooManyPixels(_:limit:)`` or
     ///   ``ImageError/tooManyBytes(_:limit:)`` if the image exceeds the limits.
     public init(_ data: Data, scale: Double = 1, limits: ImageLimits = ImageLimits()) throws(ImageError) {
@@ -35,14 +35,15 @@ public struct ImageContent: Hashable, Sendable {
         self.bitmap = bitmap
     }
 
-    /// The size in points: the size in pixels of the bitmap, or else of the header, without a rotation, divided by
-    /// ``scale``.
+    /// The size in points: the size of ``bitmap`` divided by ``scale``. For an image that was not decoded, it is based
+    /// on the stored size in ``header``, to which no rotation is applied.
     public var pointSize: (width: Double, height: Double) {
         let size = bitmap?.size ?? header.size
         return (Double(size.width) / scale, Double(size.height) / scale)
     }
 
-    /// The memory that the image occupies in bytes: its file and, if ``bitmap`` has them, its pixels.
+    /// The memory that the image occupies in bytes: the sizes of its file and, if ``bitmap`` is not `nil`, of its
+    /// pixels. It is the cost of the image in an ``AutoPurgingImageCache``.
     public var memoryCost: Int { data.count + (bitmap?.pixels.count ?? 0) }
 
     /// Returns the pixels, which are decoded off the caller's actor unless ``bitmap`` has them. They are not stored:

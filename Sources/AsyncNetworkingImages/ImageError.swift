@@ -18,7 +18,7 @@ public enum ImageError: Error, Hashable, Sendable {
     case unknownFormat
     /// The data of this format end before the size of the image.
     case truncated(ImageFormat)
-    /// The header in this format has no size, or a width or height that is not positive.
+    /// The header in this format has no size or an invalid one, such as a width of 0.
     case malformed(ImageFormat)
     /// The image with this stored size has more pixels than `limit`, the value of ``ImageLimits/pixels``.
     case tooManyPixels(PixelSize, limit: Int)

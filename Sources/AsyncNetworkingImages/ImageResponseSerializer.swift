@@ -22,14 +22,16 @@ public struct ImageResponseSerializer: AdjustableResponseSerializer {
     /// The decoder with which the image is decoded at once; `nil`, the default, for none.
     ///
     /// It runs on the task that requested the image, and on its actor; for an ``ImageDownloader`` off all actors.
-    /// Without it, ``ImageContent/decoded(by:options:)`` decodes the image later, off the actor.
+    /// Without it, ``ImageContent/decoded(by:options:)`` decodes the image later, off the actor. With
+    /// ``BuiltInImageDecoder`` but without the package trait `ImageDecoding`, every image fails with
+    /// ``ImageError/decoderUnavailable``.
     public var decoder: (any ImageDecoder)?
     /// The options for the decoder; by default the image keeps its size, its EXIF orientation is applied, and it has at
     /// most 128 Mi pixels and 512 MiB. The ``ImageDecodingOptions/limits`` apply without a decoder as well; the limit
     /// on bytes applies to the size reduced to ``ImageDecodingOptions/maximumSize``.
     public var options = ImageDecodingOptions()
 
-    /// Creates a serializer.
+    /// Creates a serializer with a ``scale`` of 1 and default ``options``.
     ///
     /// - Parameters:
     ///   - decoder: The decoder with which images are decoded at once; `nil`, the default, for none.
@@ -63,8 +65,8 @@ public struct ImageResponseSerializer: AdjustableResponseSerializer {
 }
 
 extension ResponseSerializer where Self == ImageResponseSerializer {
-    /// A serializer that returns an image without decoding it, and accepts the statuses 200 to 299 with the media types
-    /// of images.
+    /// A serializer that returns an image without decoding it, with a scale of 1, and accepts the statuses 200 to 299
+    /// with the media types of images.
     public static var image: ImageResponseSerializer { ImageResponseSerializer() }
 
     /// Returns a serializer that decodes the image before it returns, and accepts the statuses 200 to 299 with the

@@ -25,8 +25,9 @@ public final class NetworkActivityMonitor: EventMonitor {
     ///
     /// - Parameters:
     ///   - activationDelay: The time from the beginning of a request until the indicator is shown if one is running
-    ///     then, the same or a later one; 1 second by default.
-    ///   - completionDelay: The time without requests after which the indicator is hidden; 0.17 seconds by default.
+    ///     then, the same or a later one; 1 second by default, and zero or a negative one for no delay.
+    ///   - completionDelay: The time without requests after which the indicator is hidden; 0.17 seconds by default, and
+    ///     zero or a negative one for no delay.
     ///   - clock: The clock for the delays; `ContinuousClock` by default.
     public init(
         activationDelay: Duration = .seconds(1), completionDelay: Duration = .milliseconds(170),
@@ -51,7 +52,7 @@ public final class NetworkActivityMonitor: EventMonitor {
     public var visibility: BroadcastStream<Bool> { broadcast.stream }
 
     /// Counts the requests of the sessions from their `began` to their `ended` events, and ignores all others; called
-    /// by sessions, not by programs.
+    /// by sessions, on any thread, not by programs.
     public func receive(_ event: RequestEvent, of task: AnyTransferTask) {
         switch event {
         case .began: change { $0.insert(task.id).inserted }

@@ -15,7 +15,7 @@ public final class AutoPurgingImageCache: Sendable {
     ///   - capacity: The use of memory in bytes above which images are removed; 100 MiB by default. With 0 or a
     ///     negative value, no image stays in the cache.
     ///   - preferredUse: The use of memory in bytes that a removal of images aims at; 60 MiB by default. A value above
-    ///     the capacity counts as the capacity.
+    ///     the capacity counts as the capacity; with 0 or a negative one, a removal leaves no image.
     ///   - memoryPressure: A sequence with an element whenever the system needs memory, on which the cache is emptied;
     ///     ``MemoryPressure`` by default, `nil` for none. It is observed until it ends or the cache is released.
     public init(
@@ -57,15 +57,16 @@ public final class AutoPurgingImageCache: Sendable {
     }
 
     /// Removes the images that were not accessed for the longest time until the use is at most
-    /// ``preferredUseAfterPurge`` and ``capacity``; has no effect if no more is in use.
+    /// ``preferredUseAfterPurge`` and ``capacity``; has no effect if no more is in use. With 0 or a negative value of
+    /// either, all images are removed.
     public func purge() {
         store.purge()
     }
 
     // MARK: Memory
 
-    /// The memory in bytes that the images occupy: the sum of their ``ImageContent/memoryCost``, the files and the
-    /// decoded pixels.
+    /// The memory in bytes that the images occupy: the sum of their ``ImageContent/memoryCost``, which counts their
+    /// files and decoded pixels; 0 without images.
     public var memoryUse: Int { store.use }
 
     /// The use of memory in bytes above which images are removed; 100 MiB by default. With 0 or a negative value, no
@@ -79,8 +80,8 @@ public final class AutoPurgingImageCache: Sendable {
 
     /// The use of memory in bytes that a removal of images aims at; 60 MiB by default.
     ///
-    /// A value above ``capacity`` counts as the capacity. A change removes no images at once: it takes effect when the
-    /// next image is added, or ``purge()`` is called.
+    /// A value above ``capacity`` counts as the capacity; with 0 or a negative one, a removal leaves no image. A change
+    /// removes no images at once: it takes effect when the next image is added, or ``purge()`` is called.
     public var preferredUseAfterPurge: Int {
         get { store.preferredUse }
         set { store.preferredUse = newValue }

@@ -6,8 +6,8 @@ public import FoundationEssentials
 /// The key of an image in an ``AutoPurgingImageCache``: the URL, the header fields of the request, and optionally an
 /// identifier for a variant of the image, such as a thumbnail.
 ///
-/// URLs are compared as text, including a fragment. Header fields are compared regardless of the case of their names
-/// and of the order of different names.
+/// URLs are compared as text, including a fragment, and identifiers as text, where `nil` differs from an empty one.
+/// Header fields are compared regardless of the case of their names and of the order of different names.
 public struct ImageCacheKey: Hashable, Sendable {
     private let url: URL
     private let headers: HTTPFields
@@ -17,7 +17,8 @@ public struct ImageCacheKey: Hashable, Sendable {
     ///
     /// - Parameters:
     ///   - url: The URL of the image.
-    ///   - headers: The header fields of the request, without those that the session adds; empty by default. With other
+    ///   - headers: The header fields of the request, without those that the session adds, but with the
+    ///     `Accept: image/*` of a request that ``ImageDownloader`` makes for a URL; empty by default. With other
     ///     credentials, for example, the image may be another one.
     ///   - identifier: An identifier for a variant made from the same file, such as a thumbnail; `nil`, the default,
     ///     for the image itself.

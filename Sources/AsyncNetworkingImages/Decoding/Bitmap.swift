@@ -8,7 +8,8 @@ public import FoundationEssentials
 public struct Bitmap: Hashable, Sendable {
     /// The size in pixels, after reduction and rotation by the decoder; both sides are at least 1.
     public let size: PixelSize
-    /// The pixels, 4 bytes each, without padding between rows.
+    /// The pixels in sRGB, row by row from the top left and without padding: 4 bytes each, red, green, blue and alpha,
+    /// which is not premultiplied.
     public let pixels: Data
 
     /// Creates a bitmap from pixels in sRGB.

@@ -31,8 +31,8 @@ public protocol ImageDecoder: Sendable {
 }
 
 extension ImageDecoder where Self == BuiltInImageDecoder {
-    /// The decoder of the library, libvips. It requires the package trait `ImageDecoding`, which is off by default, and
-    /// otherwise throws ``ImageError/decoderUnavailable``.
+    /// The decoder of the library, ``BuiltInImageDecoder``, which uses libvips. It requires the package trait
+    /// `ImageDecoding`, which is off by default, and otherwise throws ``ImageError/decoderUnavailable`` for each image.
     public static var builtIn: BuiltInImageDecoder { BuiltInImageDecoder() }
 }
 
@@ -54,11 +54,12 @@ public struct ImageDecodingOptions: Hashable, Sendable {
     public var maximumSize: PixelSize?
     /// Whether the orientation that EXIF specifies is applied; `true` by default.
     ///
-    /// It has no effect on AVIF and HEIF: ``BuiltInImageDecoder`` always applies the rotation that their box `irot`
-    /// specifies, and ignores EXIF there.
+    /// Otherwise the pixels keep their stored orientation. The property has no effect on AVIF and HEIF:
+    /// ``BuiltInImageDecoder`` always applies the rotation that their box `irot` specifies, and ignores EXIF there.
     public var appliesOrientation: Bool
     /// The limits on the size of the image, checked against its header before decoding, and by ``BuiltInImageDecoder``
-    /// against the real size; 128 Mi pixels and 512 MiB by default.
+    /// against the real size; 128 Mi pixels and 512 MiB by default. An image that exceeds them fails with an
+    /// ``ImageError``.
     public var limits: ImageLimits
 
     /// Creates options; by default the image keeps its size, its orientation is applied, and it has at most 128 Mi
@@ -66,7 +67,7 @@ public struct ImageDecodingOptions: Hashable, Sendable {
     ///
     /// - Parameters:
     ///   - maximumSize: The size in pixels within which the result must fit; `nil`, the default, keeps the size of the
-    ///     image.
+    ///     image. A width or height below 1 counts as 1.
     ///   - appliesOrientation: Whether the orientation that EXIF specifies is applied, except to AVIF and HEIF; `true`
     ///     by default.
     ///   - limits: The limits on the size of the image; 128 Mi pixels and 512 MiB by default.

@@ -5,14 +5,16 @@
 /// A file of a few kilobytes can claim billions of pixels. The limits apply to what the header claims, even if the
 /// image is not decoded, and in ``BuiltInImageDecoder`` to the size that it finds.
 public struct ImageLimits: Hashable, Sendable {
-    /// The maximum number of pixels of the stored image, before it is reduced; 128 Mi (134,217,728) by default. With 0
-    /// or a negative value, every image is refused.
+    /// The maximum number of pixels of the stored image, before it is reduced; 128 Mi (134,217,728) by default. An
+    /// image above it fails with ``ImageError/tooManyPixels(_:limit:)``. With 0 or a negative value, every image is
+    /// refused.
     public var pixels: Int
     /// The maximum size of the decoded image in bytes, at 4 bytes per pixel, after it is reduced to
-    /// ``ImageDecodingOptions/maximumSize``; 512 MiB by default.
+    /// ``ImageDecodingOptions/maximumSize``; 512 MiB by default. An image above it fails with
+    /// ``ImageError/tooManyBytes(_:limit:)``. With a value below 4, every image is refused.
     public var decodedBytes: Int
 
-    /// Creates limits.
+    /// Creates limits. The values are not checked: with 0 or a negative one, every image is refused.
     ///
     /// - Parameters:
     ///   - pixels: The maximum number of pixels, before a reduction; 128 Mi by default.

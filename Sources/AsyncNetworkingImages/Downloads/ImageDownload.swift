@@ -7,9 +7,10 @@ public import AsyncNetworking
 /// Several receipts may share a transfer, which ends early only if all of them are cancelled. Releasing a receipt does
 /// not cancel the request.
 public final class ImageDownload: Identifiable, Sendable {
-    /// The identifier of the receipt, unique within its downloader.
+    /// The identifier of the receipt, a number from 1 that is unique within its downloader.
     public let id: Int
-    /// The request as passed to ``ImageDownloader/download(_:priority:)``.
+    /// The request as passed to ``ImageDownloader/download(_:priority:)``, without the header fields that the session
+    /// adds.
     public let request: Request
 
     let broadcast = Broadcast<Status>()
@@ -18,13 +19,13 @@ public final class ImageDownload: Identifiable, Sendable {
     /// The state of a request: what has arrived so far, and its result.
     public struct Status: Sendable {
         /// The format and the stored size of the image, read from the beginning of the file; `nil` until enough of the
-        /// file has arrived, and after ``ImageDownload/cancel()``.
+        /// file has arrived, and if ``ImageDownload/cancel()`` ended the request.
         ///
         /// It is read when the file reaches 64 bytes, then whenever its size has doubled, and at the end.
         public var header: ImageHeader?
         /// The number of bytes of the file received so far, after decompression, and the total if the server declared a
         /// `Content-Length` and no content coding; `nil` before the first bytes have arrived, for an image from the
-        /// memory cache, and after ``ImageDownload/cancel()``.
+        /// memory cache, and if ``ImageDownload/cancel()`` ended the request.
         ///
         /// An image from the response cache counts like a received one. The speed is not measured.
         public var progress: TransferProgress?
@@ -39,7 +40,8 @@ public final class ImageDownload: Identifiable, Sendable {
         self.downloader = downloader
     }
 
-    /// The states of the request: yields the latest first, then newer ones, and ends with the one that has a result.
+    /// The states of the request, for any number of readers: each receives the latest first, then newer ones; the last
+    /// one has a result.
     ///
     /// There is no state before the first bytes have arrived. The header of the image is usually known before the file
     /// is complete, so that a place for the image can be laid out. A slow reader skips states, but never the last.
@@ -66,7 +68,8 @@ public final class ImageDownload: Identifiable, Sendable {
         }
     }
 
-    /// Cancels this request, whose ``image`` then throws `CancellationError`; has no effect if it has ended.
+    /// Cancels this request, whose ``image`` then throws `CancellationError`; has no effect if it has ended, also by an
+    /// earlier call.
     ///
     /// The transfer is stopped only if no other request shares it; it then keeps its place among the active downloads
     /// until it has ended.

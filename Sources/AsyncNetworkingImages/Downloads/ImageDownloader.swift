@@ -8,7 +8,7 @@ public import FoundationEssentials
 ///
 /// ```swift
 /// let images = ImageDownloader()
-/// let logo = try await images.image(for: URL(string: "https://example.com/logo.png"))
+/// let logo = try await images.image(for: logoURL)
 /// ```
 ///
 /// An image comes from the memory cache, from the session's response cache, or from the server, in this order, as far
@@ -24,6 +24,7 @@ public final class ImageDownloader: Sendable {
     /// The session that performs the requests. The downloader neither invalidates it nor shuts it down.
     public let session: SessionManager
     /// The cache in memory; `nil` if the downloader was created without one, and requests every image from the session.
+    /// It may be shared with other downloaders.
     public let cache: AutoPurgingImageCache?
     private let serializer: ImageResponseSerializer
     private let identifier: String?
@@ -54,8 +55,8 @@ public final class ImageDownloader: Sendable {
     /// Creates a downloader.
     ///
     /// - Parameters:
-    ///   - session: The session that performs the requests; by default a new one with the response cache of the
-    ///     program, `ResponseCache.standard`, which is on disk.
+    ///   - session: The session that performs the requests; by default a new one, not shared with other downloaders,
+    ///     with the response cache of the program, `ResponseCache.standard`, which is on disk.
     ///   - cache: The cache in memory, which downloaders may share; a new one of 100 MiB by default, `nil` for none.
     ///   - serializer: Validates the responses, and decodes the images, off all actors, if it has a decoder; without
     ///     one by default.
@@ -93,7 +94,7 @@ public final class ImageDownloader: Sendable {
     /// - Parameters:
     ///   - url: The URL of the image, requested with `Accept: image/*`.
     ///   - priority: The priority among waiting downloads, which matters only while the maximum number of downloads is
-    ///     active; normal by default.
+    ///     active; normal by default. If a request joins a waiting download, the higher priority counts.
     /// - Throws: `SessionError` if the request failed, its status or media type was not accepted, or the file is empty
     ///   or too large; ``ImageError`` if the file is not an image, exceeds the limits or cannot be decoded; the errors
     ///   of a custom decoder; `CancellationError` if the calling task is cancelled, unless the image is in the memory
@@ -108,7 +109,7 @@ public final class ImageDownloader: Sendable {
     /// - Parameters:
     ///   - request: The request to send, to which no `Accept` field is added.
     ///   - priority: The priority among waiting downloads, which matters only while the maximum number of downloads is
-    ///     active; normal by default.
+    ///     active; normal by default. If a request joins a waiting download, the higher priority counts.
     /// - Throws: `SessionError` if the request failed, its status or media type was not accepted, or the file is empty
     ///   or too large; ``ImageError`` if the file is not an image, exceeds the limits or cannot be decoded; the errors
     ///   of a custom decoder; `CancellationError` if the calling task is cancelled, unless the image is in the memory
@@ -123,8 +124,9 @@ public final class ImageDownloader: Sendable {
     /// - Parameter request: The request for the image; its cache policy, or else that of the session, must not require
     ///   the server. Its header fields must be those of the earlier request, including the `Accept: image/*` that a
     ///   request for a URL has.
-    /// - Returns: The image, regardless of its age; `nil` if it is not in the memory cache, the cache policy is
-    ///   `reload` or `revalidate`, or the request shares no images, for example because it has another method than GET.
+    /// - Returns: The image, regardless of its age; `nil` if the downloader has no memory cache or the image is not in
+    ///   it, the cache policy is `reload` or `revalidate`, or the request shares no images, for example because it has
+    ///   another method than GET.
     public func cachedImage(for request: Request) -> ImageContent? {
         guard let cache, let key = sharedKey(of: request) else { return nil }
         switch request.cachePolicy ?? session.configuration.cachePolicy {

@@ -2,7 +2,7 @@
 
 public import FoundationEssentials
 
-/// A file format of images, recognized by the content of a file.
+/// A file format of images, recognized by the content of a file. The raw values are the names of the cases.
 @nonexhaustive
 public enum ImageFormat: String, Hashable, Sendable, CaseIterable {
     /// Portable Network Graphics (ISO/IEC 15948), also animated.
@@ -35,7 +35,8 @@ public enum ImageFormat: String, Hashable, Sendable, CaseIterable {
     /// Recognizes the format of a file by its first bytes, regardless of its name and media type. The rest of the file
     /// may still be malformed.
     ///
-    /// - Parameter data: The file, or at least its beginning: no more than 512 bytes are read.
+    /// - Parameter data: The file, or at least its beginning: no more than 512 bytes are read. With fewer, an AVIF file
+    ///   may be recognized as HEIF, if its first brand is one of HEIF.
     /// - Returns: `nil` if the file has none of these formats, or the data are too short to recognize it.
     public init?(_ data: Data) {
         let bytes = HeaderBytes(data)

@@ -30,7 +30,7 @@ public struct ImageHeader: Hashable, Sendable {
     /// - Parameter data: The file, or as much of it as has arrived.
     /// - Throws: ``ImageError/truncated(_:)`` if the data end before the size; ``ImageError/unknownFormat`` if the
     ///   format is not one of ``ImageFormat``, or the data are too short to recognize it; ``ImageError/malformed(_:)``
-    ///   if the size is missing, or a width or height is not positive.
+    ///   if the size is missing or invalid, such as a width of 0.
     public init(_ data: Data) throws(ImageError) {
         guard let format = ImageFormat(data) else { throw .unknownFormat }
         let bytes = HeaderBytes(data)

@@ -1,10 +1,10 @@
 // SPDX-License-Identifier: MIT
 
-/// A width and a height in pixels.
+/// A width and a height in pixels, as of an image or of a limit.
 public struct PixelSize: Hashable, Sendable, CustomStringConvertible {
-    /// The width in pixels.
+    /// The number of pixels in a row; not checked, it may be zero or negative.
     public var width: Int
-    /// The height in pixels.
+    /// The number of rows of pixels; not checked, it may be zero or negative.
     public var height: Int
 
     /// Creates a size from a width and a height, which are not checked and may be zero or negative.
@@ -13,13 +13,13 @@ public struct PixelSize: Hashable, Sendable, CustomStringConvertible {
         self.height = height
     }
 
-    /// The number of pixels, the product of both sides; `Int.max` if it is larger than that.
+    /// The number of pixels, the product of ``width`` and ``height``; `Int.max` if the product overflows.
     public var pixels: Int {
         let (product, overflows) = width.multipliedReportingOverflow(by: height)
         return overflows ? .max : product
     }
 
-    /// The size of the decoded image in bytes, 4 per pixel; `Int.max` if it is larger than that.
+    /// The size of the decoded image in bytes, 4 for each of ``pixels``; `Int.max` if the product overflows.
     public var decodedBytes: Int {
         let (product, overflows) = pixels.multipliedReportingOverflow(by: 4)
         return overflows ? .max : product
