@@ -8,7 +8,7 @@ public import ANHTTP
 public final class EventRecorder: TransferEventSink {
     private let recorded = Observed([TransferEvent]())
 
-    /// Creates a recorder without events.
+    /// Creates a recorder without events. It belongs to one exchange; the events of further ones are appended.
     public init() {}
 
     /// Records an event and resumes the tasks that wait for it in ``first(where:)``; called by a transport, on any
@@ -17,11 +17,12 @@ public final class EventRecorder: TransferEventSink {
         recorded.update { $0.append(event) }
     }
 
-    /// The events recorded so far, in the order in which they were received.
+    /// The events recorded so far, in the order in which they were received; empty before the exchange, and kept after
+    /// it.
     public var events: [TransferEvent] { recorded.value }
 
     /// The heads of the interim responses (status 100 to 199) recorded so far, in the order in which they were
-    /// received.
+    /// received; empty if there were no such responses.
     public var informationalHeads: [ResponseHead] {
         events.compactMap { if case .informational(let head) = $0 { head } else { nil } }
     }
@@ -31,8 +32,8 @@ public final class EventRecorder: TransferEventSink {
         events.lazy.compactMap { if case .finished(let metrics) = $0 { metrics } else { nil } }.first
     }
 
-    /// Returns the first event that satisfies a condition, and waits for it without a time limit if it was not recorded
-    /// yet.
+    /// Returns the first event that satisfies a condition. If it was not recorded yet, waits for it without a time
+    /// limit, even after the exchange has ended.
     ///
     /// - Parameter matches: Whether an event is the one to return. It is evaluated for the recorded events when the
     ///   wait begins, and again after each new event, on the thread that records it. A lock is held meanwhile: it must

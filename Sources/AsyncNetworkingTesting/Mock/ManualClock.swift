@@ -13,10 +13,10 @@
 public final class ManualClock: Clock {
     private let state = Observed(State())
 
-    /// Creates a clock whose time is zero, and that only ``advance(by:)`` changes.
+    /// Creates a clock whose time is zero. Only ``advance(by:)`` changes it.
     public init() {}
 
-    /// The current time of the clock; zero until ``advance(by:)`` is called.
+    /// The current time of the clock; zero until ``advance(by:)`` is called. It never decreases.
     public var now: Instant { state.value.now }
     /// The smallest step of the clock: zero, because any duration is possible.
     public var minimumResolution: Duration { .zero }
@@ -58,17 +58,17 @@ public final class ManualClock: Clock {
         }
     }
 
-    /// The remaining durations of the tasks that are sleeping now, in ascending order.
+    /// The remaining durations of the tasks that are sleeping now, in ascending order; empty if no task is sleeping.
     public var sleepers: [Duration] {
         let state = state.value
         return state.sleepers.values.map { state.now.duration(to: $0) }.sorted()
     }
 
-    /// Waits without a time limit until at least `count` tasks are sleeping, and returns the remaining durations of all
-    /// sleeping tasks in ascending order.
+    /// Waits without a time limit until at least `count` tasks are sleeping, and then returns ``sleepers``: the
+    /// remaining durations of all sleeping tasks in ascending order.
     ///
-    /// - Parameter count: The number of tasks.
-    /// - Throws: `CancellationError` if the task is cancelled.
+    /// - Parameter count: The number of tasks; with 0 or a negative number, returns at once.
+    /// - Throws: `CancellationError` if the task is cancelled, also before the call.
     @discardableResult
     public func sleepers(count: Int) async throws -> [Duration] {
         try await state.wait { $0.sleepers.count >= count }
@@ -80,12 +80,12 @@ public final class ManualClock: Clock {
         /// The time since the clock's zero; negative for an instant before it.
         public var offset: Duration
 
-        /// Creates an instant, by default the clock's zero.
+        /// Creates an instant from its distance to the clock's zero; by default the zero itself.
         public init(offset: Duration = .zero) {
             self.offset = offset
         }
 
-        /// Returns the instant `duration` after this one.
+        /// Returns the instant `duration` after this one, or before it if `duration` is negative.
         public func advanced(by duration: Duration) -> Instant {
             Instant(offset: offset + duration)
         }

@@ -5,13 +5,14 @@ import FoundationEssentials
 import HTTPTypes
 
 extension MockResponse {
-    /// Returns a response with status 200 and server-sent events (`text/event-stream`), each in a chunk of its own.
+    /// Returns a response with status 200 and server-sent events (`text/event-stream`; WHATWG HTML, “Server-sent
+    /// events”), each in a chunk of its own.
     ///
     /// `Content-Length` is the size of the body, and one byte more if an interruption follows the events.
     ///
     /// - Parameters:
     ///   - events: The events. An event without an ID is sent without `id:`, and one of type `message` without
-    ///     `event:`.
+    ///     `event:`. IDs and types are not checked.
     ///   - retry: The reconnection time, sent as a `retry` line in a chunk before the events, truncated to whole
     ///     milliseconds; `nil`, the default, for none.
     ///   - interval: The pause on the transport's clock after each event, including the last one, and after the `retry`
@@ -24,7 +25,8 @@ extension MockResponse {
         MockResponse(.events(events, retry: retry, every: interval, then: ending))
     }
 
-    /// Returns a response with status 200 and pieces of text, each in a chunk of its own.
+    /// Returns a response with status 200 and pieces of text, each in a chunk of its own: for event streams, JSON lines
+    /// and others, valid or not.
     ///
     /// `Content-Length` is the size of the body, and one byte more if an interruption follows the pieces.
     ///

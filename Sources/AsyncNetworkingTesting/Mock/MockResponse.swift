@@ -14,6 +14,7 @@ public import HTTPTypes
 /// or an interim response after it.
 public struct MockResponse: Sendable {
     /// The steps of the response, performed in order: first those up to the head, the others while the body is read.
+    /// Without a head among them, the response hangs after the last one.
     public var steps: [Step]
     /// The trailer fields, which the response body provides after its end was read (`ResponseBody.trailers`); empty by
     /// default.
@@ -24,7 +25,7 @@ public struct MockResponse: Sendable {
     /// Creates a response from steps.
     ///
     /// - Parameters:
-    ///   - steps: The steps, performed in order.
+    ///   - steps: The steps, performed in order. Without a head among them, the response hangs after the last one.
     ///   - trailers: The trailer fields after the body; none by default.
     public init(_ steps: [Step], trailers: HTTPFields = [:]) {
         self.steps = steps
@@ -34,7 +35,7 @@ public struct MockResponse: Sendable {
     /// Creates a response from its parts: a head, and a step for each chunk.
     ///
     /// - Parameters:
-    ///   - status: The status; 200 by default.
+    ///   - status: The status; 200 by default. With 204 or 304, `chunks` are not provided.
     ///   - headers: The header fields, to which none are added, not even `Content-Length`; empty by default.
     ///   - chunks: The chunks of the body; none by default. Empty ones are skipped.
     ///   - trailers: The trailer fields after the body; none by default.
@@ -76,7 +77,7 @@ public struct MockResponse: Sendable {
     // MARK: Common responses
 
     /// Returns a response with JSON text, by default with status 200, and with `Content-Type: application/json` as its
-    /// only header field. The text is not validated.
+    /// only header field. The text is sent in UTF-8 and not validated.
     public static func json(_ text: String, status: HTTPResponse.Status = .ok) -> MockResponse {
         MockResponse(status: status, headers: [.contentType: "application/json"], chunks: [Data(text.utf8)])
     }
@@ -87,21 +88,22 @@ public struct MockResponse: Sendable {
         MockResponse(status: status, headers: [.contentType: "text/plain; charset=utf-8"], chunks: [Data(text.utf8)])
     }
 
-    /// Returns a response with status 200 and a body of one chunk.
+    /// Returns a response with status 200 and bytes.
     ///
     /// - Parameters:
-    ///   - data: The body.
+    ///   - data: The body, provided as one chunk; empty for a response without a body.
     ///   - headers: The header fields, to which none are added, not even `Content-Length`; empty by default.
     public static func data(_ data: Data, headers: HTTPFields = [:]) -> MockResponse {
         MockResponse(headers: headers, chunks: [data])
     }
 
-    /// Returns a response without a body, by default without header fields.
+    /// Returns a response with a status and without a body. No header fields are added to `headers`, which are empty by
+    /// default.
     public static func status(_ status: HTTPResponse.Status, headers: HTTPFields = [:]) -> MockResponse {
         MockResponse(status: status, headers: headers)
     }
 
-    /// Returns a redirect without a body.
+    /// Returns a redirect without a body, with `Location` as its only header field.
     ///
     /// - Parameters:
     ///   - status: The status, such as `.found`.
@@ -119,7 +121,8 @@ public struct MockResponse: Sendable {
     /// A response that hangs until the task is cancelled or the transport is shut down.
     public static var hang: MockResponse { MockResponse([.hang]) }
 
-    /// Returns a copy that begins with an interim response, which therefore precedes those added before.
+    /// Returns a copy of the response that begins with an interim response. That of a second call precedes that of the
+    /// first.
     ///
     /// - Parameters:
     ///   - status: The status, which should be 100 to 199 and is not checked.

@@ -10,12 +10,13 @@ import ANHTTP
 public struct HeaderPairs: Hashable, Sendable, RandomAccessCollection, ExpressibleByDictionaryLiteral {
     private var pairs: [HeaderPair]
 
-    /// Creates fields from name-value pairs, in their order; without arguments there are no fields.
+    /// Creates fields from pairs of a name and a value, which are not checked, in their order; without an argument,
+    /// there are no fields.
     public init(_ pairs: [HeaderPair] = []) {
         self.pairs = pairs
     }
 
-    /// Creates fields from a literal, in its order.
+    /// Creates fields from a dictionary literal, in its order; repeated names are kept. The fields are not checked.
     public init(dictionaryLiteral elements: (String, String)...) {
         pairs = elements.map(HeaderPair.init)
     }
@@ -24,7 +25,7 @@ public struct HeaderPairs: Hashable, Sendable, RandomAccessCollection, Expressib
     public var startIndex: Int { 0 }
     /// The position after the last field, equal to the number of fields.
     public var endIndex: Int { pairs.count }
-    /// The field at a position from 0; any other position is a programming error.
+    /// The field at a position from 0; any other position, such as ``endIndex``, traps.
     public subscript(position: Int) -> HeaderPair { pairs[position] }
 
     /// The value of the first field with a name, ignoring case; `nil` if no field has that name.
@@ -39,7 +40,8 @@ public struct HeaderPairs: Hashable, Sendable, RandomAccessCollection, Expressib
         return pairs.filter { $0.name.lowercased() == name }.map(\.value)
     }
 
-    /// Appends a field after all others, even if there is one with the same name. The field is not checked.
+    /// Appends a field after all others, even if there is one with the same name. The field is not checked; see
+    /// ``HeaderPair/init(_:_:)``.
     public mutating func append(_ name: String, _ value: String) {
         pairs.append(HeaderPair(name, value))
     }
@@ -53,9 +55,11 @@ public struct HeaderPairs: Hashable, Sendable, RandomAccessCollection, Expressib
     }
 }
 
-/// A header field: a name with its original case, and a value.
+/// A header or trailer field: a name with its original case, and a value. Pairs are equal if both texts are, including
+/// case.
 public struct HeaderPair: Hashable, Sendable, CustomStringConvertible {
-    /// The name of the field, with its original case.
+    /// The name of the field, with its original case; sent unchanged by a server, even if it is not a token (RFC 9110
+    /// §5.1).
     public var name: String
     /// The value of the field: without surrounding spaces and tabs in a received request, sent unchanged by a server.
     public var value: String

@@ -9,7 +9,8 @@ public import FoundationEssentials
 public struct Reply: Sendable {
     /// The version in the status line, which may be any text; `HTTP/1.1` by default.
     public var version = "HTTP/1.1"
-    /// The status code, which may be any number; 200 by default.
+    /// The status code, which may be any number; 200 by default. With one below 200, and with 204 and 304, the body is
+    /// not sent.
     public var status: Int
     /// The reason phrase; empty to omit it.
     ///
@@ -21,12 +22,13 @@ public struct Reply: Sendable {
     /// The server appends the field that the framing requires (`Content-Length`, `Transfer-Encoding` or
     /// `Connection: close`), even if there is one with the same name. ``Framing/asGiven`` prevents that.
     ///
-    /// A response without a body has no `Transfer-Encoding`. It has a `Content-Length` only if it is the response to
-    /// HEAD, or has status 304, and ``body`` is not empty; never with status 1xx or 204.
+    /// A response whose body is not sent has no `Transfer-Encoding`. It has a `Content-Length` only if it is the
+    /// response to HEAD, or has status 304, and ``body`` is not empty; never with status 1xx or 204.
     public var headers: HeaderPairs
     /// The body of the response; empty by default. It is not sent in response to HEAD, or with status 1xx, 204 or 304.
     public var body: Body
-    /// The framing of the body; ``Framing/contentLength`` by default.
+    /// The way in which the end of the body is indicated; ``Framing/contentLength`` by default. It also determines the
+    /// field that the server appends to ``headers``.
     public var framing: Framing
     /// The trailer fields, sent after a body with the framing ``Framing/chunked(size:)`` and otherwise ignored; empty
     /// by default.
@@ -40,7 +42,8 @@ public struct Reply: Sendable {
 
     /// Creates a response from its parts; each argument is the initial value of the property with its name.
     ///
-    /// By default the response has status 200, an empty body, and no header field but `Content-Length`.
+    /// By default the response has status 200 with the standard reason phrase, an empty body, no header field but
+    /// `Content-Length`, no trailer fields and no pace. The ``version`` is `HTTP/1.1`.
     public init(
         status: Int = 200, reason: String? = nil, headers: HeaderPairs = [:], body: Body = .bytes(Data()),
         framing: Framing = .contentLength, trailers: HeaderPairs = [:], pace: Script.Pace? = nil
@@ -56,10 +59,10 @@ public struct Reply: Sendable {
 
     /// The body of a response, in memory or generated while it is sent.
     public enum Body: Sendable {
-        /// Bytes in memory.
+        /// Bytes in memory, sent unchanged apart from their framing.
         case bytes(Data)
-        /// A number of bytes of the pattern of ``StubServer/generatedBytes(_:)``, which are not held in memory. A
-        /// negative number counts as 0.
+        /// A number of bytes of the pattern of ``StubServer/generatedBytes(_:)``, which a server generates while it
+        /// sends them; a ``MockTransport`` holds them in memory. A negative number counts as 0.
         case generated(Int64)
 
         /// Returns a body with the UTF-8 encoding of a string, without setting `Content-Type`.
@@ -81,7 +84,8 @@ public struct Reply: Sendable {
         /// A `Content-Length` field: with the declared length, even if the body has another one, or by default with
         /// that of the body.
         ///
-        /// If the declared length is larger than the body, the client waits for the missing bytes until the connection
+        /// A body that is larger than the declared length is sent completely, so that its rest follows the response. If
+        /// the declared length is larger than the body, the client waits for the missing bytes until the connection
         /// ends; see ``Script/truncated(declared:sent:)``.
         case contentLength(declared: Int64? = nil)
         /// The chunked coding (RFC 9112 §7.1), with chunks of at most `size` bytes; 16 KiB by default, and a size below
@@ -94,9 +98,9 @@ public struct Reply: Sendable {
         /// the connection only if one of them, or the request, requires it.
         case asGiven
 
-        /// A `Content-Length` field with the length of the body.
+        /// A `Content-Length` field with the length of the body, the default of a reply.
         public static var contentLength: Framing { .contentLength() }
-        /// The chunked coding, with chunks of 16 KiB.
+        /// The chunked coding, with chunks of at most 16 KiB.
         public static var chunked: Framing { .chunked() }
     }
 }

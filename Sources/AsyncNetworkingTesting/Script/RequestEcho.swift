@@ -4,21 +4,23 @@ import FoundationEssentials
 
 /// The JSON response of ``Script/echo``, which describes the received request.
 public struct RequestEcho: Codable, Hashable, Sendable {
-    /// The method of the request, such as `GET`.
+    /// The method of the request as sent, such as `GET`; it may be any text.
     public var method: String
-    /// The request target, such as `/path?query`.
+    /// The request target as sent, such as `/path?query`: percent-encoded, and an absolute URL if the server is used as
+    /// a proxy.
     public var target: String
-    /// The header fields in the order received, each as an array of its name and value.
+    /// The header fields in the order received, each as an array of its name, with its original case, and its value.
     public var headers: [[String]]
     /// The recorded body as text, empty without a body; `nil`, and absent from the JSON, if it is not valid UTF-8.
     public var body: String?
     /// The recorded body in Base64; `nil`, and absent from the JSON, if it is valid UTF-8.
     public var bodyBase64: String?
-    /// The trailer fields in the order received, each as an array of its name and value; empty without trailers.
+    /// The trailer fields in the order received, each as an array of its name, with its original case, and its value;
+    /// empty without trailers.
     public var trailers: [[String]]
 
-    /// Creates a description of a request with its recorded body, which a server limits to
-    /// ``StubServer/Options/maximumRecordedBody`` bytes.
+    /// Creates a description of a request with its recorded body, which a server limits to the first
+    /// ``StubServer/Options/maximumRecordedBody`` bytes. If these end within a character, ``bodyBase64`` contains them.
     public init(_ request: RecordedRequest) {
         method = request.method
         target = request.target

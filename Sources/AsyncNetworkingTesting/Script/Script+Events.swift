@@ -11,7 +11,7 @@ extension Script {
     ///
     /// - Parameters:
     ///   - events: The events. An event without an ID is sent without `id:`, and one of type `message` without
-    ///     `event:`.
+    ///     `event:`. IDs and types are not checked.
     ///   - retry: The reconnection time, sent as a `retry` line before the events, truncated to whole milliseconds;
     ///     `nil`, the default, for none.
     ///   - interval: The pause after each event, including the last one, and after the `retry` line; zero, the default,
@@ -32,7 +32,7 @@ extension Script {
     /// receive several pieces at once, or a piece in parts. The pieces are sent even in response to HEAD.
     ///
     /// - Parameters:
-    ///   - pieces: The pieces of the body, sent in UTF-8.
+    ///   - pieces: The pieces of the body, sent in UTF-8; without any, the body is empty.
     ///   - type: The `Content-Type`.
     ///   - interval: The pause after each piece, including the last one; zero, the default, or a negative duration for
     ///     none.

@@ -33,7 +33,7 @@ public struct Script: Sendable {
     /// Creates a script from actions.
     ///
     /// - Parameters:
-    ///   - actions: The actions in order.
+    ///   - actions: The actions in order; empty for none, so that the client receives no response.
     ///   - readsBodyFirst: Whether the server reads the request body before the first action; `true` by default.
     ///   - expectation: The reaction to `Expect: 100-continue`; by default `100 Continue` is sent at once.
     public init(_ actions: [Action], readsBodyFirst: Bool = true, expectation: Expectation = .sendContinue()) {
@@ -42,8 +42,8 @@ public struct Script: Sendable {
         self.expectation = expectation
     }
 
-    /// A script that accepts a WebSocket connection, without a subprotocol and extensions, and sends all messages back,
-    /// until the client closes the connection.
+    /// A script that accepts a WebSocket connection, without a subprotocol and extensions, sends all messages back and
+    /// answers pings, until the client closes the connection.
     public static let webSocketEcho = Script([.acceptWebSocket(), .echoMessages()])
 
     /// An action of a server for a request, performed on the connection's thread.
@@ -57,6 +57,7 @@ public struct Script: Sendable {
         /// client closes the connection before, the script ends.
         case readBody(upTo: Int64? = nil)
         /// Sends an interim response, such as 100 or 103, by default without header fields. The status is not checked.
+        /// A ``MockTransport`` reports it as an event, and accepts it only before the response.
         case informational(Int, headers: HeaderPairs = [:])
         /// Sends a response: its head, its body, and its trailer fields.
         case reply(Reply)
@@ -66,8 +67,8 @@ public struct Script: Sendable {
         /// Sends bytes unchanged, in place of or in addition to a response; they need not be valid HTTP. With TLS they
         /// are encrypted.
         case send(Data)
-        /// Sends a number of bytes of the pattern of ``StubServer/generatedBytes(_:)``, which are not held in memory. A
-        /// negative number counts as 0.
+        /// Sends a number of bytes of the pattern of ``StubServer/generatedBytes(_:)``, which a server does not hold in
+        /// memory. A negative number counts as 0.
         case generate(Int64)
         /// Waits for a duration; zero or a negative one for no delay.
         ///
@@ -83,12 +84,13 @@ public struct Script: Sendable {
         /// pace of its own was sent.
         case pace(Pace)
         /// Ends the connection after exactly the given number of further bytes, or at the end of the script if it sends
-        /// fewer. A negative number counts as 0.
+        /// fewer. A negative number counts as 0, and a later `disconnect` replaces this one.
         ///
         /// The bytes are counted before encryption. The connection ends when the script is about to send another byte,
         /// so that delays and other waits after the last one are still performed.
         case disconnect(afterBytes: Int64, by: Ending)
-        /// Ends the connection; further actions are not performed.
+        /// Ends the connection; further actions are not performed. With a ``MockTransport``, every ending has the same
+        /// effect.
         case end(Ending)
         /// Waits until the client closes the connection or its sending side, or the server is stopped; further actions
         /// are not performed.
@@ -146,10 +148,12 @@ public struct Script: Sendable {
         case withhold
     }
 
-    /// A pace for sending: pieces of a number of bytes, with a pause between them. The first piece is sent at once, by
-    /// a ``MockTransport`` after a pause.
+    /// A pace for sending: pieces of a number of bytes, with a pause between them. The first piece is sent at once.
+    ///
+    /// In the reply of a ``MockTransport``, ``interval`` passes before each chunk, including the first, and ``bytes``
+    /// has no effect.
     public struct Pace: Hashable, Sendable {
-        /// The number of bytes of a piece; a value below 1 counts as 1.
+        /// The number of bytes that are sent without a pause; a value below 1 is replaced by 1.
         public var bytes: Int {
             didSet { bytes = max(1, bytes) }
         }
@@ -166,7 +170,7 @@ public struct Script: Sendable {
             self.interval = interval
         }
 
-        /// Returns a pace with an average rate, whose pauses are `chunk / rate` seconds.
+        /// Returns a pace with an average rate: pieces of `chunk` bytes with pauses of `chunk / rate` seconds.
         ///
         /// - Parameters:
         ///   - rate: The number of bytes per second; a value below 1 counts as 1.

@@ -19,7 +19,7 @@ public final class ScriptGate: Sendable {
     let descriptor: FileDescriptor
     private let isOpen = Observed(false)
 
-    /// Creates a closed gate.
+    /// Creates a closed gate, which uses a file descriptor until it is released.
     ///
     /// - Throws: `SystemError` if the process or the system has too many open files. See eventfd(2).
     public init() throws {

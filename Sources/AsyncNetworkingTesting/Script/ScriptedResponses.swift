@@ -17,7 +17,7 @@ extension Script {
     }
 
     /// Returns a script that responds with JSON text, a status such as `.created`, whose reason phrase is ignored, and
-    /// `Content-Type: application/json`. The text is not validated.
+    /// `Content-Type: application/json`. The text is sent in UTF-8 and not validated.
     public static func json(_ text: String, status: HTTPResponse.Status) -> Script {
         .json(text, status: status.code)
     }
@@ -46,20 +46,21 @@ extension Script {
 
 extension MockResponse {
     /// Returns a response without a body, with header fields such as `["Retry-After": "5"]`; those whose names are not
-    /// tokens (RFC 9110 §5.6.2) are omitted.
+    /// tokens (RFC 9110 §5.6.2) are omitted, and invalid bytes of values are replaced by spaces.
     public static func status(_ status: HTTPResponse.Status, headers: HeaderPairs) -> MockResponse {
         .status(status, headers: HTTPFields(lenient: headers))
     }
 
     /// Returns a response with status 200, bytes, and header fields such as `["Content-Type": "image/png"]`; those
-    /// whose names are not tokens (RFC 9110 §5.6.2) are omitted.
+    /// whose names are not tokens (RFC 9110 §5.6.2) are omitted, and invalid bytes of values are replaced by spaces.
     public static func data(_ data: Data, headers: HeaderPairs) -> MockResponse {
         .data(data, headers: HTTPFields(lenient: headers))
     }
 }
 
 extension HeaderPairs {
-    /// Creates fields with the names, in their original case, and the values of others, in their order.
+    /// Creates fields from the fields of a `Request` or `MockResponse`, in their order and with the original case of
+    /// their names.
     public init(_ fields: HTTPFields) {
         self.init(fields.map { HeaderPair($0.name.rawName, $0.value) })
     }

@@ -9,7 +9,7 @@ public import FoundationEssentials
 /// server.route("/disk.iso") { file.script(for: $0) }
 /// ```
 public struct ServedFile: Sendable {
-    /// The content of the file, held in memory.
+    /// The content of the file, held in memory; it may be empty.
     public var bytes: Data
     /// The entity tag including its quotes, which is sent as `ETag` and compared with `If-Range`, as text; `"1"` by
     /// default, `nil` for none.
@@ -23,9 +23,11 @@ public struct ServedFile: Sendable {
     /// Whether range requests are supported; `true` by default. Otherwise every response has status 200 and the whole
     /// file.
     public var hasRanges: Bool
-    /// The interruption of each response with status 200 or 206, also of resumed ones; `nil`, the default, for none.
+    /// The place at which each response with status 200 or 206 is cut short, including those that resume a transfer;
+    /// `nil`, the default, for complete responses.
     public var interruption: Interruption?
-    /// The pace at which bodies are sent; `nil`, the default, to send them without pauses.
+    /// The pace at which the bodies of responses with status 200 or 206 are sent; `nil`, the default, to send them
+    /// without pauses.
     public var pace: Script.Pace?
 
     /// Creates a file.
@@ -54,7 +56,8 @@ public struct ServedFile: Sendable {
     /// The bytes are counted from the start of the requested range, and a negative number counts as 0. `Content-Length`
     /// declares the whole body. A body that is not longer than the number is sent completely.
     public enum Interruption: Hashable, Sendable {
-        /// The connection is closed, without `close_notify`, after the given number of body bytes.
+        /// The connection is closed, without `close_notify`, after the given number of body bytes; the client receives
+        /// a truncated body. See ``Script/Ending/closeWithoutNotify``.
         case close(after: Int)
         /// Nothing more is sent after the given number of body bytes, until the client closes the connection or the
         /// server is stopped.
