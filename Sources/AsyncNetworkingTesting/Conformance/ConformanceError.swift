@@ -4,10 +4,12 @@ import ANHTTP
 
 /// A violation of the requirements for transports, found by a ``TransportConformanceCase``.
 public struct ConformanceError: Error, Hashable, Sendable, CustomStringConvertible {
-    /// A sentence with the expected and the actual behaviour.
+    /// A sentence with the expected and the actual behaviour, which test libraries report.
     public let description: String
 
-    /// Creates an error with a description of the expected and the actual behaviour.
+    /// Creates an error, as for a program's own checks of a transport.
+    ///
+    /// - Parameter description: A sentence with the expected and the actual behaviour.
     public init(_ description: String) {
         self.description = description
     }

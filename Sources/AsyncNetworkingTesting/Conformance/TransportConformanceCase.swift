@@ -52,7 +52,8 @@ public struct TransportConformanceCase: Sendable, CustomStringConvertible {
     ///     omitted.
     ///   - makeTransport: Creates the transport. It is called once, before the server is started.
     /// - Throws: ``ConformanceError`` if the transport violates the requirement, or else an unexpected error of the
-    ///   transport, of `makeTransport`, or of starting the server.
+    ///   transport, of `makeTransport`, or of starting the server; ``ActivityTimeout`` if an expected request does not
+    ///   arrive within 30 s; `CancellationError` if the task is cancelled.
     public func run(
         options: StubServer.Options = .init(), transfer: TransferOptions = TransferOptions().with { $0.proxy = .none },
         makeTransport: () throws -> any Transport
@@ -90,7 +91,7 @@ public struct TransportConformanceCase: Sendable, CustomStringConvertible {
     /// - Parameter makeMock: Creates the transport from the script of the case, once; see
     ///   ``MockTransport/init(script:clock:)``.
     /// - Throws: ``ConformanceError`` if the transport violates the requirement, or else an unexpected error of the
-    ///   transport.
+    ///   transport; `SystemError` if the process has too many open files; `CancellationError` if the task is cancelled.
     public func run(makeMock: (Script) -> MockTransport) async throws {
         let gate = try ScriptGate()
         let transport = makeMock(script(gate))

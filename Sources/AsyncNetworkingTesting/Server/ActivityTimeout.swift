@@ -1,6 +1,7 @@
 // SPDX-License-Identifier: MIT
 
-/// The error thrown when a wait for the activity of a ``StubServer`` exceeds its time limit.
+/// The error thrown when a wait for the activity of a ``StubServer`` exceeds its time limit, as by
+/// ``StubServer/requests(count:within:)``.
 public struct ActivityTimeout: Error, CustomStringConvertible {
     /// The time limit that was exceeded.
     public let limit: Duration

@@ -15,12 +15,13 @@ public struct RecordedRequest: Sendable {
     /// The HTTP version, such as `HTTP/1.1`. It begins with `HTTP/1.`, or is `HTTP/2.0` in the connection preface of
     /// HTTP/2 (RFC 9113 §3.4); other requests are rejected with status 400.
     public var version: String
-    /// The header fields in order, with their original case.
+    /// The header fields in the order received, with repeated names and the original case of names.
     public var headers: HeaderPairs
     /// The body without its framing and not decompressed, limited to the first
     /// ``StubServer/Options/maximumRecordedBody`` bytes; empty before the script reads it.
     public var body = Data()
-    /// The number of body bytes received so far, without their framing, even if fewer are recorded in ``body``.
+    /// The number of body bytes received so far, without their framing, even if fewer are recorded in ``body``; 0
+    /// before the script reads it.
     public var bodyLength: Int64 = 0
     /// The SHA-256 of all body bytes in lower-case hexadecimal; `nil` before the end of the body, for an empty one, and
     /// with a ``MockTransport``.
@@ -36,11 +37,13 @@ public struct RecordedRequest: Sendable {
     ///
     /// While a script waits, a client that closes only its sending side counts as having closed the connection.
     public var isAbandoned = false
-    /// The number of the connection, counted from 0 in the order in which the server accepted connections.
+    /// The number of the connection, counted from 0 in the order in which the server accepted connections; 0 with a
+    /// ``MockTransport``.
     public var connection: Int
-    /// The number of the request on its connection, counted from 0; 1 or more means that the connection was reused.
+    /// The number of the request on its connection, counted from 0; 1 or more means that the connection was reused. It
+    /// is 0 with a ``MockTransport``.
     public var positionOnConnection: Int
-    /// The result of the TLS handshake; `nil` without TLS.
+    /// The result of the TLS handshake; `nil` without TLS, and with a ``MockTransport``.
     public var tls: TLSSummary?
 
     /// The target without scheme, authority and query, percent-encoded as sent; empty for an absolute URL without a
@@ -49,7 +52,8 @@ public struct RecordedRequest: Sendable {
         String(pathAndQuery.prefix { $0 != "?" })
     }
 
-    /// The query, percent-encoded as sent and without its question mark; `nil` if absent.
+    /// The query, percent-encoded as sent and without its question mark; `nil` without a question mark, empty if
+    /// nothing follows it.
     public var query: String? {
         pathAndQuery.firstIndex(of: "?").map { String(pathAndQuery[$0...].dropFirst()) }
     }
@@ -59,20 +63,23 @@ public struct RecordedRequest: Sendable {
         return target[scheme.upperBound...].drop { $0 != "/" && $0 != "?" }
     }
 
-    /// The recorded part of the body as text; invalid UTF-8 is replaced by U+FFFD.
+    /// ``body``, the recorded part of the body, as text; invalid UTF-8 is replaced by U+FFFD. Empty before the script
+    /// reads the body.
     public var text: String { String(decoding: body, as: UTF8.self) }
 
     /// The result of a TLS handshake, with OpenSSL's names of versions and cipher suites.
     public struct TLSSummary: Hashable, Sendable {
-        /// The TLS version, such as `TLSv1.3`.
+        /// The negotiated TLS version as named by OpenSSL, such as `TLSv1.3`. See SSL_get_version(3).
         public var version: String
-        /// The cipher suite, such as `TLS_AES_256_GCM_SHA384`.
+        /// The negotiated cipher suite as named by OpenSSL, such as `TLS_AES_256_GCM_SHA384`. See
+        /// SSL_CIPHER_get_name(3).
         public var cipher: String
         /// The host name requested by the client (SNI, RFC 6066 §3); `nil` if absent.
         public var serverName: String?
         /// The negotiated application protocol (ALPN, RFC 7301); `nil` if no protocol was negotiated.
         public var applicationProtocol: String?
-        /// Whether the handshake resumed an earlier session.
+        /// Whether the handshake resumed an earlier TLS session, of which the client kept a ticket or identifier,
+        /// instead of establishing a new one.
         public var isResumed: Bool
         /// The common name of the client's certificate; `nil` if the client sent no certificate, or one without a
         /// common name.

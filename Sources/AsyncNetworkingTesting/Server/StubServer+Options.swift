@@ -4,9 +4,9 @@ public import ANHTTP
 public import FoundationEssentials
 
 extension StubServer {
-    /// The options of a ``StubServer``, fixed when it is created.
+    /// The options of a ``StubServer``, fixed when it is created; by default plain HTTP on a free port of 127.0.0.1.
     public struct Options: Sendable {
-        /// The address to listen on; 127.0.0.1 by default.
+        /// The address to listen on, of the local machine only; 127.0.0.1 by default.
         public var address: Address
         /// The TCP port to listen on; 0, the default, for any free port, which ``StubServer/endpoint`` contains. It has
         /// no effect on a Unix-domain socket.
@@ -22,7 +22,8 @@ extension StubServer {
         /// The recorded length and SHA-256 include all bytes.
         public var maximumRecordedBody = 1 << 20
         /// The maximum size of a request head in bytes, also that of the trailer fields and of a line of the chunked
-        /// coding; 1 MiB by default. A larger one is answered with status 400, and the connection is closed.
+        /// coding; 1 MiB by default. A larger one is answered with status 400, and the connection is closed. With 0 or
+        /// a negative value, that is every request.
         public var maximumHeadSize = 1 << 20
         /// The size of the system's receive buffer of each connection in bytes; `nil`, the default, for the system's
         /// default.
@@ -30,7 +31,7 @@ extension StubServer {
         /// The system limits and doubles it; see `SO_RCVBUF` in socket(7).
         public var receiveBufferSize: Int32?
 
-        /// Creates options.
+        /// Creates options, with the defaults of the properties that are not parameters.
         ///
         /// - Parameters:
         ///   - address: The address to listen on; 127.0.0.1 by default.
@@ -47,7 +48,7 @@ extension StubServer {
     public enum Address: Hashable, Sendable {
         /// 127.0.0.1, the IPv4 loopback address.
         case ipv4
-        /// ::1, the IPv6 loopback address.
+        /// ::1, the IPv6 loopback address. On a system without IPv6, starting a server throws `SystemError`.
         case ipv6
         /// A Unix-domain socket, whose file is deleted when the server stops.
         ///
@@ -73,9 +74,10 @@ extension StubServer {
         /// The root authorities, as PEM, one of which must have issued the client's certificate, directly or through
         /// intermediate ones that the client sends; the handshake fails for any other client.
         ///
-        /// `nil`, the default, requests no client certificate. An intermediate authority without its root is not
-        /// sufficient; see X509_verify_cert(3). With TLS 1.3, the handshake of the client has then already succeeded
-        /// (RFC 8446 §2): it learns of the failure when it reads.
+        /// `nil`, the default, requests no client certificate. Data without a certificate are not rejected: the
+        /// handshake then fails for every client. An intermediate authority without its root is not sufficient; see
+        /// X509_verify_cert(3). With TLS 1.3, the handshake of the client has then already succeeded (RFC 8446 §2): it
+        /// learns of the failure when it reads.
         public var clientAuthority: Data?
         /// Whether the handshake fails for a client without a certificate; `true` by default. Without
         /// ``clientAuthority`` it has no effect.

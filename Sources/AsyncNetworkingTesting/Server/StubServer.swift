@@ -16,7 +16,7 @@ public import FoundationEssentials
 ///
 /// The server listens from its creation until ``stop()``, by default on a free port of 127.0.0.1. When the scope of
 /// ``with(_:_:)`` ends, its threads and descriptors have been released. Each connection uses a thread with blocking
-/// calls; delays and paces take real time.
+/// calls; delays and paces take real time. All members may be used from any thread or task at any time.
 public final class StubServer: Sendable {
     /// The address that the server listens on, with the actual port if ``Options/port`` is 0.
     public let endpoint: Endpoint
@@ -117,7 +117,7 @@ public final class StubServer: Sendable {
         router.add(.handler(handler), method: method, path: path)
     }
 
-    /// Responds to requests for which there is no route with the script that a function returns.
+    /// Responds to requests for whose path and method there is no route with the script that a function returns.
     ///
     /// Without a fallback, they are answered with status 404. Scripts of ``enqueue(_:)`` take precedence.
     ///
@@ -133,7 +133,7 @@ public final class StubServer: Sendable {
     /// routes.
     ///
     /// Requests of all connections take the scripts in the order in which their heads arrive. Scripts are appended to
-    /// those that no request has taken yet.
+    /// those that no request has taken yet; without any, the call has no effect.
     public func enqueue(_ scripts: Script...) {
         router.enqueue(scripts)
     }
@@ -141,7 +141,7 @@ public final class StubServer: Sendable {
     /// Handles the next connections with the given greetings, one for each connection; all others are served.
     ///
     /// Connections that are opened at the same time take greetings in any order. Greetings are appended to those that
-    /// no connection has taken yet.
+    /// no connection has taken yet; ``Greeting/serve`` skips a connection.
     public func greet(_ greetings: Greeting...) {
         router.enqueue(greetings)
     }
@@ -149,7 +149,7 @@ public final class StubServer: Sendable {
     /// Shuts down all open connections without `close_notify`; the server continues to listen.
     ///
     /// Returns immediately; ``connections(open:within:)`` waits until they are closed. The requests on them do not
-    /// count as abandoned.
+    /// count as abandoned. Has no effect without open connections.
     public func disconnectAll() {
         listener.disconnectAll()
     }
@@ -171,15 +171,18 @@ public final class StubServer: Sendable {
         return parts.url ?? url
     }
 
-    /// A snapshot of the requests and connections of the server so far.
+    /// A snapshot of the requests and connections of the server so far, also after ``stop()``. It does not change; read
+    /// the property again for a newer one.
     public var activity: Activity { log.value }
 
     /// Waits until the activity satisfies a condition, and returns the activity at that time or a later one.
     ///
     /// - Parameters:
-    ///   - limit: The maximum wait; 30 s by default.
-    ///   - condition: Whether the activity is sufficient. It is evaluated at first and after each change, on the
-    ///     server's threads and while a lock is held: it must be fast and must not use the server.
+    ///   - limit: The maximum wait; 30 s by default. With zero or a negative duration, the call may throw even if the
+    ///     condition is satisfied.
+    ///   - condition: Whether the activity is sufficient. It is evaluated when the wait begins, and after each change
+    ///     on the thread of the server that makes it. A lock is held meanwhile: it must be fast and must not use the
+    ///     server.
     /// - Throws: ``ActivityTimeout`` after `limit`, `CancellationError` if the task is cancelled.
     @discardableResult
     public func activity(
@@ -205,11 +208,11 @@ public final class StubServer: Sendable {
     ///
     /// A request has arrived after the end of its body, or after its head if its script reads the body later or not at
     /// all. A request that its client abandons between its head and that point counts, too; see
-    /// ``RecordedRequest/isAbandoned``. A request whose head or body is malformed is answered with status 400, and does
-    /// not count.
+    /// ``RecordedRequest/isAbandoned``. A request that is malformed up to that point is answered with status 400, and
+    /// does not count.
     ///
     /// - Parameters:
-    ///   - count: The number of requests.
+    ///   - count: The number of requests; with 0 or a negative number, does not wait.
     ///   - limit: The maximum wait; 30 s by default.
     /// - Throws: ``ActivityTimeout`` after `limit`, `CancellationError` if the task is cancelled.
     @discardableResult
@@ -220,7 +223,7 @@ public final class StubServer: Sendable {
     /// Waits until exactly `count` connections are open, in the sense of ``Activity/openConnections``.
     ///
     /// - Parameters:
-    ///   - count: The number of connections.
+    ///   - count: The number of connections; 0 to wait until all are closed.
     ///   - limit: The maximum wait; 30 s by default.
     /// - Throws: ``ActivityTimeout`` after `limit`, `CancellationError` if the task is cancelled.
     public func connections(open count: Int, within limit: Duration = .seconds(30)) async throws {

@@ -23,8 +23,8 @@ public struct OpenSSLError: Error, Hashable, Sendable, CustomStringConvertible {
         }
     }
 
-    /// The name of the called function and the messages, separated by semicolons, or `no reason given` without
-    /// messages.
+    /// A text such as `SSL_accept failed: …`: the name of the called function, and the messages, separated by
+    /// semicolons, or `no reason given` without messages.
     public var description: String {
         "\(call) failed: \(messages.isEmpty ? "no reason given" : messages.joined(separator: "; "))"
     }

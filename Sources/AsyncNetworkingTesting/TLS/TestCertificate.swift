@@ -42,8 +42,8 @@ public struct TestCertificate: Sendable {
 
     /// Returns a copy whose ``chainPEM`` ends with further certificates, which a server sends in addition to the chain.
     ///
-    /// - Parameter others: The certificates as PEM. They need not belong to the chain, and are not checked before a
-    ///   server starts.
+    /// - Parameter others: The certificates as PEM. They need not belong to the chain, and are not checked: a server
+    ///   sends those that it can read, up to the first malformed one.
     public func sending(_ others: Data) -> TestCertificate {
         TestCertificate(
             pemData: pemData, chainPEM: chainPEM + others, privateKeyPEM: privateKeyPEM, derData: derData,
@@ -63,13 +63,15 @@ public struct TestCertificate: Sendable {
 
     /// The names and the validity period of a certificate.
     public struct Profile: Hashable, Sendable {
-        /// The common name of the subject, 1 to 64 characters; `localhost` by default.
+        /// The common name of the subject, 1 to 64 characters; `localhost` by default. With another length, the
+        /// creation of the certificate throws ``OpenSSLError``.
         public var commonName: String
         /// The DNS names that the certificate is valid for (`subjectAltName`, RFC 5280 §4.2.1.6); `localhost` by
-        /// default.
+        /// default, empty for none.
         public var dnsNames: [String]
         /// The IP addresses in text form, without brackets, that the certificate is valid for (`subjectAltName`);
-        /// 127.0.0.1 and ::1 by default.
+        /// 127.0.0.1 and ::1 by default, empty for none. With a text that is not an IP address, the creation of the
+        /// certificate throws ``OpenSSLError``.
         public var ipAddresses: [String]
         /// The validity period; ``Validity/valid`` by default.
         public var validity: Validity
@@ -113,23 +115,24 @@ public struct TestCertificate: Sendable {
 
     /// A validity period relative to the time at which the certificate is created. Fractions of a second are ignored.
     public struct Validity: Hashable, Sendable {
-        /// The start of the period; negative if it lies in the past.
+        /// The start of the period, relative to the creation of the certificate; negative if it lies before that.
         public var start: Duration
-        /// The end of the period; negative if it lies in the past.
+        /// The end of the period, relative to the creation of the certificate; negative if it lies before that.
         public var end: Duration
 
         /// Creates a period from its start and end, both relative to the time at which the certificate is created and
-        /// inclusive. An end before the start is not rejected: the certificate is never valid.
+        /// inclusive. An end before the start is not rejected: the certificate is never valid. Fractions of a second
+        /// are ignored.
         public init(from start: Duration, to end: Duration) {
             self.start = start
             self.end = end
         }
 
-        /// A period from one hour ago until one day from now.
+        /// A period from one hour before the creation of the certificate until one day after it.
         public static let valid = Validity(from: .seconds(-3600), to: .seconds(86_400))
-        /// A period from two hours ago until one hour ago.
+        /// A period from two hours until one hour before the creation of the certificate, so that it is never valid.
         public static let expired = Validity(from: .seconds(-7200), to: .seconds(-3600))
-        /// A period from one hour from now until one day from now.
+        /// A period from one hour until one day after the creation of the certificate.
         public static let notYetValid = Validity(from: .seconds(3600), to: .seconds(86_400))
     }
 }

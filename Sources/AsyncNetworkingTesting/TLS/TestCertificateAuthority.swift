@@ -20,8 +20,8 @@ public struct TestCertificateAuthority: Sendable {
     /// - Parameters:
     ///   - name: The common name of the authority; `AsyncNetworking Test Root` by default.
     ///   - validity: The validity period of its certificate; by default from one hour ago until one day from now.
-    /// - Throws: ``OpenSSLError`` if OpenSSL cannot create the key or the certificate, for example because `name` has
-    ///   more than 64 characters.
+    /// - Throws: ``OpenSSLError`` if OpenSSL cannot create the key or the certificate, for example because `name` is
+    ///   empty or has more than 64 characters.
     public init(name: String = "AsyncNetworking Test Root", validity: TestCertificate.Validity = .valid) throws {
         certificate = try CertificateBuilder(profile: Self.profile(name, validity), role: .authority)
             .build(signedBy: nil)
@@ -41,8 +41,8 @@ public struct TestCertificateAuthority: Sendable {
     /// - Parameters:
     ///   - name: The common name of the intermediate authority; `AsyncNetworking Test Intermediate` by default.
     ///   - validity: The validity period of its certificate; by default from one hour ago until one day from now.
-    /// - Throws: ``OpenSSLError`` if OpenSSL cannot create the key or the certificate, for example because `name` has
-    ///   more than 64 characters.
+    /// - Throws: ``OpenSSLError`` if OpenSSL cannot create the key or the certificate, for example because `name` is
+    ///   empty or has more than 64 characters.
     public func intermediate(
         name: String = "AsyncNetworking Test Intermediate", validity: TestCertificate.Validity = .valid
     ) throws -> TestCertificateAuthority {
@@ -56,7 +56,8 @@ public struct TestCertificateAuthority: Sendable {
     /// - Parameter profile: The names and the validity period; by default `localhost`, 127.0.0.1 and ::1, valid from
     ///   one hour ago until one day from now.
     /// - Throws: ``OpenSSLError`` if the profile is invalid, for example because an element of
-    ///   ``TestCertificate/Profile/ipAddresses`` is not an IP address or the common name is too long.
+    ///   ``TestCertificate/Profile/ipAddresses`` is not an IP address or the common name is empty or too long. An
+    ///   expired authority can issue certificates, too.
     public func issue(_ profile: TestCertificate.Profile = .localhost) throws -> TestCertificate {
         try CertificateBuilder(profile: profile, role: .leaf).build(signedBy: signer)
     }
