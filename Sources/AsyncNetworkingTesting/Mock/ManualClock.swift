@@ -80,7 +80,8 @@ public final class ManualClock: Clock {
         /// The time since the clock's zero; negative for an instant before it.
         public var offset: Duration
 
-        /// Creates an instant from its distance to the clock's zero; by default the zero itself.
+        /// Creates an instant at a distance from the clock's zero, negative for an earlier one; by default the zero
+        /// itself.
         public init(offset: Duration = .zero) {
             self.offset = offset
         }

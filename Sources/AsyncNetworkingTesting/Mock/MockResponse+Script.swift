@@ -11,8 +11,8 @@ extension MockResponse {
     /// `Content-Length` is the size of the body, and one byte more if an interruption follows the events.
     ///
     /// - Parameters:
-    ///   - events: The events. An event without an ID is sent without `id:`, and one of type `message` without
-    ///     `event:`. IDs and types are not checked.
+    ///   - events: The events. Each line of their data is sent as a `data:` line. An event without an ID is sent
+    ///     without `id:`, and one of type `message` without `event:`. IDs and types are not checked.
     ///   - retry: The reconnection time, sent as a `retry` line in a chunk before the events, truncated to whole
     ///     milliseconds; `nil`, the default, for none.
     ///   - interval: The pause on the transport's clock after each event, including the last one, and after the `retry`

@@ -36,8 +36,9 @@ public struct Reply: Sendable {
     /// The pace at which the body is sent; `nil`, the default, for that of an earlier ``Script/Action/pace(_:)`` of the
     /// script, and otherwise for no pauses.
     ///
-    /// The chunk sizes and trailers of a chunked body are sent at the same pace, the head is not. All bytes after the
-    /// body are sent without pauses.
+    /// The pace also applies to the chunk sizes and trailers of a chunked body, but not to the head, which is sent at
+    /// the earlier pace. After the body, both paces end. A ``MockTransport`` pauses only before each chunk; see
+    /// ``Script/Pace``.
     public var pace: Script.Pace?
 
     /// Creates a response from its parts; each argument is the initial value of the property with its name.

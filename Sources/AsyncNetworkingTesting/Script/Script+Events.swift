@@ -10,8 +10,8 @@ extension Script {
     /// events”.
     ///
     /// - Parameters:
-    ///   - events: The events. An event without an ID is sent without `id:`, and one of type `message` without
-    ///     `event:`. IDs and types are not checked.
+    ///   - events: The events. Each line of their data is sent as a `data:` line. An event without an ID is sent
+    ///     without `id:`, and one of type `message` without `event:`. IDs and types are not checked.
     ///   - retry: The reconnection time, sent as a `retry` line before the events, truncated to whole milliseconds;
     ///     `nil`, the default, for none.
     ///   - interval: The pause after each event, including the last one, and after the `retry` line; zero, the default,
@@ -64,8 +64,8 @@ extension Script {
         /// The connection is closed before the end of the declared body, without `close_notify`. With a
         /// ``MockTransport``, reading the body fails with `TransportError.Reason.connectionLost`.
         case drop
-        /// The body is not complete, and nothing follows until the client closes the connection or the server is
-        /// stopped; with a ``MockTransport``, until the task is cancelled or the transport is shut down.
+        /// The body is not complete, and nothing follows until the client closes the connection or its sending side, or
+        /// the server is stopped; with a ``MockTransport``, until the task is cancelled or the transport is shut down.
         case hang
     }
 }

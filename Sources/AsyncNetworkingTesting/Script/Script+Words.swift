@@ -74,7 +74,8 @@ extension Script {
     }
 
     /// Returns a script that sends the UTF-8 encoding of a text unchanged instead of a response, after reading the
-    /// request, and then closes the connection in an orderly way (``Ending/close``).
+    /// request, and then closes the connection in an orderly way (``Ending/close``). With a ``MockTransport``, the
+    /// exchange fails with `TransportError.Reason.invalidResponse`.
     public static func raw(_ text: String) -> Script {
         Script([.send(Data(text.utf8)), .end(.close)])
     }
@@ -86,8 +87,8 @@ extension Script {
         Script([.respond { Reply(status: 200, headers: ["Content-Type": "application/json"], body: $0.echo) }])
     }
 
-    /// A script that reads the request and never responds; it ends when the client closes the connection or the server
-    /// stops; with a ``MockTransport``, when the task is cancelled or the transport is shut down.
+    /// A script that reads the request and never responds; it ends when the client closes the connection or its sending
+    /// side, or the server stops; with a ``MockTransport``, when the task is cancelled or the transport is shut down.
     public static var hang: Script { Script([.hang]) }
 
     /// A script that reads the request and closes the connection in an orderly way (``Ending/close``), without a
@@ -111,7 +112,7 @@ extension Script {
     /// Returns a script that sends the beginning of a response and then resets the connection (``Ending/reset``).
     ///
     /// The default response has a head of 44 bytes (`HTTP/1.1 200 OK` and a `Content-Length`) and a body of 1,000,000
-    /// bytes.
+    /// bytes. With a ``MockTransport``, the exchange fails with `TransportError.Reason.invalidResponse`.
     ///
     /// - Parameters:
     ///   - bytes: The exact number of bytes to send, including those of the head, and counted before encryption; a

@@ -59,16 +59,20 @@ public struct Script: Sendable {
         /// Sends an interim response, such as 100 or 103, by default without header fields. The status is not checked.
         /// A ``MockTransport`` reports it as an event, and accepts it only before the response.
         case informational(Int, headers: HeaderPairs = [:])
-        /// Sends a response: its head, its body, and its trailer fields.
+        /// Sends a response: its head, its body, and its trailer fields. Several replies are sent one after the other;
+        /// a ``MockTransport`` accepts only one.
         case reply(Reply)
         /// Sends the response that a function returns. The function receives the request as far as it was read, and is
-        /// called on the connection's thread.
+        /// called on the connection's thread; with a ``MockTransport``, on the task of the exchange and before the
+        /// first action.
         case respond(@Sendable (RecordedRequest) -> Reply)
         /// Sends bytes unchanged, in place of or in addition to a response; they need not be valid HTTP. With TLS they
-        /// are encrypted.
+        /// are encrypted. Over HTTP, a ``MockTransport`` supports the action only after a reply, and appends them to
+        /// its body as a chunk.
         case send(Data)
         /// Sends a number of bytes of the pattern of ``StubServer/generatedBytes(_:)``, which a server does not hold in
-        /// memory. A negative number counts as 0.
+        /// memory. A negative number counts as 0. A ``MockTransport`` supports the action only on WebSocket
+        /// connections.
         case generate(Int64)
         /// Waits for a duration; zero or a negative one for no delay.
         ///
@@ -81,13 +85,14 @@ public struct Script: Sendable {
         /// ends.
         case wait(ScriptGate)
         /// Sends all further bytes of the script at a pace, until another pace is set or the body of a reply with a
-        /// pace of its own was sent.
+        /// pace of its own was sent. A ``MockTransport`` supports it only on WebSocket connections.
         case pace(Pace)
         /// Ends the connection after exactly the given number of further bytes, or at the end of the script if it sends
         /// fewer. A negative number counts as 0, and a later `disconnect` replaces this one.
         ///
         /// The bytes are counted before encryption. The connection ends when the script is about to send another byte,
-        /// so that delays and other waits after the last one are still performed.
+        /// so that delays and other waits after the last one are still performed. A ``MockTransport`` supports the
+        /// action only on WebSocket connections.
         case disconnect(afterBytes: Int64, by: Ending)
         /// Ends the connection; further actions are not performed. With a ``MockTransport``, every ending has the same
         /// effect.
@@ -102,7 +107,7 @@ public struct Script: Sendable {
         /// If the fields accept `permessage-deflate`, compressed frames of the client are sent back unchanged. The
         /// connection is closed after the script.
         case acceptWebSocket(headers: HeaderPairs = [:])
-        /// Sends a WebSocket message in a single frame, uncompressed.
+        /// Sends a WebSocket message in a single frame, unmasked and uncompressed, after ``acceptWebSocket(headers:)``.
         case message(WebSocketMessage)
         /// Sends the frames of the client's messages back and answers pings: for a number of messages, or by default
         /// until the client closes the connection. With zero or a negative number, nothing is read.
@@ -142,7 +147,8 @@ public struct Script: Sendable {
 
     /// A reaction to `Expect: 100-continue` (RFC 9110 §10.1.1).
     public enum Expectation: Hashable, Sendable {
-        /// Sends `100 Continue`, at once by default, or after a delay, even if the body begins to arrive meanwhile.
+        /// Sends `100 Continue`, at once by default, also for a negative delay, or after a delay, even if the body
+        /// begins to arrive meanwhile.
         case sendContinue(after: Duration = .zero)
         /// Sends nothing and waits for the body, which a client sends only after its own timeout.
         case withhold

@@ -59,8 +59,8 @@ public struct ServedFile: Sendable {
         /// The connection is closed, without `close_notify`, after the given number of body bytes; the client receives
         /// a truncated body. See ``Script/Ending/closeWithoutNotify``.
         case close(after: Int)
-        /// Nothing more is sent after the given number of body bytes, until the client closes the connection or the
-        /// server is stopped.
+        /// Nothing more is sent after the given number of body bytes, until the client closes the connection or its
+        /// sending side, or the server is stopped.
         case hang(after: Int)
     }
 

@@ -160,8 +160,7 @@ public final class StubServer: Sendable {
     ///
     /// - Parameters:
     ///   - path: The percent-encoded path with its query, beginning with a slash; `/` by default. Characters that are
-    ///     not valid in a URL are percent-encoded. If it cannot be parsed nevertheless, for example without the slash,
-    ///     the URL has no path.
+    ///     not valid in a URL are percent-encoded. If it cannot be parsed nevertheless, the URL has no path.
     ///   - host: A host name for the address, for tests of names; `nil`, the default, for the address that the server
     ///     listens on, or `localhost` for a Unix-domain socket.
     public func url(_ path: String = "/", host: String? = nil) -> URL {
@@ -262,8 +261,8 @@ public final class StubServer: Sendable {
         case serve
         /// The connection is ended before the TLS handshake or the first request.
         case end(Script.Ending)
-        /// Nothing is read or written until the client closes the connection or the server stops; with TLS the
-        /// handshake hangs.
+        /// Nothing is read or written until the client closes the connection or its sending side, or the server stops;
+        /// with TLS the handshake hangs.
         case hang
     }
 }

@@ -2,7 +2,8 @@
 
 import COpenSSL
 
-/// A failed call of OpenSSL, with the messages of its error stack.
+/// A failed call of OpenSSL, with the messages of its error stack; thrown if a certificate, or a server with TLS,
+/// cannot be created.
 public struct OpenSSLError: Error, Hashable, Sendable, CustomStringConvertible {
     /// The name of the called function, such as `SSL_CTX_new`.
     public let call: String
