@@ -7,10 +7,11 @@ public enum FileOrData: Hashable, Sendable {
     /// The path of a file, absolute or relative to the current directory of the process.
     ///
     /// Files of client identities and revocation lists are read when a request first needs them, and again after they
-    /// change; requests fail if they cannot be read. `SecurityPolicy.certificates(in:)` reads the file once, when it is
-    /// called.
+    /// change; if they cannot be read, requests fail with ``TransportError/TLSFailure/badClientIdentity(_:)`` or
+    /// ``TransportError/TLSFailure/badSecurityPolicy(_:)``. `SecurityPolicy.certificates(in:)` reads the file once,
+    /// when it is called.
     case file(String)
-    /// Bytes in memory.
+    /// Bytes in memory, in a format that the file could have.
     case data(Data)
 
     /// The path, or the number of bytes: the bytes themselves may be secret.

@@ -5,14 +5,16 @@ public import HTTPTypes
 
 /// An HTTP request: what to send, and options that override those of the session.
 ///
-/// Header fields are sent in order, repeated names as separate fields except `Cookie`, and empty values unchanged.
-/// `HTTPField` silently replaces control characters in values with spaces; use `HTTPFields(validating:)` for untrusted
-/// names and values, which throws an error instead.
+/// Header fields are sent in order, repeated names as separate fields, and empty values unchanged; for `Cookie`, see
+/// ``TransferOptions/handlesCookies``. `HTTPField` silently replaces control characters in values with spaces, and
+/// removes spaces at both ends; use `HTTPFields(validating:)` for untrusted names and values, which throws an error
+/// instead.
 public struct Request: Sendable {
     /// The method, which may be any token; `GET` by default. See RFC 9110 §9.
     public var method: HTTPRequest.Method
-    /// The absolute `http` or `https` URL. Any other fails with ``TransportError/Reason/unsupportedScheme(_:)`` or
-    /// ``TransportError/Reason/invalidURL(_:)`` when the request is sent.
+    /// The absolute `http` or `https` URL; for a WebSocket connection of a session, also `ws` or `wss`. Any other fails
+    /// with ``TransportError/Reason/unsupportedScheme(_:)`` or ``TransportError/Reason/invalidURL(_:)`` when the
+    /// request is sent.
     ///
     /// A fragment is not sent. User information is sent as Basic credentials, unless the request is authenticated in
     /// another way, such as by an `Authorization` field.
@@ -29,8 +31,8 @@ public struct Request: Sendable {
     /// A closure that returns the trailer fields; `nil`, the default, for none. See RFC 9110 §6.5.
     ///
     /// It is called in a child task of the request, each time that all bytes of the body have been read from their
-    /// source. The fields are sent over HTTP/1.1 only, after a body with chunked coding. If the closure throws an
-    /// error, the request fails with ``TransportError/RequestBodyFailure/source(_:)``.
+    /// source. The fields are sent over HTTP/1.1 only, where the body then has chunked coding even if its length is
+    /// known. If the closure throws an error, the request fails with ``TransportError/RequestBodyFailure/source(_:)``.
     public var trailers: (@Sendable () throws -> HTTPFields)?
 
     @usableFromInline package var attributes = RequestAttributes()
@@ -62,9 +64,9 @@ public struct Request: Sendable {
         self.options = options
     }
 
-    /// The options with which the request is sent; `nil` until a session has added its own, which it does after its
-    /// `SessionConfiguration.interceptors`. A transport sends a request without options with those that the transport
-    /// was created with. See ``changeOptions(_:)``.
+    /// The options with which the request is sent; `nil` until a session sets them, from its own options and the
+    /// changes of the request, after its `SessionConfiguration.interceptors`. A transport sends a request without
+    /// options with those that the transport was created with. See ``changeOptions(_:)``.
     public package(set) var options: TransferOptions? {
         get { sharedOptions?.value }
         set { sharedOptions = newValue.map(SharedTransferOptions.init) }
@@ -78,8 +80,8 @@ public struct Request: Sendable {
     ///
     /// A transport that the request is passed to directly, without a session, ignores the changes.
     ///
-    /// - Parameter change: Changes a copy of the session's options. It is called when the request is sent, after
-    ///   earlier changes; for a request that already has its ``options``, as in one of the
+    /// - Parameter change: Changes a copy of the session's options. It is called when the request is sent, possibly
+    ///   more than once, after earlier changes; for a request that already has its ``options``, as in one of the
     ///   `SessionConfiguration.attemptInterceptors`, it is called at once.
     public mutating func changeOptions(_ change: @escaping @Sendable (inout TransferOptions) -> Void) {
         if let options {
@@ -152,7 +154,7 @@ package final class SharedTransferOptions: Sendable {
 }
 
 extension Request: CustomStringConvertible {
-    /// The method and the URL, without user information, query values and fragment.
+    /// The method and the URL, without user information, query values and fragment; only its scheme if it has no host.
     public var description: String {
         "\(method.rawValue) \(url.redactedDescription)"
     }

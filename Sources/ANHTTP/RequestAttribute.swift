@@ -12,9 +12,9 @@
 /// request[Purpose.self] = "prefetching"
 /// ```
 ///
-/// Attributes are not sent to the server. Interceptors, retries and redirects keep them.
+/// Attributes are not sent to the server. Retries and redirects keep them, and interceptors can read and change them.
 public protocol RequestAttribute {
-    /// The type of the attribute's value.
+    /// The type of the attribute's value, which the compiler infers from ``defaultValue``.
     associatedtype Value: Sendable
     /// The value for requests that have not set the attribute.
     static var defaultValue: Value { get }

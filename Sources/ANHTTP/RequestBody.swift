@@ -6,7 +6,8 @@ public import FoundationEssentials
 ///
 /// A body of known length is sent with `Content-Length`; any other, and one with ``Request/trailers``, is chunked over
 /// HTTP/1.1. A replayable body can be sent again for a redirect, a challenge, a retry, or after a reused connection
-/// turned out to be closed; for any other body these fail with an error.
+/// turned out to be closed. With any other body, a request whose body must be sent again fails, and a failed attempt is
+/// not retried.
 public struct RequestBody: Sendable {
     /// The source of the body.
     package let content: Content
@@ -27,12 +28,13 @@ public struct RequestBody: Sendable {
     /// other methods without the field.
     public static let none = RequestBody(content: .none)
 
-    /// Creates a replayable body of bytes in memory. Empty data is a body of length 0.
+    /// Creates a replayable body of bytes in memory. Empty data is sent as a body of length 0 with any method.
     public static func bytes(_ data: Data) -> RequestBody {
         RequestBody(content: .bytes(data))
     }
 
-    /// Creates a replayable body of the UTF-8 encoding of a string, without setting `Content-Type`.
+    /// Creates a replayable body of the UTF-8 encoding of a string, without setting `Content-Type`. An empty string is
+    /// sent as a body of length 0.
     public static func string(_ string: String) -> RequestBody {
         .bytes(Data(string.utf8))
     }
@@ -50,7 +52,8 @@ public struct RequestBody: Sendable {
         RequestBody(content: .file(path: path))
     }
 
-    /// Creates a body from an asynchronous sequence, which is iterated only as fast as the connection accepts data.
+    /// Creates a body from an asynchronous sequence, which is iterated only as fast as the connection accepts data,
+    /// with a buffer of about 512 KiB.
     ///
     /// It is iterated in a child task of the request, from the time at which the connection is ready. If the exchange
     /// is over earlier, that task is cancelled and awaited: a sequence that ignores cancellation delays the request's
@@ -59,8 +62,9 @@ public struct RequestBody: Sendable {
     /// - Parameters:
     ///   - chunks: The sequence of chunks. An error that it throws fails the request with
     ///     ``TransportError/RequestBodyFailure/source(_:)``.
-    ///   - length: The total number of bytes; `nil`, the default, if it is unknown. If the sequence yields fewer or
-    ///     more bytes, the request fails with ``TransportError/RequestBodyFailure/tooShort(declared:produced:)`` or
+    ///   - length: The total number of bytes, at least 0; `nil`, the default, if it is unknown. If the sequence yields
+    ///     fewer or more bytes, the request fails with
+    ///     ``TransportError/RequestBodyFailure/tooShort(declared:produced:)`` or
     ///     ``TransportError/RequestBodyFailure/tooLong(declared:)``.
     ///   - isReplayable: Whether the sequence yields the same chunks each time it is iterated; `false` by default. Must
     ///     be `false` if the sequence can be iterated only once.
@@ -86,14 +90,15 @@ public struct RequestBody: Sendable {
     /// because the server has refused the request or the request was cancelled, the closure's task is cancelled and
     /// awaited.
     ///
-    /// The body is not replayable: a request that must be sent again, for a redirect, a challenge or a retry, fails.
-    /// The closure is called again only if the program sends the same request a second time.
+    /// The body is not replayable: the request fails if a redirect or a challenge requires it again, and a failed
+    /// attempt is not retried. The closure is called again only if the program sends the same request a second time.
     ///
     /// - Parameters:
-    ///   - length: The total number of bytes; `nil`, the default, if it is unknown. If the closure writes fewer or more
-    ///     bytes, the request fails with ``TransportError/RequestBodyFailure/tooShort(declared:produced:)`` or
+    ///   - length: The total number of bytes, at least 0; `nil`, the default, if it is unknown. If the closure writes
+    ///     fewer or more bytes, the request fails with
+    ///     ``TransportError/RequestBodyFailure/tooShort(declared:produced:)`` or
     ///     ``TransportError/RequestBodyFailure/tooLong(declared:)``.
-    ///   - write: Writes the bytes.
+    ///   - write: Writes the bytes to its argument, which is valid until the closure returns.
     public static func writer(
         length: Int64? = nil,
         _ write: @escaping @concurrent @Sendable (sending RequestBodyWriter) async throws -> Void

@@ -4,8 +4,8 @@ public import FoundationEssentials
 
 /// A destination for the bytes of a request body, in order.
 ///
-/// The closure of ``RequestBody/writer(length:_:)`` receives one. An interceptor can create one to read another body,
-/// as here to encrypt it:
+/// The closure of ``RequestBody/writer(length:_:)`` receives one. It is not `Sendable`, so that writes cannot overlap.
+/// An interceptor can create one to read another body, as here to encrypt it:
 ///
 /// ```swift
 /// let plain = request.body
@@ -18,8 +18,8 @@ public struct RequestBodyWriter {
 
     /// Creates a writer that passes its bytes to a closure.
     ///
-    /// - Parameter send: Receives each chunk; returns when it can receive the next one. An error that it throws is
-    ///   thrown by the function that writes.
+    /// - Parameter send: Receives the bytes of each call of a `write` function, possibly empty; returns when it can
+    ///   receive the next ones. An error that it throws is thrown by the function that writes.
     public init(_ send: sending @escaping (Data) async throws -> Void) {
         self.send = send
     }
@@ -42,7 +42,7 @@ public struct RequestBodyWriter {
     /// The writer of a request buffers about 512 KiB; after that, this function returns when the connection has
     /// accepted some of them. That the bytes were written does not mean that the server has received them.
     ///
-    /// - Parameter bytes: The bytes, sent after those written before.
+    /// - Parameter bytes: The bytes, possibly none, sent after those written before.
     /// - Throws: `CancellationError` if the exchange is over, if the body must be sent again from its beginning, or if
     ///   the closure that received the writer has returned; or
     ///   ``TransportError/RequestBodyFailure/tooLong(declared:)``. The closure should end then: bytes that it writes
