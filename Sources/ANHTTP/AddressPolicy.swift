@@ -14,12 +14,13 @@
 public enum AddressPolicy: Hashable, Sendable {
     /// All addresses, the default.
     case any
-    /// Public Internet addresses, and exceptions written as addresses (`10.1.2.3`) or networks (`10.1.0.0/16`).
+    /// Public Internet addresses, and exceptions written as addresses (`10.1.2.3`) or networks (`10.1.0.0/16`); no
+    /// exceptions by default.
     ///
     /// Forbidden are the special-purpose addresses of RFC 6890: loopback, private, link-local (used by cloud metadata
-    /// services), carrier-grade NAT, multicast and reserved addresses, and IPv6 addresses that contain such an IPv4
-    /// address (mapped, NAT64, 6to4). A Unix-domain socket, which only the program itself can choose, is allowed. An
-    /// exception that is neither an address nor a network fails the request with
-    /// ``TransportError/Reason/invalidRequest(_:)``.
+    /// services), carrier-grade NAT, multicast and reserved addresses, IPv6 addresses that contain such an IPv4 address
+    /// (mapped, NAT64, 6to4), and those that contain none and are outside of 2000::/3. A Unix-domain socket, which only
+    /// the program itself can choose, is allowed. An exception that is neither an address nor a network fails the
+    /// request with ``TransportError/Reason/invalidRequest(_:)``.
     case publicOnly(except: [String] = [])
 }

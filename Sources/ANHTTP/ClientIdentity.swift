@@ -30,7 +30,7 @@ public struct ClientIdentity: Hashable, Sendable, CustomStringConvertible {
     /// - Parameters:
     ///   - certificates: The client's certificate, followed by any intermediate certificates; or the certificate alone
     ///     in DER.
-    ///   - key: The private key; `nil`, the default, if it is in the same file or data as the certificate.
+    ///   - key: The private key in PEM; `nil`, the default, if it is in the same file or data as the certificate.
     ///   - passphrase: The passphrase of an encrypted key; `nil`, the default, for an unencrypted key. It is ignored if
     ///     the key is not encrypted.
     public static func pem(
@@ -125,7 +125,7 @@ extension ClientIdentity.LoadingError {
 }
 
 extension ClientIdentity.LoadingError: CustomStringConvertible {
-    /// The problem as a clause that can end a sentence.
+    /// The problem as a clause that can end a sentence, such as `the passphrase is wrong`.
     public var description: String {
         switch self {
         case .passphraseMissing: "its key is encrypted, and no passphrase was given"

@@ -54,8 +54,9 @@ public enum AuthenticationScheme: Hashable, Sendable, CaseIterable, CustomString
     /// for it. If libcurl was built without it, a server's offer of it is ignored, and a request with a credential that
     /// names no other scheme fails with ``TransportError/Reason/unsupported(_:)``.
     case ntlm
-    /// Negotiate: a Kerberos ticket (RFC 4559), for which each request has a connection of its own. libcurl supports it
-    /// depending on its build.
+    /// Negotiate: a Kerberos ticket (RFC 4559), for which each request has a connection of its own. It is used only if
+    /// ``Credential/schemes`` contains it. If libcurl was built without it, a server's offer of it is ignored, and a
+    /// request with a credential that names no other scheme fails with ``TransportError/Reason/unsupported(_:)``.
     case negotiate
 
     /// The name of the scheme, as in `WWW-Authenticate`.

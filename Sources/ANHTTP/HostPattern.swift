@@ -4,8 +4,8 @@
 /// `example.com` at any depth, but not for `example.com` itself.
 ///
 /// A pattern matches all spellings of its host: names are compared without case and trailing dot, `[::1]` equals
-/// `0:0:0:0:0:0:0:1`, and `127.1` equals `127.0.0.1`. Patterns of the same host are equal. Internationalized names must
-/// be written in their ASCII form, `xn--…`.
+/// `0:0:0:0:0:0:0:1`, and `127.1` equals `127.0.0.1`. An IPv6 address without a zone matches in every zone. Patterns of
+/// the same host are equal. Internationalized names must be written in their ASCII form, `xn--…`.
 public struct HostPattern: Hashable, Sendable, ExpressibleByStringLiteral, CustomStringConvertible {
     private let content: Content
 
@@ -55,7 +55,8 @@ public struct HostPattern: Hashable, Sendable, ExpressibleByStringLiteral, Custo
         }
     }
 
-    /// The pattern in its canonical form: in lower case, without a trailing dot, and with normalized addresses.
+    /// The pattern in its canonical form: in lower case, without a trailing dot, and with normalized addresses; the
+    /// text itself if it comes from an invalid literal.
     public var description: String {
         switch content {
         case .host(let name): name.zonedText

@@ -17,10 +17,14 @@ public struct Proxy: Hashable, Sendable {
     public var kind: Kind
     /// The host name or address of the proxy, without brackets around an IPv6 address.
     public var host: String
-    /// The port of the proxy; there is no default, as it differs between proxies.
+    /// The port of the proxy, from 1 to 65,535; there is no default, as it differs between proxies.
     public var port: Int
     /// The credential for the proxy; `nil`, the default, for none. It is sent with Basic unless ``Credential/schemes``
     /// says otherwise; SOCKS 5 uses the method of RFC 1929, and SOCKS 4a sends the user name only.
+    ///
+    /// If the proxy requires a credential and does not accept this one, requests fail with
+    /// ``TransportError/ProxyFailure/authenticationRequired``, or receive its 407 as the response to an http URL. A
+    /// session first asks its `AuthenticationPolicy.challengeHandler`, except for SOCKS.
     public var credential: Credential?
     /// The hosts that are contacted without the proxy: names including their subdomains, addresses, CIDR blocks, or `*`
     /// for all. Empty by default. Names are compared with the host of the URL, which is not resolved for this. See
@@ -32,7 +36,7 @@ public struct Proxy: Hashable, Sendable {
     /// - Parameters:
     ///   - kind: The protocol used with the proxy.
     ///   - host: The host name or address of the proxy.
-    ///   - port: The port of the proxy.
+    ///   - port: The port of the proxy, from 1 to 65,535.
     ///   - credential: The credential for the proxy; `nil`, the default, for none.
     ///   - bypass: The hosts that are contacted without the proxy; empty by default.
     public init(_ kind: Kind, host: String, port: Int, credential: Credential? = nil, bypass: [String] = []) {
@@ -45,11 +49,13 @@ public struct Proxy: Hashable, Sendable {
 
     /// A protocol used with a proxy, regardless of the scheme of the requested URL.
     public enum Kind: String, Hashable, Sendable {
-        /// HTTP; https URLs and WebSocket connections use a CONNECT tunnel (RFC 9110 §9.3.6).
+        /// HTTP; the proxy forwards requests for http URLs, and opens a CONNECT tunnel for https URLs and WebSocket
+        /// connections (RFC 9110 §9.3.6).
         case http
-        /// HTTP over TLS; https URLs and WebSocket connections use a CONNECT tunnel. The proxy must be trusted by
-        /// ``TLSOptions/trustRoots``; security policies and client identities do not apply to it. Fails with
-        /// ``TransportError/Reason/unsupported(_:)`` if the linked libcurl lacks HTTPS proxies.
+        /// HTTP over TLS; the proxy forwards requests for http URLs, and opens a CONNECT tunnel for https URLs and
+        /// WebSocket connections. The proxy must be trusted by ``TLSOptions/trustRoots``; security policies and client
+        /// identities do not apply to it. Fails with ``TransportError/Reason/unsupported(_:)`` if the linked libcurl
+        /// lacks HTTPS proxies.
         case https
         /// SOCKS 4a; the proxy resolves host names.
         case socks4a

@@ -31,6 +31,6 @@ public struct PublicKeyPin: Hashable, Sendable, CustomStringConvertible {
         self.sha256 = sha256
     }
 
-    /// The text form, `sha256/` followed by Base64.
+    /// The text form, `sha256/` followed by Base64, which ``init(_:)`` parses.
     public var description: String { "sha256/\(sha256.base64EncodedString())" }
 }

@@ -14,7 +14,7 @@
 ///
 /// Attributes are not sent to the server. Retries and redirects keep them, and interceptors can read and change them.
 public protocol RequestAttribute {
-    /// The type of the attribute's value, which the compiler infers from ``defaultValue``.
+    /// The type of the attribute's value, which the compiler infers from ``RequestAttribute/defaultValue``.
     associatedtype Value: Sendable
     /// The value for requests that have not set the attribute.
     static var defaultValue: Value { get }

@@ -13,12 +13,13 @@ public import FoundationEssentials
 /// | `none` | no | the chain is valid |
 /// | `none` | yes | always; with `validatesDomainName`, never: the name in an unverified certificate proves nothing |
 /// | `publicKey` | no | the chain is valid, and one of its keys is pinned |
-/// | `publicKey` | yes | a pinned key signed the chain, or is the server's own; validity dates are ignored |
+/// | `publicKey` | yes | a sent certificate with a pinned key is the server's or signed the chain; dates are ignored |
 /// | `certificate` | no | the chain is valid, and there is a valid chain to a pinned certificate |
 /// | `certificate` | yes | there is a valid chain to a pinned certificate |
 ///
 /// In all cases the certificate must be valid for the host, unless `validatesDomainName` is off. A pinning mode without
-/// pins refuses every server.
+/// pins refuses every server. After the ``pinExpiry``, a valid chain is required instead. The ``evaluator`` may change
+/// the result, ``isAudited`` accepts servers in spite of some failures, and `stapling` may refuse a server in addition.
 ///
 /// Connections are not shared between different policies, and a policy is not evaluated again for a reused connection.
 /// TLS sessions are not resumed under a policy that differs from the default, because a resumed session presents no
@@ -36,7 +37,8 @@ public struct SecurityPolicy: Hashable, Sendable {
     /// The pinned public keys, used in public-key mode only; empty by default.
     public var pins: [PublicKeyPin] = []
     /// Further pinned keys, for the day when the keys of ``pins`` must be replaced; empty by default. They are accepted
-    /// like those; ``TrustResult/usesBackupPin`` reports whether the matching key was one of them.
+    /// like those, in public-key mode only; ``TrustResult/usesBackupPin`` reports whether the matching key was one of
+    /// them.
     public var backupPins: [PublicKeyPin] = []
     /// The expiry of the pins and of the pinned certificates; `nil`, the default, for none. From then on, a valid chain
     /// is required instead, even if ``allowsInvalidCertificates`` is set, so that programs that are no longer updated
@@ -121,6 +123,7 @@ public struct SecurityPolicy: Hashable, Sendable {
     ///   - certificates: The certificates, as returned by ``certificates(in:)`` and ``certificates(inDirectory:)``. If
     ///     the array is empty, every server is refused.
     ///   - mode: Whether the certificates or only their public keys are pinned; ``PinningMode/certificate`` by default.
+    ///     With ``PinningMode/none`` they are ignored.
     public static func pinning(certificates: [Data], mode: PinningMode = .certificate) -> SecurityPolicy {
         var policy = SecurityPolicy()
         policy.pinningMode = mode
@@ -167,7 +170,7 @@ public struct SecurityPolicy: Hashable, Sendable {
 
     /// The error of an invalid pin, host pattern, certificate file or other part of a security policy.
     public struct ConfigurationError: Error, Hashable, Sendable, CustomStringConvertible {
-        /// The problem as a clause that can end a sentence.
+        /// The problem as a clause that can end a sentence, such as `a pinned certificate cannot be parsed`.
         public let description: String
     }
 }

@@ -51,15 +51,15 @@ public struct ServerTrust: Hashable, Sendable {
         public var issuer: String
         /// The serial number in lower-case hexadecimal, without separators.
         public var serialNumber: String
-        /// The DNS names that the certificate is valid for, from `subjectAltName`, possibly with wildcards; empty
-        /// without one.
+        /// The DNS names that the certificate is valid for, from `subjectAltName`, possibly with wildcards; empty if it
+        /// has no DNS names.
         public var dnsNames: [String]
         /// The IP addresses that the certificate is valid for, from `subjectAltName`, in canonical text form (RFC 5952
-        /// for IPv6); empty without one.
+        /// for IPv6); empty if it has no addresses.
         public var ipAddresses: [String]
-        /// The start of the validity period, inclusive.
+        /// The start of the validity period, inclusive; `Date.distantPast` if it is malformed.
         public var notBefore: Date
-        /// The end of the validity period, inclusive.
+        /// The end of the validity period, inclusive; `Date.distantPast` if it is malformed.
         public var notAfter: Date
 
         /// Creates a value for tests of evaluators.
@@ -80,12 +80,13 @@ public struct ServerTrust: Hashable, Sendable {
     }
 }
 
-/// The result of evaluating a ``SecurityPolicy`` in a handshake, received by its ``SecurityPolicy/observer``.
+/// The result of evaluating a ``SecurityPolicy``: in a handshake, received by its ``SecurityPolicy/observer``, or
+/// without a connection, returned by `SecurityPolicy.evaluate(_:for:)`.
 public struct TrustResult: Hashable, Sendable {
     /// The server's certificates; ``ServerTrust/failure`` is the check that failed, `nil` if all passed or the
     /// ``SecurityPolicy/evaluator`` accepted the server in spite of a failed one.
     public var trust: ServerTrust
-    /// Whether the connection was refused. A failure under ``SecurityPolicy/isAudited`` does not refuse a server whose
+    /// Whether the server was refused. A failure under ``SecurityPolicy/isAudited`` does not refuse a server whose
     /// chain and host name are valid.
     public var isRefused: Bool
     /// The pin that matched a key of the chain in public-key mode, the first one from the server's certificate on;

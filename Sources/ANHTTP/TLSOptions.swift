@@ -5,42 +5,45 @@ public import FoundationEssentials
 /// The options for TLS connections. By default the server is verified against the system's trust store, with TLS 1.2 or
 /// later.
 ///
-/// Versions and ciphers also apply to a proxy over TLS. Policies, identities and a ``keyLogPath`` require a libcurl
-/// that uses the same OpenSSL as this library; with another one, requests that have them fail with
-/// ``TransportError/Reason/unsupported(_:)``.
+/// Versions and ciphers also apply to a proxy over TLS. Policies, identities, a ``keyLogPath`` and
+/// ``TrustRoots/systemAnd(_:)`` require a libcurl that uses the same OpenSSL as this library; with another one,
+/// requests over https that have them fail with ``TransportError/Reason/unsupported(_:)``.
 public struct TLSOptions: Hashable, Sendable {
     /// The trusted certificate authorities; those of the system by default. ``SecurityPolicy/trustRoots`` takes
     /// precedence.
     public var trustRoots = TrustRoots.system
-    /// The rules for servers; by default a valid chain and the right host name.
+    /// The rules for servers; by default a valid chain and the right host name. ``hostPolicies`` take precedence.
     public var policy = SecurityPolicy()
-    /// The rules for particular hosts, instead of ``policy``; the most specific pattern applies. Empty by default.
+    /// The rules for particular hosts, instead of ``policy``; the most specific pattern applies: a host before a
+    /// wildcard, and a longer wildcard before a shorter one. Empty by default.
     ///
     /// If there are any, requests over https fail with ``TransportError/TLSFailure/badSecurityPolicy(_:)`` if a pattern
     /// is an invalid literal, or the host of the URL is not in ASCII.
     public var hostPolicies: [HostPattern: SecurityPolicy] = [:]
-    /// The client's certificate, sent to every server that requests one; `nil`, the default, for none.
-    /// ``hostIdentities`` take precedence. Without an identity, requests to a server that requires one fail with
-    /// ``TransportError/TLSFailure/clientCertificateRefused``.
+    /// The client's certificate, sent to every server that requests one, also after a redirect to another host; `nil`,
+    /// the default, for none. ``hostIdentities`` take precedence. Without an identity, requests to a server that
+    /// requires one fail with ``TransportError/TLSFailure/clientCertificateRefused``.
     public var identity: ClientIdentity?
     /// Selects an identity if a server requests one, and neither ``identity`` nor ``hostIdentities`` provides it.
     package var identityChooser: ClientIdentity.Chooser?
-    /// The client's certificates for particular hosts, instead of ``identity``; the most specific pattern applies.
-    /// Empty by default.
+    /// The client's certificates for particular hosts, instead of ``identity``; the most specific pattern applies: a
+    /// host before a wildcard, and a longer wildcard before a shorter one. Empty by default.
     ///
     /// If there are any, requests over https fail with ``TransportError/TLSFailure/badSecurityPolicy(_:)`` if a pattern
     /// is an invalid literal, or the host of the URL is not in ASCII.
     public var hostIdentities: [HostPattern: ClientIdentity] = [:]
     /// The minimum version; TLS 1.2 by default. With a server that supports no version from the minimum to the maximum,
-    /// connections fail with ``TransportError/TLSFailure/handshake``.
+    /// and with a minimum above the maximum, connections fail with ``TransportError/TLSFailure/handshake``.
     public var minimumVersion = TLSVersion.v1_2
-    /// The maximum version; `nil`, the default, for the highest that OpenSSL supports.
+    /// The maximum version; `nil`, the default, for the highest that OpenSSL supports. With a maximum below
+    /// ``minimumVersion``, connections fail with ``TransportError/TLSFailure/handshake``.
     public var maximumVersion: TLSVersion?
     /// The ciphers for TLS 1.2 and earlier, as in openssl-ciphers(1); `nil`, the default, for libcurl's. If none of
     /// them is known, connections fail with ``TransportError/TLSFailure/handshake``.
     public var cipherList: String?
     /// The cipher suites for TLS 1.3, such as `TLS_AES_256_GCM_SHA384:TLS_AES_128_GCM_SHA256`; `nil`, the default, for
-    /// OpenSSL's. See SSL_CTX_set_ciphersuites(3).
+    /// OpenSSL's. If none of them is known, connections fail with ``TransportError/TLSFailure/handshake``. See
+    /// SSL_CTX_set_ciphersuites(3).
     public var cipherSuites: String?
     /// The groups for the key exchange, such as `X25519:P-256`; `nil`, the default, for OpenSSL's. See
     /// SSL_CTX_set1_groups_list(3). An unknown one fails connections with ``TransportError/TLSFailure/handshake``.
@@ -48,12 +51,12 @@ public struct TLSOptions: Hashable, Sendable {
     /// Whether the HTTP version is negotiated in the handshake (ALPN, RFC 7301); `true` by default. Without it,
     /// ``HTTPVersionPolicy/automatic`` uses HTTP/1.1.
     public var negotiatesProtocol = true
-    /// Whether sessions are resumed (RFC 8446 §2.2), which saves both sides a signature; `true` by default. Sessions
-    /// are never resumed under a policy that differs from the default, or with other trusted authorities or another
-    /// identity than those with which they were established.
+    /// Whether sessions are resumed (RFC 8446 §2.2), which saves both sides a signature; `true` by default. If `false`,
+    /// each new connection performs a full handshake. Sessions are never resumed under a policy that differs from the
+    /// default, or with other trusted authorities or another identity than those with which they were established.
     public var resumesSessions = true
-    /// The path of a file to append the secrets of connections to, for tools such as Wireshark; `nil`, the default, for
-    /// none.
+    /// The path of a file to which the secrets of connections to servers are appended, for tools such as Wireshark;
+    /// `nil`, the default, for none.
     ///
     /// A missing file is created with mode 0600; one that cannot be opened fails requests with
     /// ``TransportError/TLSFailure/keyLog(path:)``, and later failures to write are ignored. With the file, recorded
@@ -74,7 +77,8 @@ public struct TLSOptions: Hashable, Sendable {
 /// The certificate authorities that are trusted, at which the chain of a server must end.
 public enum TrustRoots: Hashable, Sendable {
     /// The system's trust store, whose location is compiled into libcurl, or instead of it the one named by the
-    /// environment variables `SSL_CERT_FILE` and `SSL_CERT_DIR`, which are read once.
+    /// environment variables `SSL_CERT_FILE` and `SSL_CERT_DIR`, which are read once. A file that cannot be read fails
+    /// requests with ``TransportError/TLSFailure/badTrustRoots``.
     case system
     /// The certificates of a PEM file instead of the system's. It is read once, and again for new connections after it
     /// changes; a file that cannot be read fails requests with ``TransportError/TLSFailure/badTrustRoots``.
@@ -83,8 +87,10 @@ public enum TrustRoots: Hashable, Sendable {
     /// cannot be parsed, fails requests with ``TransportError/TLSFailure/badTrustRoots``.
     case pem(Data)
     /// PEM certificates in memory, or one in DER, in addition to the system's. Data without a certificate, or with one
-    /// that cannot be parsed, fails requests with ``TransportError/TLSFailure/badTrustRoots``. A proxy over TLS is
-    /// verified with the system's directory of certificates, but not with its file.
+    /// that cannot be parsed, fails requests with ``TransportError/TLSFailure/badTrustRoots``. It requires a libcurl
+    /// that uses the same OpenSSL as this library; with another one, requests over https fail with
+    /// ``TransportError/Reason/unsupported(_:)``. A proxy over TLS is verified with the system's directory of
+    /// certificates, but not with its file.
     case systemAnd(Data)
 }
 

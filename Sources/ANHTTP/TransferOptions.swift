@@ -29,11 +29,13 @@ public struct TransferOptions: Hashable, Sendable {
     /// Whether stored cookies are sent, and cookies of responses are stored, unless ``Request/handlesCookies`` is set;
     /// `true` by default. It has no effect with a transport that stores no cookies, such as a mock.
     ///
-    /// The values of a request's own `Cookie` fields are sent after the stored cookies, in the same field.
+    /// The values of a request's own `Cookie` fields are sent after the stored cookies, in the same field; if this is
+    /// `false`, those fields are sent unchanged.
     public var handlesCookies = true
 
     /// The time to wait for `100 Continue` (RFC 9110 §10.1.1) over HTTP/1.1 before a body is sent, after which it is
-    /// sent anyway; `nil`, the default, sends no `Expect` field, except that libcurl may add one to a request with an
+    /// sent anyway; with zero or less, the field `Expect` is sent and the body not delayed. `nil`, the default, sends
+    /// no `Expect` field unless the request has one, except that libcurl may add one to a request with an
     /// ``AWSSignature``.
     public var expectContinueTimeout: Duration?
 
@@ -42,7 +44,7 @@ public struct TransferOptions: Hashable, Sendable {
     ///
     /// The codings are gzip and deflate, and also br and zstd if `libbrotlidec.so.1` and `libzstd.so.1` are installed,
     /// which libcurl depends on in most distributions. The body is decoded in pieces, on the task that reads it. A body
-    /// that ends within a coding, has a coding that is not one of these, or more than five, causes
+    /// that is malformed or ends within a coding, or has a coding that is not one of these or more than five, causes
     /// ``TransportError/Reason/invalidContentEncoding``; bytes after the end of a gzip, deflate or br stream are
     /// ignored.
     ///
@@ -54,7 +56,7 @@ public struct TransferOptions: Hashable, Sendable {
     public var decompressionLimit = DecompressionLimit()
 
     /// The maximum size in bytes of a response body that is collected in memory, both before and after decompression;
-    /// 128 MiB by default. Streams and files have no limit.
+    /// 128 MiB by default, and 0 permits only empty bodies. Streams and files have no limit.
     ///
     /// A larger body fails with ``TransportError/Reason/responseTooLarge(_:)``.
     public var maximumBodySize = 128 << 20
@@ -75,7 +77,7 @@ public struct TransferOptions: Hashable, Sendable {
     /// Creates the default options, as stated for each property.
     public init() {}
 
-    /// Returns a copy with changes.
+    /// Returns a copy of the options, changed by a closure.
     ///
     /// - Parameter change: Changes the copy, as in `options.with { $0.proxy = .none }`.
     public func with(_ change: (inout TransferOptions) -> Void) -> TransferOptions {
@@ -91,13 +93,13 @@ public struct TransferOptions: Hashable, Sendable {
 /// the limit. A limit of zero or less has expired when its part begins.
 public struct Timeouts: Hashable, Sendable {
     /// The limit for establishing a connection, from leaving the queue until the request can be sent: name lookup,
-    /// proxy, TCP and TLS. 30 s by default. Without it, the system's own timeout may fail a request with
-    /// ``TransportError/ConnectFailure/systemTimeout``.
+    /// proxy, TCP and TLS. 30 s by default, `nil` for no limit. Without it, the system's own timeout may fail a request
+    /// with ``TransportError/ConnectFailure/systemTimeout``.
     public var connect: Duration? = .seconds(30)
     /// The limit for waiting in the queue for a connection; `nil`, the default, for none. See ``ConnectionLimits``.
     public var queue: Duration?
     /// The limit for the time without a byte sent or received, once connected, including the wait for the response; 60
-    /// s by default.
+    /// s by default, `nil` for no limit.
     ///
     /// The limit is suspended while the transfer is paused locally, because the response body is not being read or the
     /// source of the request body has nothing to send. It does not apply to a WebSocket connection once that is open;
@@ -105,11 +107,12 @@ public struct Timeouts: Hashable, Sendable {
     public var idle: Duration? = .seconds(60)
     /// The limit for one complete exchange, from its start to the end of the body; `nil`, the default, for none. It
     /// includes the time in the queue, the time that the reader of a streamed body takes, and the whole life of a
-    /// WebSocket connection. Each retry and redirect has the whole limit again; `Request.timeout` limits all of them
-    /// together.
+    /// WebSocket connection. Each exchange of a call, such as that of a retry or redirect, has the whole limit again;
+    /// `Request.timeout` limits all of them together.
     public var total: Duration?
-    /// The limit for waiting for a route to the host, if the session or request waits for connectivity, including the
-    /// attempts to connect meanwhile; `nil`, the default, for none.
+    /// The limit for waiting for a route to the host, if `SessionConfiguration.waitsForConnectivity` or
+    /// `Request.waitsForConnectivity` is set, including the attempts to connect meanwhile; `nil`, the default, for
+    /// none.
     public var connectivity: Duration?
 
     /// Creates the default limits: 30 s to connect, 60 s idle, no others.
@@ -124,7 +127,8 @@ public enum HTTPVersionPolicy: Hashable, Sendable {
     case automatic
     /// HTTP/1.1 only.
     case http1
-    /// HTTP/2 without negotiation, including over plain TCP (RFC 9113 §3.3); fails with
+    /// HTTP/2 without negotiation over plain TCP (RFC 9113 §3.3), where a request to a server that does not speak it
+    /// fails. Over TLS, HTTP/2 is negotiated, and some versions of libcurl still accept HTTP/1.1. Fails with
     /// ``TransportError/Reason/unsupported(_:)`` if the linked libcurl lacks it. libcurl before 8.0 makes a new
     /// connection for each request over plain TCP.
     case http2PriorKnowledge
@@ -147,7 +151,8 @@ public struct DecompressionLimit: Hashable, Sendable {
     /// The maximum ratio of decoded to received bytes, checked while the body is decoded; 200 by default, `nil` for no
     /// limit. A ratio below 1 counts as 1.
     public var maximumRatio: Int? = 200
-    /// The number of decoded bytes up to which the ratio is not checked; 1 MiB by default.
+    /// The number of decoded bytes up to which the ratio is not checked; 1 MiB by default, and 0 or less checks it from
+    /// the first byte on.
     public var ratioThreshold = 1 << 20
 
     /// Creates the default limits: 1 GiB, and a ratio of 200 from 1 MiB on.
@@ -156,7 +161,9 @@ public struct DecompressionLimit: Hashable, Sendable {
 
 /// The options for making connections: IP versions, addresses, name resolution and TCP keep-alive.
 public struct ConnectionOptions: Hashable, Sendable {
-    /// The IP versions that may be used; both by default.
+    /// The IP versions that may be used; both by default. Requests to a name without an address of the chosen version
+    /// fail with ``TransportError/Reason/cannotResolve``, and those to an address of the other version with
+    /// ``TransportError/Reason/cannotConnect(_:)``.
     public var ipVersion = IPVersion.any
     /// The path of a Unix-domain socket to connect to instead of the URL's host and port, while TLS and the `Host`
     /// field keep the URL's host; `nil`, the default, for none. The proxy and ``addresses`` have no effect then. See
@@ -172,7 +179,8 @@ public struct ConnectionOptions: Hashable, Sendable {
     /// ``TransportError/ConnectFailure/addressForbidden``.
     public var addresses = AddressPolicy.any
     /// The URL of a DNS-over-HTTPS server to resolve names with instead of the system (RFC 8484); `nil`, the default,
-    /// for the system. See CURLOPT_DOH_URL(3).
+    /// for the system. Names that it does not resolve are not looked up by the system; requests to them fail with
+    /// ``TransportError/Reason/cannotResolve``. See CURLOPT_DOH_URL(3).
     ///
     /// The server must be trusted by ``TLSOptions/trustRoots``; security policies do not apply to it. The connection to
     /// it is made through the proxy of the environment, if any, regardless of ``TransferOptions/proxy``, and
