@@ -31,7 +31,8 @@ public struct FailureContext: Hashable, Sendable {
     public var sendCount = 1
     /// The authentication schemes offered by a proxy that refused a tunnel with status 407; empty otherwise.
     package var proxySchemes: Set<AuthenticationScheme> = []
-    /// The certificates of a server that was not trusted; `nil` for other failures, and for a proxy.
+    /// The certificates of a server that was not trusted; `nil` for other failures, for a proxy, and if libcurl uses
+    /// another TLS library than OpenSSL.
     public var serverTrust: ServerTrust?
     /// The attempts before this one, and why there were no more; set by a session, otherwise empty.
     public var retryHistory = RetryHistory()

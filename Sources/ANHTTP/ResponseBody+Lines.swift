@@ -20,7 +20,7 @@ extension ResponseBody {
     /// transfer.
     ///
     /// - Parameter maximumLength: The maximum length of a line in bytes of the decompressed body, without its line
-    ///   ending. A longer one makes iteration throw ``TransportError/Reason/responseTooLarge(_:)``.
+    ///   ending, at least 0. A longer one makes iteration throw ``TransportError/Reason/responseTooLarge(_:)``.
     public func lines(maximumLength: Int) -> some AsyncSequence<String, any Error> & Sendable {
         Lines(body: self, maximumLength: maximumLength)
     }

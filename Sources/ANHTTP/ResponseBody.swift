@@ -6,15 +6,17 @@ public import HTTPTypes
 /// The body of a response, read as it arrives.
 ///
 /// It can be read once, by one reader: with `for try await chunk in body`, ``lines`` or ``collect(upTo:)``. If two
-/// tasks read at the same time, one of them receives an error. A slow reader of a streamed body slows down the server
-/// (backpressure). Unread bytes are discarded when the scope that provides the body ends; reading then throws
-/// `CancellationError`.
+/// tasks read a body of libcurl's transport at the same time, one of them receives
+/// ``TransportError/Reason/internalInconsistency(_:)``. A slow reader of a streamed body slows down the server
+/// (backpressure). When the scope that provides it ends, the unread bytes of a response from libcurl's transport are
+/// discarded, and reading throws `CancellationError`.
 public struct ResponseBody: AsyncSequence, Sendable {
     let source: any ResponseBodySource
     /// The decoder of the session that received the response, for the values of a stream.
     package var jsonDecoder: JSONDecoder?
 
-    /// Creates a body that reads from a source, for transports and interceptors.
+    /// Creates a body that reads from a source, for transports and interceptors. The reader receives the source's
+    /// errors unchanged.
     public init(source: some ResponseBodySource) {
         self.source = source
     }
@@ -84,7 +86,7 @@ public protocol ResponseBodySource: Sendable {
     ///
     /// - Throws: The error of the transfer, which the reader of the body receives unchanged.
     func next() async throws -> Data?
-    /// Returns all remaining bytes; empty at the end. By default it calls ``next()`` for each chunk.
+    /// Returns all remaining bytes; empty at the end. The default implementation calls ``next()`` until the end.
     ///
     /// - Throws: ``TransportError/Reason/responseTooLarge(_:)`` if they exceed `limit`; otherwise the errors of the
     ///   transfer.

@@ -20,7 +20,7 @@ public struct TransferMetrics: Hashable, Sendable {
     public var requestStart: Duration?
     /// The time until the first byte of the response was received; `nil` if the exchange ended before.
     public var firstByte: Duration?
-    /// The time until the end of the exchange.
+    /// The time until the end of the exchange; zero for a response from a cache without an exchange.
     public var total: Duration = .zero
 
     /// The number of bytes of request heads sent, including those of tunnels and of answers to challenges. If the

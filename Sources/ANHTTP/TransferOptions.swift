@@ -96,7 +96,8 @@ public struct Timeouts: Hashable, Sendable {
     /// proxy, TCP and TLS. 30 s by default, `nil` for no limit. Without it, the system's own timeout may fail a request
     /// with ``TransportError/ConnectFailure/systemTimeout``.
     public var connect: Duration? = .seconds(30)
-    /// The limit for waiting in the queue for a connection; `nil`, the default, for none. See ``ConnectionLimits``.
+    /// The limit for waiting in the queue for a connection; `nil`, the default, for none. With zero or less every
+    /// exchange fails, even if a connection is free. See ``ConnectionLimits``.
     public var queue: Duration?
     /// The limit for the time without a byte sent or received, once connected, including the wait for the response; 60
     /// s by default, `nil` for no limit.

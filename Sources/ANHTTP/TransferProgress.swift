@@ -29,8 +29,8 @@ public struct TransferProgress: Hashable, Sendable {
         return totalBytes <= 0 ? 1 : max(0, min(1, Double(completedBytes) / Double(totalBytes)))
     }
 
-    /// The estimated time to the end at the current speed; `nil` if the total is unknown, or the speed is unknown or
-    /// below 1 byte per second, or the estimate is 100 hours or more.
+    /// The estimated time to the end at the current speed, at least zero; `nil` if the total is unknown, or the speed
+    /// is unknown or below 1 byte per second, or the estimate is 100 hours or more.
     public var timeLeft: Duration? {
         guard let totalBytes, let bytesPerSecond, bytesPerSecond >= 1 else { return nil }
         let seconds = (Double(totalBytes) - Double(completedBytes)) / bytesPerSecond

@@ -2,10 +2,10 @@
 
 /// A type that performs single HTTP exchanges.
 ///
-/// A transport does not follow redirects or cache responses. It repeats a request only if a reused connection was lost
-/// before the response and the method is idempotent (RFC 9110 §9.2.2), or if the server has not processed the request;
-/// see ``TransferMetrics/sendCount``. The engine based on libcurl conforms to this protocol, and so does the mock for
-/// tests.
+/// A transport does not follow redirects, cache responses, or retry failed attempts. It repeats a request only if a
+/// reused connection was lost before the response and the method is idempotent (RFC 9110 §9.2.2), or if the server has
+/// not processed the request; see ``TransferMetrics/sendCount``. The engine based on libcurl conforms to this protocol,
+/// and so does the mock for tests.
 public protocol Transport: Sendable {
     /// Performs one exchange, and calls `body` once with the response.
     ///
@@ -22,8 +22,8 @@ public protocol Transport: Sendable {
     /// - Parameters:
     ///   - request: The request to send.
     ///   - delivery: Whether the body will be collected or streamed; a transport may use this to save work.
-    ///   - events: Receives the events of the exchange; `nil` for none. It is called on the transport's own thread and
-    ///     must return immediately.
+    ///   - events: Receives the events of the exchange; `nil` for none. It is called on the transport's own thread or
+    ///     by the calling task, and must return immediately.
     ///   - body: Receives the head and the body, which is valid only during the call.
     /// - Throws: ``TransportError``, `CancellationError`, or the error thrown by `body`.
     func perform(
@@ -39,15 +39,17 @@ public protocol Transport: Sendable {
     /// answer a challenge by another scheme.
     var authenticationSchemes: Set<AuthenticationScheme> { get }
 
-    /// The executor that runs tasks on the thread of the transport's event loop; `nil`, the default, if it has none.
+    /// The executor that runs tasks on the thread of the transport's event loop; `nil`, the default, if it has none. A
+    /// task that prefers it, as by `Task(executorPreference:)`, must not block, because all exchanges would wait for
+    /// it.
     var eventLoopExecutor: (any TaskExecutor)? { get }
 }
 
 extension Transport {
-    /// All schemes, the default of the requirement.
+    /// All schemes, for transports that do not implement the requirement.
     public var authenticationSchemes: Set<AuthenticationScheme> { Set(AuthenticationScheme.allCases) }
 
-    /// `nil`, the default of the requirement.
+    /// `nil`, for transports that do not implement the requirement.
     public var eventLoopExecutor: (any TaskExecutor)? { nil }
 
     /// Performs one exchange and returns a value made from the response.
@@ -59,8 +61,8 @@ extension Transport {
     /// - Parameters:
     ///   - request: The request to send.
     ///   - delivery: Whether the body will be collected or streamed.
-    ///   - events: Receives the events of the exchange on the transport's own thread, and must return immediately;
-    ///     `nil`, the default, for none.
+    ///   - events: Receives the events of the exchange on the transport's own thread or by the calling task, and must
+    ///     return immediately; `nil`, the default, for none.
     ///   - makeValue: Receives the head and the body, which is valid only during the call, and returns the value.
     /// - Returns: The value that `makeValue` returns.
     /// - Throws: ``TransportError``, `CancellationError`, or the error thrown by `makeValue`. The reason is
@@ -84,7 +86,8 @@ extension Transport {
 /// The way in which a response body will be read.
 public enum BodyDelivery: Hashable, Sendable {
     /// As a whole, once it is complete. A body of more than the given number of bytes, counted before decompression,
-    /// fails with ``TransportError/Reason/responseTooLarge(_:)``. There is no backpressure.
+    /// fails with ``TransportError/Reason/responseTooLarge(_:)``. A limit of 0 or less permits only an empty body.
+    /// There is no backpressure.
     case collected(upTo: Int)
     /// In chunks, as they arrive, with backpressure: see ``TransferOptions/streamBufferSize``.
     case streamed
@@ -112,13 +115,13 @@ public enum TransferEvent: Sendable {
     case informational(ResponseHead)
     /// The head of the final response.
     case head(ResponseHead)
-    /// Bytes of the request body were sent; reported by libcurl's transport at most every 50 ms, and at the end. A GET
-    /// without a body has no such event.
+    /// Bytes of the request body were passed on for sending; reported by libcurl's transport at most every 50 ms, and
+    /// at the end. A GET without a body has no such event.
     case uploadProgress(TransferProgress)
     /// Bytes of the response body were received, counted before decompression; reported by libcurl's transport at most
     /// every 50 ms, and at the end if the head was received.
     case downloadProgress(TransferProgress)
     /// The exchange ended, successfully or not, with the given metrics; the last event. A request that fails before its
-    /// exchange begins, for example because of an invalid URL or option, has no such event.
+    /// exchange begins, for example because of an invalid URL, may have no such event.
     indirect case finished(TransferMetrics)
 }

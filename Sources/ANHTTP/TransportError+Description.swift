@@ -136,7 +136,7 @@ extension TransportError.ProxyFailure {
 }
 
 extension TransportError.TLSFailure: CustomStringConvertible {
-    /// The reason as a clause that can end a sentence.
+    /// The reason as a clause that can end a sentence, such as `the certificate has expired`.
     public var description: String {
         switch self {
         case .certificateExpired: "the certificate has expired"

@@ -80,7 +80,7 @@ public struct TransportError: Error, Sendable {
         case unsupported(String)
         /// A limit of ``Timeouts``, of the whole call or of a WebSocket ping expired; see ``FailureContext/timeLimit``.
         case timedOut(TimeoutPhase)
-        /// The name of the server or proxy cannot be resolved; see ``FailureContext/host``.
+        /// The name of the server or proxy cannot be resolved, so that nothing was sent; see ``FailureContext/host``.
         case cannotResolve
         /// No connection could be established, for the given reason; nothing was sent.
         case cannotConnect(ConnectFailure)
@@ -89,9 +89,10 @@ public struct TransportError: Error, Sendable {
         /// The TLS handshake failed, the server is not trusted, or the TLS options cannot be used. No part of the
         /// request was sent, except possibly before ``TLSFailure/clientCertificateRefused``.
         case tls(TLSFailure)
-        /// The connection ended before the exchange was complete.
+        /// The connection ended before the exchange was complete, at the given point; the server may have processed the
+        /// request.
         case connectionLost(ConnectionLossPhase)
-        /// The response is not valid HTTP, for the given reason.
+        /// The response is not valid HTTP, or the server violates the WebSocket protocol, for the given reason.
         case invalidResponse(String)
         /// A content coding of the response is unknown, there are more than five, or the data is malformed or
         /// truncated.
@@ -106,8 +107,8 @@ public struct TransportError: Error, Sendable {
         /// The transport was shut down before or during the exchange. A session that cancels its own requests throws
         /// `CancellationError` instead.
         case shutDown
-        /// The system lacks memory, threads or descriptors, a transport or the body of a response is used incorrectly,
-        /// or the library has a bug; the value says which. Please report a bug.
+        /// The system lacks memory, threads or descriptors; a transport or the body of a response is used incorrectly;
+        /// or the library has a bug, which please report. The value says which.
         case internalInconsistency(String)
 
         /// Creates the reason for a malformed request.
@@ -212,11 +213,11 @@ public struct TransportError: Error, Sendable {
         case selfSigned
         /// The chain does not end at a trusted certificate authority.
         case unknownAuthority
-        /// The certificate is not valid for the host.
+        /// The certificate is not valid for the host; see ``SecurityPolicy/validatesDomainName``.
         case wrongHost
         /// A certificate of the chain was revoked, according to a revocation list or the stapled OCSP response.
         case revoked
-        /// There is no current revocation list that covers the certificate.
+        /// No current list among the ``SecurityPolicy/revocationLists`` covers the server's certificate.
         case revocationUnknown
         /// The server sent no OCSP response, which ``SecurityPolicy/Stapling/required`` requires.
         case stapleMissing
@@ -244,9 +245,10 @@ public struct TransportError: Error, Sendable {
         case handshake
         /// The configured trusted certificates cannot be read, or the file or data contains no certificate.
         case badTrustRoots
-        /// The configured security policy cannot be used.
+        /// The security policy, or a host pattern of ``TLSOptions``, cannot be used, for the given reason; nothing was
+        /// sent.
         case badSecurityPolicy(SecurityPolicy.ConfigurationError)
-        /// The configured client certificate or key cannot be used.
+        /// The configured client certificate or key cannot be used, for the given reason.
         case badClientIdentity(ClientIdentity.LoadingError)
         /// The server requires a client certificate, or a different one. With TLS 1.3, the request may have been sent
         /// before.
@@ -289,13 +291,13 @@ public struct TransportError: Error, Sendable {
 
     /// The size limit that was exceeded.
     public enum SizeLimit: Hashable, Sendable {
-        /// The heads and trailers have more bytes than ``TransferOptions/maximumHeadSize`` or than libcurl accepts, or
-        /// one of them has more than 4096 fields.
+        /// The heads and trailers have more than `limit` bytes, which is ``TransferOptions/maximumHeadSize`` or what
+        /// libcurl accepts, or one of them has more than 4096 fields.
         case head(limit: Int)
         /// The collected body, before or after decompression, or a line, event or message of a stream, has more than
         /// `limit` bytes.
         case body(limit: Int)
-        /// The body decodes to more bytes than ``DecompressionLimit/maximumSize``.
+        /// The body decodes to more than `limit` bytes; see ``DecompressionLimit/maximumSize``.
         case decompressed(limit: Int)
         /// The body decodes to more than `limit` times the received bytes; see ``DecompressionLimit/maximumRatio``.
         case decompressionRatio(limit: Int)
@@ -303,9 +305,9 @@ public struct TransportError: Error, Sendable {
 
     /// The reason why the source of a request body failed; the server may have received a part of the body.
     public enum RequestBodyFailure: Error, Sendable {
-        /// The source ended before its declared length.
+        /// The source ended after `produced` bytes, before its declared length.
         case tooShort(declared: Int64, produced: Int64)
-        /// The source exceeded its declared length.
+        /// The source produced more bytes than its declared length.
         case tooLong(declared: Int64)
         /// The body had to be sent again, but can be read only once.
         case notReplayable

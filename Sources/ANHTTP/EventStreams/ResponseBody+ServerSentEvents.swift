@@ -3,9 +3,10 @@
 extension ResponseBody {
     /// The body as a sequence of server-sent events (WHATWG HTML, “Server-sent events”), regardless of its media type.
     ///
-    /// The sequence ends with the body; it does not reconnect. An event that is incomplete at the end is discarded.
-    /// Iteration throws ``TransportError/Reason/responseTooLarge(_:)`` for an event with more than 16 MiB of data, and
-    /// the errors of the transfer; see ``serverSentEvents(maximumEventSize:)`` for other limits.
+    /// The sequence ends with the body; it does not reconnect, as `SessionManager.events(for:)` does. An event that is
+    /// incomplete at the end is discarded. Iteration throws ``TransportError/Reason/responseTooLarge(_:)`` for an event
+    /// or a line of more than 16 MiB, and the errors of the transfer; see ``serverSentEvents(maximumEventSize:)`` for
+    /// other limits.
     public var serverSentEvents: some AsyncSequence<ServerSentEvent, any Error> & Sendable {
         serverSentEvents(maximumEventSize: 16 << 20)
     }
@@ -13,8 +14,8 @@ extension ResponseBody {
     /// Returns the body as a sequence of server-sent events (WHATWG HTML, “Server-sent events”), regardless of its
     /// media type.
     ///
-    /// The sequence ends with the body; it does not reconnect. An event that is incomplete at the end is discarded.
-    /// Iteration throws the errors of the transfer.
+    /// The sequence ends with the body; it does not reconnect, as `SessionManager.events(for:)` does. An event that is
+    /// incomplete at the end is discarded. Iteration throws the errors of the transfer.
     ///
     /// - Parameter maximumEventSize: The maximum size of the data of an event in bytes, after decompression; it also
     ///   limits the lines of comments and other fields. A larger event or line makes iteration throw

@@ -13,8 +13,9 @@ public struct WebSocketOptions: Hashable, Sendable {
     /// A larger message closes the connection with code 1009 and fails with
     /// ``TransportError/Reason/responseTooLarge(_:)``, for a single frame before its content has arrived.
     public var maximumMessageSize = 16 << 20
-    /// The time without received bytes after which a ping is sent (RFC 6455 §5.5.2), at least 1 ms; 30 s by default,
-    /// `nil` for no pings. Without them, only TCP keep-alive detects that a silent connection is lost.
+    /// The time without received bytes after which a ping is sent (RFC 6455 §5.5.2); 30 s by default, and a value below
+    /// 1 ms counts as 1 ms; `nil` for no pings. Without pings, only TCP keep-alive detects that a silent connection is
+    /// lost.
     public var pingInterval: Duration? = .seconds(30)
     /// The time without received bytes after a ping until the connection counts as lost, and fails with
     /// ``TransportError/Reason/timedOut(_:)``; 20 s by default.
@@ -30,6 +31,7 @@ public struct WebSocketOptions: Hashable, Sendable {
     /// The time to wait for the answer to a close frame.
     package var closeTimeout: Duration = .seconds(5)
 
-    /// Creates the default options: no subprotocols, messages of at most 16 MiB, pings, and no compression.
+    /// Creates the default options: no subprotocols, received messages of at most 16 MiB, a ping after 30 s that must
+    /// be answered within 20 s, and no compression.
     public init() {}
 }
