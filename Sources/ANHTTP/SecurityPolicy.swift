@@ -26,7 +26,7 @@ public import FoundationEssentials
 /// certificates.
 ///
 /// A policy that differs from the default requires a libcurl that uses the same OpenSSL as this library; with another
-/// one, requests fail with ``TransportError/Reason/unsupported(_:)``.
+/// one, requests over https fail with ``TransportError/Reason/unsupported(_:)``.
 public struct SecurityPolicy: Hashable, Sendable {
     /// The part of a chain that is compared with the pins; ``PinningMode/none`` by default.
     public var pinningMode = PinningMode.none
