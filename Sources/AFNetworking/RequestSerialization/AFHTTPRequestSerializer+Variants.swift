@@ -9,8 +9,9 @@ extension AFHTTPRequestSerializer {
     ///   - method: The HTTP method.
     ///   - urlString: The absolute URL.
     ///   - parameters: The values to encode; `nil` for none.
-    ///   - error: Set on failure, otherwise unchanged. After a failure the result is a request without a host, which
-    ///     cannot be sent.
+    ///   - error: Set on failure, otherwise unchanged. It is one of ``AFURLRequestSerializationErrorDomain``, such as
+    ///     -1000 for a string that is not a URL, or that of a query block or of Foundation's encoder.
+    /// - Returns: The request; after a failure one whose URL has no host, which cannot be sent.
     public func request(
         withMethod method: String, urlString: String, parameters: Any?, error: inout NSError?
     ) -> NSMutableURLRequest {
@@ -25,8 +26,8 @@ extension AFHTTPRequestSerializer {
     ///   - method: The HTTP method.
     ///   - urlString: The absolute URL.
     ///   - parameters: The values to encode; `nil` for none.
-    /// - Throws: An error of ``AFURLRequestSerializationErrorDomain``, such as -1000 if `urlString` is not a URL, or
-    ///   the error of a query block.
+    /// - Throws: An error of ``AFURLRequestSerializationErrorDomain``, such as -1000 if `urlString` is not a URL and
+    ///   -1016 if the parameters cannot be encoded; the error of a query block, or of Foundation's encoder.
     public func request(
         withMethod method: String, urlString: String, parameters: Any?
     ) throws -> NSMutableURLRequest {
@@ -35,16 +36,16 @@ extension AFHTTPRequestSerializer {
         }
     }
 
-    /// Creates a request with a multipart form (RFC 7578), for a call with `&error`.
+    /// Creates a request with a multipart form (RFC 7578), for a call with `&error`. If the form is empty, the request
+    /// is the one without parameters.
     ///
     /// - Parameters:
-    ///   - method: The HTTP method. GET and HEAD fail, because they cannot have a form.
+    ///   - method: The HTTP method. GET and HEAD, which cannot have a form, fail with -1002.
     ///   - urlString: The absolute URL.
-    ///   - parameters: The values, sent as form fields before the parts of `block`; `nil` for none. If the form is
-    ///     empty, the request has no body.
-    ///   - block: Appends the other parts of the form; `nil` for none.
-    ///   - error: Set on failure to the first error of the serializer or a part. The result is then a request without
-    ///     a host, which cannot be sent.
+    ///   - parameters: The values, sent as form fields before the parts of `block`; `nil` for none.
+    ///   - block: Appends the other parts of the form, before this method returns; `nil` for none.
+    ///   - error: Set on failure to the first error of the serializer or a part, otherwise unchanged.
+    /// - Returns: The request; after a failure one whose URL has no host, which cannot be sent.
     public func multipartFormRequest(
         withMethod method: String, urlString: String, parameters: [String: Any]?,
         constructingBodyWith block: ((any AFMultipartFormData) -> Void)?, error: inout NSError?
@@ -56,15 +57,16 @@ extension AFHTTPRequestSerializer {
         }
     }
 
-    /// Creates a request with a multipart form (RFC 7578).
+    /// Creates a request with a multipart form (RFC 7578). If the form is empty, the request is the one without
+    /// parameters.
     ///
     /// - Parameters:
-    ///   - method: The HTTP method. GET and HEAD fail, because they cannot have a form.
+    ///   - method: The HTTP method. GET and HEAD, which cannot have a form, fail with -1002.
     ///   - urlString: The absolute URL.
-    ///   - parameters: The values, sent as form fields before the parts of `block`; `nil` for none. If the form is
-    ///     empty, the request has no body.
-    ///   - block: Appends the other parts of the form; `nil` for none.
-    /// - Throws: The first error of the serializer or a part, such as one of ``AFURLRequestSerializationErrorDomain``.
+    ///   - parameters: The values, sent as form fields before the parts of `block`; `nil` for none.
+    ///   - block: Appends the other parts of the form, before this method returns; `nil` for none.
+    /// - Throws: The first error of the serializer or a part, such as -1016 of ``AFURLRequestSerializationErrorDomain``
+    ///   for values that cannot be encoded.
     public func multipartFormRequest(
         withMethod method: String, urlString: String, parameters: [String: Any]?,
         constructingBodyWith block: ((any AFMultipartFormData) -> Void)?
@@ -83,7 +85,8 @@ extension AFURLRequestSerialization {
     /// - Parameters:
     ///   - request: The request, which is not changed.
     ///   - parameters: The values to encode; `nil` for none.
-    ///   - error: Set on failure. The result is then `nil`.
+    ///   - error: Set to the error of the serializer on failure, otherwise unchanged.
+    /// - Returns: The request; `nil` on failure.
     public func request(
         bySerializingRequest request: URLRequest, withParameters parameters: Any?, error: inout NSError?
     ) -> URLRequest? {
@@ -98,7 +101,8 @@ extension AFURLRequestSerialization {
     ///   - request: The request, which is not changed.
     ///   - parameters: The values to encode; `nil` for none.
     /// - Throws: The error of the serializer, with the request in its user info if it has the domain
-    ///   ``AFURLRequestSerializationErrorDomain``; the error of a query block, or of `PropertyListSerialization`.
+    ///   ``AFURLRequestSerializationErrorDomain``; the error of a query block, or of Foundation's encoder. If the
+    ///   serializer returns `nil` without an error, it is -1 of this domain.
     public func request(
         bySerializingRequest request: URLRequest, withParameters parameters: Any?
     ) throws -> URLRequest {

@@ -4,17 +4,24 @@ import ANSystem
 import AsyncNetworking
 import HTTPTypes
 
-/// A serializer that encodes parameters into the query of GET, HEAD and DELETE requests and into a form body for
-/// others, which replaces an existing body and is empty without parameters. Any thread may use all members.
+/// A serializer that encodes parameters into the query of GET, HEAD and DELETE requests, and into a form body for other
+/// methods.
+///
+/// The body has the media type `application/x-www-form-urlencoded` unless a `Content-Type` is set. It replaces an
+/// existing body, and is empty without parameters. ``AFQueryStringFromParameters(_:)`` describes the encoding. All
+/// members may be used from any thread.
 open class AFHTTPRequestSerializer: NSObject, AFURLRequestSerialization, NSSecureCoding, NSCopying, @unchecked Sendable
 {
     let state: Lock<RequestSerializerState>
 
-    /// A block that returns parameters encoded as a query or form body; `nil` counts as empty. It takes the request,
-    /// the parameters and an error pointer, and is called on the thread that creates the request.
+    /// A block that returns parameters encoded as a query or form body; `nil` counts as empty.
+    ///
+    /// It takes the request without the parameters, the parameters, and an error pointer, which is never `nil`. If it
+    /// sets the error, creating the request fails with that error. It is called on the thread that creates the request.
     public typealias QueryBlock = (URLRequest, Any, NSErrorPointer) -> String?
 
-    /// Creates a serializer with the default fields `User-Agent` and, if the process has a locale, `Accept-Language`.
+    /// Creates a serializer with the header field `User-Agent` and, if the process has a locale other than C and POSIX,
+    /// `Accept-Language`. All properties have their defaults.
     public override init() {
         state = Lock(RequestSerializerState(.init(headers: Self.defaultHeaders)))
         super.init()
@@ -35,46 +42,58 @@ open class AFHTTPRequestSerializer: NSObject, AFURLRequestSerialization, NSSecur
 
     // MARK: Settings of requests
 
-    /// The raw value of the `String.Encoding` of form bodies, whose values are percent-encoded as UTF-8 before, and of
-    /// values in multipart forms. Default: UTF-8. Text that it cannot represent fails with -1016.
+    /// The text encoding of form bodies and of the values in multipart forms, as the raw value of a `String.Encoding`.
+    /// Default: UTF-8.
+    ///
+    /// Names and values in form bodies are percent-encoded as UTF-8 in any case. Text that the encoding cannot
+    /// represent fails with -1016 of ``AFURLRequestSerializationErrorDomain``. Copies and archives have the default.
     open var stringEncoding: UInt {
         get { state.withLock { $0.stringEncoding.rawValue } }
         set { state.withLock { $0.stringEncoding = String.Encoding(rawValue: newValue) } }
     }
 
-    /// Whether requests may use cellular networks; has no effect on Linux. Reads as `false` until it is set.
+    /// Whether requests may use cellular networks; has no effect on Linux. Until it is set, it reads as `false`, and
+    /// requests have Foundation's default, `true`.
     open var allowsCellularAccess: Bool {
         get { state.withLock { $0.settings.allowsCellularAccess ?? false } }
         set { state.withLock { $0.settings.allowsCellularAccess = newValue } }
     }
 
-    /// The cache policy of requests. Default: `.useProtocolCachePolicy`, with which the session's own policy applies.
+    /// The cache policy of requests. Default: `.useProtocolCachePolicy`, with which the policy of the session applies.
+    ///
+    /// Another policy has an effect even without a cache: it adds a `Cache-Control` field if there is no such field,
+    /// or, with `.returnCacheDataDontLoad`, fails requests with -1008.
     open var cachePolicy: NSURLRequest.CachePolicy {
         get { state.withLock { $0.settings.cachePolicy ?? .useProtocolCachePolicy } }
         set { state.withLock { $0.settings.cachePolicy = newValue } }
     }
 
-    /// Whether cookies are sent and stored, if the session handles them. Until it is set, it reads as `false` but
-    /// counts as `true`.
+    /// Whether cookies are sent and stored, provided that the session handles them. Until it is set, it reads as
+    /// `false` but counts as `true`.
     open var httpShouldHandleCookies: Bool {
         get { state.withLock { $0.settings.handlesCookies ?? false } }
         set { state.withLock { $0.settings.handlesCookies = newValue } }
     }
 
-    /// Has no effect: libcurl does not pipeline requests. Reads as `false` until it is set.
+    /// Whether requests may be pipelined; has no effect, because libcurl does not pipeline requests. Reads as `false`
+    /// until it is set.
     open var httpShouldUsePipelining: Bool {
         get { state.withLock { $0.settings.usesPipelining ?? false } }
         set { state.withLock { $0.settings.usesPipelining = newValue } }
     }
 
-    /// Has no effect on Linux. Reads as `.default` until it is set.
+    /// The network service type of requests; has no effect on Linux. Reads as `.default` until it is set.
     open var networkServiceType: NSURLRequest.NetworkServiceType {
         get { state.withLock { $0.settings.serviceType ?? .default } }
         set { state.withLock { $0.settings.serviceType = newValue } }
     }
 
-    /// The idle timeout of requests in seconds. Until it is set, it reads as 0 and the session's applies; 0 sets none.
-    /// For multipart forms and managers with a shared session, 60, Foundation's default, also means the session's.
+    /// The idle timeout of requests in seconds, the time without a transferred byte after which a task fails with
+    /// -1001.
+    ///
+    /// Until it is set, it reads as 0, and the session's timeout applies; if set to 0 or less, there is no timeout. In
+    /// some cases 60, Foundation's default, also means the session's timeout: in managers with a shared session, for
+    /// multipart forms, with a query block, and in subclasses of the serializer or the manager.
     open var timeoutInterval: TimeInterval {
         get { state.withLock { $0.settings.timeoutInterval ?? 0 } }
         set { state.withLock { $0.settings.timeoutInterval = newValue } }
@@ -88,8 +107,11 @@ open class AFHTTPRequestSerializer: NSObject, AFURLRequestSerialization, NSSecur
         state.withLock { $0.kept.headers }
     }
 
-    /// Sets a header field for all requests that have no field of that name, in place of an earlier value; `nil`
-    /// removes it. Names are case-insensitive; one that is no token (RFC 9110 §5.6.2) fails tasks with -1000.
+    /// Sets a header field for all later requests that have no field of that name, in place of an earlier value; `nil`
+    /// removes it.
+    ///
+    /// Names are case-insensitive, unlike in AFNetworking. A name that is not a token (RFC 9110 §5.6.2) fails tasks
+    /// with -1000; line breaks in a value are sent as spaces.
     open func setValue(_ value: String?, forHTTPHeaderField field: String) {
         state.withLock { $0.setHeader(field, value) }
     }
@@ -101,8 +123,11 @@ open class AFHTTPRequestSerializer: NSObject, AFURLRequestSerialization, NSSecur
         }
     }
 
-    /// Sets the `Authorization` field for HTTP Basic authentication (RFC 7617). If the name or the password contains
-    /// control characters, which cannot be sent, the field is removed.
+    /// Sets the `Authorization` field for HTTP Basic authentication (RFC 7617) with the credentials in UTF-8, in place
+    /// of an earlier value.
+    ///
+    /// If the name or the password contains control characters, which cannot be sent, the field is removed. Servers
+    /// take the text before the first colon for the name.
     open func setAuthorizationHeaderFieldWithUsername(_ username: String, password: String) {
         // A name with a colon encodes to the same bytes as its first part with the rest moved to the password.
         let parts = "\(username):\(password)".split(separator: ":", maxSplits: 1, omittingEmptySubsequences: false)
@@ -118,28 +143,44 @@ open class AFHTTPRequestSerializer: NSObject, AFURLRequestSerialization, NSSecur
 
     // MARK: Queries
 
-    /// The methods, in upper case, whose parameters are encoded into the query. Default: GET, HEAD and DELETE.
+    /// The methods whose parameters are encoded into the query instead of a body. Default: `GET`, `HEAD` and `DELETE`.
+    ///
+    /// They must be in upper case: the method of a request is converted to upper case for the comparison. Copies and
+    /// archives have the default.
     open var httpMethodsEncodingParametersInURI: Set<String> {
         get { state.withLock { $0.methodsInURI } }
         set { state.withLock { $0.methodsInURI = newValue } }
     }
 
-    /// Sets the style of query encoding, and removes the block that was set in place of a style.
+    /// Sets the style of queries and form bodies, and removes a block that was set for them. There is only the default
+    /// style, so a call restores the default encoding.
     open func setQueryStringSerializationWith(_ style: AFHTTPRequestQueryStringSerializationStyle) {
         state.withLock { $0.kept.style = style }
         state.set(\.makeQuery, to: nil)
     }
 
-    /// Sets the block that encodes queries and form bodies, but no JSON or property lists, if the parameters are not
-    /// `nil`; its result is sent unchanged. If it sets the error, the request fails. `nil` removes the block.
+    /// Sets the block that encodes parameters into queries and form bodies, in place of the default style; `nil`
+    /// removes it.
+    ///
+    /// It is called for parameters that are not `nil`, even if they are empty, but not for JSON, property lists and
+    /// multipart forms. Its result is not encoded further, except for characters in a query that are invalid in a URL.
+    /// If it sets the error, creating the request fails with that error. Copies keep the block, archives do not.
     open func setQueryStringSerializationWith(_ block: QueryBlock?) {
         state.set(\.makeQuery, to: block.map(UncheckedSendable.init))
     }
 
     // MARK: Requests
 
-    /// Creates a request with a method, an absolute URL, and encoded parameters (`nil` for none). On failure, such as
-    /// -1000 for a bad URL, `error` is set, and the request has a URL without a host, which cannot be sent.
+    /// Creates a request with encoded parameters, and with the header fields and settings of this serializer.
+    ///
+    /// - Parameters:
+    ///   - method: The HTTP method, in which Foundation writes common ones, such as `get`, in upper case.
+    ///   - urlString: The absolute URL.
+    ///   - parameters: The values to encode; `nil` for none.
+    ///   - error: Takes the error on failure; `nil` if the caller ignores it. It is one of
+    ///     ``AFURLRequestSerializationErrorDomain``, such as -1000 for a string that is not a URL, or that of a query
+    ///     block or of Foundation's encoder.
+    /// - Returns: The request; after a failure one whose URL has no host, which cannot be sent.
     open func request(
         withMethod method: String, urlString: String, parameters: Any?, error: NSErrorPointer
     ) -> NSMutableURLRequest {
@@ -155,9 +196,16 @@ open class AFHTTPRequestSerializer: NSObject, AFURLRequestSerialization, NSSecur
         }
     }
 
-    /// Returns a copy of the request with the encoded parameters (`nil` for none), and with the serializer's header
-    /// fields where the request has none of that name; other settings, such as the timeout, are not applied. On
-    /// failure, sets `error` and returns `nil`.
+    /// Returns a copy of a request with encoded parameters, and with the header fields of this serializer that the
+    /// request lacks. Other settings, such as the timeout, are not applied.
+    ///
+    /// - Parameters:
+    ///   - request: The request, which is not changed.
+    ///   - parameters: The values to encode; `nil` for none.
+    ///   - error: Takes the error on failure; `nil` if the caller ignores it. It is one of
+    ///     ``AFURLRequestSerializationErrorDomain``, such as -1016 for parameters that cannot be encoded, or that of a
+    ///     query block or of Foundation's encoder.
+    /// - Returns: The request; `nil` on failure.
     open func request(
         bySerializingRequest request: URLRequest, withParameters parameters: Any?, error: NSErrorPointer
     ) -> URLRequest? {
@@ -188,8 +236,15 @@ open class AFHTTPRequestSerializer: NSObject, AFURLRequestSerialization, NSSecur
     /// Creates a request with a multipart form (RFC 7578): one field per parameter, followed by the parts that `block`
     /// appends. If the form is empty, the request is the one without parameters.
     ///
-    /// `block` is called before the method returns. On failure of the serializer or a part, and for GET and HEAD, which
-    /// cannot have a form (-1002), `error` is set, and the request has a URL without a host, which cannot be sent.
+    /// - Parameters:
+    ///   - method: The HTTP method. GET and HEAD, which cannot have a form, fail with -1002.
+    ///   - urlString: The absolute URL.
+    ///   - parameters: The fields, which are sorted by name; `nil` for none. Data is sent as bytes, null as an empty
+    ///     field, and other values as text in ``stringEncoding``.
+    ///   - block: Appends the other parts, before this method returns; `nil` for none.
+    ///   - error: Takes the first error of the serializer or a part; `nil` if the caller ignores it.
+    /// - Returns: The request, with a body stream, `Content-Type` and `Content-Length`; after a failure one whose URL
+    ///   has no host, which cannot be sent.
     open func multipartFormRequest(
         withMethod method: String, urlString: String, parameters: [String: Any]?,
         constructingBodyWith block: ((any AFMultipartFormData) -> Void)?, error: NSErrorPointer
@@ -212,9 +267,16 @@ open class AFHTTPRequestSerializer: NSObject, AFURLRequestSerialization, NSSecur
         }
     }
 
-    /// Writes the body stream of a multipart request to a file, asynchronously, and returns the request without it. An
-    /// existing file is replaced when the body is complete, and unchanged after an error. Then `handler` is called on
-    /// the main queue, with the error or `nil`. Without a stream, the file is empty.
+    /// Writes the body stream of a multipart request to a file, and returns the request without the stream at once,
+    /// before the file is complete. Its header fields, such as `Content-Length`, are kept.
+    ///
+    /// An existing file is replaced when the body is complete, and unchanged after an error.
+    ///
+    /// - Parameters:
+    ///   - request: The request. If it has no body stream, the file is empty.
+    ///   - fileURL: The URL of the file, whose directory must exist.
+    ///   - handler: Called on the main queue with `nil` when the file is complete, or with the error; `nil` for none.
+    /// - Returns: The request without a body.
     @discardableResult
     open func request(
         withMultipartForm request: URLRequest, writingStreamContentsToFile fileURL: URL,
@@ -306,8 +368,9 @@ open class AFHTTPRequestSerializer: NSObject, AFURLRequestSerialization, NSSecur
     /// Always `true`: archives can be decoded with `requiresSecureCoding`.
     open class var supportsSecureCoding: Bool { true }
 
-    /// Returns a serializer with the same header fields, query style, query block and options. Other settings have
-    /// their defaults, and a subclass that does not override this method loses its overrides.
+    /// Returns a serializer with the same header fields, query style and query block, and the options and format of a
+    /// subclass of this module. Other settings have their defaults, and a subclass that does not override this method
+    /// loses its overrides.
     open func copy(with zone: NSZone? = nil) -> Any {
         let copy = makeEmptyCopy()
         let kept = state.withLock { RequestSerializerState($0.kept, makeQuery: $0.makeQuery) }

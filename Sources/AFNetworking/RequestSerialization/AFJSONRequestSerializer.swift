@@ -7,14 +7,14 @@ import ANSystem
 ///
 /// If the parameters are `nil`, an existing body and `Content-Type` are kept. Otherwise the media type is
 /// `application/json` unless a `Content-Type` is set. Parameters that are not a valid JSON object, such as a number
-/// alone, fail with the error -1016.
+/// alone, fail with -1016 of ``AFURLRequestSerializationErrorDomain``.
 open class AFJSONRequestSerializer: AFHTTPRequestSerializer, @unchecked Sendable {
-    /// Creates a serializer that writes compact JSON, without options.
+    /// Creates a serializer that writes compact JSON, without options, and has the default header fields.
     public override init() {
         super.init()
     }
 
-    /// Creates a serializer with options for writing JSON.
+    /// Creates a serializer with options for writing JSON and with the default header fields.
     ///
     /// - Parameter writingOptions: The options, such as `.sortedKeys` for a reproducible body.
     public init(writingOptions: JSONSerialization.WritingOptions) {

@@ -4,8 +4,9 @@
 ///
 /// Quotation marks and line breaks in field and file names are percent-encoded, as browsers do (WHATWG HTML
 /// §4.10.21.8). The parts are sent in the order in which they were appended, after the fields for the parameters. The
-/// first error of a method that does not throw fails the request with -1016, such as one for a media type with control
-/// characters. Parts that are appended after the block has returned are not sent.
+/// first error of a method that does not throw, such as one for a media type with control characters, fails the request
+/// with -1016 of ``AFURLRequestSerializationErrorDomain``. Parts that are appended after the block has returned are not
+/// sent.
 public protocol AFMultipartFormData: AnyObject {
     /// Appends a file with a file name and a media type that follow from its URL. Its size is determined now, and it is
     /// read each time the request is sent, which fails if the file has become shorter.
@@ -14,7 +15,8 @@ public protocol AFMultipartFormData: AnyObject {
     ///   - fileURL: The URL of the file. The file name is its last component; the media type follows from the path
     ///     extension, and is `application/octet-stream` for an unknown one.
     ///   - name: The name of the field.
-    /// - Throws: -1000 of ``AFURLRequestSerializationErrorDomain`` if it is not a readable file.
+    /// - Throws: -1000 of ``AFURLRequestSerializationErrorDomain`` if it is not a readable, regular file. It does not
+    ///   fail the request: if the block ignores it, the form is sent without the part.
     func appendPart(withFileURL fileURL: URL, name: String) throws
 
     /// Appends a file. Its size is determined now, and it is read each time the request is sent, which fails if the
@@ -25,15 +27,17 @@ public protocol AFMultipartFormData: AnyObject {
     ///   - name: The name of the field.
     ///   - fileName: The file name to send.
     ///   - mimeType: The media type to send.
-    /// - Throws: -1000 of ``AFURLRequestSerializationErrorDomain`` if it is not a readable file, or the media type has
-    ///   control characters.
+    /// - Throws: -1000 of ``AFURLRequestSerializationErrorDomain`` if it is not a readable, regular file, or the media
+    ///   type has control characters. It does not fail the request: if the block ignores it, the form is sent without
+    ///   the part.
     func appendPart(withFileURL fileURL: URL, name: String, fileName: String, mimeType: String) throws
 
-    /// Appends the bytes of a stream, which can be read only once: a request that must be sent again fails.
+    /// Appends the bytes of a stream, which can be read only once: a request that must be sent again, for example after
+    /// a redirect, fails with -1021.
     ///
     /// - Parameters:
     ///   - inputStream: The stream, which is read when the request is sent and must have exactly `length` bytes;
-    ///     otherwise the request fails. `nil` appends an empty part.
+    ///     otherwise the request fails with -1016 of `NSURLErrorDomain`. `nil` appends an empty part.
     ///   - name: The name of the field.
     ///   - fileName: The file name to send.
     ///   - length: The number of bytes in the stream; a negative number counts as 0.
@@ -56,7 +60,7 @@ public protocol AFMultipartFormData: AnyObject {
     ///   - name: The name of the field.
     func appendPart(withForm data: Data, name: String)
 
-    /// Appends a part with header fields of the program's own.
+    /// Appends a part with the given header fields only; not even `Content-Disposition` is added.
     ///
     /// - Parameters:
     ///   - headers: The header fields, sent in the order of their names; `nil` for none. Invalid ones fail the request.

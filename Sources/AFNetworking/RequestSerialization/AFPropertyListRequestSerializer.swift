@@ -9,15 +9,16 @@ import ANSystem
 /// `application/x-plist` unless a `Content-Type` is set. Parameters that are not a property list fail with the error of
 /// `PropertyListSerialization`.
 open class AFPropertyListRequestSerializer: AFHTTPRequestSerializer, @unchecked Sendable {
-    /// Creates a serializer that writes XML property lists, without options.
+    /// Creates a serializer that writes XML property lists, without options, and has the default header fields.
     public override init() {
         super.init()
     }
 
-    /// Creates a serializer that writes property lists of a format.
+    /// Creates a serializer that writes property lists of a format and has the default header fields.
     ///
     /// - Parameters:
-    ///   - format: `.xml` or `.binary`, the formats that Foundation writes.
+    ///   - format: `.xml` or `.binary`, the formats that Foundation writes. With another one, requests with a body
+    ///     fail.
     ///   - writeOptions: The options of `PropertyListSerialization`, which defines none: pass 0.
     public init(
         format: PropertyListSerialization.PropertyListFormat, writeOptions: PropertyListSerialization.WriteOptions
@@ -25,8 +26,8 @@ open class AFPropertyListRequestSerializer: AFHTTPRequestSerializer, @unchecked 
         super.init(options: UInt(bitPattern: writeOptions), format: format)
     }
 
-    /// The format of the property lists, `.xml` or `.binary`; with another one, requests with a body fail. Default:
-    /// `.xml`.
+    /// The format of the property lists, `.xml` or `.binary`; with another one, requests with a body fail with the
+    /// error of `PropertyListSerialization`. Default: `.xml`.
     open var format: PropertyListSerialization.PropertyListFormat {
         get { .init(rawValue: state.withLock { $0.kept.format }) ?? .xml }
         set { state.withLock { $0.kept.format = newValue.rawValue } }

@@ -1,8 +1,10 @@
 // SPDX-License-Identifier: MIT
 
-/// A type that encodes parameters into requests. ``AFHTTPRequestSerializer`` and its subclasses conform.
+/// A type that encodes parameters into requests. ``AFHTTPRequestSerializer`` and its subclasses conform; a manager
+/// accepts these only.
 public protocol AFURLRequestSerialization: NSObjectProtocol {
-    /// Returns a copy of a request with encoded parameters. A manager calls it on the thread that calls a verb.
+    /// Returns a copy of a request with encoded parameters. An override in a subclass of this module's serializers is
+    /// called on the thread that calls a verb of ``AFHTTPSessionManager``.
     ///
     /// - Parameters:
     ///   - request: The request, which must not be changed.
@@ -22,12 +24,16 @@ public enum AFHTTPRequestQueryStringSerializationStyle: UInt, Codable, Sendable 
     case httpRequestQueryStringDefaultStyle = 0
 }
 
-/// The domain of errors of request serializers. Their codes are those of `NSURLErrorDomain`, such as -1000 for a bad
-/// URL and -1016 for parameters that cannot be encoded.
+/// The domain of errors of request serializers. Their codes are those of `NSURLErrorDomain`: -1000 for a bad URL or an
+/// unreadable file, -1002 for a form with GET or HEAD, -1016 for parameters or parts that cannot be encoded, and -1 for
+/// a serializer that returned no request.
 public let AFURLRequestSerializationErrorDomain = "com.alamofire.error.serialization.request"
 
-/// The user info key for the `URLRequest` of an error of a request or response serializer of this module. An error of a
-/// response serializer has it only if a manager's task ended with it.
+/// The user info key for the `URLRequest` of an error of a request or response serializer of this module.
+///
+/// It is absent from errors that precede the request, such as that of a bad URL or of an unreadable file, and from
+/// those of a query or form body that a verb of ``AFHTTPSessionManager`` cannot encode. An error of a response
+/// serializer has it only if a manager's task ended with it.
 public let AFNetworkingOperationFailingURLRequestErrorKey = "com.alamofire.serialization.request.error.response"
 
 /// The packet size that AFNetworking recommends for throttled uploads over 3G: 16 KiB.

@@ -8,12 +8,21 @@ public func AFPercentEscapedStringFromString(_ string: String) -> String {
     URLEncodedFormEncoder.escape(string)
 }
 
-/// Returns parameters encoded as a query: names are sorted; dictionaries use `name[key]`, arrays `name[]`; the name is
-/// repeated for each element of a set; null has no `=`. Names and values are percent-encoded by
-/// ``AFPercentEscapedStringFromString(_:)``, also the brackets. Booleans become 1 and 0, data becomes Base64, and empty
-/// collections are omitted.
+/// Returns parameters encoded as a query, with sorted names.
 ///
-/// The query is empty for parameters that are nested more than 512 levels deep.
+/// | value | text |
+/// |---|---|
+/// | a dictionary | `name[key]=value` for each key |
+/// | an array | `name[]=value` for each element, in order |
+/// | a set | `name=value` for each element, sorted |
+/// | `NSNull` | `name`, without `=` |
+/// | a Boolean value | `name=1` or `name=0` |
+/// | `Data` | `name=` and Base64 |
+/// | another value | `name=` and its description |
+/// | an empty collection | none |
+///
+/// Names, including their brackets, and values are percent-encoded by ``AFPercentEscapedStringFromString(_:)``. The
+/// query is empty for parameters that are nested more than 512 levels deep.
 public func AFQueryStringFromParameters(_ parameters: [AnyHashable: Any]) -> String {
     (try? URLEncodedFormEncoder().encode(Parameters(foundation: parameters))) ?? ""
 }
