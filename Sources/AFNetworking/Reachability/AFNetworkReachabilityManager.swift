@@ -27,7 +27,8 @@ extension NSNotification.Name {
 /// raw value of an ``AFNetworkReachabilityStatus``.
 public let AFNetworkingReachabilityNotificationStatusItem = "AFNetworkingReachabilityNotificationStatusItem"
 
-/// Returns a description of a reachability status, in English, such as `Reachable via WiFi`.
+/// Returns a description of a reachability status, in English: `Not Reachable`, `Reachable via WWAN`,
+/// `Reachable via WiFi` or `Unknown`.
 public func AFStringFromNetworkReachabilityStatus(_ status: AFNetworkReachabilityStatus) -> String {
     switch status {
     case .notReachable: "Not Reachable"
@@ -81,7 +82,8 @@ open class AFNetworkReachabilityManager: NSObject, @unchecked Sendable {
         self.init(target: .host(domain))
     }
 
-    /// Creates a manager for the route to an IP address. It reports nothing until ``startMonitoring()`` is called.
+    /// Creates a manager for the route to an IP address, which is a string here and a `sockaddr` in AFNetworking. It
+    /// reports nothing until ``startMonitoring()`` is called.
     ///
     /// - Parameter address: The IPv4 or IPv6 address in text form, without port. Other text is taken for a host name.
     public convenience init(forAddress address: String) {
@@ -124,7 +126,8 @@ open class AFNetworkReachabilityManager: NSObject, @unchecked Sendable {
         state.set(\.monitoring, to: nil)?.cancel()
     }
 
-    /// Returns a description of the current status, in English regardless of the locale, such as `Reachable via WiFi`.
+    /// Returns a description of the current status, in English regardless of the locale, as does
+    /// ``AFStringFromNetworkReachabilityStatus(_:)``.
     open func localizedNetworkReachabilityStatusString() -> String {
         AFStringFromNetworkReachabilityStatus(networkReachabilityStatus)
     }

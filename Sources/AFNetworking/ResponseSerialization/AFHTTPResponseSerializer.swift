@@ -4,7 +4,8 @@ import ANSystem
 
 /// A serializer that validates the status code and the media type of a response and returns its body as `Data`.
 ///
-/// All members may be used from any thread.
+/// By default the status codes 200 to 299 and all media types are acceptable. This class also returns the body of an
+/// unacceptable response, together with an error. All members may be used from any thread.
 open class AFHTTPResponseSerializer: NSObject, AFURLResponseSerialization, NSSecureCoding, NSCopying,
     @unchecked Sendable
 {
@@ -35,14 +36,16 @@ open class AFHTTPResponseSerializer: NSObject, AFURLResponseSerialization, NSSec
         super.init()
     }
 
-    /// The acceptable status codes; `nil` accepts all. Default: 200 to 299.
+    /// The acceptable status codes; `nil` accepts all. Default: 200 to 299. Another one fails with -1011 of
+    /// ``AFURLResponseSerializationErrorDomain``.
     open var acceptableStatusCodes: IndexSet? {
         get { settings.withLock { $0.statusCodes } }
         set { settings.withLock { $0.statusCodes = newValue } }
     }
 
     /// The acceptable media types, without parameters and compared without regard to case; `nil` accepts all, which is
-    /// the default of this class. A response without a body and a media type is always acceptable.
+    /// the default of this class. Another type, or none, fails with -1016 of ``AFURLResponseSerializationErrorDomain``,
+    /// unless the body is empty.
     open var acceptableContentTypes: Set<String>? {
         get { settings.withLock { $0.contentTypes } }
         set { settings.withLock { $0.contentTypes = newValue } }

@@ -18,7 +18,8 @@ open class AFImageResponseSerializer: AFHTTPResponseSerializer, @unchecked Senda
     /// AFNetworking decoded no larger images at once.
     private static let maximumInflatedPixels = 1_024 * 1_024
 
-    /// Creates a serializer for images with a scale of 1, of the media types that AFNetworking accepts.
+    /// Creates a serializer for images with a scale of 1, which accepts the media types of AFNetworking and the status
+    /// codes 200 to 299.
     public override init() {
         super.init(Settings(contentTypes: Self.contentTypes))
     }

@@ -10,7 +10,8 @@ import ANSystem
 open class AFJSONResponseSerializer: AFHTTPResponseSerializer, @unchecked Sendable {
     private static let contentTypes: Set = ["application/json", "text/json", "text/javascript"]
 
-    /// Creates a serializer without options, which accepts an array or a dictionary as the outermost value.
+    /// Creates a serializer without options, which accepts an array or a dictionary as the outermost value and keeps
+    /// nulls.
     public override init() {
         super.init(Settings(contentTypes: Self.contentTypes))
     }

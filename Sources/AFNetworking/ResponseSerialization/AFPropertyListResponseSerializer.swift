@@ -9,7 +9,8 @@ import AsyncNetworking
 /// malformed, nested more than 64 levels deep or contains itself, and for the OpenStep format. If there is no body, the
 /// object is `nil` without an error.
 open class AFPropertyListResponseSerializer: AFHTTPResponseSerializer, @unchecked Sendable {
-    /// Creates a serializer without options, which reads XML and binary lists.
+    /// Creates a serializer without options, which accepts `application/x-plist` and the status codes 200 to 299, and
+    /// reads XML and binary lists.
     public override init() {
         super.init(Settings(contentTypes: ["application/x-plist"]))
     }

@@ -35,18 +35,19 @@ extension AFURLResponseSerialization {
 public let AFURLResponseSerializationErrorDomain = "com.alamofire.error.serialization.response"
 
 /// The user info key for the `HTTPURLResponse` of an error of a response serializer of this module. Absent if there was
-/// no response.
+/// no such response.
 public let AFNetworkingOperationFailingURLResponseErrorKey = "com.alamofire.serialization.response.error.response"
 
 /// The user info key for the response body, a `Data`, of an error of a response serializer of this module. Absent if
-/// there was no body.
+/// there was no body, or no `HTTPURLResponse`.
 public let AFNetworkingOperationFailingURLResponseDataErrorKey = "com.alamofire.serialization.response.error.data"
 
 /// Returns a JSON object without nulls: null elements of arrays and null values of dictionaries are removed at any
 /// depth.
 ///
 /// - Parameters:
-///   - object: The object; one that is neither an array nor a dictionary is returned unchanged, also `NSNull`.
+///   - object: The object; one that is neither an array nor a dictionary with string keys is returned unchanged, also
+///     `NSNull`.
 ///   - readingOptions: The options for reading, which have no effect; none by default.
 public func AFJSONObjectByRemovingKeysWithNullValues(
     _ object: Any, _ readingOptions: JSONSerialization.ReadingOptions = []
@@ -61,13 +62,13 @@ public func AFJSONObjectByRemovingKeysWithNullValues(
     return object
 }
 
-/// An object with a response serializer, whose static type a subclass may narrow.
+/// A type with a response serializer: ``AFURLSessionManager`` and its subclasses. Programs need not adopt it.
 ///
-/// Swift does not let a class narrow the type of an inherited property. A property in a protocol extension can be
-/// shadowed.
+/// It exists because `responseSerializer` has another type in ``AFHTTPSessionManager`` than in its superclass, which
+/// Swift permits only for a property of a protocol extension.
 public protocol ResponseSerializing: AnyObject {
-    /// The response serializer, of any type. `responseSerializer` is the same object, with the static type of the
-    /// class.
+    /// The serializer that converts responses to objects, of any type. `responseSerializer` is the same object, with
+    /// the type that the class declares.
     var anyResponseSerializer: any AFURLResponseSerialization { get set }
 }
 

@@ -37,7 +37,8 @@ open class AFXMLParserResponseSerializer: AFHTTPResponseSerializer, @unchecked S
 /// download, for a document that is malformed, truncated or nested more than 256 levels deep, and for one that declares
 /// entities: `XMLDocument` on Linux would read the files that external entities refer to.
 open class AFXMLDocumentResponseSerializer: AFHTTPResponseSerializer, @unchecked Sendable {
-    /// Creates a serializer without options, which accepts `application/xml` and `text/xml`.
+    /// Creates a serializer without options, which accepts `application/xml` and `text/xml`, and the status codes 200
+    /// to 299.
     public override init() {
         super.init(Settings(contentTypes: contentTypes))
     }

@@ -5,7 +5,8 @@ public import AsyncNetworking
 
 /// The part of a certificate chain that is compared with pinned certificates.
 public enum AFSSLPinningMode: UInt, Codable, Sendable {
-    /// No pinning: the chain must end at a trusted certificate authority, and pinned certificates are ignored.
+    /// No pinning: pinned certificates are ignored, and the chain must end at a trusted certificate authority.
+    /// ``AFSecurityPolicy/allowInvalidCertificates`` describes the exception.
     case none = 0
     /// A public key in the chain must be that of a pinned certificate, which may be renewed with the same key. The
     /// chain must also be valid, unless ``AFSecurityPolicy/allowInvalidCertificates`` is `true`.
@@ -15,7 +16,8 @@ public enum AFSSLPinningMode: UInt, Codable, Sendable {
     case certificate = 2
 }
 
-/// The certificates that a server presented during its TLS handshake. On Linux this is a value type of AsyncNetworking.
+/// The certificates that a server presented during its TLS handshake, and the result of their verification. On Linux
+/// this is a value type of AsyncNetworking, `ServerTrust`.
 public typealias SecTrust = ServerTrust
 
 /// The rules for trusting servers: certificate pinning and validation. See ``ANHTTP/SecurityPolicy`` for how they are
@@ -55,7 +57,8 @@ open class AFSecurityPolicy: NSObject, NSSecureCoding, NSCopying, @unchecked Sen
         }
     }
 
-    /// Creates a policy without pinning: a valid certificate chain for the host name is required.
+    /// Creates a policy without pinning, as `default()` returns it: a valid certificate chain for the host name is
+    /// required.
     public override init() {
         state = Lock(State())
         super.init()
@@ -102,8 +105,8 @@ open class AFSecurityPolicy: NSObject, NSSecureCoding, NSCopying, @unchecked Sen
     /// `.none` by default.
     open var sslPinningMode: AFSSLPinningMode { state.withLock { $0.rules.pinningMode } }
 
-    /// The pinned certificates, in DER; `nil` by default. Without any, a pinning mode other than `.none` refuses every
-    /// server. One that cannot be parsed fails all tasks with -1200 in these modes.
+    /// The pinned certificates, in DER; `nil` by default. With `nil` or an empty set, a pinning mode other than `.none`
+    /// refuses every server. One that cannot be parsed fails all tasks with -1200 in these modes.
     open var pinnedCertificates: Set<Data>? {
         get { state.withLock { $0.rules.pinnedCertificates } }
         set { change { $0.pinnedCertificates = newValue } }
