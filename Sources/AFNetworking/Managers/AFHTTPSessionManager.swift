@@ -8,27 +8,31 @@ import Dispatch
 ///
 /// A verb returns its task, already running, and calls either `success` or `failure` exactly once, on
 /// ``AFURLSessionManager/completionQueue`` or, if that is `nil`, on the main queue. If the request cannot be created,
-/// the verb returns `nil` and calls `failure` without a task.
+/// the verb returns `nil` and calls `failure` without a task. By default, parameters are encoded as a query or a form,
+/// and responses are decoded as JSON.
 open class AFHTTPSessionManager: AFURLSessionManager, @unchecked Sendable {
     private let base: URLResolver
     private let serializer: Lock<UncheckedSendable<AFHTTPRequestSerializer>>
 
-    /// Creates a manager with a configuration, `nil` for the default one. It has no base URL: URLs must be absolute.
+    /// Creates a manager with a configuration, `nil` for the default one, and the default serializers and security
+    /// policy. It has no base URL: URLs must be absolute.
     public convenience override init(sessionConfiguration configuration: URLSessionConfiguration?) {
         self.init(baseURL: nil, sessionConfiguration: configuration)
     }
 
-    /// Creates a manager with a base URL and the default configuration.
+    /// Creates a manager with a base URL, the default configuration, and the default serializers and security policy.
     ///
-    /// - Parameter url: The base of relative URLs (RFC 3986 §5), with a slash added after its path; `nil` for none.
+    /// - Parameter url: The base of relative URLs (RFC 3986 §5), with a slash added after its path if that is not empty
+    ///   and has none at its end; `nil` for none.
     public convenience init(baseURL url: URL?) {
         self.init(baseURL: url, sessionConfiguration: nil)
     }
 
-    /// Creates a manager with a base URL and a configuration.
+    /// Creates a manager with a base URL, a configuration, and the default serializers and security policy.
     ///
     /// - Parameters:
-    ///   - url: The base of relative URLs (RFC 3986 §5), with a slash added after its path; `nil` for none.
+    ///   - url: The base of relative URLs (RFC 3986 §5), with a slash added after its path if that is not empty and has
+    ///     none at its end; `nil` for none.
     ///   - configuration: The configuration, which is copied; `nil` for the default one.
     public init(baseURL url: URL?, sessionConfiguration configuration: URLSessionConfiguration?) {
         base = URLResolver(base: url ?? configuration?.sharedSession?.configuration.baseURL)
@@ -59,9 +63,12 @@ open class AFHTTPSessionManager: AFURLSessionManager, @unchecked Sendable {
     }
 
     /// The rules for trusting servers, read when a task starts. Default: a valid certificate chain for the host name,
-    /// without pinning. The policy of a shared session applies until this is set, its `hostPolicies` also afterwards.
+    /// without pinning. A refused server fails the task with -1202.
+    ///
     /// A pinning policy requires an `https` base URL. If the base URL has another scheme or is `nil`, tasks that start
-    /// while the policy is set fail; ``setSecurityPolicy(_:)`` throws the error instead.
+    /// while the policy is set fail with an error of the domain `Invalid Security Policy`; ``setSecurityPolicy(_:)``
+    /// throws the error instead. The policy of a shared session applies until this is set, its `hostPolicies` also
+    /// afterwards. A block for challenges takes precedence.
     open override var securityPolicy: AFSecurityPolicy {
         get { super.securityPolicy }
         set {
@@ -71,9 +78,10 @@ open class AFHTTPSessionManager: AFURLSessionManager, @unchecked Sendable {
         }
     }
 
-    /// Sets the rules for trusting servers.
+    /// Sets the rules for trusting servers, unless it throws an error.
     ///
-    /// - Throws: An error of the domain `Invalid Security Policy` if the policy pins and the base URL is not `https`.
+    /// - Throws: An error of the domain `Invalid Security Policy` with code 0 if the policy pins and the base URL is
+    ///   not `https`. AFNetworking raised an exception of this name.
     public func setSecurityPolicy(_ policy: AFSecurityPolicy) throws {
         if let failure = failure(of: policy) { throw failure }
         securityPolicy = policy
@@ -103,9 +111,12 @@ open class AFHTTPSessionManager: AFURLSessionManager, @unchecked Sendable {
     ///   - urlString: The URL, resolved against ``baseURL``.
     ///   - parameters: The values to encode with ``requestSerializer``; `nil` for none.
     ///   - headers: Header fields that replace those of the serializer; `nil`, the default, for none.
-    ///   - downloadProgress: Progress after decompression, on the manager's own serial queue; `nil` by default.
-    ///   - success: Called on `completionQueue` with the task and the object that ``responseSerializer`` returned.
-    ///   - failure: Called on `completionQueue` with the error, and the task unless the request cannot be created.
+    ///   - downloadProgress: Called with the progress of the response body after decompression, on the manager's own
+    ///     serial queue; `nil`, the default, for none.
+    ///   - success: Called on `completionQueue` with the task and the object that ``responseSerializer`` returned, if
+    ///     any. The block may be `nil`.
+    ///   - failure: Called on `completionQueue` with the task, or `nil` if the request cannot be created, and the error
+    ///     of the request, the transfer or the serializer. The block may be `nil`.
     /// - Returns: The running task; `nil` if the request cannot be created.
     #if MigrationHints
         @available(*, deprecated, message: "Use try await manager.get(…), or session.get(…) of AsyncNetworking.")
@@ -125,8 +136,9 @@ open class AFHTTPSessionManager: AFURLSessionManager, @unchecked Sendable {
     ///   - urlString: The URL, resolved against ``baseURL``.
     ///   - parameters: The values to encode with ``requestSerializer``; `nil` for none.
     ///   - headers: Header fields that replace those of the serializer; `nil`, the default, for none.
-    ///   - success: Called on `completionQueue` with the task.
-    ///   - failure: Called on `completionQueue` with the error, and the task unless the request cannot be created.
+    ///   - success: Called on `completionQueue` with the task, which has the response. The block may be `nil`.
+    ///   - failure: Called on `completionQueue` with the task, or `nil` if the request cannot be created, and the error
+    ///     of the request, the transfer or the serializer. The block may be `nil`.
     /// - Returns: The running task; `nil` if the request cannot be created.
     #if MigrationHints
         @available(*, deprecated, message: "Use try await manager.head(…), or session.head(…) of AsyncNetworking.")
@@ -146,9 +158,12 @@ open class AFHTTPSessionManager: AFURLSessionManager, @unchecked Sendable {
     ///   - urlString: The URL, resolved against ``baseURL``.
     ///   - parameters: The values to encode with ``requestSerializer``; `nil` for none.
     ///   - headers: Header fields that replace those of the serializer; `nil`, the default, for none.
-    ///   - uploadProgress: Called on the manager's own serial queue; `nil`, the default, for none.
-    ///   - success: Called on `completionQueue` with the task and the object that ``responseSerializer`` returned.
-    ///   - failure: Called on `completionQueue` with the error, and the task unless the request cannot be created.
+    ///   - uploadProgress: Called with the progress of the request body, on the manager's own serial queue; `nil`, the
+    ///     default, for none.
+    ///   - success: Called on `completionQueue` with the task and the object that ``responseSerializer`` returned, if
+    ///     any. The block may be `nil`.
+    ///   - failure: Called on `completionQueue` with the task, or `nil` if the request cannot be created, and the error
+    ///     of the request, the transfer or the serializer. The block may be `nil`.
     /// - Returns: The running task; `nil` if the request cannot be created.
     #if MigrationHints
         @available(*, deprecated, message: "Use try await manager.post(…), or session.post(…) of AsyncNetworking.")
@@ -166,12 +181,16 @@ open class AFHTTPSessionManager: AFURLSessionManager, @unchecked Sendable {
     ///
     /// - Parameters:
     ///   - urlString: The URL, resolved against ``baseURL``.
-    ///   - parameters: A dictionary with the form's fields; `nil` for none. Other values fail with -1016.
+    ///   - parameters: A dictionary with the form's fields; `nil` for none. Other values fail with -1016 of
+    ///     ``AFURLRequestSerializationErrorDomain``.
     ///   - headers: Header fields that replace those of the serializer; `nil`, the default, for none.
     ///   - block: Appends the parts, before this method returns; `nil` for none.
-    ///   - uploadProgress: Called on the manager's own serial queue; `nil`, the default, for none.
-    ///   - success: Called on `completionQueue` with the task and the object that ``responseSerializer`` returned.
-    ///   - failure: Called on `completionQueue` with the error, and the task unless the request cannot be created.
+    ///   - uploadProgress: Called with the progress of the request body, on the manager's own serial queue; `nil`, the
+    ///     default, for none.
+    ///   - success: Called on `completionQueue` with the task and the object that ``responseSerializer`` returned, if
+    ///     any. The block may be `nil`.
+    ///   - failure: Called on `completionQueue` with the task, or `nil` if the request cannot be created, and the error
+    ///     of the request, the transfer or the serializer. The block may be `nil`.
     /// - Returns: The running task; `nil` if the request cannot be created.
     #if MigrationHints
         @available(*, deprecated, message: "Use try await manager.post(…), or session.post(…) of AsyncNetworking.")
@@ -192,8 +211,10 @@ open class AFHTTPSessionManager: AFURLSessionManager, @unchecked Sendable {
     ///   - urlString: The URL, resolved against ``baseURL``.
     ///   - parameters: The values to encode with ``requestSerializer``; `nil` for none.
     ///   - headers: Header fields that replace those of the serializer; `nil`, the default, for none.
-    ///   - success: Called on `completionQueue` with the task and the object that ``responseSerializer`` returned.
-    ///   - failure: Called on `completionQueue` with the error, and the task unless the request cannot be created.
+    ///   - success: Called on `completionQueue` with the task and the object that ``responseSerializer`` returned, if
+    ///     any. The block may be `nil`.
+    ///   - failure: Called on `completionQueue` with the task, or `nil` if the request cannot be created, and the error
+    ///     of the request, the transfer or the serializer. The block may be `nil`.
     /// - Returns: The running task; `nil` if the request cannot be created.
     #if MigrationHints
         @available(*, deprecated, message: "Use try await manager.put(…), or session.put(…) of AsyncNetworking.")
@@ -212,8 +233,10 @@ open class AFHTTPSessionManager: AFURLSessionManager, @unchecked Sendable {
     ///   - urlString: The URL, resolved against ``baseURL``.
     ///   - parameters: The values to encode with ``requestSerializer``; `nil` for none.
     ///   - headers: Header fields that replace those of the serializer; `nil`, the default, for none.
-    ///   - success: Called on `completionQueue` with the task and the object that ``responseSerializer`` returned.
-    ///   - failure: Called on `completionQueue` with the error, and the task unless the request cannot be created.
+    ///   - success: Called on `completionQueue` with the task and the object that ``responseSerializer`` returned, if
+    ///     any. The block may be `nil`.
+    ///   - failure: Called on `completionQueue` with the task, or `nil` if the request cannot be created, and the error
+    ///     of the request, the transfer or the serializer. The block may be `nil`.
     /// - Returns: The running task; `nil` if the request cannot be created.
     #if MigrationHints
         @available(*, deprecated, message: "Use try await manager.patch(…), or session.patch(…) of AsyncNetworking.")
@@ -232,8 +255,10 @@ open class AFHTTPSessionManager: AFURLSessionManager, @unchecked Sendable {
     ///   - urlString: The URL, resolved against ``baseURL``.
     ///   - parameters: The values to encode with ``requestSerializer``; `nil` for none.
     ///   - headers: Header fields that replace those of the serializer; `nil`, the default, for none.
-    ///   - success: Called on `completionQueue` with the task and the object that ``responseSerializer`` returned.
-    ///   - failure: Called on `completionQueue` with the error, and the task unless the request cannot be created.
+    ///   - success: Called on `completionQueue` with the task and the object that ``responseSerializer`` returned, if
+    ///     any. The block may be `nil`.
+    ///   - failure: Called on `completionQueue` with the task, or `nil` if the request cannot be created, and the error
+    ///     of the request, the transfer or the serializer. The block may be `nil`.
     /// - Returns: The running task; `nil` if the request cannot be created.
     #if MigrationHints
         @available(*, deprecated, message: "Use try await manager.delete(…), or session.delete(…) of AsyncNetworking.")
@@ -255,8 +280,10 @@ open class AFHTTPSessionManager: AFURLSessionManager, @unchecked Sendable {
     ///   - headers: Header fields that replace those of the request serializer with the same name; `nil` for none.
     ///   - uploadProgress: Called on the manager's own serial queue for the request body; `nil` for none.
     ///   - downloadProgress: Called on the manager's own serial queue for the decompressed response; `nil` for none.
-    ///   - success: Called on `completionQueue` with the task and the object that ``responseSerializer`` returned.
-    ///   - failure: Called on `completionQueue` with the error, and the task unless the request cannot be created.
+    ///   - success: Called on `completionQueue` with the task and the object that ``responseSerializer`` returned, if
+    ///     any. The block may be `nil`.
+    ///   - failure: Called on `completionQueue` with the task, or `nil` if the request cannot be created, and the error
+    ///     of the request, the transfer or the serializer. The block may be `nil`.
     /// - Returns: The task, or `nil` if the request cannot be created.
     open func dataTask(
         withHTTPMethod method: String, urlString: String, parameters: Any?, headers: [String: String]?,
@@ -270,7 +297,8 @@ open class AFHTTPSessionManager: AFURLSessionManager, @unchecked Sendable {
 
     // MARK: Copies and archives
 
-    /// Creates a manager from an archive written by ``encode(with:)``. What it lacks has its default; never `nil`.
+    /// Creates a manager from an archive written by ``encode(with:)``. Parts that the archive lacks have their
+    /// defaults; the result is never `nil`.
     public required init?(coder: NSCoder) {
         base = URLResolver(base: coder.decodeValue(URL.self, forKey: "baseURL"))
         serializer = Lock(UncheckedSendable(AFHTTPRequestSerializer()))
@@ -287,7 +315,8 @@ open class AFHTTPSessionManager: AFURLSessionManager, @unchecked Sendable {
         }
     }
 
-    /// Archives the base URL, the serializers, the security policy and what an ``AFURLSessionManager`` archives.
+    /// Archives the base URL, the serializers, the security policy, and the settings that the manager uses from its
+    /// configuration, except its `URLCache`. Blocks, queues and a shared AsyncNetworking session are not archived.
     open override func encode(with coder: NSCoder) {
         super.encode(with: coder)
         if let baseURL { coder.encodeValue(baseURL, forKey: "baseURL") }
@@ -296,8 +325,11 @@ open class AFHTTPSessionManager: AFURLSessionManager, @unchecked Sendable {
         coder.encode(securityPolicy, forKey: "securityPolicy")
     }
 
-    /// Returns an ``AFHTTPSessionManager`` with the same base URL and configuration or shared session, copies of the
-    /// serializers and the security policy, and no blocks or queue. An object whose copy is of another class is shared.
+    /// Returns an ``AFHTTPSessionManager`` with the same base URL and configuration or shared session, and copies of
+    /// the serializers and the security policy. Blocks, completion queue and group are not copied.
+    ///
+    /// If the copy of a serializer or policy is of another class, because a subclass does not override `copy(with:)`,
+    /// the object itself is shared.
     open override func copy(with zone: NSZone? = nil) -> Any {
         let copy = AFHTTPSessionManager(baseURL: baseURL, sessionConfiguration: copiedConfiguration)
         copy.requestSerializer = requestSerializer.copyOfSameClass(zone)
@@ -308,7 +340,7 @@ open class AFHTTPSessionManager: AFURLSessionManager, @unchecked Sendable {
         return copy
     }
 
-    /// The manager's class, address, base URL, session and number of tasks.
+    /// The manager's class, address, base URL, session and number of unfinished tasks, as text for logs.
     open override var description: String {
         "<\(type(of: self)): \(ObjectIdentifier(self)), baseURL: \(baseURL?.absoluteString ?? "nil"), "
             + "session: \(coreSession), tasks: \(tasks.count)>"

@@ -45,9 +45,10 @@ open class AFURLSessionEvents: NSObject, URLSessionDataDelegate, URLSessionDownl
 
     // MARK: Sessions
 
-    /// Called after ``AFURLSessionManager/invalidateSessionCancelingTasks(_:resetSession:)``, when the last task of the
-    /// session has ended, but not when the manager is merely freed; `error` is always `nil`. Calls the block and posts
-    /// `AFURLSessionDidInvalidate`.
+    /// Called on the manager's own serial queue after
+    /// ``AFURLSessionManager/invalidateSessionCancelingTasks(_:resetSession:)``, when the last task of the session has
+    /// ended, but not when the manager is merely freed. Calls the block and posts `AFURLSessionDidInvalidate`. `error`
+    /// is always `nil`.
     open func urlSession(_ session: URLSession, didBecomeInvalidWithError error: (any Error)?) {
         hook(\.didBecomeInvalid)?(session, error)
         NotificationCenter.default.post(name: .AFURLSessionDidInvalidate, object: session)
@@ -72,8 +73,8 @@ open class AFURLSessionEvents: NSObject, URLSessionDataDelegate, URLSessionDownl
 
     // MARK: Tasks
 
-    /// Called before a redirect is followed. `completionHandler` takes the request to send, or `nil` to use the
-    /// redirect response as the result. Without a block, the proposed request is sent.
+    /// Called on the manager's own serial queue before a redirect is followed. `completionHandler` takes the request to
+    /// send, or `nil` to use the redirect response as the result. Without a block, the proposed request is sent.
     ///
     /// The `RedirectPolicy` of the session applies before and after it: by default a redirect from https to http, or to
     /// an invalid URL, fails with -1010 without a call, and following more than 20 redirects fails with -1007. If the
@@ -86,8 +87,10 @@ open class AFURLSessionEvents: NSObject, URLSessionDataDelegate, URLSessionDownl
         completionHandler(decide(session, task, response, request))
     }
 
-    /// Called when a server or proxy requests a credential. `completionHandler` takes the answer, at once or later.
-    /// Without a block, the 401 or 407 response is the result, unless a shared AsyncNetworking session can answer it.
+    /// Called on the manager's own serial queue when a server or proxy requests a credential. `completionHandler` takes
+    /// the answer, at once or later. Without a block, the 401 or 407 response is the result, unless a shared
+    /// AsyncNetworking session can answer it.
+    ///
     /// It is not called for a 401 if the request has an `Authorization` field. By default, after five refused
     /// credentials, or a second time the same one, the response is the result.
     ///
@@ -119,9 +122,9 @@ open class AFURLSessionEvents: NSObject, URLSessionDataDelegate, URLSessionDownl
         }
     }
 
-    /// Called when bytes of the request body have been sent, with their number, the total so far, which restarts when a
-    /// body is sent again, and the expected total: that of the body, or else of the request's `Content-Length`, or -1
-    /// if both are unknown.
+    /// Called on the manager's own serial queue when bytes of the request body have been sent, with their number, the
+    /// total so far, which restarts when a body is sent again, and the expected total: that of the body, or else of the
+    /// request's `Content-Length`, or -1 if both are unknown.
     open func urlSession(
         _ session: URLSession, task: URLSessionTask, didSendBodyData bytesSent: Int64, totalBytesSent: Int64,
         totalBytesExpectedToSend: Int64
@@ -129,9 +132,12 @@ open class AFURLSessionEvents: NSObject, URLSessionDataDelegate, URLSessionDownl
         hook(\.didSendBodyData)?(session, task, bytesSent, totalBytesSent, totalBytesExpectedToSend)
     }
 
-    /// Called when a body that was given as an `InputStream` must be sent again, for example after a redirect or a
-    /// challenge. `completionHandler` takes a new stream, or `nil` to fail the request with -1021. It is not called for
-    /// multipart forms of this module: these are sent again without it, and fail if a part is a stream.
+    /// Called on the manager's own serial queue when a body that was given as an `InputStream` must be sent again, for
+    /// example after a redirect or a challenge. `completionHandler` takes a new stream; `nil`, as without a block,
+    /// fails the request with -1021.
+    ///
+    /// It is not called for multipart forms of this module: these are sent again without it, and fail if a part is a
+    /// stream.
     open func urlSession(
         _ session: URLSession, task: URLSessionTask,
         needNewBodyStream completionHandler: @escaping (InputStream?) -> Void
@@ -139,8 +145,8 @@ open class AFURLSessionEvents: NSObject, URLSessionDataDelegate, URLSessionDownl
         completionHandler(hook(\.needNewBodyStream)?(session, task))
     }
 
-    /// Called when a task has ended, before its completion handler. `error` is that of the transfer, `nil` after
-    /// success; the error of the response serializer is not included.
+    /// Called on the manager's own serial queue when a task has ended, before its completion handler. `error` is that
+    /// of the transfer, `nil` after success; the error of the response serializer is not included.
     ///
     /// In two cases `error` is -999 and the completion handler receives another one: -1202 for a rejected server
     /// certificate, or a connection that a challenge block refused; and the error that the block of
@@ -149,8 +155,8 @@ open class AFURLSessionEvents: NSObject, URLSessionDataDelegate, URLSessionDownl
         hook(\.didComplete)?(session, task, error)
     }
 
-    /// Called when a task has ended, before ``urlSession(_:task:didCompleteWithError:)``, with its metrics: an
-    /// ``AFURLSessionTaskMetrics``.
+    /// Called on the manager's own serial queue when a task has ended, before
+    /// ``urlSession(_:task:didCompleteWithError:)``, with its metrics: an ``AFURLSessionTaskMetrics``.
     open func urlSession(
         _ session: URLSession, task: URLSessionTask, didFinishCollecting metrics: URLSessionTaskMetrics
     ) {
@@ -159,10 +165,11 @@ open class AFURLSessionEvents: NSObject, URLSessionDataDelegate, URLSessionDownl
 
     // MARK: Data tasks
 
-    /// Called when the head of the response to a data or upload task has been received, once per task: not for
-    /// redirects that are followed or challenges that are answered. `completionHandler` takes the disposition of the
-    /// response; without a block, `allow`. `cancel` ends the task with the error -999, and `becomeDownload` continues
-    /// it as a download task.
+    /// Called on the manager's own serial queue when the head of the response to a data or upload task has been
+    /// received, once per task: not for redirects that are followed or challenges that are answered.
+    ///
+    /// `completionHandler` takes the disposition of the response; without a block, `allow`. `cancel` ends the task with
+    /// the error -999, and `becomeDownload` continues it as a download task.
     open func urlSession(
         _ session: URLSession, dataTask: URLSessionDataTask, didReceive response: URLResponse,
         completionHandler: @escaping (URLSession.ResponseDisposition) -> Void
@@ -170,24 +177,29 @@ open class AFURLSessionEvents: NSObject, URLSessionDataDelegate, URLSessionDownl
         completionHandler(hook(\.didReceiveResponse)?(session, dataTask, response) ?? .allow)
     }
 
-    /// Called when a data task becomes a download task, which takes its place. The file is moved to the URL from the
-    /// block of ``AFURLSessionManager/setDownloadTaskDidFinishDownloadingBlock(_:)``; without one, it is removed. At
-    /// the end the completion handler of the data task is called, with that URL as its object.
+    /// Called on the manager's own serial queue when a data task becomes a download task, which takes its place.
+    ///
+    /// The file is moved to the URL from the block of
+    /// ``AFURLSessionManager/setDownloadTaskDidFinishDownloadingBlock(_:)``; without one, it is removed. At the end the
+    /// completion handler of the data task is called, with that URL as its object.
     open func urlSession(
         _ session: URLSession, dataTask: URLSessionDataTask, didBecome downloadTask: URLSessionDownloadTask
     ) {
         hook(\.didBecomeDownload)?(session, dataTask, downloadTask)
     }
 
-    /// Called when a part of the response body of a data or upload task has been received, after decompression. The
-    /// parts are also collected for the response serializer. The next part is read when it has returned.
+    /// Called on the manager's own serial queue when a part of the response body of a data or upload task has been
+    /// received, after decompression. The parts are also collected for the response serializer. The next part is read
+    /// when it has returned.
     open func urlSession(_ session: URLSession, dataTask: URLSessionDataTask, didReceive data: Data) {
         hook(\.didReceiveData)?(session, dataTask, data)
     }
 
-    /// Called before the response of a data or upload task is stored in the manager's cache (RFC 9111 §3), with the
-    /// complete, decompressed body. `completionHandler` takes the response to store, or `nil` to prevent that, as does
-    /// the storage policy `notAllowed`. Without a block, the response is stored unchanged.
+    /// Called on the manager's own serial queue before the response of a data or upload task is stored in the manager's
+    /// cache (RFC 9111 §3), with the complete, decompressed body.
+    ///
+    /// `completionHandler` takes the response to store, or `nil` to prevent that, as does the storage policy
+    /// `notAllowed`. Without a block, the response is stored unchanged.
     open func urlSession(
         _ session: URLSession, dataTask: URLSessionDataTask, willCacheResponse proposedResponse: CachedURLResponse,
         completionHandler: @escaping (CachedURLResponse?) -> Void
@@ -198,9 +210,12 @@ open class AFURLSessionEvents: NSObject, URLSessionDataDelegate, URLSessionDownl
 
     // MARK: Download tasks
 
-    /// Called when a download is complete, for any status. It moves the file at `location` to the URL that the block
-    /// set for this event returns. If it returns `nil`, the destination of the task applies; a file that is not moved
-    /// is removed. An existing file is not overwritten: the move fails.
+    /// Called on the manager's own serial queue when a download is complete, for any status. It moves the file at
+    /// `location` to the URL that the block set for this event returns.
+    ///
+    /// If there is no block or it returns `nil`, the destination of the task applies; a file that is not moved is
+    /// removed. An existing file is not overwritten: the move fails, and `AFURLSessionDownloadTaskDidFailToMoveFile` is
+    /// posted.
     open func urlSession(
         _ session: URLSession, downloadTask: URLSessionDownloadTask, didFinishDownloadingTo location: URL
     ) {
@@ -208,8 +223,8 @@ open class AFURLSessionEvents: NSObject, URLSessionDataDelegate, URLSessionDownl
         move(downloadTask, from: location, to: destinationURL)
     }
 
-    /// Called when a part of a download has been received, with its number of bytes, the total so far, and the expected
-    /// total (-1 if unknown).
+    /// Called on the manager's own serial queue when a part of a download has been received, with its number of bytes,
+    /// the total so far, and the expected total (-1 if unknown).
     ///
     /// The bytes are counted before decompression for a download task, and after it for a data task that became a
     /// download. The totals of a resumed download include the bytes that it had before. The method is not called for
@@ -221,8 +236,9 @@ open class AFURLSessionEvents: NSObject, URLSessionDataDelegate, URLSessionDownl
         hook(\.didWriteData)?(session, downloadTask, bytesWritten, totalBytesWritten, totalBytesExpectedToWrite)
     }
 
-    /// Called when the server continues a download, with the number of bytes that are already in its file, and the
-    /// expected total (-1 if unknown). It is not called if the download starts over.
+    /// Called on the manager's own serial queue when the server continues a download, with the number of bytes that are
+    /// already in its file, and the expected total in bytes (-1 if unknown). It is not called if the download starts
+    /// over.
     open func urlSession(
         _ session: URLSession, downloadTask: URLSessionDownloadTask, didResumeAtOffset fileOffset: Int64,
         expectedTotalBytes: Int64

@@ -25,10 +25,11 @@ extension AFURLSessionManager {
     /// `URLCredential`; a disposition, or an `NSNumber` with its `rawValue`; or `nil`, after which it must call the
     /// completion handler. For any other value the task fails with an error of the domain `Invalid Return Value`.
     ///
-    /// For a challenge of HTTP, `.performDefaultHandling` uses the 401 or 407 response as the result, unless a shared
-    /// session can answer it; `.rejectProtectionSpace` continues with the next scheme that the server offers;
-    /// `.cancelAuthenticationChallenge`, and releasing the completion handler without a call, end the task with -999.
-    /// For challenges during TLS handshakes see ``setAuthenticationChallengeHandler(_:)``.
+    /// For a challenge of HTTP, `.performDefaultHandling`, and `.useCredential` without a credential, use the 401 or
+    /// 407 response as the result, unless a shared session can answer it; `.rejectProtectionSpace` continues with the
+    /// next scheme that the server offers; `.cancelAuthenticationChallenge`, and releasing the completion handler
+    /// without a call, end the task with -999. For challenges during TLS handshakes see
+    /// ``setAuthenticationChallengeHandler(_:)``.
     public typealias TaskChallengeBlock = (
         URLSession, URLSessionTask, URLAuthenticationChallenge,
         @escaping (URLSession.AuthChallengeDisposition, URLCredential?) -> Void

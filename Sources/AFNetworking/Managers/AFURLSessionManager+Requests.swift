@@ -68,13 +68,13 @@ extension AFURLSessionManager {
     /// ``setSessionDidBecomeInvalidBlock(_:)`` is called and its notification is posted.
     ///
     /// An AsyncNetworking session that the manager shares is not invalidated: it only receives no later tasks of this
-    /// manager, unless `resetSession` is `true`.
+    /// manager, unless `resetSession` is `true`. A later call with `resetSession` makes the manager usable again.
     ///
     /// - Parameters:
     ///   - cancelPendingTasks: Whether the tasks are cancelled (error -999). If `false`, they run to completion;
     ///     suspended ones can still be resumed.
     ///   - resetSession: Whether later tasks run in a new session, without the cookies of the old one, or again in the
-    ///     shared one; `false` by default: they fail with -1.
+    ///     shared one; `false` by default: they fail with -1. AFNetworking raised an exception for them.
     public func invalidateSessionCancelingTasks(_ cancelPendingTasks: Bool, resetSession: Bool = false) {
         // Create the session if it has not been used yet: it is an argument of the notification about its end.
         _ = session

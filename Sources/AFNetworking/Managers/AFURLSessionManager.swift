@@ -12,19 +12,27 @@ import HTTPTypes
 /// `URLResponse`. Progress and all other blocks are called on the manager's own serial queue, except during TLS
 /// handshakes. All members may be used from any thread.
 ///
+/// Transfers fail with errors of `NSURLErrorDomain`, whose underlying error, if any, is that of AsyncNetworking. Errors
+/// of the program, such as those of a challenge block or an interceptor, are passed unchanged.
+///
 /// A manager is freed when its last reference is released and its last task has ended. A task that is neither resumed
 /// nor cancelled retains it until ``invalidateSessionCancelingTasks(_:resetSession:)`` cancels the task.
 open class AFURLSessionManager: AFURLSessionEvents, NSSecureCoding, NSCopying, ResponseSerializing, @unchecked Sendable
 {
-    /// Creates a manager with the default configuration, `URLSessionConfiguration.default`.
+    /// Creates a manager with the configuration `URLSessionConfiguration.default`, an ``AFJSONResponseSerializer`` and
+    /// the default security policy.
     public convenience init() {
         self.init(sessionConfiguration: nil)
     }
 
-    /// Creates a manager with the timeouts, header fields, connection limit, proxy, and cookie and cache settings of a
-    /// configuration; others have no effect. `timeoutIntervalForRequest` limits the time without a byte, and a resource
-    /// timeout of a week or more, the default, has no effect. Cookies are stored in the session itself. A `URLCache`
-    /// sets capacities only, for the directory of `ResponseCache.standard`; with `URLCache.shared` there is no cache.
+    /// Creates a manager with settings of a configuration, an ``AFJSONResponseSerializer`` and the default security
+    /// policy.
+    ///
+    /// The settings are the timeouts, header fields, connection limit, proxy, and those of cookies and the cache;
+    /// others have no effect. `timeoutIntervalForRequest` limits the time without a byte. A timeout of 0 or less has no
+    /// effect, and neither has a resource timeout of a week or more, the default. Cookies are stored in the session
+    /// itself. A `URLCache` sets capacities only, for the directory of `ResponseCache.standard`; with `URLCache.shared`
+    /// there is no cache.
     ///
     /// - Parameter configuration: The configuration, which is copied; `nil` for the default one.
     public init(sessionConfiguration configuration: URLSessionConfiguration?) {
@@ -32,7 +40,8 @@ open class AFURLSessionManager: AFURLSessionEvents, NSSecureCoding, NSCopying, R
     }
 
     /// Creates a manager that runs its tasks on an AsyncNetworking session and shares its connections, cookies and
-    /// policies. An ``AFHTTPSessionManager`` also takes its base URL.
+    /// policies. An ``AFHTTPSessionManager`` also takes its base URL. Responses are decoded by an
+    /// ``AFJSONResponseSerializer``.
     ///
     /// - Parameter session: The session, which the manager never invalidates.
     public convenience init(session: SessionManager) {
@@ -60,7 +69,10 @@ open class AFURLSessionManager: AFURLSessionEvents, NSSecureCoding, NSCopying, R
     var sessionConfiguration: URLSessionConfiguration { state.withLock { $0.configuration } }
 
     /// The rules for trusting servers, read when a task starts. Default: a valid certificate chain for the host name,
-    /// without pinning. The policy of a shared session applies until this is set, its `hostPolicies` also afterwards.
+    /// without pinning. A refused server fails the task with -1202.
+    ///
+    /// The policy of a shared session applies until this is set, its `hostPolicies` also afterwards. A block for
+    /// challenges takes precedence, see ``setSessionDidReceiveAuthenticationChallenge(_:)``.
     open var securityPolicy: AFSecurityPolicy {
         get { state.withLock { $0.securityPolicy } }
         set {
@@ -85,7 +97,7 @@ open class AFURLSessionManager: AFURLSessionEvents, NSSecureCoding, NSCopying, R
     }
 
     /// The queue on which completion handlers, `success` and `failure` are called, read when a task ends. Default:
-    /// `nil`, the main queue, which the program must serve.
+    /// `nil`, for the main queue, which the program must serve. Progress and other blocks do not use it.
     open var completionQueue: DispatchQueue? {
         get { state.withLock { $0.completionQueue } }
         set { state.withLock { $0.completionQueue = newValue } }
@@ -141,9 +153,12 @@ open class AFURLSessionManager: AFURLSessionEvents, NSSecureCoding, NSCopying, R
     ///
     /// - Parameters:
     ///   - request: The request to send. The session's timeout applies if this has Foundation's default, 60 seconds.
-    ///   - uploadProgress: Progress of the request body, called on the manager's own serial queue; `nil` by default.
-    ///   - downloadProgress: Progress of the body after decompression, on the manager's own queue; `nil` by default.
-    ///   - completionHandler: Called on ``completionQueue`` with the response, the serializer's object, and the error.
+    ///   - uploadProgress: Called with the progress of the request body, on the manager's own serial queue; `nil`, the
+    ///     default, for none.
+    ///   - downloadProgress: Called with the progress of the response body after decompression, on the manager's own
+    ///     serial queue; `nil`, the default, for none.
+    ///   - completionHandler: Called on ``completionQueue`` with the response, the object of the response serializer,
+    ///     if any, and the error of the transfer or the serializer, if any; there may be both. `nil` for no handler.
     open func dataTask(
         with request: URLRequest, uploadProgress: ((Progress) -> Void)? = nil,
         downloadProgress: ((Progress) -> Void)? = nil, completionHandler: ((URLResponse, Any?, (any Error)?) -> Void)?
@@ -161,8 +176,9 @@ open class AFURLSessionManager: AFURLSessionEvents, NSSecureCoding, NSCopying, R
     /// - Parameters:
     ///   - request: The request to send, whose own body is ignored.
     ///   - fileURL: The file, which is read each time the body is sent; the task fails with -1100 if it cannot be read.
-    ///   - progress: Receives the progress of the body, on the manager's own serial queue; `nil` for none.
-    ///   - completionHandler: Called on ``completionQueue`` with the response, the serializer's object, and the error.
+    ///   - progress: Called with the progress of the request body, on the manager's own serial queue; `nil` for none.
+    ///   - completionHandler: Called on ``completionQueue`` with the response, the object of the response serializer,
+    ///     if any, and the error of the transfer or the serializer, if any; there may be both. `nil` for no handler.
     open func uploadTask(
         with request: URLRequest, fromFile fileURL: URL, progress: ((Progress) -> Void)?,
         completionHandler: ((URLResponse, Any?, (any Error)?) -> Void)?
@@ -175,8 +191,9 @@ open class AFURLSessionManager: AFURLSessionEvents, NSSecureCoding, NSCopying, R
     /// - Parameters:
     ///   - request: The request to send.
     ///   - bodyData: The body; `nil` sends the body of the request.
-    ///   - progress: Receives the progress of the body, on the manager's own serial queue; `nil` for none.
-    ///   - completionHandler: Called on ``completionQueue`` with the response, the serializer's object, and the error.
+    ///   - progress: Called with the progress of the request body, on the manager's own serial queue; `nil` for none.
+    ///   - completionHandler: Called on ``completionQueue`` with the response, the object of the response serializer,
+    ///     if any, and the error of the transfer or the serializer, if any; there may be both. `nil` for no handler.
     open func uploadTask(
         with request: URLRequest, from bodyData: Data?, progress: ((Progress) -> Void)?,
         completionHandler: ((URLResponse, Any?, (any Error)?) -> Void)?
@@ -184,12 +201,15 @@ open class AFURLSessionManager: AFURLSessionEvents, NSSecureCoding, NSCopying, R
         makeUploadTask(request, bodyData.map(RequestBody.bytes), progress, completionHandler)
     }
 
-    /// Creates a suspended task that sends the body of the request, such as a multipart form. `resume()` starts it.
+    /// Creates a suspended task that sends the body of the request, such as a multipart form, and otherwise is like a
+    /// data task. Call `resume()` to start it.
     ///
     /// - Parameters:
-    ///   - request: The request to send. If the size of its body is known, it is sent as `Content-Length`.
-    ///   - progress: Receives the progress of the body, on the manager's own serial queue; `nil` for none.
-    ///   - completionHandler: Called on ``completionQueue`` with the response, the serializer's object, and the error.
+    ///   - request: The request to send. If the size of its body is known, as for a multipart form or from a
+    ///     `Content-Length`, it is sent as `Content-Length`, unlike in AFNetworking.
+    ///   - progress: Called with the progress of the request body, on the manager's own serial queue; `nil` for none.
+    ///   - completionHandler: Called on ``completionQueue`` with the response, the object of the response serializer,
+    ///     if any, and the error of the transfer or the serializer, if any; there may be both. `nil` for no handler.
     open func uploadTask(
         withStreamedRequest request: URLRequest, progress: ((Progress) -> Void)?,
         completionHandler: ((URLResponse, Any?, (any Error)?) -> Void)?
@@ -197,19 +217,21 @@ open class AFURLSessionManager: AFURLSessionEvents, NSSecureCoding, NSCopying, R
         makeUploadTask(request, nil, progress, completionHandler)
     }
 
-    /// Creates a suspended task that writes the response body to a file, for any status. The body of a response
-    /// with a status outside 200 to 299 is truncated to 1 MiB. Call `resume()` to start it.
+    /// Creates a suspended task that writes the response body to a file, for any status. The body of a response with a
+    /// status outside 200 to 299 is truncated to 1 MiB. Call `resume()` to start it.
     ///
     /// The response serializer receives the response with an empty body; its error is passed with the URL. If the file
     /// cannot be moved, `AFURLSessionDownloadTaskDidFailToMoveFile` is posted, and the URL is passed without an error.
     ///
     /// - Parameters:
-    ///   - request: The request to send.
-    ///   - progress: Progress of the body before decompression, on the manager's own serial queue; `nil` for none.
+    ///   - request: The request to send. The session's timeout applies if this has Foundation's default, 60 seconds.
+    ///   - progress: Called with the progress of the body before decompression, on the manager's own serial queue;
+    ///     `nil` for none.
     ///   - destination: Returns an unused URL for the file, on the manager's own serial queue, given its temporary URL
-    ///     and the response; not called if the manager's own block returns one. Without a URL, the file is removed.
-    ///   - completionHandler: Called on ``completionQueue`` with the response, the URL of the file, and the error. The
-    ///     URL is `nil` if the transfer failed or the file was removed.
+    ///     and the response; not called if the manager's own block returns one. Without a URL, as with `nil`, the file
+    ///     is removed.
+    ///   - completionHandler: Called on ``completionQueue`` with the response, the URL of the file, and the error, if
+    ///     any. The URL is `nil` if the transfer failed or the file was removed. `nil` for no handler.
     open func downloadTask(
         with request: URLRequest, progress: ((Progress) -> Void)?,
         destination: ((URL, URLResponse) -> URL)?,
@@ -224,11 +246,13 @@ open class AFURLSessionManager: AFURLSessionEvents, NSSecureCoding, NSCopying, R
     /// - Parameters:
     ///   - resumeData: The data from `cancel(byProducingResumeData:)` or ``NSURLSessionDownloadTaskResumeData``, which
     ///     lacks the `Authorization` and `Cookie` fields of the request. If it is not valid, the task fails with -1000.
-    ///   - progress: Progress of the body before decompression, on the manager's own serial queue; `nil` for none.
+    ///   - progress: Called with the progress of the body before decompression, on the manager's own serial queue;
+    ///     `nil` for none.
     ///   - destination: Returns an unused URL for the file, on the manager's own serial queue, given its temporary URL
-    ///     and the response; not called if the manager's own block returns one. Without a URL, the file is removed.
-    ///   - completionHandler: Called on ``completionQueue`` with the response, the URL of the file, and the error. The
-    ///     URL is `nil` if the transfer failed or the file was removed.
+    ///     and the response; not called if the manager's own block returns one. Without a URL, as with `nil`, the file
+    ///     is removed.
+    ///   - completionHandler: Called on ``completionQueue`` with the response, the URL of the file, and the error, if
+    ///     any. The URL is `nil` if the transfer failed or the file was removed. `nil` for no handler.
     open func downloadTask(
         withResumeData resumeData: Data, progress: ((Progress) -> Void)?, destination: ((URL, URLResponse) -> URL)?,
         completionHandler: ((URLResponse, URL?, (any Error)?) -> Void)?
@@ -313,7 +337,7 @@ open class AFURLSessionManager: AFURLSessionEvents, NSSecureCoding, NSCopying, R
         state.withLock { $0.isShared ? .sharing($0.core) : $0.configuration }
     }
 
-    /// The manager's class, address, session and number of tasks.
+    /// The manager's class, address, session and number of unfinished tasks, as text for logs.
     open override var description: String {
         "<\(type(of: self)): \(ObjectIdentifier(self)), session: \(coreSession), tasks: \(tasks.count)>"
     }

@@ -2,9 +2,10 @@
 
 extension NSNotification.Name {
     /// Posted on the main queue when a suspended task of a manager has been resumed, also for the first time. The
-    /// object is the task.
+    /// object is the task; there is no user info.
     public static let AFNetworkingTaskDidResume = NSNotification.Name("com.alamofire.networking.task.resume")
-    /// Posted on the main queue when a running task of a manager has been suspended. The object is the task.
+    /// Posted on the main queue when a running task of a manager has been suspended. The object is the task; there is
+    /// no user info.
     public static let AFNetworkingTaskDidSuspend = NSNotification.Name("com.alamofire.networking.task.suspend")
     /// Posted on the main queue when a task of a manager has ended and its completion handler, if any, has returned.
     /// The object is the task. The keys of the user info are the constants `AFNetworkingTaskDidComplete…`.
@@ -14,7 +15,7 @@ extension NSNotification.Name {
     /// session has ended, but not when a manager is freed. The object is the `URLSession`.
     public static let AFURLSessionDidInvalidate = NSNotification.Name("com.alamofire.networking.session.invalidate")
     /// Posted on the manager's own serial queue when a download has been moved to its destination, before the
-    /// completion handler is called. The object is the task.
+    /// completion handler is called. The object is the task; there is no user info.
     public static let AFURLSessionDownloadTaskDidMoveFileSuccessfully = NSNotification.Name(
         "com.alamofire.networking.session.download.file-manager-succeed")
     /// Posted on the manager's own serial queue when a download could not be moved to its destination, for example

@@ -25,7 +25,7 @@ open class AFAutoPurgingImageCache: NSObject, AFImageRequestCache, @unchecked Se
         }
     }
 
-    /// Creates a cache with a capacity of 100 MiB, of which 60 MiB remain after a purge.
+    /// Creates an empty cache with a capacity of 100 MiB, of which at most 60 MiB remain after a purge.
     public override convenience init() {
         self.init(memoryCapacity: 100 << 20, preferredMemoryCapacity: 60 << 20)
     }
@@ -34,7 +34,8 @@ open class AFAutoPurgingImageCache: NSObject, AFImageRequestCache, @unchecked Se
     ///
     /// - Parameters:
     ///   - memoryCapacity: The memory in bytes above which images are removed.
-    ///   - preferredMemoryCapacity: The memory in bytes down to which images are then removed; at most the capacity.
+    ///   - preferredMemoryCapacity: The memory in bytes down to which images are then removed; a value above the
+    ///     capacity counts as the capacity.
     public init(memoryCapacity: UInt64, preferredMemoryCapacity: UInt64) {
         store = PurgingCache(
             capacity: Int(clamping: memoryCapacity), preferredUse: Int(clamping: preferredMemoryCapacity),

@@ -15,8 +15,8 @@ public final class AFImage: NSObject, Sendable {
 
     /// Creates an image from a file, whose header is read at once; the pixels are not decoded.
     ///
-    /// The result is `nil` if the format is unknown or the header is damaged, or if the image exceeds the default
-    /// `ImageLimits`.
+    /// The result is `nil` if the format is unknown, the header is damaged, or the image exceeds 128 Mi pixels or 512
+    /// MiB when decoded.
     ///
     /// - Parameters:
     ///   - data: The contents of the file.
@@ -26,10 +26,11 @@ public final class AFImage: NSObject, Sendable {
         self.init(content)
     }
 
-    /// The size in points: that in pixels, divided by the scale.
+    /// The size in points: the number of pixels, divided by ``scale``. An EXIF rotation counts only if the pixels were
+    /// decoded.
     public var size: CGSize { CGSize(width: content.pointSize.width, height: content.pointSize.height) }
 
-    /// The number of pixels per point; 1 by default.
+    /// The number of pixels per point, which is always positive; 1 by default.
     public var scale: CGFloat { content.scale }
 
     /// The format and the size in pixels, as text.

@@ -28,7 +28,8 @@ public protocol AFImageRequestCache: AFImageCache {
     func shouldCache(
         _ image: UIImage, for request: URLRequest, withAdditionalIdentifier identifier: String?
     ) -> Bool
-    /// Adds an image, in place of one with the same request and identifier. The cache may remove it at any time.
+    /// Adds an image, in place of one with the same request and additional identifier (`nil` for none). The cache may
+    /// remove it at any time.
     func add(_ image: UIImage, for request: URLRequest, withAdditionalIdentifier identifier: String?)
     /// Removes the image for a request and an additional identifier (`nil` for none).
     ///

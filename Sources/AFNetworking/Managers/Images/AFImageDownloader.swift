@@ -128,7 +128,7 @@ open class AFImageDownloader: NSObject, @unchecked Sendable {
 
     // MARK: Defaults
 
-    /// Returns the shared downloader, which is created at the first call.
+    /// Returns the shared downloader, which is created with the defaults of `init()` at the first call.
     open class func defaultInstance() -> AFImageDownloader { shared }
 
     /// Returns a new cache of 20 MiB in memory and 150 MiB on the disk. A manager uses its capacities only: the files
@@ -188,9 +188,9 @@ open class AFImageDownloader: NSObject, @unchecked Sendable {
     /// - Parameters:
     ///   - request: The request. It shares the task of an equal request that has not ended.
     ///   - success: Called on the main queue with the request, the response (`nil` for an image from the cache) and the
-    ///     image.
-    ///   - failure: Called on the main queue with the request, the response and the error, -999 for a cancelled
-    ///     request.
+    ///     image. The block may be `nil`.
+    ///   - failure: Called on the main queue with the request, the response, if any, and the error: -999 for a
+    ///     cancelled request, or that of the transfer or the serializer. The block may be `nil`.
     /// - Returns: The receipt, with a new identifier; `nil` for an image from the cache, or a request without a URL,
     ///   which fails with -1000.
     @discardableResult
@@ -206,8 +206,10 @@ open class AFImageDownloader: NSObject, @unchecked Sendable {
     /// - Parameters:
     ///   - request: The request. It shares the task of an equal request that has not ended.
     ///   - receiptID: The identifier for the receipt, for the program's use; it need not be unique.
-    ///   - success: Called on the main queue, as described for ``downloadImage(for:success:failure:)``.
-    ///   - failure: Called on the main queue, as described for ``downloadImage(for:success:failure:)``.
+    ///   - success: Called on the main queue with the request, the response (`nil` for an image from the cache) and the
+    ///     image. The block may be `nil`.
+    ///   - failure: Called on the main queue with the request, the response, if any, and the error: -999 for a
+    ///     cancelled request, or that of the transfer or the serializer. The block may be `nil`.
     /// - Returns: The receipt; `nil` for an image from the cache, or a request without a URL, which fails with -1000.
     @discardableResult
     open func downloadImage(

@@ -28,7 +28,8 @@ open class AFNetworkActivityIndicatorManager: NSObject, @unchecked Sendable {
 
     private static let sharedManager = AFNetworkActivityIndicatorManager()
 
-    /// Creates a manager that is not enabled. It counts the tasks that start after its creation.
+    /// Creates a manager that is not enabled and has the default delays. It counts the tasks that start after its
+    /// creation.
     public override init() {
         let action = Lock(Action())
         self.action = action
@@ -47,7 +48,8 @@ open class AFNetworkActivityIndicatorManager: NSObject, @unchecked Sendable {
         }
     }
 
-    /// Returns the shared manager, which is created at the first call and counts the tasks that start after it.
+    /// Returns the shared manager, which is created at the first call and counts the tasks that start after it. It is
+    /// not enabled until ``isEnabled`` is set.
     open class func shared() -> AFNetworkActivityIndicatorManager { sharedManager }
 
     /// Whether the indicator may be shown. Default: `false`. Enabling has no effect until the next activity begins or
@@ -85,7 +87,8 @@ open class AFNetworkActivityIndicatorManager: NSObject, @unchecked Sendable {
         change { $0.count = max(0, $0.count - 1) }
     }
 
-    /// Sets a block that shows or hides the indicator, in place of an earlier block.
+    /// Sets a block that shows or hides the indicator, in place of an earlier block. Without one, which is the default,
+    /// only ``isNetworkActivityIndicatorVisible`` changes.
     ///
     /// - Parameter block: Called on the main queue, with `true` to show the indicator and `false` to hide it, whenever
     ///   ``isNetworkActivityIndicatorVisible`` changes; `nil` removes the block.
