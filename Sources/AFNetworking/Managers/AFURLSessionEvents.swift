@@ -89,7 +89,7 @@ open class AFURLSessionEvents: NSObject, URLSessionDataDelegate, URLSessionDownl
 
     /// Called on the manager's own serial queue when a server or proxy requests a credential. `completionHandler` takes
     /// the answer, at once or later. Without a block, the 401 or 407 response is the result, unless a shared
-    /// AsyncNetworking session can answer it.
+    /// AsyncNetworking session can answer it; a proxy that refuses to open a tunnel fails the task with -1004.
     ///
     /// It is not called for a 401 if the request has an `Authorization` field. By default, after five refused
     /// credentials, or a second time the same one, the response is the result.

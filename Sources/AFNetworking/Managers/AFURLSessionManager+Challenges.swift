@@ -25,10 +25,10 @@ extension AFURLSessionManager {
     /// `URLCredential`; a disposition, or an `NSNumber` with its `rawValue`; or `nil`, after which it must call the
     /// completion handler. For any other value the task fails with an error of the domain `Invalid Return Value`.
     ///
-    /// For a challenge of HTTP, `.performDefaultHandling`, and `.useCredential` without a credential, use the 401 or
-    /// 407 response as the result, unless a shared session can answer it; `.rejectProtectionSpace` continues with the
-    /// next scheme that the server offers; `.cancelAuthenticationChallenge`, and releasing the completion handler
-    /// without a call, end the task with -999. For challenges during TLS handshakes see
+    /// For a challenge of HTTP, `.performDefaultHandling` uses the 401 or 407 response as the result, unless a shared
+    /// session can answer it, and `.useCredential` without a credential uses it in any case; `.rejectProtectionSpace`
+    /// continues with the next scheme that the server offers; `.cancelAuthenticationChallenge`, and releasing the
+    /// completion handler without a call, end the task with -999. For challenges during TLS handshakes see
     /// ``setAuthenticationChallengeHandler(_:)``.
     public typealias TaskChallengeBlock = (
         URLSession, URLSessionTask, URLAuthenticationChallenge,
@@ -48,7 +48,8 @@ extension AFURLSessionManager {
     }
 
     /// Sets the block that answers servers and proxies that request a credential; `nil` removes it. Without a block
-    /// their 401 and 407 responses are results, unless a shared session can answer them. Set it before a task starts.
+    /// their 401 and 407 responses are results, unless a shared session can answer them; a proxy that refuses to open a
+    /// tunnel fails the task with -1004. Set it before a task starts.
     ///
     /// For these it is called on the manager's own serial queue, but not for a 401 if the request has an
     /// `Authorization` field. Accepted credentials are not kept for later tasks. By default, after five refused

@@ -171,7 +171,8 @@ open class AFURLSessionManager: AFURLSessionEvents, NSSecureCoding, NSCopying, R
                     completion: completionHandler.map { .object($0) } ?? .none)))
     }
 
-    /// Creates a suspended task that sends a file and otherwise is like a data task. Call `resume()` to start it.
+    /// Creates a suspended task that sends a file, and collects the response in memory; a body of more than 128 MiB
+    /// after decompression fails with -1103, unless a shared session sets another limit. Call `resume()` to start it.
     ///
     /// - Parameters:
     ///   - request: The request to send, whose own body is ignored.
@@ -186,7 +187,8 @@ open class AFURLSessionManager: AFURLSessionEvents, NSSecureCoding, NSCopying, R
         makeUploadTask(request, .file(fileURL.path), progress, completionHandler)
     }
 
-    /// Creates a suspended task that sends data and otherwise is like a data task. Call `resume()` to start it.
+    /// Creates a suspended task that sends data, and collects the response in memory; a body of more than 128 MiB after
+    /// decompression fails with -1103, unless a shared session sets another limit. Call `resume()` to start it.
     ///
     /// - Parameters:
     ///   - request: The request to send.
@@ -201,8 +203,9 @@ open class AFURLSessionManager: AFURLSessionEvents, NSSecureCoding, NSCopying, R
         makeUploadTask(request, bodyData.map(RequestBody.bytes), progress, completionHandler)
     }
 
-    /// Creates a suspended task that sends the body of the request, such as a multipart form, and otherwise is like a
-    /// data task. Call `resume()` to start it.
+    /// Creates a suspended task that sends the body of the request, such as a multipart form, and collects the response
+    /// in memory; a body of more than 128 MiB after decompression fails with -1103, unless a shared session sets
+    /// another limit. Call `resume()` to start it.
     ///
     /// - Parameters:
     ///   - request: The request to send. If the size of its body is known, as for a multipart form or from a

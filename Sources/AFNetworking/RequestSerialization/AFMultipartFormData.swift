@@ -33,7 +33,7 @@ public protocol AFMultipartFormData: AnyObject {
     func appendPart(withFileURL fileURL: URL, name: String, fileName: String, mimeType: String) throws
 
     /// Appends the bytes of a stream, which can be read only once: a request that must be sent again, for example after
-    /// a redirect, fails with -1021.
+    /// a redirect with status 307, fails.
     ///
     /// - Parameters:
     ///   - inputStream: The stream, which is read when the request is sent and must have exactly `length` bytes;
