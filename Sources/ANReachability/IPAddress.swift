@@ -36,10 +36,11 @@ public struct IPAddress: Hashable, Sendable, LosslessStringConvertible {
         }
     }
 
-    /// Creates an address from its text form, such as `192.0.2.1` or `2001:db8::1`. See inet_pton(3).
+    /// Creates an address from its text form, such as `192.0.2.1` or `2001:db8::1`; `nil` for any other text. See
+    /// inet_pton(3).
     ///
-    /// - Returns: `nil` for any other text: a host name, an address with a port, brackets, a zone such as `%eth0` or
-    ///   spaces, or an IPv4 address with fewer than four numbers or with leading zeros.
+    /// Not accepted are an empty string, a host name, an address with a port, brackets, a zone such as `%eth0` or
+    /// spaces, and an IPv4 address with fewer than four numbers or with leading zeros.
     public init?(_ description: String) {
         // A C string would end at the NUL.
         guard !description.utf8.contains(0) else { return nil }

@@ -10,7 +10,7 @@ public enum InterfaceKind: Hashable, Sendable, CaseIterable {
     /// Ethernet and interfaces that behave like it: cables, bridges, VLANs, bonds, the interfaces of virtual machines
     /// and containers. Also the kind of an interface that is recognized as no other.
     case wired
-    /// Wi-Fi (IEEE 802.11).
+    /// Wi-Fi (IEEE 802.11), including interfaces in monitor mode.
     case wireless
     /// A modem for mobile networks, or any line that uses PPP or SLIP, such as a dial-up line or PPPoE.
     case cellular

@@ -4,6 +4,9 @@ package import ANSystem
 
 /// A failure to observe the network: netlink is unavailable, as in a locked-down container, or has failed, or the
 /// process lacks descriptors, memory or threads. See netlink(7).
+///
+/// ``ReachabilityMonitor/status(of:)`` and the iteration of ``ReachabilityMonitor/statuses(for:)`` throw it. Both may
+/// be called again, and then open new sockets.
 public struct ReachabilityError: Error, Hashable, Sendable, CustomStringConvertible {
     /// The system call that failed, such as `socket`.
     package let call: String

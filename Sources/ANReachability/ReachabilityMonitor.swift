@@ -29,7 +29,10 @@ public final class ReachabilityMonitor: Sendable {
     private let state = Lock(State())
 
     /// Creates a monitor with a thread and sockets of its own, which exist only while statuses are being iterated or
-    /// awaited. It observes the network namespace of the thread that requests the first status.
+    /// awaited.
+    ///
+    /// They are created again each time that this begins, and observe the network namespace of the thread on which it
+    /// begins.
     public convenience init() {
         self.init(openSocket: { () throws(ReachabilityError) in try RouteSocket() }, lookUp: NameResolver.systemLookup)
     }

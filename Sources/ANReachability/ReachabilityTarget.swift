@@ -8,7 +8,8 @@ public enum ReachabilityTarget: Hashable, Sendable {
     case defaultRoute
     /// A single IPv4 or IPv6 address, which is never looked up. Broadcast and multicast addresses are not reachable.
     case address(IPAddress)
-    /// A host, given by its name or by an address in text form; an IPv6 address may be in brackets.
+    /// A host, given by its name or by an address in text form, which is not looked up; an IPv6 address may be in
+    /// brackets.
     ///
     /// A name is resolved by the system's resolver, see getaddrinfo(3), and reachable if any of its addresses is. It is
     /// looked up when its first observer begins and when the default route changes; later observers of the same monitor

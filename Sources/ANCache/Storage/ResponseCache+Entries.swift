@@ -67,7 +67,8 @@ extension ResponseCache {
 
     /// A stored response: its URL, head, size and times, without its body.
     public struct Entry: Sendable {
-        /// The URL of the request, normalized and without user information and fragment.
+        /// The URL of the request, normalized: with scheme and host in lower case and at least `/` as its path, without
+        /// a default port, user information and fragment.
         public let url: URL
         /// The status and header fields of the stored response, without fields that are limited to one connection (RFC
         /// 9111 §3.1), and updated by later validations (§4.3.4).
@@ -79,8 +80,9 @@ extension ResponseCache {
         /// The time until which the response can be used without validation, possibly in the past; `nil` if it must
         /// always be validated.
         ///
-        /// It results from `max-age`, `Expires`, or a heuristic: a tenth of the time since `Last-Modified`, at most a
-        /// day (RFC 9111 §4.2.1, §4.2.2).
+        /// It results from the first of these that the response has: `max-age`, `Expires`, or a heuristic, a tenth of
+        /// the time between `Last-Modified` and `Date`, at most a day (RFC 9111 §4.2.1, §4.2.2). The age that the
+        /// response had when it was received is subtracted.
         public let expirationDate: Date?
 
         init(_ response: StoredResponse) {

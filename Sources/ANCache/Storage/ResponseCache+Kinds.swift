@@ -35,8 +35,8 @@ extension ResponseCache {
     ///
     /// The directory is scanned before this function returns, which takes about 2 ms for 1,000 responses, and responses
     /// above the limits are removed. It is created if it is missing; the responses are in its subdirectory `v1`, which
-    /// is created so that only its owner can read it. If the directory cannot be used, the cache is in memory only; see
-    /// ``diskFailure``.
+    /// is created so that only its owner can read it. If the directory cannot be used, the cache is in memory only,
+    /// with the capacity `memory`; see ``diskFailure``.
     ///
     /// Stored are URLs with their queries, responses with their header fields, including `Set-Cookie`, and, instead of
     /// the credentials of requests, salted checksums of them. A body of more than 64 KiB that the program downloads to
@@ -44,12 +44,13 @@ extension ResponseCache {
     /// at its next use.
     ///
     /// - Parameters:
-    ///   - directory: The path of the directory, absolute or relative to the current one.
-    ///   - capacity: The capacity of the directory in bytes, 256 MiB by default. A response whose body is larger than a
-    ///     quarter of it is not stored.
+    ///   - directory: The path of the directory, absolute or relative to the working directory at the time of this
+    ///     call.
+    ///   - capacity: The capacity of the directory in bytes, 256 MiB by default; 0 stores nothing. A response whose
+    ///     body is larger than a quarter of it is not stored.
     ///   - memory: The capacity in memory in bytes, 16 MiB by default; 0 keeps nothing there. Heads, and bodies up to
     ///     64 KiB, are kept there in addition to the directory, as long as they fit; those used last have priority.
-    ///   - entries: The maximum number of responses, 100,000 by default.
+    ///   - entries: The maximum number of responses, 100,000 by default; 0 stores nothing.
     public static func disk(
         _ directory: String, capacity: Int64 = 256 << 20, memory: Int = 16 << 20, entries: Int = 100_000
     ) -> ResponseCache {

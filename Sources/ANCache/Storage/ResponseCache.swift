@@ -32,9 +32,9 @@ public final class ResponseCache: Sendable {
     package let salt: CacheSalt
     /// The number of insertions until the directory is scanned for the files of other processes.
     private let untilScan: Lock<Int>
-    /// The reason why the directory could not be used when the cache was created, such as missing permission: the cache
-    /// is then in memory only. `nil` if it could be used, and for a cache without a directory; later failures do not
-    /// change it.
+    /// A description of the error because of which the directory could not be used when the cache was created, such as
+    /// missing permission, with the failed system call and its `errno`: the cache is then in memory only. `nil` if the
+    /// directory could be used, and for a cache without one; later failures do not change it.
     public let diskFailure: String?
 
     /// Creates a cache with limits, in memory and in a directory if there is one.
