@@ -41,7 +41,8 @@ public struct XMLContent: Sendable {
     /// Returns a new parser that has not started and has no delegate.
     ///
     /// It calls its delegate during `parse()`, in the calling thread, and reads no external entities. Note that
-    /// `parse()` returns `true` for an incomplete document: check `parserError`, too, or use ``parse(with:)``.
+    /// `parse()` returns `true` for an incomplete document: check `parserError`, too, or use ``parse(with:)``, which
+    /// also rejects an empty document.
     public func makeParser() -> sending XMLParser {
         let parser = XMLParser(data: data)
         parser.shouldResolveExternalEntities = false
@@ -80,7 +81,8 @@ public struct XMLContent: Sendable {
         }
     }
 
-    /// Parses the complete document to check whether it is well-formed; it is not validated against a DTD or schema.
+    /// Parses the complete document, in the calling thread, to check whether it is well-formed; it is not validated
+    /// against a DTD or schema.
     ///
     /// - Throws: `SerializationError.xml` if the document is empty, incomplete or not well-formed.
     public func checkWellFormed() throws(SerializationError) {

@@ -91,12 +91,14 @@ public struct XMLDocumentResponseSerializer: AdjustableResponseSerializer, Empty
 
 extension ResponseSerializer where Self == XMLParserResponseSerializer {
     /// A serializer that returns XML for event-based parsing, not checked to be well-formed, and accepts the statuses
-    /// 200 to 299 with the media types of XML.
+    /// 200 to 299 with `application/xml`, `text/xml` and types with the suffix `+xml`. An empty body is accepted, but
+    /// parsing it fails.
     public static var xmlParser: XMLParserResponseSerializer { XMLParserResponseSerializer() }
 }
 
 extension ResponseSerializer where Self == XMLDocumentResponseSerializer {
-    /// A serializer that returns well-formed XML for building a tree, and accepts the statuses 200 to 299 with the
-    /// media types of XML.
+    /// A serializer that returns well-formed XML for building a tree, and accepts the statuses 200 to 299 with
+    /// `application/xml`, `text/xml` and types with the suffix `+xml`. An empty body fails with
+    /// `SerializationError.emptyBody`.
     public static var xmlDocument: XMLDocumentResponseSerializer { XMLDocumentResponseSerializer() }
 }

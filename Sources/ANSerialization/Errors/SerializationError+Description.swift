@@ -6,7 +6,8 @@ extension SerializationError: CustomStringConvertible, LocalizedError {
     /// The ``description``, which Foundation returns as `localizedDescription`.
     public var errorDescription: String? { description }
 
-    /// A sentence that describes the failure and what to check.
+    /// A sentence in English that describes the failure and what to check. It may contain an excerpt of the response's
+    /// body.
     public var description: String {
         switch self {
         case .url(let failure): failure.description

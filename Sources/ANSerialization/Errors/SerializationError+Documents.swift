@@ -3,15 +3,16 @@
 // The problems with the document in a response's body.
 
 extension SerializationError {
-    /// A syntax error in a JSON document (RFC 8259).
+    /// A JSON document that is malformed (RFC 8259), nested too deeply, or not permitted by the ``JSONReadingOptions``.
     public struct JSONFailure: Hashable, Sendable {
         /// The reason for the error.
         package var reason: Reason
         /// The offset in bytes of the error in the body, counted from 0: that of the offending byte, of the number that
         /// is out of range, of the string that is not UTF-8, or of the end of an incomplete document. 0 if it is
-        /// unknown, as with JSON5.
+        /// unknown, as with JSON5, and for an outermost value that is neither an array nor an object.
         public var offset: Int
-        /// The text around the offset, at most 40 bytes on each side, with control characters replaced by spaces.
+        /// The text around the offset, at most 40 bytes on each side, with control characters replaced by spaces; with
+        /// JSON5 the beginning of the document, at most 120 bytes.
         public var excerpt: String
         /// The URL of the response; see ``DecodingFailure/url``.
         package var url: String?
@@ -58,7 +59,8 @@ extension SerializationError {
         public package(set) var url: String?
     }
 
-    /// A property list that is malformed or rejected.
+    /// A property list that is malformed, nested more than 64 levels deep, contains itself, or expands excessively. Its
+    /// ``description`` names the reason.
     public struct PropertyListFailure: Hashable, Sendable {
         /// The reason for the failure.
         package var reason: Reason
@@ -80,7 +82,8 @@ extension SerializationError {
         }
     }
 
-    /// An XML document that is malformed or rejected.
+    /// An XML document that is malformed, incomplete or rejected as unsafe, or whose parsing a delegate aborted. Its
+    /// ``description`` names the reason.
     public struct XMLFailure: Hashable, Sendable {
         /// The reason for the failure.
         package var reason: Reason

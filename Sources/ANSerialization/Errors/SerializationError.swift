@@ -18,32 +18,37 @@
 /// The reason why a request could not be created from values, or a value from a response.
 @nonexhaustive
 public indirect enum SerializationError: Error, Sendable {
-    /// A string, or the target of a request, is not a valid http or https URL.
+    /// A string, or the target of a request, is not a valid http or https URL, or is relative without a base URL.
     case url(URLFailure)
     /// Parameters or a value for a JSON body cannot be encoded, or the request has a body already.
     case parameters(ParametersFailure)
     /// A multipart body cannot be created or sent; or the file of another body cannot be read, or its length is wrong,
-    /// while it is throttled, compressed, or written by `RequestBody.write(to:)`.
+    /// while it is throttled, compressed, or written by `RequestBody.write(to:)`. If it occurs while a request is sent,
+    /// the request fails with `TransportError.RequestBodyFailure.source`, which contains this error.
     case multipart(MultipartFailure)
     /// The response has an unexpected status or media type; the rejection contains its head and body.
     case rejected(Rejection)
-    /// The response has no body, or one that counts as empty by ``EmptyResponseRules``, although a value of the type
-    /// `wanted` was requested.
+    /// The response with this status code has no body, or one that counts as empty by
+    /// ``EmptyResponseRules``, although a value was requested; `wanted` is the name of its type, such as `User`, or a description, such as `image`.
     case emptyBody(status: Int, wanted: String)
     /// The body is not valid text in its charset, or the charset is unknown; also thrown for XML.
     case text(TextFailure)
     /// The body is not valid JSON by RFC 8259 or the ``JSONReadingOptions``, or is nested too deeply.
     case json(JSONFailure)
-    /// The body is not a valid property list, or is rejected as unsafe.
+    /// The body is not a valid property list, or is rejected as unsafe: it is nested more than 64 levels deep, contains
+    /// itself, or expands excessively.
     case propertyList(PropertyListFailure)
-    /// The body is not well-formed XML, or is rejected as unsafe.
+    /// The body is not well-formed XML, or is rejected as unsafe: it declares entities or attributes, is nested too
+    /// deeply, or has an element with too many attributes; or a delegate aborted parsing.
     case xml(XMLFailure)
     /// The body is well-formed, but does not match the requested type; or a decoder for another format than JSON and
     /// property lists threw an error.
     case decoding(DecodingFailure)
-    /// A text of a stream of JSON texts, such as JSON lines, cannot be read.
+    /// A text of a stream of JSON texts, such as JSON lines, cannot be read: it is not valid JSON, does not match the
+    /// requested type, is too long, or was cut off.
     case jsonStream(JSONStreamFailure)
-    /// A multipart response cannot be read.
+    /// A multipart response cannot be read: it has no valid boundary, is malformed or incomplete, or exceeds a limit;
+    /// or its parts are read out of order.
     case parts(PartsFailure)
     /// None of several serializers could read the response; contains the error of each in order, and is empty if there
     /// were none.
@@ -54,7 +59,8 @@ public indirect enum SerializationError: Error, Sendable {
     public struct URLFailure: Hashable, Sendable, CustomStringConvertible {
         /// The scheme that is neither http nor https, in lower case; `nil` for other problems.
         public let scheme: String?
-        /// A sentence that describes the problem and what to check.
+        /// A sentence that describes the problem and what to check. It contains the beginning of the string, without
+        /// user information, query and fragment.
         public let description: String
     }
 
@@ -81,7 +87,7 @@ public indirect enum SerializationError: Error, Sendable {
         public let description: String
     }
 
-    /// A problem with decoding text.
+    /// A body that cannot be decoded as text: its charset is unknown, or its bytes are invalid in the charset.
     public enum TextFailure: Hashable, Sendable {
         /// The given charset, from the `Content-Type` or the document itself, is unknown: not in the list of
         /// ``TextEncoding/init(charset:)``, or not installed with glibc.

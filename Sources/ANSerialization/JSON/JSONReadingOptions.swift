@@ -1,6 +1,7 @@
 // SPDX-License-Identifier: MIT
 
-/// Extensions of JSON that are accepted, beyond arrays and objects by RFC 8259.
+/// Extensions of JSON that are accepted, beyond arrays and objects by RFC 8259; none by default. Other documents fail
+/// with ``SerializationError/json(_:)``.
 public struct JSONReadingOptions: OptionSet, Hashable, Sendable {
     /// The options as a bit mask, for `OptionSet`.
     public let rawValue: UInt8
@@ -10,7 +11,8 @@ public struct JSONReadingOptions: OptionSet, Hashable, Sendable {
         self.rawValue = rawValue
     }
 
-    /// The outermost value may be a scalar (RFC 8259 §2), not only an array or object; also in JSON5.
+    /// The outermost value may be a string, number, Boolean value or null (RFC 8259 §2), not only an array or object;
+    /// also in JSON5.
     public static let allowsFragments = JSONReadingOptions(rawValue: 1)
     /// The text may be JSON5 (https://spec.json5.org): with comments, trailing commas, unquoted names, single quotes,
     /// hexadecimal numbers, and so on.
@@ -22,7 +24,8 @@ public struct JSONReadingOptions: OptionSet, Hashable, Sendable {
     public static let allowsJSON5 = JSONReadingOptions(rawValue: 2)
 }
 
-/// The locations in a JSON document from which nulls are removed.
+/// The locations in a JSON document from which nulls are removed: by default none by a ``JSONResponseSerializer``, and
+/// ``everywhere`` by ``JSONValue/removingNulls(from:)``.
 public struct JSONNullLocations: OptionSet, Hashable, Sendable {
     /// The locations as a bit mask, for `OptionSet`.
     public let rawValue: UInt8
@@ -45,7 +48,7 @@ extension JSONValue {
     /// arrays and objects that become empty.
     ///
     /// - Parameter locations: The locations from which nulls are removed; members of objects and elements of arrays by
-    ///   default.
+    ///   default. An empty set removes none.
     public func removingNulls(from locations: JSONNullLocations = .everywhere) -> JSONValue {
         guard !locations.isEmpty else { return self }
         switch self {

@@ -3,32 +3,32 @@
 extension JSONValue: ExpressibleByArrayLiteral, ExpressibleByDictionaryLiteral, ExpressibleByStringLiteral,
     ExpressibleByIntegerLiteral, ExpressibleByFloatLiteral, ExpressibleByBooleanLiteral
 {
-    /// Creates an array from a literal, such as `[1, "a"]`.
+    /// Creates an ``array(_:)`` from a literal, such as `[1, "a", .null]`; `nil` cannot be an element.
     public init(arrayLiteral elements: JSONValue...) {
         self = .array(elements)
     }
 
-    /// Creates an object from a literal, such as `["a": 1]`; the last member with a name wins.
+    /// Creates an ``object(_:)`` from a literal, such as `["a": 1]`; of members with the same name, the last wins.
     public init(dictionaryLiteral members: (String, JSONValue)...) {
         self = .object(Dictionary(members) { _, last in last })
     }
 
-    /// Creates a string from a literal.
+    /// Creates a ``string(_:)`` from a literal, whose text is not parsed as JSON.
     public init(stringLiteral value: String) {
         self = .string(value)
     }
 
-    /// Creates an integer from a literal.
+    /// Creates an ``integer(_:)`` from a literal that fits into `Int64`; use ``unsigned(_:)`` for a greater one.
     public init(integerLiteral value: Int64) {
         self = .integer(value)
     }
 
-    /// Creates a floating-point number from a literal.
+    /// Creates a ``double(_:)`` from a literal with a fraction or exponent. `1.0` is not equal to the integer `1`.
     public init(floatLiteral value: Double) {
         self = .double(value)
     }
 
-    /// Creates a Boolean value from a literal.
+    /// Creates a ``bool(_:)`` from `true` or `false`.
     public init(booleanLiteral value: Bool) {
         self = .bool(value)
     }

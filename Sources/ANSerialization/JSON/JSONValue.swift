@@ -10,7 +10,7 @@
 /// for a double is an error. If a name occurs more than once in an object, the last member wins. Numbers of different
 /// cases are not equal, such as `1` and `1.0`; compare their ``double``.
 public enum JSONValue: Hashable, Sendable {
-    /// `null`.
+    /// The literal `null`. It is a value: a missing member or element is `nil` instead.
     case null
     /// `true` or `false`, never a number.
     case bool(Bool)
@@ -27,12 +27,14 @@ public enum JSONValue: Hashable, Sendable {
     /// An object, whose members have no order; of members with the same name, the last wins, in JSON5 the first.
     case object([String: JSONValue])
 
-    /// The member with a name; `nil` if there is no such member or the value is not an object.
+    /// The member with a name; `nil` if there is no such member or the value is not an object. A member that is null is
+    /// ``null``, not `nil`.
     public subscript(name: String) -> JSONValue? {
         object?[name]
     }
 
-    /// The element at an index; `nil` if it is out of bounds or the value is not an array.
+    /// The element at an index, counted from 0; `nil` if the index is negative or out of bounds, or the value is not an
+    /// array. An element that is null is ``null``, not `nil`.
     public subscript(index: Int) -> JSONValue? {
         guard let array, array.indices.contains(index) else { return nil }
         return array[index]

@@ -83,9 +83,9 @@ private struct JSONStream<Value: Decodable & Sendable>: AsyncSequence, Sendable 
 extension ResponseBody {
     /// Returns the values of a body with a JSON text on each line (JSON Lines, NDJSON), regardless of its media type.
     ///
-    /// Lines end with LF or CR LF; the last one may lack its end, and blank lines are skipped. Each value is decoded by
-    /// the task that iterates, and returned as soon as its line is complete. The body can be read once. The sequence
-    /// also throws the errors of the body.
+    /// Lines end with LF or CR LF; the last one may lack its end. Blank lines and a byte order mark at the start are
+    /// skipped. Each value is decoded by the task that iterates, and returned as soon as its line is complete. The body
+    /// can be read once. The sequence also throws the errors of the body.
     ///
     /// ```swift
     /// for try await change in body.jsonLines(of: Change.self) { print(change) }
@@ -97,8 +97,9 @@ extension ResponseBody {
     ///     reads dates from ISO 8601 text. See ``ANSerialization/JSONCoding``.
     ///   - maximumSize: The maximum size of a line in bytes, with CR but without LF; 16 MiB by default. A longer one is
     ///     invalid, and the rest of it is skipped.
-    ///   - onFailure: Handles an invalid line: it throws to end the iteration with its error, or returns to continue
-    ///     with the next line. `nil`, the default, throws ``ANSerialization/SerializationError/jsonStream(_:)``.
+    ///   - onFailure: Handles an invalid line, in the task that iterates: it throws to end the iteration with its
+    ///     error, or returns to continue with the next line. `nil`, the default, throws
+    ///     ``ANSerialization/SerializationError/jsonStream(_:)``.
     public func jsonLines<Value: Decodable & Sendable>(
         of type: Value.Type, decoder: (any ResponseDecoder)? = nil, maximumSize: Int = 16 << 20,
         onFailure: (@Sendable (SerializationError.JSONStreamFailure) throws -> Void)? = nil
@@ -119,8 +120,9 @@ extension ResponseBody {
     ///     reads dates from ISO 8601 text. See ``ANSerialization/JSONCoding``.
     ///   - maximumSize: The maximum size of a text in bytes; 16 MiB by default. A longer one is invalid, and the rest
     ///     of it is skipped.
-    ///   - onFailure: Handles an invalid text: it throws to end the iteration with its error, or returns to continue
-    ///     with the next text. `nil`, the default, throws ``ANSerialization/SerializationError/jsonStream(_:)``.
+    ///   - onFailure: Handles an invalid text, in the task that iterates: it throws to end the iteration with its
+    ///     error, or returns to continue with the next text. `nil`, the default, throws
+    ///     ``ANSerialization/SerializationError/jsonStream(_:)``.
     public func jsonSequence<Value: Decodable & Sendable>(
         of type: Value.Type, decoder: (any ResponseDecoder)? = nil, maximumSize: Int = 16 << 20,
         onFailure: (@Sendable (SerializationError.JSONStreamFailure) throws -> Void)? = nil

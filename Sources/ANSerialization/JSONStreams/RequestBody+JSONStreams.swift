@@ -9,9 +9,8 @@ extension RequestBody {
     ///
     /// The sequence is iterated while the body is sent, as fast as the connection accepts it: the next value is
     /// requested when at most about 512 KiB wait to be sent. A value that cannot be encoded, or an error of the
-    /// sequence, fails the request with
-    /// `TransportError.RequestBodyFailure.source`. Set the `Content-Type`, such as `application/jsonl` or
-    /// `application/x-ndjson`, in the header of the request.
+    /// sequence, fails the request with `TransportError.RequestBodyFailure.source`. Set the `Content-Type`, such as
+    /// `application/jsonl` or `application/x-ndjson`, in the header of the request.
     ///
     /// - Parameters:
     ///   - values: The values.

@@ -14,13 +14,13 @@ public enum PropertyListValue: Hashable, Sendable, Decodable, EmptyRepresentable
     case unsigned(UInt64)
     /// A floating-point number; when decoded, one with a fraction, one that exceeds 64 bits, NaN or an infinity.
     case real(Double)
-    /// A string.
+    /// A string, with the escapes of XML decoded.
     case string(String)
-    /// A date; in XML to the second.
+    /// A date; in XML in UTC and whole seconds.
     case date(Date)
-    /// Bytes, in XML in Base64.
+    /// Bytes, which the XML format contains as Base64.
     case data(Data)
-    /// An array.
+    /// An array, in the order of the document.
     case array([PropertyListValue])
     /// A dictionary, whose entries have no order.
     case dictionary([String: PropertyListValue])
@@ -70,13 +70,14 @@ public enum PropertyListValue: Hashable, Sendable, Decodable, EmptyRepresentable
         if case .dictionary(let members) = self { members[name] } else { nil }
     }
 
-    /// The element at an index; `nil` if it is out of bounds or the value is not an array.
+    /// The element at an index, counted from 0; `nil` if the index is negative or out of bounds, or the value is not an
+    /// array.
     public subscript(index: Int) -> PropertyListValue? {
         guard case .array(let elements) = self, elements.indices.contains(index) else { return nil }
         return elements[index]
     }
 
-    /// The string; `nil` for a value of another type.
+    /// The string; `nil` for a value of another type, which is not converted.
     public var string: String? {
         if case .string(let value) = self { value } else { nil }
     }

@@ -3,10 +3,11 @@
 import ANSystem
 import FoundationEssentials
 
-/// A character encoding.
+/// A character encoding, for a ``StringResponseSerializer``.
 ///
 /// Unicode encodings, ASCII, Latin-1 and Windows-1252 are implemented by the library, all others by glibc's iconv(3)
-/// with conversion modules. An encoding whose module is not installed is unknown.
+/// with conversion modules. An encoding whose module is not installed is unknown. The byte order mark of a Unicode
+/// encoding is not part of the decoded text.
 public struct TextEncoding: Hashable, Sendable, CustomStringConvertible {
     /// The name of the encoding in `Content-Type`, in lower case; that of the encoding itself if it was created with an
     /// alias, such as `gbk` for `gb2312`.
