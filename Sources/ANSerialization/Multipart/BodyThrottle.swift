@@ -12,7 +12,8 @@ import FoundationEssentials
 /// It applies to the body with every transport. libcurl's CURLOPT_MAX_SEND_SPEED_LARGE(3) has no packets, and would
 /// also count the header.
 public struct BodyThrottle: Hashable, Sendable {
-    /// The maximum number of bytes that are sent at a time; at least 1.
+    /// The maximum number of bytes that are sent at a time: the size of a packet, at least 1; for a rate, the bytes of
+    /// a twentieth of a second, at most 64 KiB.
     public let packetSize: Int
     private let pause: Pause
 
@@ -72,9 +73,9 @@ public struct BodyThrottle: Hashable, Sendable {
 extension RequestBody {
     /// Returns the body with its speed limited, each time it is sent.
     ///
-    /// The size of a file is determined by this call: if the file has become shorter when it is read, the request
-    /// fails, and bytes appended to it are not sent. The result is replayable if the body is; for `.none` it is an
-    /// empty body.
+    /// The size of a file is determined by this call: if the file has become shorter when it is read, the request fails
+    /// with `TransportError.RequestBodyFailure.source`, and bytes appended to it are not sent. The result is replayable
+    /// if the body is; for `.none` it is an empty body.
     ///
     /// - Parameter throttle: The packets or the rate.
     /// - Throws: ``ANSerialization/SerializationError/multipart(_:)`` for a file that cannot be opened or is not a

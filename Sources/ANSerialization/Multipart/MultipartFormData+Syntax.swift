@@ -11,14 +11,15 @@ extension MultipartFormData {
     /// subtypes than ``formData`` append parts with header fields of their own.
     @nonexhaustive
     public enum Subtype: Hashable, Sendable {
-        /// `multipart/form-data`: fields of a form, each with a name (RFC 7578).
+        /// `multipart/form-data`, the default: fields of a form, each with a name (RFC 7578).
         case formData
         /// `multipart/mixed`: independent parts in a meaningful order, with their own header fields (RFC 2046 §5.1.3).
         case mixed
         /// `multipart/related`: parts of a compound object (RFC 2387).
         ///
         /// The `type` is the media type of the root part, which is the part with the `Content-ID` given by `start`,
-        /// including its angle brackets, or by default the first. Both must be printable ASCII.
+        /// including its angle brackets; `nil`, the default, for the first part. Both must be printable ASCII, or the
+        /// initializer of ``MultipartFormData`` throws.
         case related(type: String, start: String? = nil)
 
         var name: String {

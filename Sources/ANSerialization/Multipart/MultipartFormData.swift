@@ -58,7 +58,8 @@ public struct MultipartFormData: Sendable {
     /// Whether the body has no parts.
     package var isEmpty: Bool { segments.isEmpty }
 
-    /// The value of the `Content-Type` field with the multipart subtype and the boundary, quoted if necessary.
+    /// The value of the `Content-Type` field with the multipart subtype, the boundary, quoted if necessary, and the
+    /// parameters of ``Subtype/related(type:start:)``.
     public var contentType: String {
         let needsQuotes = boundary.utf8.contains { "(),/:=?".utf8.contains($0) }
         let quoted = needsQuotes ? "\"\(boundary)\"" : boundary
@@ -155,19 +156,22 @@ public struct MultipartFormData: Sendable {
         try append(.file(path), name: name, fileName: fileName, mediaType: mediaType)
     }
 
-    /// Appends a part with any kind of body: `.file(…)`, `.bytes(…)`, or `.stream(…)` with or without a known length.
+    /// Appends a part with any kind of body: bytes, a string, a file, or a sequence or closure with or without a known
+    /// length.
     ///
     /// With a part that is not replayable, the form is not replayable either. With a part of unknown length, the body
-    /// has no length and is sent chunked. A part whose length differs from the declared one fails the request.
+    /// has no length and is sent chunked over HTTP/1.1. The size of a file is determined now. A part whose length
+    /// differs from the declared one, or a file that has become shorter, fails the request with
+    /// `TransportError.RequestBodyFailure.source`.
     ///
     /// - Parameters:
-    ///   - body: The content of the part.
+    ///   - body: The content of the part; `.none` is an empty part.
     ///   - name: The name of the field.
     ///   - fileName: The name of the file; `nil` for a field that is not a file.
-    ///   - mediaType: The media type; `nil`, the default, to derive it from the extension of the file name, or to omit
-    ///     it without a file name.
+    ///   - mediaType: The media type; `nil`, the default, to derive it from the extension of the file name, or else use
+    ///     `application/octet-stream`; without a file name, it is then omitted.
     /// - Throws: ``SerializationError/multipart(_:)`` for a media type with control characters or with a space or tab
-    ///   at either end, a negative length, or a file that cannot be opened.
+    ///   at either end, a negative length, or a file that cannot be opened or is not regular.
     public mutating func append(
         _ body: RequestBody, name: String, fileName: String?, mediaType: String? = nil
     ) throws(SerializationError) {
@@ -188,18 +192,20 @@ public struct MultipartFormData: Sendable {
         try append(.bytes(data), headers: headers)
     }
 
-    /// Appends a part with custom header fields and any kind of body: `.file(…)`, `.bytes(…)`, or `.stream(…)` with or
-    /// without a known length.
+    /// Appends a part with custom header fields and any kind of body: bytes, a string, a file, or a sequence or closure
+    /// with or without a known length.
     ///
     /// With a part that is not replayable, the form is not replayable either. With a part of unknown length, the body
-    /// has no length and is sent chunked. A part whose length differs from the declared one fails the request.
+    /// has no length and is sent chunked over HTTP/1.1. The size of a file is determined now. A part whose length
+    /// differs from the declared one, or a file that has become shorter, fails the request with
+    /// `TransportError.RequestBodyFailure.source`.
     ///
     /// - Parameters:
-    ///   - body: The content of the part.
+    ///   - body: The content of the part; `.none` is an empty part.
     ///   - headers: The header fields in order, possibly none; no others are added, not even `Content-Disposition`.
     /// - Throws: ``SerializationError/multipart(_:)`` for a name that is not a token, a value with CR, LF, NUL or
     ///   another control character or with a space or tab at either end, a negative length, or a file that cannot be
-    ///   opened.
+    ///   opened or is not regular.
     public mutating func append(_ body: RequestBody, headers: [(String, String)]) throws(SerializationError) {
         for (name, value) in headers {
             guard HTTPField.Name(name) != nil else { throw .multipart(.headerName(name)) }
@@ -243,10 +249,10 @@ public struct MultipartFormData: Sendable {
     ///
     /// - Parameter path: The path of the file, whose directory must exist.
     /// - Returns: The value for the `Content-Type` field, and a replayable body.
-    /// - Throws: ``SerializationError/multipart(_:)`` if there are no parts, the file cannot be written, the file of a
-    ///   part cannot be read or has become shorter, a part has another length than the declared one, or a part that is
-    ///   not replayable was read before; the error thrown by a sequence or closure; `CancellationError` if the task is
-    ///   cancelled.
+    /// - Throws: ``SerializationError/multipart(_:)`` if there are no parts, the length exceeds `Int64`, the file
+    ///   cannot be written, the file of a part cannot be read or has become shorter, a part has another length than the
+    ///   declared one, or a part that is not replayable was read before; the error thrown by a sequence or closure;
+    ///   `CancellationError` if the task is cancelled.
     public func write(to path: String) async throws -> (contentType: String, body: RequestBody) {
         let length = length
         try await completeSegments().write(to: path) { written in

@@ -78,12 +78,13 @@ extension ResponseBody {
     ///
     /// Parts must be read in order, by one task; requesting the next part skips the unread rest of the previous one.
     /// Memory is bounded by the size of the body's chunks, not of its parts. The sequence can be iterated once, and
-    /// throws the errors of the body, and ``ANSerialization/SerializationError/parts(_:)``, also at the end of a body
-    /// without a closing delimiter. Bytes after the closing delimiter are not read.
+    /// throws the errors of the body, and ``ANSerialization/SerializationError/parts(_:)`` for a malformed part, an
+    /// exceeded limit, reading out of order, and at the end of a body without a closing delimiter. Bytes after the
+    /// closing delimiter are not read.
     ///
     /// - Parameters:
     ///   - head: The head of the response.
-    ///   - limits: The limits for reading; the default ones if omitted.
+    ///   - limits: The limits for reading; by default 16 KiB for a part's header and 64 KiB before the first part.
     /// - Throws: ``ANSerialization/SerializationError/parts(_:)`` if the response is not multipart or has no valid
     ///   boundary.
     public func parts(

@@ -63,9 +63,11 @@ public struct ResponsePart: Sendable {
     /// Returns the parts of a part that is itself multipart, read as they arrive.
     ///
     /// The sequence can be iterated once, before the part after this one is requested. It throws the errors of the
-    /// body, and ``SerializationError/parts(_:)``.
+    /// body, and ``SerializationError/parts(_:)`` for a malformed part, an exceeded limit, reading out of order, and a
+    /// missing closing delimiter.
     ///
-    /// - Parameter limits: The limits for reading; the default ones if omitted.
+    /// - Parameter limits: The limits for reading; by default 16 KiB for a part's header and 64 KiB before the first
+    ///   part.
     /// - Throws: ``SerializationError/parts(_:)`` if the part is not multipart or has no valid boundary.
     public func parts(
         limits: MultipartLimits = MultipartLimits()
@@ -77,7 +79,7 @@ public struct ResponsePart: Sendable {
         headers.first { $0.name == .contentDisposition }.map { HeaderParameters($0.value) }
     }
 
-    /// A byte range of a resource.
+    /// A byte range of a resource, from the `Content-Range` of a part (RFC 9110 §14.4).
     public struct Range: Hashable, Sendable {
         /// The positions of the first and the last byte, counted from 0.
         public var bytes: ClosedRange<Int64>

@@ -19,7 +19,8 @@ extension Parameters {
         case milliseconds
         /// Text such as `1970-01-01T00:00:00Z`, in UTC, rounded down to whole seconds (RFC 3339).
         case iso8601
-        /// The result of a closure, which may be of any kind, but must not be a date.
+        /// The result of a closure, which may be of any kind, but must not be a date: the closure would receive it
+        /// again, until the encoding fails because of its depth.
         ///
         /// An error that the closure throws fails the encoding with ``SerializationError/parameters(_:)``; a
         /// ``SerializationError`` is thrown unchanged.
@@ -58,7 +59,8 @@ extension Parameters {
         case base64
         /// An array of numbers, one for each byte, as `Data` encodes itself.
         case deferred
-        /// The result of a closure, which may be of any kind, but must not be bytes.
+        /// The result of a closure, which may be of any kind, but must not be bytes: the closure would receive them
+        /// again, until the encoding fails because of its depth.
         ///
         /// An error that the closure throws fails the encoding with ``SerializationError/parameters(_:)``; a
         /// ``SerializationError`` is thrown unchanged.

@@ -19,26 +19,29 @@ public enum Parameters: Hashable, Sendable {
     /// Names with values, in order; a name may occur more than once, except in a property list. Queries and forms
     /// require it as the outermost value, and sort the names by default.
     case dictionary([Entry])
-    /// An ordered collection of values. A query contains nothing for an empty one.
+    /// An ordered collection of values. In a query or form each element has the name with `[]`, by default, and an
+    /// empty collection is omitted.
     case array([Parameters])
     /// An unordered collection of values; a query repeats the name without brackets for each of them, by default sorted
     /// by their text. In JSON and property lists it is an array in the given order.
     case set([Parameters])
-    /// A string.
+    /// A string; percent-encoded in a query or form.
     case string(String)
-    /// An integer that fits into `Int64`.
+    /// An integer that fits into `Int64`, written in decimal.
     case integer(Int64)
-    /// An integer that exceeds `Int64`.
+    /// An integer that exceeds `Int64`, written in decimal.
     case unsigned(UInt64)
-    /// A floating-point number. NaN and infinities fail to be encoded in queries and, unless the encoder converts them
-    /// to strings, in JSON.
+    /// A floating-point number, written as the shortest text with that value: 1.0 is `1` in JSON and, by default, in a
+    /// query. NaN and infinities fail to be encoded in queries and, unless the encoder converts them to strings, in
+    /// JSON.
     case double(Double)
     /// A Boolean value; `1` or `0` in a query by default, `true` or `false` in JSON.
     case bool(Bool)
     /// A date; by default `1970-01-01 00:00:00 +0000` in a query and `1970-01-01T00:00:00Z` in JSON, which both require
     /// a year from 1 to 9999.
     case date(Date)
-    /// Bytes; by default Base64 in queries and JSON. They are sent unchanged in a field of a multipart form.
+    /// Bytes; by default Base64 in queries and JSON. They are sent unchanged in a field of a multipart form, unless
+    /// they are an element of a set.
     case data(Data)
     /// Already encoded text for a value of a query or form, or for all of it; sent unchanged. Text with `#`, or with
     /// characters that a URL cannot contain, fails in a query. It cannot be encoded as JSON or in a property list.
@@ -114,22 +117,22 @@ extension Parameters {
 }
 
 extension Parameters: ExpressibleByDictionaryLiteral {
-    /// Creates a dictionary in the order of the literal; a `nil` value becomes ``absent``. A repeated name
-    /// has several entries.
+    /// Creates a dictionary in the order of the literal; a `nil` value becomes ``absent``. A repeated name has several
+    /// entries.
     public init(dictionaryLiteral elements: (String, (any ParameterValue)?)...) {
         self = .dictionary(elements.map { Entry($0.0, Parameters(element: $0.1)) })
     }
 }
 
 extension Parameters: ExpressibleByArrayLiteral {
-    /// Creates an array from a literal; a `nil` element becomes ``null``.
+    /// Creates an ``array(_:)`` from a literal; a `nil` element becomes ``null``.
     public init(arrayLiteral elements: (any ParameterValue)?...) {
         self = .array(elements.map { Parameters(element: $0).asElement })
     }
 }
 
 extension Parameters: ExpressibleByStringInterpolation {
-    /// Creates a string from a literal.
+    /// Creates a ``string(_:)`` from a literal, which is not percent-encoded and may contain interpolations.
     public init(stringLiteral value: String) {
         self = .string(value)
     }
@@ -143,14 +146,14 @@ extension Parameters: ExpressibleByIntegerLiteral {
 }
 
 extension Parameters: ExpressibleByFloatLiteral {
-    /// Creates a floating-point number from a literal.
+    /// Creates a ``double(_:)`` from a literal with a fraction or exponent.
     public init(floatLiteral value: Double) {
         self = .double(value)
     }
 }
 
 extension Parameters: ExpressibleByBooleanLiteral {
-    /// Creates a Boolean value from a literal.
+    /// Creates a ``bool(_:)`` from `true` or `false`.
     public init(booleanLiteral value: Bool) {
         self = .bool(value)
     }

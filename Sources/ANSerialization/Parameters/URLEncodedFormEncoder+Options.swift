@@ -37,9 +37,9 @@ extension URLEncodedFormEncoder {
     /// percent-encoded; ``brackets`` by default. The names of the outermost dictionary are not affected.
     @nonexhaustive
     public enum KeyPathEncoding: Sendable {
-        /// Brackets: `a[b]`.
+        /// Brackets around the inner name: `a[b]`.
         case brackets
-        /// Dots: `a.b`.
+        /// A dot before the inner name: `a.b`.
         case dots
         /// The result of a closure that receives `b`, after ``KeyEncoding`` was applied, and returns the text after
         /// `a`, which is then percent-encoded.
@@ -51,9 +51,10 @@ extension URLEncodedFormEncoder {
     public enum NullEncoding: Hashable, Sendable {
         /// No pair: neither the name nor a value is sent.
         case dropKey
-        /// The name alone: `a`. In a multipart form, it is a field with an empty value.
+        /// The name alone, without `=`: `a`. In a multipart form, it is a field with an empty value.
         case bareKey
-        /// The given text as the value, percent-encoded, such as `a=null` or, for empty text, `a=`.
+        /// The given text as the value, such as `a=null` or, for empty text, `a=`; percent-encoded, except in a
+        /// multipart form.
         case text(String)
     }
 

@@ -40,7 +40,8 @@ public struct URLEncodedFormEncoder: Sendable {
     /// Whether floating-point numbers, including dates encoded as numbers, keep a zero fraction, such as `1.0`, as with
     /// Alamofire; `false` by default: 1.0 is `1`, as with AFNetworking.
     public var keepsZeroFractions = false
-    /// The transformation of names in dictionaries; ``KeyEncoding/asIs``, none, by default.
+    /// The transformation of the names in dictionaries of any depth; ``KeyEncoding/asIs``, none, by default. It is
+    /// applied before names are sorted and joined; see ``sortsNames`` and ``keyPaths``.
     public var keys = KeyEncoding.asIs
     /// The syntax of names in nested dictionaries; ``KeyPathEncoding/brackets`` by default, `a[b]`.
     public var keyPaths = KeyPathEncoding.brackets

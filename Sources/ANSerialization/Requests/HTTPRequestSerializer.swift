@@ -25,10 +25,11 @@ public struct HTTPRequestSerializer: FormFieldSerializer {
     /// method of a request is compared regardless of case. It has no effect on requests with parameters unless
     /// ``destination`` is ``Destination/byMethod``.
     public var queryMethods: Set<HTTPRequest.Method>
-    /// The destination of the parameters; ``Destination/byMethod`` by default.
+    /// The destination of the parameters; ``Destination/byMethod`` by default. It has no effect on requests whose
+    /// parameters are `nil`.
     public var destination = Destination.byMethod
     /// The encoder for queries, forms, and the names and values of multipart fields; with the default options by
-    /// default.
+    /// default. For queries and forms, ``customQuery`` takes precedence.
     public var encoder: URLEncodedFormEncoder
     /// A closure that encodes queries and forms instead of ``encoder``; `nil`, the default, for none. It does not apply
     /// to multipart fields, nor to the bodies of ``JSONRequestSerializer`` and ``PropertyListRequestSerializer``.
@@ -141,9 +142,11 @@ public struct HTTPRequestSerializer: FormFieldSerializer {
     public enum Destination: Hashable, Sendable {
         /// The query for methods in ``HTTPRequestSerializer/queryMethods``, the body for all others.
         case byMethod
-        /// The query, for any method; a request with parameters, even empty ones, gets no body.
+        /// The query, for any method; a request with parameters, even empty ones, gets no body, and keeps one that it
+        /// has.
         case query
-        /// The body, for any method, even for GET and empty parameters.
+        /// The body, for any method, even for GET and empty parameters. A request with parameters that already has a
+        /// body fails.
         case body
     }
 }

@@ -58,7 +58,7 @@ public struct JSONRequestSerializer: FormFieldSerializer {
     /// The serializer whose encoder and text encoding apply to fields of forms.
     package var fieldSerializer: HTTPRequestSerializer { base }
 
-    /// The layout of JSON text.
+    /// The layout of JSON text; without options, it is compact and keeps the order of the names.
     public struct WritingOptions: OptionSet, Hashable, Sendable {
         /// The options as a bit mask, for `OptionSet`.
         public let rawValue: Int

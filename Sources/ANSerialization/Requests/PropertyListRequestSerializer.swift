@@ -17,8 +17,8 @@ import FoundationEssentials
 /// ``SerializationError/parameters(_:)``.
 ///
 /// Dates must be in the years 1 to 9999 for XML, which stores whole seconds, and finite for the binary format; others
-/// fail with ``SerializationError/parameters(_:)``. In XML, Foundation writes and reads dates
-/// before October 15, 1582 in the Julian calendar.
+/// fail with ``SerializationError/parameters(_:)``. In XML, Foundation writes and reads dates before October 15, 1582
+/// in the Julian calendar.
 public struct PropertyListRequestSerializer: FormFieldSerializer {
     /// The serializer for queries, which also provides the fields, options and attributes of every request.
     package var base: HTTPRequestSerializer
@@ -56,9 +56,9 @@ public struct PropertyListRequestSerializer: FormFieldSerializer {
     /// A format of property lists; ``xml`` by default.
     @nonexhaustive
     public enum Format: Hashable, Sendable {
-        /// The XML format, in UTF-8.
+        /// The XML format, in UTF-8; the default. It stores dates in whole seconds.
         case xml
-        /// Apple's binary format, `bplist00`.
+        /// Apple's binary format, `bplist00`, which keeps the fractions of seconds in dates.
         case binary
     }
 }

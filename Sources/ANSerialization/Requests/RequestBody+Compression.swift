@@ -8,9 +8,9 @@ import HTTPTypes
 /// A content coding for request bodies. See RFC 9110 §8.4.1.
 @nonexhaustive
 public enum ContentCoding: Hashable, Sendable {
-    /// The gzip format (RFC 1952).
+    /// The gzip format (RFC 1952), `gzip` in `Content-Encoding`; the default of the functions that compress.
     case gzip
-    /// The zlib format (RFC 1950), called deflate in HTTP.
+    /// The zlib format (RFC 1950), `deflate` in `Content-Encoding`.
     case deflate
 
     /// The name of the coding in `Content-Encoding`.
@@ -56,9 +56,9 @@ extension RequestBody {
     /// ``Request/compressBody(_:level:minimumSize:)`` does both.
     ///
     /// Data of up to 1 MiB is compressed immediately, and its length is known. Everything else is compressed each time
-    /// it is sent, outside of the network's thread and with little memory; its length is unknown, so it is sent chunked
+    /// it is sent, in a child task of the request and with little memory; its length is unknown, so it is sent chunked
     /// over HTTP/1.1. It is replayable if the original body is. `.none` is returned unchanged. A file that cannot be
-    /// read or a sequence that throws fails the request.
+    /// read or a sequence that throws fails the request with `TransportError.RequestBodyFailure.source`.
     ///
     /// - Parameters:
     ///   - coding: The content coding; gzip by default.

@@ -2,7 +2,8 @@
 
 public import FoundationEssentials
 
-/// A resolver that turns strings into absolute http and https URLs relative to a base URL.
+/// A resolver that turns strings into absolute http and https URLs relative to a base URL. A session passes one with
+/// its base URL and mode to ``RequestTarget/resolved(by:)``.
 ///
 /// With the base `http://example.com/v1/` and ``Mode/reference`` (RFC 3986 §5):
 ///
@@ -24,8 +25,8 @@ public struct URLResolver: Hashable, Sendable {
     /// The interpretation of strings relative to the base.
     package let mode: Mode
 
-    /// An interpretation of strings relative to a base URL. Strings that begin with `http://` or `https://` are
-    /// absolute URLs in every mode.
+    /// An interpretation of strings relative to a base URL; ``reference`` by default. Strings that begin with `http://`
+    /// or `https://` are absolute URLs in every mode.
     public enum Mode: Hashable, Sendable {
         /// References according to RFC 3986 §5: a leading slash leads to the root of the host, and `//host/path` to
         /// another host.

@@ -12,8 +12,7 @@ import HTTPTypes
 public struct DecodableResponseSerializer<Value: Decodable & Sendable>: AdjustableResponseSerializer,
     EmptyAcceptingSerializer
 {
-    /// The statuses and media types that are accepted; by default those of
-    /// ``ResponseValidation/json``.
+    /// The statuses and media types that are accepted; by default those of ``ResponseValidation/json``.
     public var validation: ResponseValidation
     /// The statuses with which the body may be empty, and whether a single space counts as empty; by default
     /// ``EmptyResponseRules/json``, any status and a space.

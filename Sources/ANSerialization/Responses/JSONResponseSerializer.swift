@@ -9,8 +9,7 @@ import HTTPTypes
 /// By default an empty body, or one of exactly one space, results in ``JSONValue/null``, and in `nil` for
 /// `.optional(.json)`; see ``emptyResponses``.
 public struct JSONResponseSerializer: AdjustableResponseSerializer, EmptyAcceptingSerializer {
-    /// The statuses and media types that are accepted; by default those of
-    /// ``ResponseValidation/json``.
+    /// The statuses and media types that are accepted; by default those of ``ResponseValidation/json``.
     public var validation: ResponseValidation
     /// The accepted extensions of JSON; by default only arrays and objects by RFC 8259 are accepted.
     package var options: JSONReadingOptions

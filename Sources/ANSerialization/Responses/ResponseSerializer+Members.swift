@@ -115,8 +115,8 @@ extension ResponseSerializer {
     /// Returns a serializer that tries several others in order and uses the first that accepts the media type and can
     /// read the body.
     ///
-    /// - Parameter children: The serializers, at least one, each of which validates the response itself; see
-    ///   ``CompoundResponseSerializer`` for the rules.
+    /// - Parameter children: The serializers, each of which validates the response itself; with none, every response
+    ///   fails. See ``CompoundResponseSerializer`` for the rules.
     public static func compound<Value>(
         _ children: any ResponseSerializer<Value>...
     ) -> Self where Self == CompoundResponseSerializer<Value> {

@@ -28,14 +28,14 @@ public protocol ResponseSerializer<Output>: Sendable {
     /// Returns the value for a response, without validating it.
     ///
     /// A session calls it after ``validation`` has accepted the response: in the task that called the session or, for a
-    /// data or upload task, in the one that performs the request. That is not the network's thread, so it may take
-    /// time.
+    /// data or upload task, in the one that performs the request. It may take time, unless that task runs on the
+    /// session's event loop because it prefers `SessionManager.eventLoopExecutor`.
     ///
     /// - Parameters:
     ///   - head: The head of the response.
     ///   - body: The complete body, possibly empty; content codings were decoded, unless the request disabled that.
-    /// - Throws: Any error. A ``SerializationError`` reaches the caller of a session as `SessionError.serialization`,
-    ///   a ``ANHTTP/TransportError`` as `SessionError.transport`, and any other error unchanged.
+    /// - Throws: Any error. A ``SerializationError`` reaches the caller of a session as `SessionError.serialization`, a
+    ///   ``ANHTTP/TransportError`` as `SessionError.transport`, and any other error unchanged.
     func serialize(_ head: ResponseHead, _ body: Data) throws -> Output
 }
 

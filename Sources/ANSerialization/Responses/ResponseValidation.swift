@@ -39,14 +39,15 @@ public struct ResponseValidation: Hashable, Sendable {
     /// A validation that accepts the statuses 200 to 299 with any media type, and bodies without one.
     public static let statusOnly = ResponseValidation()
     /// A validation that accepts the statuses 200 to 299 with JSON: `application/json`, `text/json`, `text/javascript`,
-    /// and types with the suffix `+json`.
+    /// and types with the suffix `+json`. An empty body is accepted with any media type.
     public static let json = ResponseValidation(
         mediaTypes: ["application/json", "text/json", "text/javascript", "+json"])
 
-    /// A validation that accepts the statuses 200 to 299 with the media type `application/x-plist`.
+    /// A validation that accepts the statuses 200 to 299 with the media type `application/x-plist`. An empty body is
+    /// accepted with any media type.
     public static let propertyList = ResponseValidation(mediaTypes: ["application/x-plist"])
     /// A validation that accepts the statuses 200 to 299 with XML: `application/xml`, `text/xml`, and types with the
-    /// suffix `+xml`.
+    /// suffix `+xml`. An empty body is accepted with any media type.
     public static let xml = ResponseValidation(mediaTypes: ["application/xml", "text/xml", "+xml"])
 
     /// The successful statuses, 200 to 299 (RFC 9110 §15.3).
@@ -54,7 +55,7 @@ public struct ResponseValidation: Hashable, Sendable {
 
     /// A copy that accepts any media type, and bodies without one; its statuses are unchanged.
     public var anyMediaType: ResponseValidation { ResponseValidation(statuses: acceptableStatuses) }
-    /// A copy that accepts any status; its media types are unchanged.
+    /// A copy that accepts any status; its media types are unchanged, so that a body of another media type is rejected.
     public var anyStatus: ResponseValidation { ResponseValidation(statuses: nil, mediaTypes: acceptableMediaTypes) }
 
     /// Throws ``SerializationError/rejected(_:)`` unless the response is accepted.
