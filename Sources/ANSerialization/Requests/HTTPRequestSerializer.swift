@@ -19,7 +19,8 @@ public import HTTPTypes
 /// ``SerializationError/parameters(_:)``, unless they are encoded into the query. With a ``customQuery``, empty
 /// parameters are the same as others.
 public struct HTTPRequestSerializer: FormFieldSerializer {
-    /// The header fields added to every request that lacks them; empty by default.
+    /// The header fields added to every request that lacks them; empty by default. Those passed to a call of a session
+    /// replace them.
     public var headers: HTTPFields
     /// The methods, in upper case, whose parameters are encoded into the query; GET, HEAD and DELETE by default. The
     /// method of a request is compared regardless of case. It has no effect on requests with parameters unless
@@ -49,7 +50,7 @@ public struct HTTPRequestSerializer: FormFieldSerializer {
     private var attributes = RequestAttributes()
     private var optionsChanges: [@Sendable (inout TransferOptions) -> Void] = []
 
-    /// Creates a serializer.
+    /// Creates a serializer whose other properties have their defaults.
     ///
     /// - Parameters:
     ///   - headers: The header fields added to every request that lacks them; empty by default.

@@ -19,13 +19,13 @@ public struct JSONRequestSerializer: FormFieldSerializer {
     /// The layout of the JSON text; compact by default.
     package var writingOptions: WritingOptions
     /// The encoder whose strategies for names, dates, bytes and numbers apply to JSON bodies; `nil`, the default, for
-    /// the session's. See ``JSONCoding``.
+    /// the session's, or without a session one that writes dates as ISO 8601 text. See ``JSONCoding``.
     ///
     /// Of its `outputFormatting`, `sortedKeys` and `prettyPrinted` apply in addition to the ``WritingOptions``. It must
     /// not be modified once the serializer is used.
     public var encoder: JSONEncoder?
 
-    /// Creates a serializer.
+    /// Creates a serializer, whose ``encoder`` is `nil`.
     ///
     /// - Parameters:
     ///   - base: The serializer for queries and multipart fields, which also provides the header fields of every

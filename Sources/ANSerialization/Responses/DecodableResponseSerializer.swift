@@ -27,9 +27,9 @@ public struct DecodableResponseSerializer<Value: Decodable & Sendable>: Adjustab
     /// - Parameters:
     ///   - type: The type to decode.
     ///   - decoder: The decoder, which is used concurrently and must not be changed afterwards; `nil`, the default, for
-    ///     the session's for JSON.
-    ///   - validation: The statuses and media types that are accepted; by default 200 to 299 with the media types of
-    ///     JSON.
+    ///     the session's for JSON, or for a response of no session one that reads dates from ISO 8601 text.
+    ///   - validation: The statuses and media types that are accepted; by default, also with a decoder for another
+    ///     format, 200 to 299 with the media types of JSON.
     ///   - emptyResponses: The statuses with which the body may be empty; by default any status, and a single space
     ///     counts as empty. They have an effect only for a type that has an empty value, and within an
     ///     ``OptionalResponseSerializer``.
