@@ -70,8 +70,8 @@ public struct TransferOptions: Hashable, Sendable {
     /// by default. A single chunk is buffered even if it is larger. The limit also applies to the messages of a
     /// WebSocket connection that wait for the program.
     ///
-    /// If the buffer is full, the connection is not read until the reader catches up. Over HTTP/2, libcurl additionally
-    /// buffers what the server has already sent within the stream's flow-control window, up to about 10 MB.
+    /// If the buffer is full, the connection is not read until the reader catches up. Over HTTP/2 and HTTP/3, libcurl
+    /// additionally buffers what the server has already sent within the stream's flow-control window, up to about 10 MB.
     public var streamBufferSize = 256 << 10
 
     /// Creates the default options, as stated for each property.
