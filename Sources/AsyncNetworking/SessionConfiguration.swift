@@ -8,17 +8,19 @@ public import HTTPTypes
 
 /// The configuration of a ``SessionManager``.
 ///
-/// It is a value: a manager keeps the copy that it was created with. The options of a transfer, such as `timeouts` and
-/// `proxy`, are those of ``ANHTTP/TransferOptions``. Arguments of a call and properties of `Request` override some of
-/// these settings for one request.
+/// It is a value: a manager keeps the copy that it was created with, and later changes of the original have no effect.
+/// It also has the properties of ``ANHTTP/TransferOptions``, such as `timeouts`, `proxy` and `tls`. Arguments of a call
+/// and properties of `Request` override some of these settings for one request.
 @dynamicMemberLookup
 public struct SessionConfiguration: Sendable {
     /// The URL that relative paths are resolved against (RFC 3986 §5); a slash is appended to its path, if any, unless
-    /// it ends with one. `nil`, the default, requires absolute URLs. The URL of a `Request`, which is always absolute,
-    /// is not resolved.
+    /// it ends with one. `nil`, the default, requires absolute URLs: a relative one fails with
+    /// ``SessionError/serialization(_:)``, as does every path if the base URL is not an absolute http or https URL. The
+    /// URL of a `Request`, which is always absolute, is not resolved.
     public var baseURL: URL?
-    /// How strings are combined with the base URL: as references by RFC 3986, the default, where a leading slash leads
-    /// to the root of the host, or as paths below the base URL.
+    /// How strings are combined with ``baseURL``: as references by RFC 3986 (`.reference`, the default), where a
+    /// leading slash leads to the root of the host, or as paths below the base URL (`.appendingPath`), where it is
+    /// ignored. Absolute http and https URLs are not affected.
     public var baseURLMode = URLResolver.Mode.reference
     /// Header fields added to every request that has no field of the same name; empty by default. They are also added
     /// to requests to other hosts than that of ``baseURL``; a redirect to another origin removes those in
@@ -29,11 +31,13 @@ public struct SessionConfiguration: Sendable {
     /// `LANGUAGE`, as in gettext(3)); without a locale, and in the locales C and POSIX, there is no `Accept-Language`.
     public var sendsDefaultHeaders = true
     /// The serializer that encodes the parameters of requests into queries and bodies; `.http` by default, which
-    /// encodes them into the query for GET, HEAD and DELETE, and into a form body for other methods. Others are `.json`
-    /// and `.propertyList`. It has no effect on a `Request` that the program creates itself.
+    /// encodes them into the query for GET, HEAD and DELETE, and into a form body, empty without parameters, for other
+    /// methods. Others are `.json` and `.propertyList`. It also runs for requests without parameters, but has no effect
+    /// on a `Request` that the program creates itself.
     public var requestSerializer: any RequestSerializer = .http
-    /// The encoder and the decoder for the JSON of requests and responses. By default dates are ISO 8601 text, encoded
-    /// in whole seconds; the other strategies are Foundation's. Neither may be modified once a session uses it.
+    /// The encoder and the decoder for the JSON of requests and responses, unless a call or a serializer has one of its
+    /// own. By default dates are ISO 8601 text, encoded in whole seconds; the other strategies are Foundation's.
+    /// Neither may be modified once a session uses it.
     public var json = JSONCoding()
     /// The transfer options for requests that do not change them.
     package var transfer = TransferOptions()
@@ -51,8 +55,8 @@ public struct SessionConfiguration: Sendable {
     /// with all header fields except those that the transport adds, such as stored cookies, signatures, and credentials
     /// of other schemes than Basic and Bearer. They do not see a request that ``cache`` answers. See ``Interceptor``.
     public var attemptInterceptors: [any Interceptor] = []
-    /// The monitors that receive the events of each request, called in this order on the thread of the event; none by
-    /// default.
+    /// The monitors that receive the events of each request, called in this order on the thread of the event, often the
+    /// network thread, so that they must return immediately; none by default.
     public var eventMonitors: [any EventMonitor] = []
     /// The maximum number of tasks (``DataTask``, ``UploadTask``, ``DownloadTask``) that run concurrently; `nil`, the
     /// default, for no limit. A value below 1 counts as 1.
@@ -61,7 +65,8 @@ public struct SessionConfiguration: Sendable {
     /// suspended task is not counted; a cancelled one is, until it has ended. Functions that return a response directly
     /// are not counted either: their callers control how many they call.
     public var maximumConcurrentTransfers: Int?
-    /// The retry policy for requests without one of their own; ``RetryPolicy/none`` by default.
+    /// The retry policy for requests without one of their own; ``RetryPolicy/none`` by default, so that nothing is
+    /// retried. An ``EventSource`` does not use it.
     public var retryPolicy = RetryPolicy.none
     /// The redirect policy for requests without one of their own; follows at most 20 redirects by default.
     public var redirectPolicy = RedirectPolicy()
@@ -84,7 +89,8 @@ public struct SessionConfiguration: Sendable {
     /// default there is no limit. The wait does not count as a retry. A request whose body is not replayable fails
     /// without waiting. `Request.waitsForConnectivity` overrides this setting for one request.
     public var waitsForConnectivity = false
-    /// The response cache; `nil`, the default, for none. Several sessions may share one. See ``ANCache/ResponseCache``.
+    /// The response cache; `nil`, the default, for none. Several sessions may share one; ``cachePartition`` keeps the
+    /// responses of their users apart. See ``ANCache/ResponseCache``.
     public var cache: ResponseCache?
     /// The use of ``cache``, and of caches between client and server, for requests without a cache policy of their own;
     /// ``CachePolicy/protocolPolicy`` by default, which follows RFC 9111.
@@ -108,12 +114,14 @@ public struct SessionConfiguration: Sendable {
     ///
     /// If the first request fails or its response is not stored, the others are sent; if it is cancelled, the next one
     /// takes its place. This applies to GET requests of functions that return the whole body, such as
-    /// ``SessionManager/data(for:)`` and the verbs, without a body, a range, conditions or `no-cache`. Streamed
-    /// responses and tasks, including ``DataTask``, neither wait nor are waited for.
+    /// ``SessionManager/data(for:)`` and the verbs, without a body, a range, conditions, `no-cache` or `no-store`, and
+    /// with another policy than ``CachePolicy/reload`` and ``CachePolicy/revalidate``. Streamed responses and tasks,
+    /// including ``DataTask``, neither wait nor are waited for.
     public var sharesTransfers = false
     /// The transport that performs exchanges; `nil`, the default, uses libcurl. With another one, ``connectionLimits``
     /// are ignored, no cookies are stored, and transfer options such as `tls` have an effect only if the transport
-    /// implements them.
+    /// implements them. A session that is shut down, or invalidated with its tasks, also shuts down its transport, even
+    /// if another session uses it.
     public var transport: (any Transport)?
     /// The clock for retries and reconnections (waits, deadlines and budgets), for waits for a route, for the timeouts
     /// of whole calls, for ``SessionManager/shutdown(draining:)``, for transfer rates and for the flushes of durable
@@ -141,7 +149,8 @@ public struct SessionConfiguration: Sendable {
     }
 
     /// A transfer option for requests that do not change it, such as `timeouts`, `proxy` or `tls`; the defaults are
-    /// those of ``ANHTTP/TransferOptions``.
+    /// those of ``ANHTTP/TransferOptions``. `Request.changeOptions(_:)` and the argument `options` of a call change
+    /// options for one request.
     ///
     /// ```swift
     /// let api = SessionManager {

@@ -9,10 +9,13 @@ extension SessionManager {
     /// Performs a request and collects the response's body in memory, regardless of its status.
     ///
     /// - Parameter request: The request to send.
-    /// - Returns: The response with its body.
-    /// - Throws: ``SessionError``, which wraps ``ANHTTP/TransportError/Reason/responseTooLarge(_:)`` if the body
-    ///   exceeds ``ANHTTP/TransferOptions/maximumBodySize``, 128 MiB by default, before or after decompression; or
-    ///   `CancellationError` if the calling task is cancelled or the manager cancels its requests.
+    /// - Returns: The response with its body, possibly empty.
+    /// - Throws: ``SessionError``, such as ``SessionError/transport(_:)``, with the reason
+    ///   ``ANHTTP/TransportError/Reason/responseTooLarge(_:)`` if the body exceeds
+    ///   ``ANHTTP/TransferOptions/maximumBodySize``, 128 MiB by default, before or after decompression;
+    ///   ``SessionError/invalidated`` if the manager was invalidated or shut down before; `CancellationError` if the
+    ///   calling task is cancelled or the manager cancels its requests; or the error of an interceptor or another
+    ///   closure of the program's own.
     public nonisolated func data(for request: Request) async throws -> Response<Data> {
         let limit = request.maximumBodySize(inheritingFrom: pipeline.template)
         return try await perform(
@@ -25,15 +28,18 @@ extension SessionManager {
 
     /// Performs a request and deserializes the response.
     ///
-    /// The body is collected in memory. The serializer validates the response and runs in the calling task.
+    /// The body is collected in memory, up to ``ANHTTP/TransferOptions/maximumBodySize``, 128 MiB by default. The
+    /// serializer validates the response and runs in the calling task.
     ///
     /// - Parameters:
     ///   - request: The request to send.
     ///   - serializer: The serializer that validates the response and converts its body.
     /// - Returns: The response with the value that the serializer returned.
-    /// - Throws: ``SessionError``, which wraps ``ANSerialization/SerializationError/rejected(_:)``, including the body,
-    ///   if the serializer does not accept the response's status or media type; or `CancellationError`. Errors of a
-    ///   serializer of the program's own are thrown unchanged.
+    /// - Throws: ``SessionError/serialization(_:)`` with ``ANSerialization/SerializationError/rejected(_:)``, including
+    ///   the body, if the serializer does not accept the response's status or media type, or with another error if it
+    ///   cannot convert the body; another ``SessionError`` if the request fails, such as ``SessionError/transport(_:)``
+    ///   or ``SessionError/invalidated``; or `CancellationError` if the calling task is cancelled or the manager
+    ///   cancels its requests. Errors of interceptors and serializers of the program's own are thrown unchanged.
     public nonisolated func response<Serializer: ResponseSerializer>(
         for request: Request, as serializer: Serializer
     ) async throws -> Response<Serializer.Output> {
@@ -42,13 +48,18 @@ extension SessionManager {
 
     /// Performs a request and returns only the deserialized value, without the response's head and metrics.
     ///
+    /// The body is collected in memory, up to ``ANHTTP/TransferOptions/maximumBodySize``, 128 MiB by default. The
+    /// serializer validates the response and runs in the calling task.
+    ///
     /// - Parameters:
     ///   - request: The request to send.
     ///   - serializer: The serializer that validates the response and converts its body.
     /// - Returns: The value that the serializer returned.
-    /// - Throws: ``SessionError``, which wraps ``ANSerialization/SerializationError/rejected(_:)``, including the body,
-    ///   if the serializer does not accept the response's status or media type; or `CancellationError`. Errors of a
-    ///   serializer of the program's own are thrown unchanged.
+    /// - Throws: ``SessionError/serialization(_:)`` with ``ANSerialization/SerializationError/rejected(_:)``, including
+    ///   the body, if the serializer does not accept the response's status or media type, or with another error if it
+    ///   cannot convert the body; another ``SessionError`` if the request fails, such as ``SessionError/transport(_:)``
+    ///   or ``SessionError/invalidated``; or `CancellationError` if the calling task is cancelled or the manager
+    ///   cancels its requests. Errors of interceptors and serializers of the program's own are thrown unchanged.
     public nonisolated func value<Serializer: ResponseSerializer>(
         for request: Request, as serializer: Serializer
     ) async throws -> Serializer.Output {
@@ -70,9 +81,10 @@ extension SessionManager {
     ///     ``ANHTTP/ResponseHead/redirectHistory`` lists the redirects that were followed.
     /// - Returns: The value that `body` returns.
     /// - Throws: ``SessionError``, which wraps ``ANSerialization/SerializationError/rejected(_:)`` with up to 64 KiB of
-    ///   the body if `validation` does not accept the response; `CancellationError`; or the error that `body` throws. A
-    ///   ``ANHTTP/TransportError`` or ``ANSerialization/SerializationError`` that `body` throws is wrapped in a
-    ///   ``SessionError``.
+    ///   the body if `validation` does not accept the response; ``SessionError/invalidated`` if the manager was
+    ///   invalidated or shut down before; `CancellationError` if the calling task is cancelled or the manager cancels
+    ///   its requests; or the error that `body` throws. A ``ANHTTP/TransportError`` or
+    ///   ``ANSerialization/SerializationError`` that `body` throws is wrapped in a ``SessionError``.
     public nonisolated func withResponse<Value: Sendable>(
         for request: Request, validating validation: ResponseValidation = .anything,
         reporting events: (any TransferEventSink)? = nil,
@@ -89,10 +101,11 @@ extension SessionManager {
     /// Creates the request that a verb such as ``get(_:parameters:headers:timeout:options:as:)`` would send, without
     /// sending it.
     ///
-    /// At most one of `json`, `form` and `body` may be given. Parameters are encoded by
-    /// ``SessionConfiguration/requestSerializer`` into the query or the body, depending on the method; with a form,
-    /// they become fields that precede its parts. With neither parameters nor a body, the default serializer adds an
-    /// empty form body for methods other than GET, HEAD and DELETE.
+    /// At most one of `json`, `form` and `body` may be given, and parameters together with `json` or `body` only if
+    /// they are encoded into the query. Parameters are encoded by ``SessionConfiguration/requestSerializer`` into the
+    /// query or the body, depending on the method; with a form, they become fields that precede its parts. With neither
+    /// parameters nor a body, the default serializer adds an empty form body for methods other than GET, HEAD and
+    /// DELETE.
     ///
     /// - Parameters:
     ///   - method: The method; any method may have a body.
@@ -101,8 +114,8 @@ extension SessionManager {
     ///   - parameters: The parameters; `nil`, the default, for none. Empty ones may result in a body, as in JSON.
     ///   - json: A value for a JSON body, encoded by ``SessionConfiguration/json``; `nil`, the default, for none.
     ///     `Content-Type` is `application/json` unless `headers` contain another.
-    ///   - form: A multipart form for the body; `nil`, the default, for none. Without parts and parameters, there is no
-    ///     body. `Content-Type` in `headers` is an error, because the field contains the form's boundary.
+    ///   - form: A multipart form for the body; `nil`, the default, for none. One without parts and parameters counts
+    ///     as `nil`. `Content-Type` in `headers` is an error, because the field contains the form's boundary.
     ///   - body: Any other body; ``ANHTTP/RequestBody/none`` by default.
     ///   - headers: Header fields that replace all others of the same name: those of the serializer, of the session's
     ///     configuration, and the default ones. None by default.
@@ -110,7 +123,8 @@ extension SessionManager {
     ///   - options: Modifies the session's transfer options for this request; `nil`, the default, changes none.
     /// - Returns: The request, without the header fields that the session adds when it is sent.
     /// - Throws: ``SessionError/serialization(_:)`` if the URL or a part of the request cannot be created, if more than
-    ///   one of `json`, `form` and `body` is given, and for parameters together with a body that they would replace.
+    ///   one of `json`, `form` and `body` is given, if parameters would replace a body, or if `headers` contain
+    ///   `Content-Type` together with a form.
     public nonisolated func request(
         _ method: HTTPRequest.Method, _ target: some RequestTarget, parameters: Parameters? = nil,
         json: (any Encodable)? = nil, form: MultipartFormData? = nil, body: RequestBody = .none,

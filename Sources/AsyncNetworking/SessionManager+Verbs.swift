@@ -12,6 +12,9 @@ extension SessionManager {
     /// Performs a GET request. Parameters are encoded by ``SessionConfiguration/requestSerializer``, by default into
     /// the query.
     ///
+    /// The response's body is collected in memory, up to ``ANHTTP/TransferOptions/maximumBodySize``, 128 MiB by
+    /// default.
+    ///
     /// ```swift
     /// let user = try await api.get("users/7", as: .decodable(User.self)).value
     /// ```
@@ -25,10 +28,10 @@ extension SessionManager {
     ///   - serializer: Validates and converts the response; by default it accepts the statuses 200–299 and returns the
     ///     body.
     /// - Returns: The response with the value that the serializer returned.
-    /// - Throws: ``SessionError/serialization(_:)`` if the request cannot be created; another ``SessionError``, with a
-    ///   ``SessionError/rejection`` if the serializer does not accept the response's status or media type;
-    ///   `CancellationError` if the calling task is cancelled or the manager cancels its requests; or the error of a
-    ///   serializer of the program's own.
+    /// - Throws: ``SessionError/serialization(_:)`` if the request cannot be created, if the serializer does not accept
+    ///   the response's status or media type (see ``SessionError/rejection``), or if it cannot convert the body;
+    ///   another ``SessionError`` if the request fails; `CancellationError` if the calling task is cancelled or the
+    ///   manager cancels its requests; or the error of an interceptor or serializer of the program's own.
     public nonisolated func get<Serializer: ResponseSerializer>(
         _ target: some RequestTarget, parameters: Parameters? = nil, headers: HTTPFields = [:],
         timeout: Duration? = nil, options: ((inout TransferOptions) -> Void)? = nil,
@@ -51,9 +54,10 @@ extension SessionManager {
     ///   - options: Modifies the session's transfer options for this request; `nil`, the default, changes none.
     /// - Returns: The response, whose ``Response/headers`` are those of the response to a GET request, possibly without
     ///   some that the server determines only with the content (RFC 9110 §9.3.2).
-    /// - Throws: ``SessionError/serialization(_:)`` if the request cannot be created; another ``SessionError``, with a
-    ///   ``SessionError/rejection`` for a status outside of 200–299; or `CancellationError` if the calling task is
-    ///   cancelled or the manager cancels its requests.
+    /// - Throws: ``SessionError/serialization(_:)`` if the request cannot be created, or for a status outside of
+    ///   200–299 (see ``SessionError/rejection``); another ``SessionError`` if the request fails; `CancellationError`
+    ///   if the calling task is cancelled or the manager cancels its requests; or the error of an interceptor of the
+    ///   program's own.
     public nonisolated func head(
         _ target: some RequestTarget, parameters: Parameters? = nil, headers: HTTPFields = [:],
         timeout: Duration? = nil, options: ((inout TransferOptions) -> Void)? = nil
@@ -72,12 +76,14 @@ extension SessionManager {
     /// ```
     ///
     /// At most one of `json`, `form` and `body` may be given, and `parameters` only with a `form`, whose first fields
-    /// they become, or with none of them; any other combination throws.
+    /// they become, with none of them, or if ``SessionConfiguration/requestSerializer`` encodes them into the query;
+    /// any other combination throws. The response's body is collected in memory, up to
+    /// ``ANHTTP/TransferOptions/maximumBodySize``, 128 MiB by default.
     ///
     /// - Parameters:
     ///   - target: A path or URL as a string, resolved against the base URL, or a `URL`.
-    ///   - parameters: Parameters for the body; `nil`, the default, for none. The default serializer then adds an empty
-    ///     form body if there is no other one.
+    ///   - parameters: Parameters for the body; `nil`, the default, for none. Without any body, the default serializer
+    ///     adds an empty form body.
     ///   - json: A value for a JSON body, encoded by ``SessionConfiguration/json``; `nil`, the default, for none.
     ///   - form: A multipart form for the body; `nil`, the default, for none.
     ///   - body: Any other body; ``ANHTTP/RequestBody/none`` by default.
@@ -87,10 +93,10 @@ extension SessionManager {
     ///   - serializer: Validates and converts the response; by default it accepts the statuses 200–299 and returns the
     ///     body.
     /// - Returns: The response with the value that the serializer returned.
-    /// - Throws: ``SessionError/serialization(_:)`` if the request cannot be created; another ``SessionError``, with a
-    ///   ``SessionError/rejection`` if the serializer does not accept the response's status or media type;
-    ///   `CancellationError` if the calling task is cancelled or the manager cancels its requests; or the error of a
-    ///   serializer of the program's own.
+    /// - Throws: ``SessionError/serialization(_:)`` if the request cannot be created, if the serializer does not accept
+    ///   the response's status or media type (see ``SessionError/rejection``), or if it cannot convert the body;
+    ///   another ``SessionError`` if the request fails; `CancellationError` if the calling task is cancelled or the
+    ///   manager cancels its requests; or the error of an interceptor or serializer of the program's own.
     @discardableResult
     public nonisolated func post<Serializer: ResponseSerializer>(
         _ target: some RequestTarget, parameters: Parameters? = nil, json: (any Encodable)? = nil,
@@ -109,12 +115,14 @@ extension SessionManager {
     /// the body; alternatively there is a JSON, form or other body.
     ///
     /// At most one of `json`, `form` and `body` may be given, and `parameters` only with a `form`, whose first fields
-    /// they become, or with none of them; any other combination throws.
+    /// they become, with none of them, or if ``SessionConfiguration/requestSerializer`` encodes them into the query;
+    /// any other combination throws. The response's body is collected in memory, up to
+    /// ``ANHTTP/TransferOptions/maximumBodySize``, 128 MiB by default.
     ///
     /// - Parameters:
     ///   - target: A path or URL as a string, resolved against the base URL, or a `URL`.
-    ///   - parameters: Parameters for the body; `nil`, the default, for none. The default serializer then adds an empty
-    ///     form body if there is no other one.
+    ///   - parameters: Parameters for the body; `nil`, the default, for none. Without any body, the default serializer
+    ///     adds an empty form body.
     ///   - json: A value for a JSON body, encoded by ``SessionConfiguration/json``; `nil`, the default, for none.
     ///   - form: A multipart form for the body; `nil`, the default, for none.
     ///   - body: Any other body; ``ANHTTP/RequestBody/none`` by default.
@@ -124,10 +132,10 @@ extension SessionManager {
     ///   - serializer: Validates and converts the response; by default it accepts the statuses 200–299 and returns the
     ///     body.
     /// - Returns: The response with the value that the serializer returned.
-    /// - Throws: ``SessionError/serialization(_:)`` if the request cannot be created; another ``SessionError``, with a
-    ///   ``SessionError/rejection`` if the serializer does not accept the response's status or media type;
-    ///   `CancellationError` if the calling task is cancelled or the manager cancels its requests; or the error of a
-    ///   serializer of the program's own.
+    /// - Throws: ``SessionError/serialization(_:)`` if the request cannot be created, if the serializer does not accept
+    ///   the response's status or media type (see ``SessionError/rejection``), or if it cannot convert the body;
+    ///   another ``SessionError`` if the request fails; `CancellationError` if the calling task is cancelled or the
+    ///   manager cancels its requests; or the error of an interceptor or serializer of the program's own.
     @discardableResult
     public nonisolated func put<Serializer: ResponseSerializer>(
         _ target: some RequestTarget, parameters: Parameters? = nil, json: (any Encodable)? = nil,
@@ -146,12 +154,14 @@ extension SessionManager {
     /// the body; alternatively there is a JSON, form or other body.
     ///
     /// At most one of `json`, `form` and `body` may be given, and `parameters` only with a `form`, whose first fields
-    /// they become, or with none of them; any other combination throws.
+    /// they become, with none of them, or if ``SessionConfiguration/requestSerializer`` encodes them into the query;
+    /// any other combination throws. The response's body is collected in memory, up to
+    /// ``ANHTTP/TransferOptions/maximumBodySize``, 128 MiB by default.
     ///
     /// - Parameters:
     ///   - target: A path or URL as a string, resolved against the base URL, or a `URL`.
-    ///   - parameters: Parameters for the body; `nil`, the default, for none. The default serializer then adds an empty
-    ///     form body if there is no other one.
+    ///   - parameters: Parameters for the body; `nil`, the default, for none. Without any body, the default serializer
+    ///     adds an empty form body.
     ///   - json: A value for a JSON body, encoded by ``SessionConfiguration/json``; `nil`, the default, for none.
     ///   - form: A multipart form for the body; `nil`, the default, for none.
     ///   - body: Any other body; ``ANHTTP/RequestBody/none`` by default.
@@ -161,10 +171,10 @@ extension SessionManager {
     ///   - serializer: Validates and converts the response; by default it accepts the statuses 200–299 and returns the
     ///     body.
     /// - Returns: The response with the value that the serializer returned.
-    /// - Throws: ``SessionError/serialization(_:)`` if the request cannot be created; another ``SessionError``, with a
-    ///   ``SessionError/rejection`` if the serializer does not accept the response's status or media type;
-    ///   `CancellationError` if the calling task is cancelled or the manager cancels its requests; or the error of a
-    ///   serializer of the program's own.
+    /// - Throws: ``SessionError/serialization(_:)`` if the request cannot be created, if the serializer does not accept
+    ///   the response's status or media type (see ``SessionError/rejection``), or if it cannot convert the body;
+    ///   another ``SessionError`` if the request fails; `CancellationError` if the calling task is cancelled or the
+    ///   manager cancels its requests; or the error of an interceptor or serializer of the program's own.
     @discardableResult
     public nonisolated func patch<Serializer: ResponseSerializer>(
         _ target: some RequestTarget, parameters: Parameters? = nil, json: (any Encodable)? = nil,
@@ -182,7 +192,8 @@ extension SessionManager {
     /// Performs a DELETE request. Parameters are encoded by ``SessionConfiguration/requestSerializer``, by default into
     /// the query; a body is possible.
     ///
-    /// At most one of `json`, `form` and `body` may be given; otherwise the call throws.
+    /// At most one of `json`, `form` and `body` may be given; otherwise the call throws. The response's body is
+    /// collected in memory, up to ``ANHTTP/TransferOptions/maximumBodySize``, 128 MiB by default.
     ///
     /// - Parameters:
     ///   - target: A path or URL as a string, resolved against the base URL, or a `URL`.
@@ -196,10 +207,10 @@ extension SessionManager {
     ///   - serializer: Validates and converts the response; by default it accepts the statuses 200–299 and returns the
     ///     body.
     /// - Returns: The response with the value that the serializer returned.
-    /// - Throws: ``SessionError/serialization(_:)`` if the request cannot be created; another ``SessionError``, with a
-    ///   ``SessionError/rejection`` if the serializer does not accept the response's status or media type;
-    ///   `CancellationError` if the calling task is cancelled or the manager cancels its requests; or the error of a
-    ///   serializer of the program's own.
+    /// - Throws: ``SessionError/serialization(_:)`` if the request cannot be created, if the serializer does not accept
+    ///   the response's status or media type (see ``SessionError/rejection``), or if it cannot convert the body;
+    ///   another ``SessionError`` if the request fails; `CancellationError` if the calling task is cancelled or the
+    ///   manager cancels its requests; or the error of an interceptor or serializer of the program's own.
     @discardableResult
     public nonisolated func delete<Serializer: ResponseSerializer>(
         _ target: some RequestTarget, parameters: Parameters? = nil, json: (any Encodable)? = nil,

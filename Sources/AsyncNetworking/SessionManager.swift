@@ -30,12 +30,14 @@ public actor SessionManager {
     nonisolated let scheduler: TaskScheduler
     nonisolated let resolver: URLResolver
 
-    /// Creates a manager with the default configuration, modified by a closure.
+    /// Creates a manager with the default configuration, modified by a closure. Unless the closure sets a transport,
+    /// this starts the network thread, as ``init(_:)`` does.
     ///
     /// - Parameters:
     ///   - baseURL: The URL that relative paths are resolved against; `nil`, the default, requires absolute URLs.
-    ///   - configure: Modifies the default configuration. In isolated code, such as that of the main actor, it can
-    ///     capture values, but not refer to isolated properties; the closure of ``SessionConfiguration`` can.
+    ///   - configure: Modifies the default configuration; does nothing by default. It is called once, before the
+    ///     initializer returns. In isolated code, such as that of the main actor, it can capture values, but not refer
+    ///     to isolated properties; the closure of ``SessionConfiguration`` can.
     public init(baseURL: URL? = nil, configure: sending (inout SessionConfiguration) -> Void = { _ in }) {
         self.init(SessionConfiguration(baseURL: baseURL, configure: configure))
     }
@@ -72,7 +74,7 @@ public actor SessionManager {
 
     private static let defaultHeaders = DefaultHeaders(process: .current(), libraryVersion: libraryVersion).fields
 
-    /// The version of this library, which is also part of the default `User-Agent`.
+    /// The version of this library, three numbers separated by periods, which is also part of the default `User-Agent`.
     public static let libraryVersion = "0.1.0"
 
     // MARK: Requests
@@ -130,7 +132,7 @@ public actor SessionManager {
     ///
     /// This function does not wait until the running requests have ended; ``shutdown(draining:)`` does. Suspended tasks
     /// that are not cancelled can still be resumed. A later call with `true` cancels what an earlier one let continue;
-    /// other repeated calls have no effect.
+    /// other repeated calls have no effect. With `true`, this function returns when the connections are closed.
     ///
     /// - Parameter cancellingTasks: Whether running requests and tasks are cancelled, so that they throw
     ///   `CancellationError`, and all connections are closed. A closure of the program that handles a response runs on
@@ -146,8 +148,9 @@ public actor SessionManager {
     ///
     /// Suspended tasks are cancelled immediately, because they would never end; one that is suspended later is waited
     /// for. When this function returns, no request of this manager is running; ``invalidate(cancellingTasks:)`` does
-    /// not wait. A closure passed to ``withResponse(for:validating:reporting:_:)`` is part of its request: calling this
-    /// function from inside one waits for that closure, and so for itself.
+    /// not wait. It may be called again, also concurrently: each call waits, and the one whose limit expires first
+    /// cancels the requests. A closure passed to ``withResponse(for:validating:reporting:_:)`` is part of its request:
+    /// calling this function from inside one waits for that closure, and so for itself.
     ///
     /// - Parameter limit: The time after which requests that are still running are cancelled, by
     ///   ``SessionConfiguration/clock``; `nil`, the default, waits without a limit, and zero or less cancels them at
@@ -172,6 +175,8 @@ public actor SessionManager {
 }
 
 /// Runs a closure with a new manager, and shuts the manager down when the closure returns or throws.
+///
+/// The manager cannot be used afterwards: requests then fail with ``SessionError/invalidated``.
 ///
 /// - Parameters:
 ///   - baseURL: The URL that relative paths are resolved against; `nil`, the default, requires absolute URLs.
