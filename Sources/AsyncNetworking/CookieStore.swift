@@ -30,7 +30,7 @@ public struct CookieStore: Sendable {
     /// not expired, and the secure ones only if its scheme is `https`.
     ///
     /// Secure cookies are left out for `wss`; pass the URL with `https` instead. They are also left out for http URLs
-    /// of `localhost` and `127.0.0.1`, to which libcurl nevertheless sends them.
+    /// of `localhost`, `127.0.0.1` and `::1`, to which libcurl nevertheless sends them.
     public func cookies(for url: URL) async -> [Cookie] {
         await all().filter { $0.matches(url) }.sorted { $0.path.utf8.count > $1.path.utf8.count }
     }
@@ -41,8 +41,9 @@ public struct CookieStore: Sendable {
     /// Any domain is accepted: the rules that restrict servers do not apply to the program.
     ///
     /// - Throws: ``SessionError/cookiesNotStored`` if the transport stores no cookies, or
-    ///   ``SessionError/invalidCookie(name:)`` if a part of one cookie is missing or contains characters that cannot be
-    ///   sent, or its path does not begin with a slash; in that case none of them is set.
+    ///   ``SessionError/invalidCookie(name:)`` if the name or domain of a cookie is empty, its path does not begin with
+    ///   a slash, or a part of it contains characters that cannot be sent, such as control characters or semicolons; no
+    ///   cookie is set then.
     public func set(_ cookies: Cookie...) async throws {
         try await set(cookies)
     }
@@ -53,8 +54,9 @@ public struct CookieStore: Sendable {
     /// Any domain is accepted: the rules that restrict servers do not apply to the program.
     ///
     /// - Throws: ``SessionError/cookiesNotStored`` if the transport stores no cookies, or
-    ///   ``SessionError/invalidCookie(name:)`` if a part of one cookie is missing or contains characters that cannot be
-    ///   sent, or its path does not begin with a slash; in that case none of them is set.
+    ///   ``SessionError/invalidCookie(name:)`` if the name or domain of a cookie is empty, its path does not begin with
+    ///   a slash, or a part of it contains characters that cannot be sent, such as control characters or semicolons; no
+    ///   cookie is set then.
     public func set(_ cookies: [Cookie]) async throws {
         guard let jar else { throw SessionError.cookiesNotStored }
         if let invalid = cookies.first(where: { $0.netscapeLine == nil }) {
@@ -64,19 +66,22 @@ public struct CookieStore: Sendable {
     }
 
     /// Removes the cookies with the same name, domain, path and ``ANHTTP/Cookie/includesSubdomains`` as the given ones.
-    /// Cookies that are not stored are ignored, and the other properties of the given ones are not compared.
+    /// Their other properties, such as the value, are not compared. Cookies that are not stored are ignored; with a
+    /// transport that stores no cookies, this has no effect.
     public func remove(_ cookies: Cookie...) async {
         await jar?.remove(cookies)
     }
 
-    /// Removes the cookies that have not expired and satisfy a predicate.
+    /// Removes the cookies that have not expired and satisfy a predicate. Files are not changed, and with a transport
+    /// that stores no cookies, this has no effect.
     ///
-    /// - Parameter condition: Returns whether to remove a cookie.
+    /// - Parameter condition: Returns whether to remove a cookie; called once for each, in the order of ``all()``.
     public func removeAll(where condition: (Cookie) -> Bool) async {
         await jar?.remove(all().filter(condition))
     }
 
-    /// Removes all cookies of the manager, also those that have expired. Files are not changed.
+    /// Removes all cookies of the manager, also those that have expired. Files are not changed, and with a transport
+    /// that stores no cookies, this has no effect.
     public func removeAll() async {
         await jar?.removeAll()
     }
@@ -84,7 +89,7 @@ public struct CookieStore: Sendable {
     // MARK: Files
 
     /// Returns all unexpired cookies, including session cookies, in the Netscape cookie file format, which curl and
-    /// other tools read.
+    /// other tools read. Without cookies, the text is the header line of that format.
     ///
     /// The text contains the values of the cookies, which are often secret. A cookie that the format cannot represent,
     /// for example with a control character, is left out.
@@ -133,8 +138,8 @@ public struct CookieStore: Sendable {
 
 extension SessionManager {
     /// The cookies that the manager's requests send and its servers set; none before the first response, unless the
-    /// program sets or loads some. Requests with ``ANHTTP/TransferOptions/handlesCookies`` or `Request.handlesCookies`
-    /// set to `false` neither send nor set them.
+    /// program sets or loads some. They remain available after the manager was shut down. Requests with
+    /// ``ANHTTP/TransferOptions/handlesCookies`` or `Request.handlesCookies` set to `false` neither send nor set them.
     public nonisolated var cookies: CookieStore {
         CookieStore(jar: pipeline.transport.storedCookies)
     }

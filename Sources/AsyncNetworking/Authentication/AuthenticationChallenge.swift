@@ -10,7 +10,8 @@ public import ANHTTP
 /// ticket of the system. Schemes that the transport does not support are left out, and for the server of a WebSocket
 /// connection all but Basic.
 public struct AuthenticationChallenge: Sendable {
-    /// The refused request, without the refused credential.
+    /// The refused request, after redirects and with the session's header fields, but without the refused credential.
+    /// Changes have no effect on the request that is sent.
     public var request: Request
     /// The head of the 401 or 407 response; `nil` if a proxy refused to open a tunnel.
     public var head: ResponseHead?
@@ -32,8 +33,8 @@ public struct AuthenticationChallenge: Sendable {
     /// The answer of a ``AuthenticationPolicy/challengeHandler`` to a challenge.
     public enum Disposition: Sendable {
         /// Sends the request again with this credential. If it was already refused for this request, or supports
-        /// neither this scheme nor a later one, the refusal is returned as the response. If the body is not replayable,
-        /// the request fails with ``SessionError/AuthenticationFailure/bodyNotReplayable``.
+        /// neither this scheme nor a later one, the result is that of ``performDefaultHandling``. If the body is not
+        /// replayable, the request fails with ``SessionError/AuthenticationFailure/bodyNotReplayable``.
         case use(Credential)
         /// Returns the refusal as the response, without trying further schemes. If a proxy refused to open a tunnel,
         /// the request fails with its error instead.
@@ -76,7 +77,8 @@ public struct ProtectionSpace: Hashable, Sendable, CustomStringConvertible {
         self.realm = realm
     }
 
-    /// The space as text, such as `Digest for “users” at server api.example.com`.
+    /// The space as text, such as `Digest for “users” at server api.example.com`; without the part about the realm if
+    /// that is `nil`.
     public var description: String {
         "\(scheme)\(realm.map { " for “\($0)”" } ?? "") at \(isProxy ? "proxy" : "server")\(host.map { " \($0)" } ?? "")"
     }

@@ -30,7 +30,7 @@ public struct AuthenticationPolicy: Sendable {
     /// single scheme is sent with the first request, without a challenge. See ``OriginCredentials``.
     public var credentials = OriginCredentials()
     /// The path of a `.netrc` file with credentials for hosts without an entry in ``credentials``; `nil`, the default,
-    /// for none. See netrc(5).
+    /// for none. `~` is not expanded. See netrc(5).
     ///
     /// The file identifies hosts without scheme and port. Its entries are therefore used over https on any port of the
     /// host, and over http only for `localhost` and the loopback addresses `127.0.0.1` and `::1`. A `default` entry,
@@ -49,22 +49,27 @@ public struct AuthenticationPolicy: Sendable {
     /// The sources of bearer tokens; the first one for an origin is used. Empty by default.
     public var authenticators: [Authenticator] = []
     /// A closure called for challenges that no credential answers; `nil`, the default, returns them as responses. It is
-    /// also called for challenges by a proxy.
+    /// also called for challenges by a proxy, but not for those of a server to which an `Authorization` field, a
+    /// signature or a bearer token was sent.
     ///
     /// It runs in the task that makes the request, and an error that it throws becomes the error of the request. If it
     /// returns a credential that was already refused for this request, it is not called again, and the challenge is
-    /// returned as the response.
+    /// returned as the response. If a proxy refuses to open a tunnel, there is no response, and the request fails with
+    /// ``SessionError/transport(_:)`` instead.
     public var challengeHandler:
         (@Sendable (AuthenticationChallenge) async throws -> AuthenticationChallenge.Disposition)?
     /// The maximum number of credentials tried for one request with the server, and likewise with the proxy; 5 by
-    /// default. After that the challenge is returned as the response. With 0 or less, no challenge is answered, but a
-    /// credential that names a single scheme is still sent with the first request. A redirect or a retry starts over.
+    /// default. After that the challenge is returned as the response; if a proxy refused to open a tunnel, the request
+    /// fails. With 0 or less, no challenge is answered, but a credential that names a single scheme is still sent with
+    /// the first request. A redirect or a retry starts over.
     public var maximumCredentials = 5
 
-    /// Creates a policy without credentials, tokens or signatures.
+    /// Creates a policy without credentials, tokens, signatures or a challenge handler; ``maximumCredentials`` is 5.
     public init() {}
 
-    /// The policy that authenticates no requests, which is a session's default.
+    /// The policy that authenticates no requests, which is a session's default. Set as `Request.authentication`, it
+    /// disables the session's policy; write `AuthenticationPolicy.none` there, because `.none` means `nil` for an
+    /// optional property.
     public static let none = AuthenticationPolicy()
 
     /// Whether the policy can authenticate any request.
@@ -84,7 +89,7 @@ public struct AuthenticationPolicy: Sendable {
 public struct OriginCredentials: Hashable, Sendable, CustomStringConvertible {
     private var values: [Origin: Credential] = [:]
 
-    /// Creates an empty collection.
+    /// Creates a collection without credentials.
     public init() {}
 
     /// The credential for the origin of a URL; `nil` if not set. Setting `nil` removes it.
@@ -101,15 +106,17 @@ public struct OriginCredentials: Hashable, Sendable, CustomStringConvertible {
 
     subscript(_ origin: Origin) -> Credential? { values[origin] }
 
-    /// The origins and their user names, without passwords.
+    /// The origins and their user names, without passwords, sorted and separated by commas; empty if there are no
+    /// credentials.
     public var description: String {
         values.map { "\($0.key): \($0.value)" }.sorted().joined(separator: ", ")
     }
 }
 
 extension Request {
-    /// The credential of this request; `nil`, the default, uses those of the authentication policy. It takes precedence
-    /// over the policy's credentials and `.netrc` file, but not over an `Authorization` field, a signature or a bearer
+    /// The credential of this request; `nil`, the default, uses those of the authentication policy. It answers a
+    /// challenge of the server; one that names a single scheme is sent with the first request. It takes precedence over
+    /// the policy's credentials and `.netrc` file, but not over an `Authorization` field, a signature or a bearer
     /// token.
     ///
     /// It belongs to the origin that ``ANHTTP/Request/url`` has when the credential is set, and is not sent to another

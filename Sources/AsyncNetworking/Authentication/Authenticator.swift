@@ -85,7 +85,7 @@ public actor Authenticator {
     }
 
     /// The current token, possibly expired; `nil` before the first refresh of an authenticator created without one, and
-    /// after its removal.
+    /// after its removal. Reading it does not refresh it.
     public var token: BearerToken? { current?.token }
 
     /// Sets the token, for example after another user has logged in. The result of a refresh that is already running is

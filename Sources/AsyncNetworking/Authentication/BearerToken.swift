@@ -5,7 +5,7 @@ public import FoundationEssentials
 
 /// An OAuth 2.0 bearer token (RFC 6750), with the refresh token for the next one. Its descriptions contain neither.
 public struct BearerToken: Hashable, Sendable, CustomStringConvertible {
-    /// The token, as sent in `Authorization` after `Bearer`.
+    /// The token, sent unchanged in `Authorization` after `Bearer`.
     public var value: String {
         get { secret.value }
         set { secret.value = newValue }

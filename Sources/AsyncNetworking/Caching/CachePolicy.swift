@@ -20,19 +20,20 @@ import HTTPTypes
 /// policy's field is also sent if the session has no cache, and a `Cache-Control` of ``SessionConfiguration/headers``
 /// counts as one of the request.
 public enum CachePolicy: Hashable, Sendable {
-    /// Caches follow the rules of HTTP (RFC 9111); the default of a session.
+    /// Caches follow the rules of HTTP (RFC 9111); the default of a session. No `Cache-Control` is added to the
+    /// request.
     case protocolPolicy
     /// The response must come from the server; it replaces a stored one. `Cache-Control: no-cache` is sent, unless the
     /// request has a `Cache-Control`.
     case reload
-    /// A stored response is used only after validation by the server, except a fresh and immutable one (RFC 8246).
-    /// `Cache-Control: max-age=0` is sent, unless the request has a `Cache-Control`.
+    /// A stored response is used only after validation by the server, except a fresh and immutable one (RFC 8246);
+    /// without one, the server is asked. `Cache-Control: max-age=0` is sent, unless the request has a `Cache-Control`.
     case revalidate
     /// A stored response of any age is acceptable, unless it requires validation; without one the server is asked.
     /// `Cache-Control: max-stale` is sent, unless the request has a `Cache-Control`.
     case returnCacheElseLoad
-    /// Only a stored response, of any age, is acceptable; without one, or if it requires validation, the request fails
-    /// with ``SessionError/notCached``.
+    /// Only a stored response, of any age, is acceptable; without one, or if it requires validation, or without a
+    /// cache, the request fails with ``SessionError/notCached``. Nothing is sent.
     case returnCacheDontLoad
 
     /// Adds the policy's `Cache-Control` to a request without one.
@@ -64,7 +65,8 @@ public enum CachePolicy: Hashable, Sendable {
 
 extension Request {
     /// The use of the session's cache, and of caches between client and server, by this request; `nil`, the default,
-    /// uses the session's policy. A `Cache-Control` field of the request is not changed by a policy.
+    /// uses ``AsyncNetworking/SessionConfiguration/cachePolicy``. A `Cache-Control` field of the request is not changed
+    /// by a policy.
     public var cachePolicy: CachePolicy? {
         get { self[CachePolicy.OfRequest.self] }
         set { self[CachePolicy.OfRequest.self] = newValue }
