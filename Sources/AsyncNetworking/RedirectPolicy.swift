@@ -21,7 +21,8 @@ public import HTTPTypes
 /// not replayable to be sent again fails with ``SessionError/RedirectFailure/bodyNotReplayable``. If the new URL has no
 /// fragment, the old URL's fragment is kept (RFC 9110 §10.2.2).
 public struct RedirectPolicy: Sendable {
-    /// Whether redirects are followed; `true` by default. Otherwise a redirect is returned as the response.
+    /// Whether redirects are followed; `true` by default. Otherwise a redirect is returned as the response, and
+    /// ``decision`` is not called.
     public var isEnabled = true
     /// The maximum number of redirects followed for one request; 20 by default. The next one fails with
     /// ``SessionError/RedirectFailure/tooMany(limit:to:)``; with 0 or less, the first one does.
@@ -54,7 +55,8 @@ public struct RedirectPolicy: Sendable {
         public var proposed: Request
     }
 
-    /// The policy that returns every redirect as the response.
+    /// The policy that returns every redirect as the response. Set as `Request.redirectPolicy`, it disables the
+    /// session's policy; write `RedirectPolicy.none` there, because `.none` means `nil` for an optional property.
     public static let none = RedirectPolicy().with { $0.isEnabled = false }
 
     /// Returns a copy of the policy modified by a closure.
@@ -127,8 +129,8 @@ public struct RedirectPolicy: Sendable {
 }
 
 extension Request {
-    /// The redirect policy of this request; `nil`, the default, uses the session's. To change one setting, start from
-    /// the session's policy:
+    /// The redirect policy of this request; `nil`, the default, uses the session's, and any other replaces that as a
+    /// whole. To change one setting, start from the session's policy:
     ///
     /// ```swift
     /// request.redirectPolicy = manager.configuration.redirectPolicy.with { $0.maximum = 1 }

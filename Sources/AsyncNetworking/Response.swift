@@ -3,13 +3,13 @@
 public import ANHTTP
 public import HTTPTypes
 
-/// A value deserialized from a response, with the response's head, trailers and metrics.
+/// A response with its value, which is the body or was deserialized from it, and with its head, trailers and metrics.
 public struct Response<Value: Sendable>: Sendable {
     /// The body as `Data`, or the value that the serializer returned for it.
     public var value: Value
     /// The status, header fields and URL of the final response, after redirects and retries.
     public var head: ResponseHead
-    /// The trailer fields; empty if there were none.
+    /// The trailer fields that followed the body (RFC 9110 §6.5); empty if there were none.
     public var trailers: HTTPFields
     /// The metrics of the last exchange, and in ``ANHTTP/TransferMetrics/retryHistory`` the earlier attempts. Empty,
     /// except for their ``ANHTTP/TransferMetrics/source``, for a response that the cache returned without an exchange,
@@ -21,11 +21,11 @@ public struct Response<Value: Sendable>: Sendable {
 
     private var sharedMetrics: Shared<TransferMetrics>
 
-    /// Creates a response, for example for a test.
+    /// Creates a response, for example for a test. The metrics contain the retry history of the head, if it has one.
     ///
     /// - Parameters:
     ///   - value: The value.
-    ///   - head: The status and header fields.
+    ///   - head: The status, header fields and URL.
     ///   - ending: The trailer fields and the metrics of the exchange; none by default.
     public init(_ value: Value, head: ResponseHead, ending: ResponseEnding = ResponseEnding()) {
         self.value = value
@@ -37,7 +37,7 @@ public struct Response<Value: Sendable>: Sendable {
 
     /// The status code of the final response, such as 200.
     public var statusCode: Int { head.status.code }
-    /// The header fields of the final response, without the ``trailers``.
+    /// The header fields of the final response, without the ``trailers``; the same as those of the ``head``.
     public var headers: HTTPFields { head.headers }
     /// The heads of the redirects that were followed, in order; empty if there were none.
     public var redirectHistory: [ResponseHead] { head.redirectHistory }

@@ -17,7 +17,7 @@ extension ContentDigest {
         try self.init(algorithm, digest)
     }
 
-    /// Computes the digest of a file, which is read in the calling thread.
+    /// Computes the digest of a file. The calling thread reads the whole file, and is blocked meanwhile.
     ///
     /// - Parameters:
     ///   - path: The path of the file.

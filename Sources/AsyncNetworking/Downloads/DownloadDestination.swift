@@ -10,8 +10,8 @@
 ///
 /// The bytes are written to a temporary file, whose name ends with `.part`, and which is moved to its final path
 /// atomically when it is complete. It is in the directory of the destination or, if a closure chooses that, in a
-/// directory for temporary files. A device or a pipe is written directly. A response with a status outside of 200–299
-/// is never written.
+/// directory for temporary files. A device or a pipe at a given path is written directly. A response with a status
+/// outside of 200–299 is never written.
 public struct DownloadDestination: ExpressibleByStringInterpolation, Sendable {
     let target: Target
     /// Whether an existing file is overwritten.
@@ -34,7 +34,8 @@ public struct DownloadDestination: ExpressibleByStringInterpolation, Sendable {
     ///   - overwritesExisting: Whether an existing file is overwritten; `true` by default. If `false`, the download
     ///     fails with ``SessionError/FileFailure/Reason/exists`` if the file exists: before the request is sent if it
     ///     exists when the task starts, otherwise when the download is complete.
-    ///   - createsIntermediateDirectories: Whether missing directories are created; `false` by default.
+    ///   - createsIntermediateDirectories: Whether missing directories are created; `false` by default, so that the
+    ///     download fails with ``SessionError/FileFailure/Reason/missingDirectory``.
     public static func file(
         _ path: String, overwritesExisting: Bool = true, createsIntermediateDirectories: Bool = false
     ) -> DownloadDestination {
@@ -43,17 +44,21 @@ public struct DownloadDestination: ExpressibleByStringInterpolation, Sendable {
             createsIntermediateDirectories: createsIntermediateDirectories)
     }
 
-    /// Returns a destination whose path a closure chooses when the download is complete.
+    /// Returns a destination whose path a closure chooses when the download is complete. Such a download is never
+    /// durable; see ``DownloadOptions/isDurable``.
     ///
     /// - Parameters:
-    ///   - directory: The directory for the temporary file; `nil`, the default, uses `TMPDIR` or else `/tmp`. If the
-    ///     chosen path is on another file system, the file is copied there first and still appears atomically.
+    ///   - directory: The directory for the temporary file; `nil`, the default, uses `TMPDIR` or else `/tmp`. It must
+    ///     exist. If the chosen path is on another file system, the file is copied there first and still appears
+    ///     atomically.
     ///   - overwritesExisting: Whether an existing file is overwritten; `true` by default. If `false`, the download
-    ///     fails with ``SessionError/FileFailure/Reason/exists`` if the file exists.
-    ///   - createsIntermediateDirectories: Whether missing directories are created; `false` by default.
+    ///     fails with ``SessionError/FileFailure/Reason/exists`` if the file exists then.
+    ///   - createsIntermediateDirectories: Whether missing directories of the chosen path are created; `false` by
+    ///     default.
     ///   - choose: Receives the temporary file with the response, and returns the path; a relative one is resolved
-    ///     against the working directory. It is called by the task, after the digests were verified. If it throws an
-    ///     error of the program's own, the download fails with that error and the temporary file is removed.
+    ///     against the working directory. It is called once by the task, after the digests were verified; not if the
+    ///     download fails before. If it throws an error of the program's own, the download fails with that error and
+    ///     the temporary file is removed.
     public static func chosen(
         temporaryDirectory directory: String? = nil, overwritesExisting: Bool = true,
         createsIntermediateDirectories: Bool = false,

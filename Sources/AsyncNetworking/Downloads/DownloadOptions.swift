@@ -63,11 +63,12 @@ public struct DownloadOptions: Sendable {
     /// are lost with the process.
     public var flushInterval: Int64 = 8 << 20
 
-    /// Creates the default options: a download that is not durable, starts over if it cannot be resumed, and expects no
-    /// digest.
+    /// Creates the default options: a download that is not durable, starts over if it cannot be resumed, keeps its
+    /// partial file after a failure, and expects no digest.
     public init() {}
 
-    /// The default options with ``isDurable`` set to `true`.
+    /// The default options with ``isDurable`` set to `true`: a download that can be resumed after the end of the
+    /// process.
     public static let durable = DownloadOptions().with { $0.isDurable = true }
 
     /// Returns a copy of the options modified by a closure.

@@ -3,10 +3,11 @@
 /// A file written by a download: the value of a ``DownloadTask``. The file belongs to the program; releasing this value
 /// does not remove it.
 public struct DownloadedFile: Sendable {
-    /// The path of the file, as the destination names it. In the closure of a destination that chooses it, the path of
-    /// the temporary file.
+    /// The path of the file, exactly as the destination names it: it may be relative, and symbolic links are not
+    /// resolved. In the closure of a destination that chooses it, the path of the temporary file.
     public var path: String
-    /// The size of the whole file in bytes, including those of an earlier download that was resumed.
+    /// The size of the whole file in bytes, including those of an earlier download that was resumed; after
+    /// decompression if the content was decompressed.
     public var size: Int64
     /// The response that the file was written from: its status, header fields, trailers and metrics. If several
     /// requests were necessary, it is the last one. If ``DownloadOptions/skipsVerifiedFile`` made the request

@@ -14,8 +14,8 @@ extension ResponseBody {
     ///
     /// - Parameter path: The path of the file, whose directory must exist.
     /// - Returns: The number of bytes written, after decompression.
-    /// - Throws: ``AsyncNetworking/SessionError/file(_:)``, or the error of reading the body, which includes
-    ///   `CancellationError`.
+    /// - Throws: ``AsyncNetworking/SessionError/file(_:)`` if the file cannot be written; ``ANHTTP/TransportError`` if
+    ///   the body cannot be received; or `CancellationError` if the calling task is cancelled.
     @discardableResult
     public func write(to path: String) async throws -> Int64 {
         try await write(to: path) { _ in }

@@ -8,7 +8,8 @@ import FoundationEssentials
 extension SessionError {
     /// The failure of a file operation: the path, the system's error, and its ``reason``.
     public struct FileFailure: Hashable, Sendable {
-        /// The path of the file or directory.
+        /// The path of the file or directory; for a download whose path a closure chooses, possibly that of the
+        /// directory for temporary files.
         public var path: String
         /// The system call that failed.
         package var call: String
@@ -29,7 +30,7 @@ extension SessionError {
             self.init(path: path, call: error.call, errno: error.code, message: SystemError.message(for: error.code))
         }
 
-        /// The reason, derived from the system call and ``errno``; `other` if it is not one that a program can act on.
+        /// The reason, derived from ``errno``; `other` if it is not one that a program can act on.
         public var reason: Reason { Reason(SystemError(call: call, code: errno).fileReason) }
 
         /// The reason of a failed file operation, as far as a program can act on it.
@@ -38,15 +39,17 @@ extension SessionError {
             /// The disk or the user's quota is full (`ENOSPC`, `EDQUOT`), or the file would exceed the maximum size of
             /// the file system or the process (`EFBIG`); see ``FileFailure/errno``.
             case noSpace
-            /// The user lacks permission, or the file system is read-only.
+            /// The user lacks permission (`EACCES`, `EPERM`), or the file system is read-only (`EROFS`).
             case notPermitted
-            /// The file already exists and must not be overwritten.
+            /// The file already exists and must not be overwritten (`EEXIST`).
             case exists
-            /// A directory of the path, or a file to be read, does not exist, or a part of the path is not a directory.
+            /// A directory of the path, or a file to be read, does not exist, or a part of the path is not a directory
+            /// (`ENOENT`, `ENOTDIR`).
             case missingDirectory
-            /// Another download is writing the file.
+            /// Another download, possibly of another process, is writing the file and has locked it (`EWOULDBLOCK`, see
+            /// flock(2)).
             case inUse
-            /// Another reason, identified by `errno`.
+            /// Another reason, such as a directory in place of the file; see ``FileFailure/errno``.
             case other
 
             init(_ reason: SystemError.FileReason) {

@@ -70,7 +70,8 @@ extension SessionManager {
     ///   - headers: Header fields that replace all others of the same name; none by default.
     ///   - options: The options; by default the download is not durable, and its partial file is kept if it can be
     ///     resumed.
-    /// - Returns: The task, which is running.
+    /// - Returns: The task, which is running or, with ``SessionConfiguration/maximumConcurrentTransfers``, waits for
+    ///   its turn.
     public nonisolated func download(
         _ path: String, to destination: DownloadDestination, headers: HTTPFields = [:],
         options: DownloadOptions = DownloadOptions()
@@ -97,7 +98,8 @@ extension SessionManager {
     ///   or if the server sends a range although none was requested;
     /// - ``SessionError/digest(expected:found:path:url:)`` if the content does not have the expected digest;
     /// - ``ANSerialization/SerializationError/rejected(_:)``, in ``SessionError/serialization(_:)``, for a status
-    ///   outside of 200–299, with the first 1 MiB of the body. No file is written then.
+    ///   outside of 200–299, with the first 1 MiB of the body. No file is written then;
+    /// - ``SessionError/invalidated`` if the manager was invalidated or shut down before.
     ///
     /// - Parameters:
     ///   - request: The request to send; any method is possible, but only a GET request can be resumed.
@@ -106,7 +108,8 @@ extension SessionManager {
     ///     chooses it.
     ///   - options: The options; by default the download is not durable, and its partial file is kept if it can be
     ///     resumed.
-    /// - Returns: The task, which is running.
+    /// - Returns: The task, which is running or, with ``SessionConfiguration/maximumConcurrentTransfers``, waits for
+    ///   its turn.
     public nonisolated func download(
         _ request: Request, to destination: DownloadDestination, options: DownloadOptions = DownloadOptions()
     ) -> DownloadTask {
@@ -117,7 +120,8 @@ extension SessionManager {
     ///
     /// The part that is missing is requested and appended to the bytes in ``ResumeData/partialFile``, if the response
     /// is of the same version of the resource; otherwise the download starts over, or fails with
-    /// ``SessionError/notResumable(_:)``.
+    /// ``SessionError/notResumable(_:)``. The file is written, and the task fails, as described for
+    /// ``download(_:to:options:)``.
     ///
     /// - Parameters:
     ///   - data: The resume data.
@@ -128,7 +132,8 @@ extension SessionManager {
     ///     choose that, the task fails with ``SessionError/file(_:)``.
     ///   - options: The options; ``DownloadOptions/startsOverIfNotResumable`` selects what happens if the download
     ///     cannot be resumed, and ``DownloadOptions/resumeData`` is ignored in favor of `data`.
-    /// - Returns: The task, which is running.
+    /// - Returns: The task, which is running or, with ``SessionConfiguration/maximumConcurrentTransfers``, waits for
+    ///   its turn.
     public nonisolated func download(
         resuming data: ResumeData, with request: Request? = nil, to destination: DownloadDestination? = nil,
         options: DownloadOptions = DownloadOptions()
@@ -140,8 +145,9 @@ extension SessionManager {
 
     /// Starts a download and runs a closure with its task; the task ends with the closure.
     ///
-    /// If the task is still running when `scope` returns or throws, it is cancelled. It has ended when this function
-    /// returns. To wait for the file, await the task's ``TransferTask/value`` in `scope`.
+    /// If the task is still running when `scope` returns or throws, it is cancelled, which removes the partial file
+    /// unless the download is durable. It has ended when this function returns. To wait for the file, await the task's
+    /// ``TransferTask/value`` in `scope`.
     ///
     /// - Parameters:
     ///   - request: The request to send; any method is possible, but only a GET request can be resumed.

@@ -24,8 +24,8 @@ public struct RetryBudget: Hashable, Sendable {
     /// - Parameters:
     ///   - capacity: The maximum number of retries that an origin can accumulate, and with which it starts; 10 by
     ///     default. Below 1, no retry is permitted.
-    ///   - perRequest: The number of retries that each first attempt adds; 0.2 by default.
-    ///   - perSecond: The number of retries that each second adds; 1 by default.
+    ///   - perRequest: The number of retries that each first attempt adds; 0.2 by default, 0 for none.
+    ///   - perSecond: The number of retries that each second adds; 1 by default, 0 for none.
     public init(capacity: Double = 10, perRequest: Double = 0.2, perSecond: Double = 1) {
         self.capacity = capacity
         self.perRequest = perRequest

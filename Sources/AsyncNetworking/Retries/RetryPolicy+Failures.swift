@@ -20,19 +20,24 @@ extension RetryPolicy {
     /// is unusable or forbidden, rejected proxy credentials, a request that cannot be sent, a response above a limit, a
     /// body whose source failed, an expired wait for a route, and errors that the program throws.
     public enum Failure: CaseIterable, Hashable, Sendable {
-        /// The host name could not be resolved, or a timeout expired during its lookup.
+        /// The host name could not be resolved, or a timeout expired during its lookup. Retriable by default, for any
+        /// method.
         case nameLookup
-        /// No connection could be established, or a timeout expired while connecting or during the TLS handshake.
+        /// No connection could be established, or a timeout expired while connecting or during the TLS handshake. A
+        /// forbidden address, or a local address that cannot be used, is not retriable. Retriable by default, for any
+        /// method.
         case connect
         /// The TLS handshake was interrupted. An untrusted certificate is a failure of another kind, which is not
-        /// retried.
+        /// retried. Retriable by default, for any method.
         case tlsHandshake
         /// The proxy could not be used: its handshake failed, or it refused a tunnel with a status of 500 or above.
+        /// Retriable by default, for any method.
         case proxy
-        /// The connection was lost before the end of the response; the server may have acted on the request.
+        /// The connection was lost before the end of the response; the server may have acted on the request. Retriable
+        /// by default, for ``RetryPolicy/methods``.
         case connectionLost
         /// A timeout expired while the request was sent or the response received; the server may have acted on the
-        /// request.
+        /// request. Retriable by default, for ``RetryPolicy/methods``.
         case noResponse
         /// A timeout expired before a connection was free (``ANHTTP/Timeouts/queue``); not retriable by default.
         case queue

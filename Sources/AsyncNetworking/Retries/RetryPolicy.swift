@@ -39,16 +39,20 @@ public struct RetryPolicy: Sendable {
     /// ``decision`` have no effect.
     public var limit: Int
     /// The waits before retries; by default random, of at most 0.5 s before the first, 1 s before the second, and so on
-    /// up to 30 s.
+    /// up to 30 s. A longer `Retry-After` of the response takes precedence, up to ``maximumRetryAfter``.
     public var backoff = Backoff()
     /// The statuses of responses that are retriable; 408, 425, 429, 500, 502, 503 and 504 by default. If empty, no
-    /// response is retried.
+    /// response is retried unless ``decision`` says so. After any response the server may have acted on the request, so
+    /// ``methods`` and ``idempotencyKeyField`` apply.
     public var statuses: Set<Int> = [408, 425, 429, 500, 502, 503, 504]
     /// The kinds of errors that are retriable; ``Failure/transient`` by default: failures of name lookup, of
-    /// connecting, of the TLS handshake and of a proxy, lost connections, and timeouts of the request or response.
+    /// connecting, of the TLS handshake and of a proxy, lost connections, and timeouts of the request or response. If
+    /// empty, no error is retried unless ``decision`` says so.
     public var failures = Failure.transient
-    /// The methods that are retriable even if the server may have acted on the request; GET, HEAD, OPTIONS, TRACE, PUT
-    /// and DELETE by default.
+    /// The methods that are retriable even if the server may have acted on the request, as after every response; GET,
+    /// HEAD, OPTIONS, TRACE, PUT and DELETE by default (RFC 9110 §9.2.2). A request with another method, such as POST,
+    /// is retried only after a failure before it reached the server, with an ``idempotencyKeyField``, or if
+    /// ``decision`` says so.
     public var methods: Set<HTTPRequest.Method> = [.get, .head, .options, .trace, .put, .delete]
     /// The header field by which a server recognizes a repeated request: a request with this field is retriable
     /// regardless of its method, even if the server may have acted on it.
@@ -71,9 +75,10 @@ public struct RetryPolicy: Sendable {
     /// A closure called for each attempt that threw an error or has a status of 400 or above, before the policy is
     /// applied; `nil`, the default, follows the policy.
     ///
-    /// It may request or prevent another attempt; the limit, body, deadline and budget apply in any case. It is not
-    /// called for `CancellationError`, for errors after the response was passed on (except that of a download that can
-    /// be continued), nor if ``limit`` is 0 or less. An error that it throws becomes the error of the request.
+    /// It may request or prevent another attempt; the limit, body, deadline and budget apply in any case. It runs in
+    /// the task that makes the request, which waits for it. It is not called for `CancellationError`, for errors after
+    /// the response was passed on (except that of a download that can be continued), nor if ``limit`` is 0 or less. An
+    /// error that it throws becomes the error of the request.
     public var decision: (@Sendable (Context) async throws -> Decision)?
 
     /// Creates the default policy with a maximum number of retries.
@@ -83,7 +88,8 @@ public struct RetryPolicy: Sendable {
         self.limit = limit
     }
 
-    /// The policy without retries, which is a session's default.
+    /// The policy without retries, which is a session's default. Set as `Request.retryPolicy`, it disables the
+    /// session's policy; write `RetryPolicy.none` there, because `.none` means `nil` for an optional property.
     public static let none = RetryPolicy(limit: 0)
 
     /// Returns a copy of the policy modified by a closure.
@@ -124,7 +130,8 @@ public struct RetryPolicy: Sendable {
 
 extension Request {
     /// The retry policy of this request, which replaces the session's as a whole; `nil`, the default, uses the
-    /// session's.
+    /// session's. ``AsyncNetworking/RetryPolicy/none`` prevents retries. An ``AsyncNetworking/EventSource`` never uses
+    /// the session's.
     public var retryPolicy: RetryPolicy? {
         get { self[RetryPolicy.OfRequest.self] }
         set { self[RetryPolicy.OfRequest.self] = newValue }
