@@ -52,7 +52,7 @@ public enum RequestEvent: Sendable {
     /// reported.
     case answeringChallenge(of: ProtectionSpace)
     /// The request failed with this error because there is no route, and is sent again when there is one, unless
-    /// ``ANHTTP/Timeouts/connectivity`` expires before.
+    /// ``ANHTTP/Timeouts/connectivity`` or `Request.timeout` expires before.
     case waitingForConnectivity(TransportError)
     /// This attempt failed, and the request is sent again after the attempt's ``ANHTTP/RetryHistory/Attempt/wait``.
     case retrying(after: RetryHistory.Attempt)

@@ -74,8 +74,8 @@ extension TransportError {
 
 extension Request {
     /// Whether this request waits for a route to its host instead of failing without one; `nil`, the default, uses
-    /// ``AsyncNetworking/SessionConfiguration/waitsForConnectivity``. A request whose body is not replayable does not
-    /// wait.
+    /// ``AsyncNetworking/SessionConfiguration/waitsForConnectivity``. ``ANHTTP/Timeouts/connectivity`` limits the wait,
+    /// and so does `timeout`; by default there is no limit. A request whose body is not replayable does not wait.
     public var waitsForConnectivity: Bool? {
         get { self[WaitsForConnectivity.self] }
         set { self[WaitsForConnectivity.self] = newValue }

@@ -40,7 +40,8 @@ public struct RedirectPolicy: Sendable {
     /// an error that it throws becomes the error of the request.
     public var decision: (@Sendable (Redirection) async throws -> Request?)?
 
-    /// Creates the default policy, which follows at most 20 redirects.
+    /// Creates the default policy, which follows at most 20 redirects, and removes `Authorization`,
+    /// `Proxy-Authorization` and `Cookie` when the origin changes.
     public init() {}
 
     /// A redirect, and the request that would follow it; the argument of ``RedirectPolicy/decision``.

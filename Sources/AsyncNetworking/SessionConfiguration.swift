@@ -115,8 +115,8 @@ public struct SessionConfiguration: Sendable {
     /// If the first request fails or its response is not stored, the others are sent; if it is cancelled, the next one
     /// takes its place. This applies to GET requests of functions that return the whole body, such as
     /// ``SessionManager/data(for:)`` and the verbs, without a body, a range, conditions, `no-cache` or `no-store`, and
-    /// with another policy than ``CachePolicy/reload`` and ``CachePolicy/revalidate``. Streamed responses and tasks,
-    /// including ``DataTask``, neither wait nor are waited for.
+    /// with a cache policy other than ``CachePolicy/reload`` and ``CachePolicy/revalidate``. Streamed responses and
+    /// tasks, including ``DataTask``, neither wait nor are waited for.
     public var sharesTransfers = false
     /// The transport that performs exchanges; `nil`, the default, uses libcurl. With another one, ``connectionLimits``
     /// are ignored, no cookies are stored, and transfer options such as `tls` have an effect only if the transport
@@ -138,7 +138,7 @@ public struct SessionConfiguration: Sendable {
     /// The source of random numbers from 0 to 1 for the jitter of retries.
     package var randomUnit: @Sendable () -> Double = { .random(in: 0...1) }
 
-    /// Creates the default configuration with a base URL, modified by a closure.
+    /// Creates the default configuration with a base URL, modified by a closure. Each property states its default.
     ///
     /// - Parameters:
     ///   - baseURL: The URL that relative paths are resolved against; `nil`, the default, requires absolute URLs.

@@ -39,8 +39,9 @@ public indirect enum SessionError: Error, Sendable {
     /// The request could not be authenticated; see ``AuthenticationFailure``. A challenge that no credential answers is
     /// a response or, if a proxy refuses to open a tunnel, an error of the exchange.
     case authentication(AuthenticationFailure)
-    /// A cookie could not be set: a part of the cookie with this name is missing or contains characters that cannot be
-    /// sent, or its path does not begin with a slash. The same call has set no other cookie.
+    /// A cookie could not be set: the name or domain of the cookie with this name is empty, its path does not begin
+    /// with a slash, or a part of it contains characters that cannot be sent, such as control characters or semicolons.
+    /// The same call has set no other cookie.
     case invalidCookie(name: String)
     /// A cookie could not be set: the transport stores no cookies. libcurl's does; a mock may not.
     case cookiesNotStored
@@ -86,7 +87,8 @@ public indirect enum SessionError: Error, Sendable {
         /// not replayable. A credential that names a single scheme is sent with the first request. See
         /// ``ANHTTP/RequestBody/isReplayable``.
         case bodyNotReplayable
-        /// The token was refreshed `limit` times within the `refreshPeriod` of the ``Authenticator``.
+        /// The token was refreshed `limit` times within the `refreshPeriod` of the ``Authenticator``, and the request
+        /// needs another refresh. Later requests can refresh it again when fewer refreshes fall within that period.
         case excessiveRefreshes(limit: Int)
     }
 }
@@ -99,7 +101,7 @@ extension SessionError {
     }
 
     /// The error of creating the request or of validating and deserializing the response; `nil` if this error has
-    /// another cause.
+    /// another cause. The error of an interrupted download is that of its ``cause``.
     public var serialization: SerializationError? {
         if case .serialization(let error) = cause { error } else { nil }
     }
@@ -136,16 +138,18 @@ extension SessionError {
         if case .tls = reason { true } else { false }
     }
 
-    /// The status code of the rejected response, such as 404; `nil` if this error is not a rejection.
+    /// The status code of the rejected response, such as 404, or that of a success if only the media type was rejected;
+    /// `nil` if this error is not a rejection.
     public var statusCode: Int? { rejection?.status }
 
-    /// The body of the rejected response, such as the error message of an API; `nil` if this error is not a rejection.
-    /// It is truncated to 64 KiB if the body was to be streamed, as for an event source or a WebSocket connection, and
-    /// to 1 MiB for a download.
+    /// The body of the rejected response, such as the error message of an API; empty if the response had none, `nil` if
+    /// this error is not a rejection. It is truncated to 64 KiB if the body was to be streamed, as for an event source
+    /// or a WebSocket connection, and to 1 MiB for a download.
     public var responseBody: Data? { rejection?.body }
 
-    /// The rejected response, with its head and body; `nil` if this error is not a rejection because of the status or
-    /// media type, but for example a failed exchange, or a body that could not be deserialized.
+    /// The rejected response, with its head and body, also that of an interrupted download; `nil` if this error is not
+    /// a rejection because of the status or media type, but for example a failed exchange, or a body that could not be
+    /// deserialized.
     public var rejection: Rejection? { serialization?.rejection }
 
     /// The attempts before the last one, none if the request was sent once, and the reason why there was no further
@@ -166,7 +170,7 @@ extension SessionError {
 }
 
 extension SessionError: CustomStringConvertible, LocalizedError {
-    /// The ``description``, which Foundation returns as `localizedDescription`.
+    /// The ``description``, which Foundation returns as `localizedDescription`; never `nil`.
     public var errorDescription: String? { description }
 
     /// A sentence that says what happened and what to check. For a rejected response it contains the beginning of the

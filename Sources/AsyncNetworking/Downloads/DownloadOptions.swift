@@ -64,7 +64,7 @@ public struct DownloadOptions: Sendable {
     public var flushInterval: Int64 = 8 << 20
 
     /// Creates the default options: a download that is not durable, starts over if it cannot be resumed, keeps its
-    /// partial file after a failure, and expects no digest.
+    /// partial file after a failure, expects no digest, and always sends a request.
     public init() {}
 
     /// The default options with ``isDurable`` set to `true`: a download that can be resumed after the end of the

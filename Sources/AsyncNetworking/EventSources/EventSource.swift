@@ -41,8 +41,9 @@ public struct EventSource: AsyncSequence, Sendable {
         self.core = core
     }
 
-    /// The states of the connection: the current one first, then later ones, and the end after ``Status/closed``. A
-    /// slow reader skips states, but never the last. There is no state before the source is iterated.
+    /// The states of the connection: the current one first, then later ones, until the stream ends after
+    /// ``Status/closed``. A slow reader skips states, but never the last. There is no state before the source is
+    /// iterated; if the source is released before that, the stream ends without one.
     public var statuses: BroadcastStream<Status> {
         core.statuses.stream
     }
@@ -56,7 +57,7 @@ public struct EventSource: AsyncSequence, Sendable {
     /// A state of a source's connection; see ``EventSource/statuses``.
     @nonexhaustive
     public enum Status: Sendable {
-        /// A request is being sent, or its response is awaited.
+        /// A request is being sent, or its response is awaited: the first one, or one to reconnect.
         case connecting
         /// A response with this head was accepted, and its events are being received.
         case open(ResponseHead)
@@ -74,8 +75,9 @@ public struct EventSource: AsyncSequence, Sendable {
         /// Returns the next event, waiting and reconnecting if necessary; `nil` at the end, and after an error was
         /// thrown.
         ///
-        /// - Throws: ``SessionError`` if there is no further attempt to connect or an event is too large, or
-        ///   `CancellationError` if the calling task is cancelled.
+        /// - Throws: ``SessionError`` if there is no further attempt to connect, an event is too large, or the manager
+        ///   was invalidated (``SessionError/invalidated``); `CancellationError` if the calling task is cancelled or
+        ///   the manager cancels its requests; or the error of an interceptor of the program's own.
         public mutating func next() async throws -> ServerSentEvent? {
             try await reader?.next()
         }

@@ -21,7 +21,7 @@ extension SessionManager {
     ///   - reconnectionTime: The shortest wait before a reconnection until the server sets one with `retry:`; 3 s by
     ///     default. A negative one counts as zero.
     ///   - maximumEventSize: The maximum size of the data of an event, and of a line, in bytes; 16 MiB by default. A
-    ///     larger event ends the sequence with ``ANHTTP/TransportError/Reason/responseTooLarge(_:)``, in a
+    ///     larger event or line ends the sequence with ``ANHTTP/TransportError/Reason/responseTooLarge(_:)``, in a
     ///     ``SessionError``.
     /// - Returns: The source, which sends nothing until it is iterated.
     public nonisolated func events(

@@ -81,7 +81,7 @@ public struct RetryPolicy: Sendable {
     /// error that it throws becomes the error of the request.
     public var decision: (@Sendable (Context) async throws -> Decision)?
 
-    /// Creates the default policy with a maximum number of retries.
+    /// Creates a policy with a maximum number of retries, and otherwise with the default that each property states.
     ///
     /// - Parameter limit: The maximum number of retries; 2 by default, and 0 or less disables them.
     public init(limit: Int = 2) {

@@ -7,7 +7,8 @@ public import FoundationEssentials
 public struct StrictTransportHost: Hashable, Sendable {
     /// The host name in lower case, without a trailing dot.
     public let host: String
-    /// The time after which the host is forgotten; `Date.distantFuture`, the default, for never.
+    /// The time after which the host is forgotten; `Date.distantFuture`, the default, for never. An entry whose time
+    /// has passed has no effect.
     public var expiry: Date
     /// Whether the hosts below ``host`` are included; `false` by default.
     public var includesSubdomains: Bool

@@ -12,7 +12,8 @@ public import FoundationEssentials
 /// ```
 ///
 /// Servers add themselves by the field `Strict-Transport-Security` of a response over https, if their certificate and
-/// host name were verified, or remove themselves. The program can do so for any host. If there are 5,000 hosts, a
+/// host name were verified, or remove themselves. The program can do so for any host. Such a request is sent with
+/// `https` in place of `http`, and to port 443 in place of 80; other ports are kept (§8.3). If there are 5,000 hosts, a
 /// server that adds itself takes the place of the one that expires first. The hosts last as long as their manager
 /// unless they are saved. Any thread may use the store.
 public final class StrictTransportStore: Sendable {
@@ -28,25 +29,28 @@ public final class StrictTransportStore: Sendable {
         table.withLock { $0 }.current(at: now())
     }
 
-    /// Returns whether https is required for a URL, regardless of its scheme (RFC 6797 §8.2): whether its host is
-    /// known, or a host above it that includes its subdomains. `false` for an IP address.
+    /// Returns whether https is required for a URL, regardless of its scheme and of
+    /// ``SessionConfiguration/usesStrictTransport`` (RFC 6797 §8.2): whether its host is known, or a host above it that
+    /// includes its subdomains. `false` for an IP address.
     public func requiresTLS(for url: URL) -> Bool {
         table.withLock { table in !table.isEmpty && table.requiresTLS(HostName(url), at: now()) }
     }
 
-    /// Adds a host, replacing one with the same name.
+    /// Adds a host, replacing one with the same name. It applies to every request that is sent from then on, including
+    /// retries of running calls, until it expires.
     public func set(_ host: StrictTransportHost) {
         table.withLock { $0.set(host) }
     }
 
-    /// Removes a host. A name that is not stored is ignored.
+    /// Removes a host. A name that is not stored is ignored; a host above it that includes its subdomains still
+    /// applies.
     ///
     /// - Parameter host: The name of the host, in any case.
     public func remove(_ host: String) {
         table.withLock { $0.remove(HostName(host).text) }
     }
 
-    /// Removes all hosts. Files are not changed.
+    /// Removes all hosts. Servers can add themselves again. Files are not changed.
     public func removeAll() {
         table.withLock { $0 = StrictTransportTable() }
     }

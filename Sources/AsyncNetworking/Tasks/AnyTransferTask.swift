@@ -47,10 +47,11 @@ public struct AnyTransferTask: Hashable, Identifiable, Sendable {
         if case .task(let core) = origin { core } else { nil }
     }
 
-    /// The task's identifier, unique within the process.
+    /// The task's identifier, unique within the process; tasks that are created later have higher ones.
     public var id: UInt64 { origin.id }
 
-    /// The kind of task: data, stream, upload or download.
+    /// The kind of task: data, stream, upload or download. The request of an async function is of the kind
+    /// ``TaskKind/data`` or ``TaskKind/stream``.
     public var kind: TaskKind {
         switch origin {
         case .task(let core): core.kind
@@ -101,6 +102,7 @@ public struct AnyTransferTask: Hashable, Identifiable, Sendable {
     public var events: BroadcastStream<TaskEvent> { stream { $0 } }
 
     /// The progress of sending the request's body: yields the latest value first, then newer ones until the task ends.
+    /// A GET without a body reports none.
     ///
     /// Bytes count as sent when they have been passed to the connection; they are reported at most every 50 ms, and at
     /// the end. Progress starts over if the body is sent again, after a redirect, a retry or a challenge.
@@ -149,13 +151,14 @@ public struct AnyTransferTask: Hashable, Identifiable, Sendable {
 
     /// The number of bytes that the task is expected to transfer in its main direction, for the total of a
     /// ``TransferGroup`` until the transfer itself reports one; the length of an upload's body by default, otherwise
-    /// `nil`. It does not limit the transfer.
+    /// `nil`. It does not limit the transfer, and a group reads it when ``TransferGroup/progress`` is read.
     public var expectedBytes: Int64? {
         get { core?.expectedBytes }
         nonmutating set { core?.expectedBytes = newValue }
     }
 
-    /// The tags by which ``SessionManager/transfers(tagged:)`` finds the task; empty by default.
+    /// The tags by which ``SessionManager/transfers(tagged:)`` finds the task; empty by default. A group that was
+    /// returned before does not change with them.
     public var tags: Set<String> {
         get { core?.tags ?? [] }
         nonmutating set { core?.tags = newValue }
@@ -170,9 +173,11 @@ extension AnyTransferTask: CustomStringConvertible {
 
 /// The kind of a task, by what is done with the bodies of its request and response.
 public enum TaskKind: Hashable, Sendable {
-    /// A request whose response is collected in memory.
+    /// A request whose response is collected in memory, as by a ``DataTask``, ``SessionManager/data(for:)`` and the
+    /// verbs. The validation of a cached response in the background is also of this kind.
     case data
-    /// A request whose response is streamed to a closure, or a WebSocket connection.
+    /// A request whose response is streamed to a closure, as by
+    /// ``SessionManager/withResponse(for:validating:reporting:_:)`` and an ``EventSource``, or a WebSocket connection.
     case stream
     /// An upload task, which sends a body.
     case upload

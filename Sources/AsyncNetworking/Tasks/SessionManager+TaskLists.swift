@@ -4,7 +4,8 @@
 
 extension SessionManager {
     /// The tasks that have not ended, oldest first: those that functions returned, whether started or not, and the
-    /// requests of async functions, which only their callers control. It is a snapshot.
+    /// requests of async functions, which only their callers control, and validations of cached responses in the
+    /// background. It is a snapshot.
     public nonisolated var tasks: [AnyTransferTask] { registry.tasks }
 
     /// Returns the tasks that have not ended and satisfy a predicate, oldest first.
@@ -21,8 +22,8 @@ extension SessionManager {
         TransferGroup(registry.tasks.filter { $0.core != nil && isIncluded($0) })
     }
 
-    /// Returns the tasks that have not ended and carry a tag, oldest first. Tasks that are created or tagged later do
-    /// not become part of the group.
+    /// Returns the tasks that have not ended and carry a tag, oldest first; the group may be empty. Tasks that are
+    /// created or tagged later do not become part of the group. Requests of async functions have no tags.
     ///
     /// - Parameter tag: One of the task's ``AnyTransferTask/tags``.
     public nonisolated func transfers(tagged tag: String) -> TransferGroup {

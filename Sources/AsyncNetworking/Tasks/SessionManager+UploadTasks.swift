@@ -35,17 +35,20 @@ extension SessionManager {
     ///
     /// If the request cannot be created, the task fails with ``SessionError/serialization(_:)``. It fails with
     /// ``ANSerialization/SerializationError/rejected(_:)``, in a ``SessionError``, if the serializer does not accept
-    /// the response's status or media type.
+    /// the response's status or media type, and with ``SessionError/invalidated`` if the manager was invalidated or
+    /// shut down.
     ///
     /// - Parameters:
     ///   - target: A path or URL as a string, resolved against the base URL, or a `URL`.
     ///   - form: A multipart form for the body; `nil`, the default, for none.
     ///   - body: Any other body; ``ANHTTP/RequestBody/none`` by default. At most one of `form` and `body` may be given.
+    ///     With neither, the default serializer adds an empty form body, unless the method is GET, HEAD or DELETE.
     ///   - method: The method; POST by default.
     ///   - headers: Header fields that replace all others of the same name; none by default.
     ///   - serializer: Validates and converts the response; by default it accepts the statuses 200–299 and returns the
     ///     body.
-    /// - Returns: The task, which is running.
+    /// - Returns: The task, which is running or, with ``SessionConfiguration/maximumConcurrentTransfers``, waits for
+    ///   its turn.
     public nonisolated func upload<Serializer: ResponseSerializer>(
         _ target: some RequestTarget, form: MultipartFormData? = nil, body: RequestBody = .none,
         method: HTTPRequest.Method = .post, headers: HTTPFields = [:],
@@ -57,12 +60,16 @@ extension SessionManager {
 
     /// Starts sending a request with its body, and validates and converts the response.
     ///
+    /// The response's body is collected in memory, up to ``ANHTTP/TransferOptions/maximumBodySize``, 128 MiB by
+    /// default. If the manager was invalidated or shut down, the task fails with ``SessionError/invalidated``.
+    ///
     /// - Parameters:
     ///   - request: The request to send, with its body.
     ///   - serializer: Validates and converts the response; by default it accepts the statuses 200–299 and returns the
     ///     body. If it does not accept the response, the task fails with
     ///     ``ANSerialization/SerializationError/rejected(_:)``, in a ``SessionError``.
-    /// - Returns: The task, which is running.
+    /// - Returns: The task, which is running or, with ``SessionConfiguration/maximumConcurrentTransfers``, waits for
+    ///   its turn.
     public nonisolated func upload<Serializer: ResponseSerializer>(
         _ request: Request, as serializer: Serializer = DataResponseSerializer()
     ) -> TransferTask<Response<Serializer.Output>> {

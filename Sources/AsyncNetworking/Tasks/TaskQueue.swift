@@ -84,11 +84,11 @@ public struct TransferPriority: RawRepresentable, Hashable, Comparable, Sendable
         self.rawValue = rawValue > 0 ? min(rawValue, 1) : 0
     }
 
-    /// A priority of 0.25.
+    /// A priority of 0.25: among waiting tasks, those with it start after those with the default.
     public static let low = TransferPriority(rawValue: 0.25)
-    /// A priority of 0.5, the default.
+    /// A priority of 0.5, the default of tasks.
     public static let normal = TransferPriority(rawValue: 0.5)
-    /// A priority of 0.75.
+    /// A priority of 0.75: among waiting tasks, those with it start before those with the default.
     public static let high = TransferPriority(rawValue: 0.75)
 
     /// Whether the left priority is lower than the right one.

@@ -26,24 +26,27 @@ public struct TransferGroup: Sendable {
         self.init(tasks.map(\.erased))
     }
 
-    /// Starts or continues all tasks that are suspended.
+    /// Starts or continues all tasks that are suspended. Tasks in another state, and requests of async functions, are
+    /// not affected.
     public func resume() {
         for task in tasks { task.resume() }
     }
 
-    /// Suspends all tasks: they stop transferring, but keep their connections open. See ``AnyTransferTask/suspend()``.
+    /// Suspends all tasks that are waiting or running: they stop transferring, but keep their connections open.
+    /// Requests of async functions are not affected. See ``AnyTransferTask/suspend()``.
     public func suspend() {
         for task in tasks { task.suspend() }
     }
 
     /// Cancels all tasks that have not ended, and returns without waiting for their end. Their values then throw
-    /// `CancellationError`, except those of tasks that were already complete.
+    /// `CancellationError`, except those of tasks that were already complete. Requests of async functions are not
+    /// affected; their callers cancel them.
     public func cancel() {
         for task in tasks { task.cancel() }
     }
 
     /// Waits until all tasks have ended, successfully or not. The errors of tasks are not thrown. Suspended tasks must
-    /// be resumed elsewhere; requests of async functions are not waited for.
+    /// be resumed elsewhere; requests of async functions are not waited for. Returns immediately if the group is empty.
     ///
     /// - Throws: `CancellationError` if the calling task is cancelled; the group's tasks then continue.
     public func waitForAll() async throws {
@@ -55,9 +58,9 @@ public struct TransferGroup: Sendable {
     /// others. Yields the latest sum first, then newer ones until all tasks have ended.
     ///
     /// The total is `nil` until it is known for every task that has not ended. A task that has not reported its total
-    /// counts as ``AnyTransferTask/expectedBytes`` at the time of this call; see ``SessionManager/requestSizes(of:)``.
-    /// A task that has ended counts as its completed bytes, in the total as well. Requests of async functions do not
-    /// count, and the stream of a group without other tasks ends at once.
+    /// counts as ``AnyTransferTask/expectedBytes`` at the time when this property is read; see
+    /// ``SessionManager/requestSizes(of:)``. A task that has ended counts as its completed bytes, in the total as well.
+    /// Requests of async functions do not count, and the stream of a group without other tasks ends at once.
     public var progress: BroadcastStream<TransferProgress> {
         let cores = tasks.compactMap(\.core)
         let sum = Broadcast<TransferProgress>()

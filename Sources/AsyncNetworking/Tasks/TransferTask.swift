@@ -73,8 +73,9 @@ public final class TransferTask<Value: Sendable>: Identifiable, Sendable {
     /// Awaiting the value does not resume the task: a suspended task must be resumed elsewhere. Any number of tasks may
     /// await it, and cancelling one of them ends the transfer for all.
     ///
-    /// - Throws: ``SessionError``, `CancellationError` if the transfer was cancelled, or an error of the program's own
-    ///   code, such as a serializer.
+    /// - Throws: ``SessionError``, which is ``SessionError/invalidated`` if the manager was invalidated or shut down
+    ///   before the task was created; `CancellationError` if the transfer was cancelled; or an error of the program's
+    ///   own code, such as a serializer.
     public var value: Value {
         get async throws {
             try await withTaskCancellationHandler {
@@ -113,16 +114,17 @@ public final class TransferTask<Value: Sendable>: Identifiable, Sendable {
 
 // The members of `AnyTransferTask`.
 extension TransferTask {
-    /// The task's identifier, unique within the process.
+    /// The task's identifier, unique within the process; tasks that are created later have higher ones.
     public var id: UInt64 { core.id }
     /// Starts or continues the task. Has no effect on a task that is waiting or running, was cancelled, or has ended.
     /// With ``SessionConfiguration/maximumConcurrentTransfers``, the task may wait for its turn.
     public func resume() { core.resume() }
     /// Suspends the task: it stops reading the response and sending the request, but its connection stays open, and
-    /// timeouts may expire; see ``AnyTransferTask/suspend()``.
+    /// timeouts may expire; see ``AnyTransferTask/suspend()``. Has no effect on a task that is suspended, was
+    /// cancelled, or has ended.
     public func suspend() { core.suspend() }
     /// Cancels the task, and returns without waiting for its end. Its ``value`` then throws `CancellationError`, unless
-    /// the task was already complete.
+    /// the task was already complete. Cancelling it again has no effect.
     public func cancel() { core.cancel() }
 
     /// A property of ``AnyTransferTask``, such as ``AnyTransferTask/progress`` or ``AnyTransferTask/status``.
@@ -159,11 +161,13 @@ extension TransferTask {
 }
 
 /// A task that collects the response's body in memory; its value is the response with the body.
+/// ``SessionManager/makeDataTask(for:)`` creates one.
 public typealias DataTask = TransferTask<Response<Data>>
 
-/// A task that sends a body; its value is the response with its body. The type is that of ``DataTask``;
-/// ``AnyTransferTask/kind`` differs.
+/// A task that sends a body; its value is the response with its body. ``SessionManager/upload(_:as:)`` starts one with
+/// the default serializer. The type is that of ``DataTask``; ``AnyTransferTask/kind`` differs.
 public typealias UploadTask = TransferTask<Response<Data>>
 
 /// A task that writes the response to a file; its value is the file, with the response.
+/// ``SessionManager/download(_:to:options:)`` starts one.
 public typealias DownloadTask = TransferTask<DownloadedFile>

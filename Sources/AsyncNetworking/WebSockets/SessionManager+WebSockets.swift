@@ -32,11 +32,12 @@ extension SessionManager {
     ///     have 16 MiB, and a ping is sent after 30 s without data.
     ///   - body: Receives the connection, which is valid only while the closure runs.
     /// - Returns: The value that `body` returns.
-    /// - Throws: ``SessionError``, which wraps ``ANSerialization/SerializationError/rejected(_:)``, with the response's
-    ///   head and at most 64 KiB of its body, if the status is not 101;
-    ///   ``ANHTTP/TransportError/Reason/invalidRequest(_:)`` for another method, a body, or a transport that does not
-    ///   support WebSockets; or the error of a connection that could not be made or ended before all messages were
-    ///   sent. `CancellationError`; or the error that `body` throws, which is wrapped in a ``SessionError`` if it is a
+    /// - Throws: ``SessionError``: ``ANSerialization/SerializationError/rejected(_:)``, with the response's head and at
+    ///   most 64 KiB of its body, if the status is not 101; ``ANHTTP/TransportError/Reason/invalidRequest(_:)`` for
+    ///   another method, a body, or a transport that does not support WebSockets; ``SessionError/invalidated`` if the
+    ///   manager was invalidated or shut down before; or the error of a connection that could not be made, or that
+    ///   ended before all messages were sent. `CancellationError` if the calling task is cancelled or the manager
+    ///   cancels its requests. The error that `body` throws, wrapped in a ``SessionError`` if it is a
     ///   ``ANHTTP/TransportError``.
     public nonisolated func withWebSocket<Value: Sendable>(
         _ request: Request, options: WebSocketOptions = WebSocketOptions(),

@@ -37,7 +37,8 @@ public struct WebSocket: AsyncSequence, Sendable {
     /// The subprotocol that the server chose from ``ANHTTP/WebSocketOptions/subprotocols``; `nil` if it chose none.
     public var subprotocol: String? { core.link.subprotocol }
 
-    /// The code and the reason with which the server closed the connection; `nil` if it has not closed it.
+    /// The code and the reason with which the server closed the connection, or answered ``close(code:reason:)``; `nil`
+    /// if it has sent no close frame, also after the connection was lost.
     public var closure: WebSocketClosure? { core.link.closure }
 
     /// Sends a message. Messages are sent one after the other, in the order of the calls.
@@ -54,7 +55,8 @@ public struct WebSocket: AsyncSequence, Sendable {
     }
 
     /// Closes the connection, and returns when the server has answered, or after 5 s. Messages that have not been read
-    /// are discarded. Closing a closed connection has no effect.
+    /// are discarded. Closing a connection that has ended has no effect. Cancelling the calling task does not shorten
+    /// the wait, unless it is the task that called `withWebSocket`.
     ///
     /// The connection is also closed, with code 1000, when the closure of `withWebSocket` returns, and with code 1001
     /// (going away) if it throws.
@@ -62,8 +64,8 @@ public struct WebSocket: AsyncSequence, Sendable {
     /// - Parameters:
     ///   - code: The code: 1000, the default, or another one that RFC 6455 §7.4 permits, such as 3000 to 4999.
     ///   - reason: An explanation, empty by default; it is truncated to 123 bytes of UTF-8.
-    /// - Throws: `TransportError.Reason.invalidRequest(_:)` for another code, or the error of the connection if it ended
-    ///   before all messages were sent.
+    /// - Throws: ``ANHTTP/TransportError/Reason/invalidRequest(_:)`` for another code, without closing the connection,
+    ///   or the error of the connection if it ended before all messages were sent.
     public func close(code: UInt16 = 1000, reason: String = "") async throws {
         guard WebSocketClosure.isSendable(code) else {
             throw TransportError(.invalidRequest(.option("a WebSocket cannot be closed with code \(code).")))
@@ -78,20 +80,25 @@ public struct WebSocket: AsyncSequence, Sendable {
     }
 
     /// Returns an iterator over the messages that have not been read: it continues where an earlier one ended. Only one
-    /// task may iterate at a time; `next()` throws in a second one.
+    /// task may iterate at a time; `next()` throws ``ANHTTP/TransportError/Reason/internalInconsistency(_:)`` in a
+    /// second one.
     public func makeAsyncIterator() -> Iterator {
         Iterator(core: core)
     }
 
-    /// An iterator over the received messages.
+    /// An iterator over the received messages, for one task at a time. The connection stays open when the iterator is
+    /// released, and another iterator continues with the next message.
     public struct Iterator: AsyncIteratorProtocol {
         fileprivate let core: Core
 
-        /// Returns the next message; `nil` after the connection was closed normally.
+        /// Returns the next message; `nil` after the connection was closed normally, and in all later calls.
         ///
-        /// - Throws: ``ANHTTP/TransportError`` if the connection was lost or closed with another code than 1000 or
-        ///   1001, the server violates the protocol, a message is too large, or another task is waiting for a message;
-        ///   `CancellationError` if the calling task is cancelled.
+        /// - Throws: ``ANHTTP/TransportError``, with the reason ``ANHTTP/TransportError/Reason/webSocketClosed(_:)`` if
+        ///   the server closed the connection with another code than 1000 or 1001,
+        ///   ``ANHTTP/TransportError/Reason/invalidResponse(_:)`` if it violates the protocol,
+        ///   ``ANHTTP/TransportError/Reason/responseTooLarge(_:)`` if a message is too large, or another one if the
+        ///   connection was lost or another task is waiting for a message; `CancellationError` if the calling task is
+        ///   cancelled.
         public mutating func next() async throws -> WebSocketMessage? {
             try await core.next()
         }
