@@ -24,6 +24,13 @@ public struct RequestBody: Sendable {
         self.content = content
     }
 
+    /// Returns this body with the gate of another one, from which it was made.
+    package func gated(as original: RequestBody) -> RequestBody {
+        var body = self
+        body.sharedGate = original.sharedGate
+        return body
+    }
+
     /// No body; the default of a request. `POST`, `PUT` and `PATCH` are sent with `Content-Length: 0` (RFC 9110 §8.6),
     /// other methods without the field.
     public static let none = RequestBody(content: .none)

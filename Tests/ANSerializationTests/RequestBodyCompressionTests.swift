@@ -2,6 +2,7 @@
 
 import ANHTTP
 import ANSerialization
+import ANSystem
 import AsyncNetworkingTesting
 import FoundationEssentials
 import HTTPTypes
@@ -53,6 +54,18 @@ import Testing
             #expect(!body.isReplayable)
             let all = try await chunks(of: body).reduce(into: Data()) { $0 += $1 }
             #expect(try Inflater.inflate(all, coding) == pieces.reduce(into: Data()) { $0 += $1 })
+        }
+    }
+
+    @Test func `a body that is compressed or throttled waits for the gate of the original`() async throws {
+        for content in [RequestBody.string("abc"), .bytes(Data(count: 2 << 20)), .stream(Chunks(["abc"]))] {
+            let count = Lock(0)
+            var body = content
+            body.gate = { count.withLock { $0 += 1 } }
+            for body in [body.compressed(), try body.throttled(.rate(bytesPerSecond: 1 << 30))] {
+                try await body.gate?()
+            }
+            #expect(count.withLock { $0 } == 2)
         }
     }
 

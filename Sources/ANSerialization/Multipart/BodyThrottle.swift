@@ -94,5 +94,6 @@ extension RequestBody {
         return .writer(length: segment.length, isReplayable: isReplayable) { [segment] writer in
             try await [segment].write(to: throttle.pacing(writer, clock: clock))
         }
+        .gated(as: self)
     }
 }

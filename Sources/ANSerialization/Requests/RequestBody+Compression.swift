@@ -69,7 +69,7 @@ extension RequestBody {
         case .none: return self
         case .bytes(let data) where data.count <= 1 << 20:
             if let compressed = try? Compressor.compress(data, coding, level: level) {
-                return .bytes(compressed)
+                return RequestBody.bytes(compressed).gated(as: self)
             }
         case .bytes, .file, .writer: break
         }
@@ -79,6 +79,7 @@ extension RequestBody {
             try await segments.write(to: RequestBodyWriter { chunk in try await output.write(chunk) })
             try await output.finish()
         }
+        .gated(as: self)
     }
 }
 
