@@ -19,7 +19,7 @@ final class BytesBodySource: ResponseBodySource {
     }
 
     func collect(upTo limit: Int) async throws -> Data {
-        guard data.count <= limit else {
+        guard data.count <= limit || isRead.load(ordering: .acquiring) else {
             throw TransportError(.responseTooLarge(.body(limit: limit)))
         }
         return take() ?? Data()

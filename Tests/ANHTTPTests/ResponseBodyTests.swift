@@ -46,6 +46,7 @@ import Testing
         let body = ResponseBody(Data("hello".utf8))
         #expect(try await body.collect(upTo: 100).count == 5)
         #expect(try await body.collect(upTo: 100) == Data())
+        #expect(try await body.collect(upTo: 1) == Data())
     }
 
     @Test func `a source of chunks is collected up to the limit`() async throws {
