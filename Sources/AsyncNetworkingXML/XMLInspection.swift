@@ -103,6 +103,7 @@ struct XMLInspection: Sendable {
         let start = lexer.position
         try lexer.expect("<")
         try lexer.skipName()
+        guard depth < Self.maximumDepth else { throw .refusal(.tooDeep(limit: Self.maximumDepth), offset: start) }
         var attributes = 0
         while true {
             let hasBlanks = lexer.skipBlanks()
@@ -123,7 +124,6 @@ struct XMLInspection: Sendable {
             }
         }
         hasElement = true
-        guard depth <= Self.maximumDepth else { throw .refusal(.tooDeep(limit: Self.maximumDepth), offset: start) }
     }
 
     // MARK: The document type

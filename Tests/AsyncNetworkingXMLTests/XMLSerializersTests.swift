@@ -345,6 +345,8 @@ import Testing
     @Test func `the maximum depth is accepted`() throws {
         let text = String(repeating: "<a>", count: 256) + String(repeating: "</a>", count: 256)
         #expect(throws: Never.self) { try value(of: .xmlDocument, text).makeDocument() }
+        let empty = String(repeating: "<a>", count: 256) + "<a/>" + String(repeating: "</a>", count: 256)
+        #expect(xmlFailure { try value(of: .xmlDocument, empty) }?.reason == .tooDeep(limit: 256))
     }
 }
 
