@@ -38,8 +38,8 @@ extension SerializationError.TextFailure: CustomStringConvertible {
         case .unknownCharset(let charset):
             "The charset “\(Excerpt.of(charset))” of the response is unknown; request data, or specify the encoding."
         case .invalidBytes(let charset):
-            "The response declares the charset “\(Excerpt.of(charset))”, but its bytes are not valid in it; request data, "
-                + "or specify the encoding."
+            "The bytes of the response are not valid in the charset “\(Excerpt.of(charset))”; request data, or specify the "
+                + "encoding."
         }
     }
 }

@@ -51,7 +51,7 @@ extension SerializationError.XMLFailure: CustomStringConvertible {
     public var description: String {
         let reason =
             switch reason {
-            case .unexpectedEnd: "ends within its outermost element"
+            case .unexpectedEnd: "has no complete outermost element"
             case .malformed(let code): "is not well-formed XML (libxml2's error \(code))"
             case .declaration(let kind):
                 "has a declaration <!\(Excerpt.of(kind))>, which is rejected: it could insert files or long texts, or "

@@ -105,7 +105,7 @@ extension SerializationError {
 
         /// The reason why an XML document cannot be parsed.
         package enum Reason: Hashable, Sendable {
-            /// The document ends within its outermost element.
+            /// The document ends before or within its outermost element.
             case unexpectedEnd
             /// The document is not well-formed; the code is that of libxml2 (`xmlParserErrors`).
             case malformed(code: Int)
