@@ -298,6 +298,24 @@ private func png(_ width: UInt32 = 850, _ height: UInt32 = 300) -> Data {
         #expect(manager.activationDelay == 1e9)
     }
 
+    /// In a process of its own, because the tasks of other tests count, too.
+    @Test(.exitTest) func `the indicator disappears after a data task that became a download`() async {
+        await #expect(processExitsWith: .success) {
+            try await StubServer.with { server in
+                server.route("/", .text("x"))
+                var (manager, visibility) = Self.manager()
+                (manager.activationDelay, manager.completionDelay) = (0, 0)
+                manager.isEnabled = true
+                let session = AFHTTPSessionManager(for: server)
+                // Foundation deprecates `.becomeDownload` (raw value 2), because its own sessions do not support it.
+                session.setDataTaskDidReceiveResponseBlock { _, _, _ in .init(rawValue: 2) ?? .cancel }
+                session.dataTask(with: URLRequest(url: server.url("/"))) { _, _, _ in }.resume()
+                try #require(await visibility.next() == true)
+                try #require(await visibility.next() == false)
+            }
+        }
+    }
+
     @Test func `the block is called when the indicator appears and disappears`() async {
         var (manager, visibility) = Self.manager()
         (manager.activationDelay, manager.completionDelay) = (0, 0)

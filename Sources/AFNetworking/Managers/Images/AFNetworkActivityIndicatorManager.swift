@@ -102,7 +102,8 @@ open class AFNetworkActivityIndicatorManager: NSObject, @unchecked Sendable {
         let observer = NotificationCenter.default.addObserver(forName: name, object: nil, queue: nil) {
             [weak self] notification in
             guard let task = notification.object as? URLSessionTask, task.originalRequest?.url != nil else { return }
-            let identifier = ObjectIdentifier(task)
+            // A data task and the download task that it becomes have one driver.
+            let identifier = (task as? any DrivenTask).map { ObjectIdentifier($0.driver) } ?? ObjectIdentifier(task)
             self?.change { change(&$0, identifier) }
         }
         activity.withLock { $0.observers.append(UncheckedSendable(observer)) }
