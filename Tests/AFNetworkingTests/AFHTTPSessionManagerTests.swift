@@ -139,13 +139,15 @@ import Testing
         }
     }
 
-    @Test func `a request that cannot be created calls failure asynchronously and without a task`() async throws {
+    @Test(arguments: [true, false])
+    func `a request that cannot be created calls failure asynchronously and without a task`(isJSON: Bool) async throws {
         let manager = AFHTTPSessionManager(baseURL: URL(string: "http://example.com"))
         manager.completionQueue = DispatchQueue(label: "completion")
-        manager.requestSerializer = AFJSONRequestSerializer()
+        if isJSON { manager.requestSerializer = AFJSONRequestSerializer() }
+        let parameters: Any = isJSON ? ["a": Data()] : [1]
         let log = Log<String>()
         let result = await callback { done in
-            let task = manager.post("x", parameters: ["a": Data()], headers: nil, progress: nil, success: nil) {
+            let task = manager.post("x", parameters: parameters, headers: nil, progress: nil, success: nil) {
                 log.add("failure")
                 done(Callback(task: $0, error: $1 as NSError))
             }
@@ -153,6 +155,7 @@ import Testing
         }
         #expect(result.task == nil)
         #expect(result.error?.code == -1016)
+        #expect(result.error?.userInfo[AFNetworkingOperationFailingURLRequestErrorKey] is URLRequest)
         #expect(Set(log.entries) == ["nil", "failure"])
     }
 

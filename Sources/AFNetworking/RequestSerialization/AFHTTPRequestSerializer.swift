@@ -308,7 +308,8 @@ open class AFHTTPRequestSerializer: NSObject, AFURLRequestSerialization, NSSecur
         guard let content = query.data(using: String.Encoding(rawValue: stringEncoding)) else {
             throw NSError.requestSerialization(
                 .cannotDecodeContentData,
-                reason: "The parameters cannot be represented in the serializer's `stringEncoding`.")
+                reason: "The parameters cannot be represented in the serializer's `stringEncoding`."
+            ).about(request())
         }
         return .body(content, contentType: "application/x-www-form-urlencoded")
     }
@@ -343,7 +344,7 @@ open class AFHTTPRequestSerializer: NSObject, AFURLRequestSerialization, NSSecur
         do throws(SerializationError) {
             return try URLEncodedFormEncoder().encode(Parameters(foundation: parameters))
         } catch {
-            throw NSError.requestSerialization(error)
+            throw NSError.requestSerialization(error).about(request())
         }
     }
 

@@ -31,9 +31,8 @@ public let AFURLRequestSerializationErrorDomain = "com.alamofire.error.serializa
 
 /// The user info key for the `URLRequest` of an error of a request or response serializer of this module.
 ///
-/// It is absent from errors that precede the request, such as that of a bad URL or of an unreadable file, and from
-/// those of a query or form body that a verb of ``AFHTTPSessionManager`` cannot encode. An error of a response
-/// serializer has it only if a manager's task ended with it.
+/// It is absent from errors that precede the request, such as that of a bad URL or of an unreadable file. An error of a
+/// response serializer has it only if a manager's task ended with it.
 public let AFNetworkingOperationFailingURLRequestErrorKey = "com.alamofire.serialization.request.error.response"
 
 /// The packet size that AFNetworking recommends for throttled uploads over 3G: 16 KiB.
