@@ -122,8 +122,8 @@ extension SessionError {
     }
 
     /// Whether no connection could be established: name resolution, TCP, or the proxy failed, including TLS with the
-    /// proxy itself and credentials that the proxy refused. An expired timeout and a failure of TLS with the server are
-    /// not included; see ``isTimeout`` and ``isTrustFailure``.
+    /// proxy itself, unless it is set by environment variables, and credentials that the proxy refused. An expired
+    /// timeout and a failure of TLS with the server are not included; see ``isTimeout`` and ``isTrustFailure``.
     public var isConnectionFailure: Bool {
         switch reason {
         case .cannotResolve, .cannotConnect, .proxy: true
@@ -132,8 +132,8 @@ extension SessionError {
     }
 
     /// Whether the server is not trusted, its certificate could not be verified, or TLS failed for another reason, such
-    /// as an interrupted handshake or a client certificate that cannot be used. A failure of TLS with a proxy is not
-    /// included; see ``isConnectionFailure``.
+    /// as an interrupted handshake or a client certificate that cannot be used. A failure of TLS with a proxy is
+    /// included only if the proxy is set by environment variables; see ``isConnectionFailure``.
     public var isTrustFailure: Bool {
         if case .tls = reason { true } else { false }
     }

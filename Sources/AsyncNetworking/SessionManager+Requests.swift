@@ -10,7 +10,7 @@ extension SessionManager {
     ///
     /// - Parameter request: The request to send.
     /// - Returns: The response with its body, possibly empty.
-    /// - Throws: ``SessionError``, such as ``SessionError/transport(_:)``, with the reason
+    /// - Throws: ``SessionError`` if the request fails, such as ``SessionError/transport(_:)``, whose reason is
     ///   ``ANHTTP/TransportError/Reason/responseTooLarge(_:)`` if the body exceeds
     ///   ``ANHTTP/TransferOptions/maximumBodySize``, 128 MiB by default, before or after decompression;
     ///   ``SessionError/invalidated`` if the manager was invalidated or shut down before; `CancellationError` if the
@@ -83,7 +83,7 @@ extension SessionManager {
     /// - Throws: ``SessionError``, which wraps ``ANSerialization/SerializationError/rejected(_:)`` with up to 64 KiB of
     ///   the body if `validation` does not accept the response; ``SessionError/invalidated`` if the manager was
     ///   invalidated or shut down before; `CancellationError` if the calling task is cancelled or the manager cancels
-    ///   its requests; or the error that `body` throws. A ``ANHTTP/TransportError`` or
+    ///   its requests; or the error that `body` or an interceptor throws. A ``ANHTTP/TransportError`` or
     ///   ``ANSerialization/SerializationError`` that `body` throws is wrapped in a ``SessionError``.
     public nonisolated func withResponse<Value: Sendable>(
         for request: Request, validating validation: ResponseValidation = .anything,

@@ -75,10 +75,10 @@ extension SessionManager {
     /// let created = try await api.post("users", json: user, as: .decodable(User.self)).value
     /// ```
     ///
-    /// At most one of `json`, `form` and `body` may be given, and `parameters` only with a `form`, whose first fields
-    /// they become, with none of them, or if ``SessionConfiguration/requestSerializer`` encodes them into the query;
-    /// any other combination throws. The response's body is collected in memory, up to
-    /// ``ANHTTP/TransferOptions/maximumBodySize``, 128 MiB by default.
+    /// At most one of `json`, `form` and `body` may be given; otherwise the call throws. With a `form`, `parameters`
+    /// become its first fields. With `json` or `body`, the call throws if there are `parameters`, unless
+    /// ``SessionConfiguration/requestSerializer`` encodes them into the query. The response's body is collected in
+    /// memory, up to ``ANHTTP/TransferOptions/maximumBodySize``, 128 MiB by default.
     ///
     /// - Parameters:
     ///   - target: A path or URL as a string, resolved against the base URL, or a `URL`.
@@ -114,10 +114,10 @@ extension SessionManager {
     /// Performs a PUT request. Parameters are encoded by ``SessionConfiguration/requestSerializer``, by default into
     /// the body; alternatively there is a JSON, form or other body.
     ///
-    /// At most one of `json`, `form` and `body` may be given, and `parameters` only with a `form`, whose first fields
-    /// they become, with none of them, or if ``SessionConfiguration/requestSerializer`` encodes them into the query;
-    /// any other combination throws. The response's body is collected in memory, up to
-    /// ``ANHTTP/TransferOptions/maximumBodySize``, 128 MiB by default.
+    /// At most one of `json`, `form` and `body` may be given; otherwise the call throws. With a `form`, `parameters`
+    /// become its first fields. With `json` or `body`, the call throws if there are `parameters`, unless
+    /// ``SessionConfiguration/requestSerializer`` encodes them into the query. The response's body is collected in
+    /// memory, up to ``ANHTTP/TransferOptions/maximumBodySize``, 128 MiB by default.
     ///
     /// - Parameters:
     ///   - target: A path or URL as a string, resolved against the base URL, or a `URL`.
@@ -153,10 +153,10 @@ extension SessionManager {
     /// Performs a PATCH request. Parameters are encoded by ``SessionConfiguration/requestSerializer``, by default into
     /// the body; alternatively there is a JSON, form or other body.
     ///
-    /// At most one of `json`, `form` and `body` may be given, and `parameters` only with a `form`, whose first fields
-    /// they become, with none of them, or if ``SessionConfiguration/requestSerializer`` encodes them into the query;
-    /// any other combination throws. The response's body is collected in memory, up to
-    /// ``ANHTTP/TransferOptions/maximumBodySize``, 128 MiB by default.
+    /// At most one of `json`, `form` and `body` may be given; otherwise the call throws. With a `form`, `parameters`
+    /// become its first fields. With `json` or `body`, the call throws if there are `parameters`, unless
+    /// ``SessionConfiguration/requestSerializer`` encodes them into the query. The response's body is collected in
+    /// memory, up to ``ANHTTP/TransferOptions/maximumBodySize``, 128 MiB by default.
     ///
     /// - Parameters:
     ///   - target: A path or URL as a string, resolved against the base URL, or a `URL`.

@@ -12,10 +12,10 @@ public import FoundationEssentials
 /// ```
 ///
 /// Servers add themselves by the field `Strict-Transport-Security` of a response over https, if their certificate and
-/// host name were verified, or remove themselves. The program can do so for any host. Such a request is sent with
-/// `https` in place of `http`, and to port 443 in place of 80; other ports are kept (§8.3). If there are 5,000 hosts, a
-/// server that adds itself takes the place of the one that expires first. The hosts last as long as their manager
-/// unless they are saved. Any thread may use the store.
+/// host name were verified, or remove themselves. The program can do so for any host. A request to one of the hosts is
+/// sent with `https` in place of `http`, and to port 443 in place of 80; other ports are kept (§8.3). If there are
+/// 5,000 hosts, a server that adds itself takes the place of the one that expires first. The hosts last as long as
+/// their manager unless they are saved. Any thread may use the store.
 public final class StrictTransportStore: Sendable {
     private let table = Lock(StrictTransportTable())
     private let now: @Sendable () -> Date

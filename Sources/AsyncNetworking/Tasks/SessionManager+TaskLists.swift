@@ -3,9 +3,9 @@
 // The manager's tasks.
 
 extension SessionManager {
-    /// The tasks that have not ended, oldest first: those that functions returned, whether started or not, and the
-    /// requests of async functions, which only their callers control, and validations of cached responses in the
-    /// background. It is a snapshot.
+    /// The tasks that have not ended, oldest first: those that functions returned, whether started or not; the requests
+    /// of async functions, which only their callers control; and validations of cached responses in the background. It
+    /// is a snapshot.
     public nonisolated var tasks: [AnyTransferTask] { registry.tasks }
 
     /// Returns the tasks that have not ended and satisfy a predicate, oldest first.

@@ -3,7 +3,8 @@
 public import ANHTTP
 import ANSystem
 
-/// A group of tasks of one or more managers that are controlled together.
+/// A group of tasks of one or more managers that are controlled together. It is a fixed list, and releasing it has no
+/// effect on the tasks.
 ///
 /// ```swift
 /// let group = TransferGroup([first, second])
@@ -55,7 +56,8 @@ public struct TransferGroup: Sendable {
     }
 
     /// The combined progress of all tasks: of the request's body for upload tasks, and of the response's body for
-    /// others. Yields the latest sum first, then newer ones until all tasks have ended.
+    /// others. Yields the latest sum first, then newer ones until all tasks have ended. No value precedes the first
+    /// report of a task, unless the total is known.
     ///
     /// The total is `nil` until it is known for every task that has not ended. A task that has not reported its total
     /// counts as ``AnyTransferTask/expectedBytes`` at the time when this property is read; see

@@ -95,7 +95,8 @@ public final class TransferTask<Value: Sendable>: Identifiable, Sendable {
     /// The head of the response, available when it has arrived. Cancelling the Swift task that awaits it does not
     /// cancel the transfer.
     ///
-    /// For a download that ``DownloadOptions/skipsVerifiedFile`` made unnecessary, it is a response with status 304.
+    /// For a download that ``DownloadOptions/skipsVerifiedFile`` made unnecessary, it is a response with status 304. If
+    /// a download needs several requests, it is the head of the first accepted response.
     ///
     /// - Throws: The error of ``value`` if the task ends without a response, or `CancellationError` if the calling task
     ///   is cancelled.
