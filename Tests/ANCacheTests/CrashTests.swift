@@ -30,6 +30,7 @@ import Testing
         ProcessInfo.processInfo.environment[name].flatMap { Int($0) } ?? standard
     }
 
+    /// Slow, because each of 12 processes runs for up to 0.3 s, and all bodies are compared after it.
     @Test(.timeLimit(.minutes(10)))
     func `after kill -9 at any moment, each body is right or missing`() async throws {
         var found = 0

@@ -10,6 +10,7 @@ import Testing
 /// The model knows the generated values instead of parsing header fields, and follows RFC 9111 §4 requirement by
 /// requirement.
 @Suite struct DecisionPropertyTests {
+    /// Slow, because a requirement is decisive in few random situations: there are 10,000 of them.
     @Test(arguments: 0..<40)
     func `a stored response is used exactly if the model permits it`(seed: UInt64) {
         var random = Random(state: seed &* 7_919 &+ 1)

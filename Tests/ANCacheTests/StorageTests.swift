@@ -174,6 +174,7 @@ import Testing
 
     // MARK: Damage
 
+    /// Slow, because a cache opens the directory after each of 60 changes of a file.
     @Test(arguments: [200, 70_000])
     func `a file with a changed byte is a miss`(size: Int) async throws {
         try await expectMisses(size) { whole in

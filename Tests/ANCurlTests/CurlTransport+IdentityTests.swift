@@ -160,7 +160,8 @@ import Testing
         }
     }
 
-    /// In a process of its own, where no other test allocates memory.
+    /// In a process of its own, where no other test allocates memory. Slow, because a leak differs from noise only after
+    /// some hundred requests.
     @Test(.exitTest) func `identities that cannot be used free their memory`() async {
         await #expect(processExitsWith: .success) {
             let authority = try TestCertificateAuthority()

@@ -277,6 +277,7 @@ import Testing
 
     // MARK: Noise
 
+    /// Slow, because few random lines form a head: there are 80,000 of them.
     @Test(arguments: 0..<4)
     func `no line makes it trap`(seed: UInt64) {
         var random = SplitMix64(seed: seed)

@@ -35,11 +35,12 @@ import Testing
 
     @Test func `a truncated message with an adjusted length is at most one message`() {
         for answer in Self.answers {
-            for count in 4...answer.count {
+            let wrong = (4...answer.count).filter { count in
                 var cut = Array(answer[..<count])
                 cut.replaceSubrange(0..<4, with: Messages.bytes(UInt32(count)))
-                #expect(parse(cut[...]).count == (count < 16 ? 0 : 1))
+                return parse(cut[...]).count != (count < 16 ? 0 : 1)
             }
+            #expect(wrong == [])
         }
     }
 

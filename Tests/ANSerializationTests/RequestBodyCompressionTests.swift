@@ -24,6 +24,7 @@ import Testing
         }
     }
 
+    /// Slow, because only data above 1 MiB is compressed in chunks, and a decoder in Swift inflates the results.
     @Test(arguments: codings)
     func `large data, files and sequences are compressed chunk by chunk`(coding: ContentCoding) async throws {
         var random = SplitMix64(seed: 3)

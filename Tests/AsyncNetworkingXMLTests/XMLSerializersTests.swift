@@ -325,6 +325,7 @@ import Testing
         #expect(try whole.makeDocument().rootElement()?.name == "a")
     }
 
+    /// Slow, because libxml2 cuts comments after 10,000,000 bytes.
     @Test(arguments: [
         "<?\(String(repeating: "x", count: 60_000))?><a/>", "<\(String(repeating: "x", count: 60_000))/>",
         "<!--\(String(repeating: "x", count: 10_000_001))<?foo?>--><a/>",

@@ -8,6 +8,7 @@ import Testing
 @Suite struct ExamplesTests {
     private static let directory = URL(filePath: "/proc/self/exe").resolvingSymlinksInPath().deletingLastPathComponent()
 
+    /// Slow, because some examples pause as programs do: between retries, reconnections and reports of progress.
     @Test(arguments: [
         "CachedFeed", "ChangeFeed", "ChatStream", "DecodeErrors", "DownloadWithProgress", "EchoSocket", "ImageGallery",
         "MutualTLS", "PostForm", "RefreshAToken", "ResumeDownload", "RetryWithBackoff", "UploadMultipart",

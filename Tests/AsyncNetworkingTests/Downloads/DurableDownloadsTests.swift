@@ -250,6 +250,7 @@ import Testing
     private static let bytes = StubServer.generatedBytes(300_000)
     private static let killsOfEachFile = 20
 
+    /// Slow, because it kills 80 processes, each up to 90 ms after its start.
     @Test(.exitTest) func `a file is never corrupt, no matter how often its process is killed`() async throws {
         let directory = try TemporaryDirectory()
         try await StubServer.with { server in
