@@ -144,7 +144,8 @@ import Testing
         let manager = AFHTTPSessionManager(baseURL: URL(string: "http://example.com"))
         manager.completionQueue = DispatchQueue(label: "completion")
         if isJSON { manager.requestSerializer = AFJSONRequestSerializer() }
-        let parameters: Any = isJSON ? ["a": Data()] : [1]
+        let tooDeep = (0..<1_000).reduce(1 as Any) { value, _ in ["a": value] }
+        let parameters: Any = isJSON ? ["a": Data()] : tooDeep
         let log = Log<String>()
         let result = await callback { done in
             let task = manager.post("x", parameters: parameters, headers: nil, progress: nil, success: nil) {
