@@ -64,8 +64,11 @@ enum Dialect: Sendable {
         #expect(response.head.version == dialect.version)
         #expect(response.metrics.httpVersion == dialect.version)
         let hasTLS = dialect != .http1 && dialect != .http2PriorKnowledge
-        #expect(response.metrics.tlsVersion == (hasTLS ? "TLSv1.3" : nil))
-        #expect((response.metrics.cipher?.hasPrefix("TLS_") == true) == hasTLS)
+        // libcurl gives no access to a session of OpenSSL's own QUIC.
+        if dialect != .http3 || usesNGTCP2 {
+            #expect(response.metrics.tlsVersion == (hasTLS ? "TLSv1.3" : nil))
+            #expect((response.metrics.cipher?.hasPrefix("TLS_") == true) == hasTLS)
+        }
         #expect((response.metrics.tlsHandshake != nil) == hasTLS)
         #expect(response.metrics.remoteAddress?.port == (try dialect.server.url().port))
         #expect(response.metrics.responseBodyBytes == 59)

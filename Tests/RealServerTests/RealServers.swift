@@ -118,13 +118,18 @@ enum RealServer: String, CaseIterable {
     }
 }
 
+/// Whether libcurl implements HTTP/3 with ngtcp2.
+let usesNGTCP2 = (try? CurlLibrary.current.get().usesNGTCP2) == true
+
 /// Whether libcurl supports HTTP/3, and nginx was built with it.
 let canTestHTTP3 = (try? CurlLibrary.current.get().hasHTTP3) == true && RealServer.nginxHTTP3.isRunning
 
 extension Trait where Self == ConditionTrait {
-    /// Skips a suite or test unless libcurl and nginx support HTTP/3.
+    /// Skips a suite or test unless libcurl, with ngtcp2, and nginx support HTTP/3.
     static var http3: ConditionTrait {
-        .enabled(if: canTestHTTP3, "needs libcurl and nginx with HTTP/3, such as Debian sid's; see `make matrix`")
+        .enabled(
+            if: canTestHTTP3 && usesNGTCP2,
+            "needs libcurl and nginx with HTTP/3, such as Debian sid's; see `make matrix`")
     }
 
     /// Skips a suite unless these servers are running.

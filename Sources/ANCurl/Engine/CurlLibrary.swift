@@ -14,6 +14,9 @@ public struct CurlLibrary: Sendable {
     public let hasHTTP2: Bool
     /// Whether HTTP/3 is supported, which ``ANHTTP/HTTPVersionPolicy/http3`` requires.
     public let hasHTTP3: Bool
+    /// Whether HTTP/3 is implemented with ngtcp2. libcurl's experimental implementation with OpenSSL's own QUIC, as in
+    /// Debian 13, can wait in vain for a response and does not cancel streams: it is used only if options ask for HTTP/3.
+    public let usesNGTCP2: Bool
     /// Whether an HTTP/2 connection with prior knowledge over plain TCP can carry more than one request. Before 8.0,
     /// libcurl sends the preface again with each request, which servers reject.
     public let reusesCleartextHTTP2: Bool
@@ -62,6 +65,7 @@ public struct CurlLibrary: Sendable {
         tlsLibrary = unsafe info.ssl_version.map { unsafe String(cString: $0) } ?? ""
         hasHTTP2 = has(CURL_VERSION_HTTP2)
         hasHTTP3 = has(CURL_VERSION_HTTP3)
+        usesNGTCP2 = unsafe info.quic_version.map { unsafe String(cString: $0).hasPrefix("ngtcp2/") } ?? false
         reusesCleartextHTTP2 = unsafe info.version_num >= 0x08_00_00
         hasHTTPSProxy = has(CURL_VERSION_HTTPS_PROXY)
         hasPublicSuffixList = has(CURL_VERSION_PSL)

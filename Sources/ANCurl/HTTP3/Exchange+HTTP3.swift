@@ -34,7 +34,7 @@ extension Exchange {
     /// not processed, and those of HTTP/3 cannot be read.
     var usableAlternative: AlternativeRoute? {
         guard let route = request[AlternativeRoute.self], isSecure, options.httpVersion == .automatic,
-            (try? CurlLibrary.current.get().hasHTTP3) == true,
+            let library = try? CurlLibrary.current.get(), library.hasHTTP3, library.usesNGTCP2,
             mayBeRepeated, request.trailers == nil, webSocket == nil, authentication == nil, !bypassesQUIC,
             options.tls.negotiatesProtocol, options.tls.maximumVersion ?? .v1_3 >= .v1_3,
             options.connection.hostOverrides.isEmpty || route.port == port

@@ -128,9 +128,11 @@ extension Transfer {
         guard exchange.isSecure else {
             return exchange.options.httpVersion == .http2PriorKnowledge ? .http2 : .http1_1
         }
-        // With another TLS library the protocol is unknown.
+        // With another TLS library the protocol is unknown. libcurl does not give access to a session of OpenSSL's own
+        // QUIC (8.14).
         guard let session = unsafe ccurl_tls_session(handle.raw) else {
-            return exchange.options.httpVersion == .http3Only ? .http3 : .http2
+            let isQUIC = exchange.version == .http3Only || exchange.version == .http3 && CurlLibrary.usesOpenSSL
+            return isQUIC ? .http3 : .http2
         }
         var name: UnsafePointer<UInt8>?
         var length: UInt32 = 0
