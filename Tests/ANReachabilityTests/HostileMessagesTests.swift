@@ -11,7 +11,7 @@ import Testing
     private let link = Messages.link(2, "eth0")
 
     /// Returns everything that can be parsed from a datagram.
-    private func parse(_ datagram: ArraySlice<UInt8>) -> [String] {
+    private func parse(_ datagram: ArraySlice<UInt8>) -> [(route: Route?, link: Link?, paths: [NetworkPath?])] {
         NetlinkMessages(datagram).map { message in
             let (route, link) = (Route(message), Link(message))
             let paths = ["203.0.113.1", "2001:db8::1"].compactMap { IPAddress($0) }.map { address in
@@ -19,7 +19,7 @@ import Testing
                     link.flatMap { NetworkPath(to: address, over: route, link: $0) { _ in nil } }
                 }
             }
-            return "\(message) \(String(describing: route)) \(String(describing: link)) \(paths)"
+            return (route, link, paths)
         }
     }
 
