@@ -291,6 +291,7 @@ import Testing
 
     // MARK: Processes
 
+    /// Slow, because it writes 900 files.
     @Test func `two caches of one directory find each other's entries after a scan, and keep the limits`()
         async throws
     {

@@ -229,6 +229,7 @@ import Testing
         }
     }
 
+    /// Slow, because the reset and the response race: there are 400 requests with 1 MiB each.
     @Test(arguments: [false, true])
     func `a refusal is received although the server resets the connection`(isSecure: Bool) async throws {
         let reply = Reply(status: 413, headers: ["Connection": "close"], body: .string("too large"))

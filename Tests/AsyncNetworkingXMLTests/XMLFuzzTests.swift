@@ -13,6 +13,7 @@ import Testing
     private static let count = ProcessInfo.processInfo.environment["AN_XML_DOCUMENTS"].flatMap { Int($0) } ?? 4_000
     private static let parts = 20
 
+    /// Slow, because it parses 4,000 documents.
     @Test(arguments: 0..<parts)
     func `no document crashes the parser`(part: Int) {
         var generator = XMLMutator(seed: 0)
