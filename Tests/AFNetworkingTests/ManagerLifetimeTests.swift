@@ -11,6 +11,7 @@ import Testing
 /// The lifetime of managers, and that each completion handler is called exactly once. Each test that counts resources
 /// runs in its own process; one that hangs is terminated by SIGALRM.
 @Suite(.timeLimit(.minutes(5))) struct ManagerLifetimeTests {
+    /// Slow, because each manager has an engine with a thread of its own, and leaks show only in some hundred of them.
     @Test(.exitTest, arguments: [false, true])
     func `300 managers leak nothing, with and without invalidation`(invalidates: Bool) async {
         if invalidates {

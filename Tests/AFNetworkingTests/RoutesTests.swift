@@ -57,6 +57,7 @@ import Testing
         }
     }
 
+    /// Slow, because it sends two requests for each of 252 combinations.
     @Test(arguments: ["GET", "DELETE", "get", "POST", "PUT", "REPORT", "BAD METHOD"], 0..<3)
     func `both code paths create the same requests`(method: String, index: Int) async throws {
         let (own, subclass) = Self.pairs[index]

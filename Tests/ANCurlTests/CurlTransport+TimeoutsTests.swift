@@ -9,7 +9,7 @@ import Testing
 
 @Suite(.timeLimit(.minutes(5))) struct TimeoutsTests {
     private static let limit = Duration.milliseconds(60)
-    /// Time enough for a head to arrive on a busy machine.
+    /// Time enough for a head to arrive on a busy machine. Two tests are slow because they wait for its end.
     private static let limitWithinBody = Duration.seconds(2)
 
     private func options(_ change: (inout Timeouts) -> Void) -> TransferOptions {
