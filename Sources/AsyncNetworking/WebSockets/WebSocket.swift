@@ -70,6 +70,7 @@ public struct WebSocket: AsyncSequence, Sendable {
         guard WebSocketClosure.isSendable(code) else {
             throw TransportError(.invalidRequest(.option("a WebSocket cannot be closed with code \(code).")))
         }
+        core.discardInput()
         try await core.link.close(WebSocketClosure(code: code, reason: reason))
     }
 
@@ -117,6 +118,8 @@ extension WebSocket {
         private struct Input {
             /// The frames that were received and not processed, last first.
             var frames: [WebSocketFrame] = []
+            /// Whether frames are discarded, because this side closes the connection.
+            var isDiscarding = false
             var assembler: MessageAssembler
         }
 
@@ -142,11 +145,19 @@ extension WebSocket {
                         return message
                     }
                     guard let frames = try await link.receive() else { return nil }
-                    input.withLock { $0.frames = frames.reversed() + $0.frames }
+                    input.withLock { if !$0.isDiscarding { $0.frames = frames.reversed() + $0.frames } }
                 }
             } catch let violation as WebSocketViolation {
                 link.fail(violation)
                 throw TransportError(violation.failure(limit: options.maximumMessageSize))
+            }
+        }
+
+        /// Discards the messages that were received and not read, and all further ones.
+        func discardInput() {
+            input.withLock { input in
+                input.isDiscarding = true
+                input.frames = []
             }
         }
 

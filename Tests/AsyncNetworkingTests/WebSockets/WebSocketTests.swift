@@ -62,6 +62,18 @@ import Testing
         #expect(received == messages)
     }
 
+    @Test func `closing discards messages that arrived together with the last one read`() async throws {
+        let messages = Data("abc".utf8.flatMap { [0x81, 1, $0] })
+        try await withSocket([.send(messages), .echoMessages()]) { socket in
+            var received: [WebSocketMessage] = []
+            for try await message in socket {
+                received.append(message)
+                try await socket.close()
+            }
+            #expect(received == [.text("a")])
+        }
+    }
+
     @Test func `messages are sent while others are received`() async throws {
         let count = 500
         let received = try await withSocket([.echoMessages()]) { socket in
