@@ -37,7 +37,8 @@ public struct Credential: Hashable, Sendable, CustomStringConvertible {
     }
 
     /// The Kerberos ticket of the user who runs the process, for Negotiate (RFC 4559); see kinit(1). It is sent with
-    /// the first request, which fails with ``TransportError/Reason/unsupported(_:)`` if libcurl lacks GSS-API.
+    /// the first request, which fails with ``TransportError/Reason/unsupported(_:)`` if libcurl lacks GSS-API. Without
+    /// a valid ticket, the server's 401 is the response.
     public static let systemTicket = Credential(user: "", password: "", schemes: [.negotiate])
 
     /// A description with the user name, without the password.

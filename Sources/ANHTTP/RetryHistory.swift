@@ -4,7 +4,8 @@
 ///
 /// Contains the attempts before the last one, and why a failed last attempt was not retried. A session with a retry
 /// policy sets it in ``ResponseHead/retryHistory``, ``FailureContext/retryHistory`` and the
-/// ``TransferMetrics/retryHistory`` of a `Response`; `SessionError.retryHistory` returns that of any error.
+/// ``TransferMetrics/retryHistory`` of a `Response`; `SessionError.retryHistory` returns that of a failed exchange
+/// or a rejected response, and is empty for other errors.
 public struct RetryHistory: Hashable, Sendable {
     /// The attempts before the last one, in order; empty if the request was sent once.
     public var earlierAttempts: [Attempt] = []

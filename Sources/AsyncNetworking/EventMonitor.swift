@@ -48,7 +48,7 @@ public enum RequestEvent: Sendable {
     /// sent.
     case refreshingToken
     /// There is a credential for this protection space, and the request is sent again with it; if its body is not
-    /// replayable, it fails instead. A credential that names a single scheme is sent without a challenge, and not
+    /// replayable, it fails instead. A credential that names a single scheme is used with the first request, and not
     /// reported.
     case answeringChallenge(of: ProtectionSpace)
     /// The request failed with this error because there is no route, and is sent again when there is one, unless

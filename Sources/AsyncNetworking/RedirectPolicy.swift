@@ -13,7 +13,9 @@ public import HTTPTypes
 /// | 307, 308 | unchanged, with the body | unchanged | unchanged, with the body |
 ///
 /// A request that becomes GET loses its trailers and the fields that describe the body, such as `Content-Type`. Other
-/// statuses, and responses without `Location`, are not redirects but responses.
+/// statuses, and responses without `Location`, are not redirects but responses. A `Location` that is not an http or
+/// https URL with a host, such as `app://callback`, fails with ``SessionError/RedirectFailure/location(_:)``; to receive
+/// such a redirect as the response, use ``none``.
 ///
 /// If the origin (scheme, host or port) changes, the fields in ``sensitiveHeaders`` and an explicit `Host` field are
 /// removed. A redirect from https to http fails with ``SessionError/RedirectFailure/downgrade(to:)``, unless the new

@@ -84,7 +84,7 @@ public indirect enum SessionError: Error, Sendable {
     /// The reason why a request could not be authenticated.
     public enum AuthenticationFailure: Hashable, Sendable {
         /// The request would have to be sent again, to answer a challenge or with a refreshed token, and its body is
-        /// not replayable. A credential that names a single scheme is sent with the first request. See
+        /// not replayable. A credential that names a single scheme is used with the first request. See
         /// ``ANHTTP/RequestBody/isReplayable``.
         case bodyNotReplayable
         /// The token was refreshed `limit` times within the `refreshPeriod` of the ``Authenticator``, and the request

@@ -40,12 +40,17 @@ extension AFHTTPRequestSerializer {
     /// is the one without parameters.
     ///
     /// - Parameters:
-    ///   - method: The HTTP method. GET and HEAD, which cannot have a form, fail with -1002.
+    ///   - method: The HTTP method. GET and HEAD, which cannot have a form, fail with -1002 of
+    ///     ``AFURLRequestSerializationErrorDomain``.
     ///   - urlString: The absolute URL.
-    ///   - parameters: The values, sent as form fields before the parts of `block`; `nil` for none.
+    ///   - parameters: The form fields, sorted by name and sent before the parts of `block`: data as bytes, null as an
+    ///     empty field, other values as text in ``stringEncoding``; `nil` for none.
     ///   - block: Appends the other parts of the form, before this method returns; `nil` for none.
-    ///   - error: Set on failure to the first error of the serializer or a part, otherwise unchanged.
-    /// - Returns: The request; after a failure one whose URL has no host, which cannot be sent.
+    ///   - error: Set on failure to the first error of the serializer or of a part, such as -1000 of that domain for a
+    ///     string that is not a URL and -1016 for values that cannot be encoded; otherwise unchanged. An error that
+    ///     `appendPart` throws to `block` is not included.
+    /// - Returns: The request, with a body stream, `Content-Type` and `Content-Length`; after a failure one whose URL
+    ///   has no host, which cannot be sent.
     public func multipartFormRequest(
         withMethod method: String, urlString: String, parameters: [String: Any]?,
         constructingBodyWith block: ((any AFMultipartFormData) -> Void)?, error: inout NSError?

@@ -20,8 +20,8 @@ public struct Rejection: Sendable {
     public let rejectsMediaType: Bool
     /// The head of the response, with its status and header fields.
     public let head: ResponseHead
-    /// The body of the response: complete if it was collected in memory; otherwise, as for streams and downloads to
-    /// files, its first bytes, at most 64 KiB. Content codings were decoded, unless the request disabled that.
+    /// The body of the response: complete if it was collected in memory; otherwise its first bytes, at most 64 KiB of a
+    /// stream, and 1 MiB of a download to a file. Content codings were decoded, unless the request disabled that.
     public let body: Data
 
     /// The status code of the response.

@@ -18,8 +18,11 @@ public import FoundationEssentials
 /// | an `Authorization` field of the request or session | it is sent unchanged, and a server's challenge is returned as the response |
 /// | ``signatures`` for the host | the request is signed |
 /// | ``authenticators`` for the origin | a bearer token is sent, and refreshed when necessary |
-/// | `Request.credential`, then ``credentials``, then the ``netrcFile`` | the credential answers a challenge; one that names a single scheme is sent with the first request |
+/// | `Request.credential`, then ``credentials``, then the ``netrcFile`` | the credential answers a challenge; one that names a single scheme is used with the first request |
 /// | ``challengeHandler`` | it is called if there is no credential, or if the credential was refused |
+///
+/// A credential that names a single scheme is used with the first request: Basic and Negotiate are sent at once; for
+/// Digest and NTLM, libcurl first obtains a challenge by a request without the body.
 ///
 /// A 401 for which there is no answer is returned as the response, and so is the last one if the answers run out. The
 /// bodies of answered challenges are discarded. An accepted credential is stored for its protection space and sent with
@@ -27,7 +30,7 @@ public import FoundationEssentials
 /// redirect.
 public struct AuthenticationPolicy: Sendable {
     /// The credentials with which challenges are answered, each for one origin; empty by default. One that names a
-    /// single scheme is sent with the first request, without a challenge. See ``OriginCredentials``.
+    /// single scheme is used with the first request. See ``OriginCredentials``.
     public var credentials = OriginCredentials()
     /// The path of a `.netrc` file with credentials for hosts without an entry in ``credentials``; `nil`, the default,
     /// for none. `~` is not expanded. See netrc(5).
@@ -60,7 +63,7 @@ public struct AuthenticationPolicy: Sendable {
         (@Sendable (AuthenticationChallenge) async throws -> AuthenticationChallenge.Disposition)?
     /// The maximum number of credentials tried for one request with the server, and likewise with the proxy; 5 by
     /// default. After that the challenge is returned as the response; if a proxy refused to open a tunnel, the request
-    /// fails. With 0 or less, no challenge is answered, but a credential that names a single scheme is still sent with
+    /// fails. With 0 or less, no challenge is answered, but a credential that names a single scheme is still used with
     /// the first request. A redirect or a retry starts over.
     public var maximumCredentials = 5
 
@@ -115,7 +118,7 @@ public struct OriginCredentials: Hashable, Sendable, CustomStringConvertible {
 
 extension Request {
     /// The credential of this request; `nil`, the default, uses those of the authentication policy. It answers a
-    /// challenge of the server; one that names a single scheme is sent with the first request. It takes precedence over
+    /// challenge of the server; one that names a single scheme is used with the first request. It takes precedence over
     /// the policy's credentials and `.netrc` file, but not over an `Authorization` field, a signature or a bearer
     /// token.
     ///

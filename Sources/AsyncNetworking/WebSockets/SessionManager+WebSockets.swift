@@ -38,7 +38,7 @@ extension SessionManager {
     ///   manager was invalidated or shut down before; or the error of a connection that could not be made, or that
     ///   ended before all messages were sent. `CancellationError` if the calling task is cancelled or the manager
     ///   cancels its requests. The error that `body` throws, wrapped in a ``SessionError`` if it is a
-    ///   ``ANHTTP/TransportError``.
+    ///   ``ANHTTP/TransportError`` or ``ANSerialization/SerializationError``.
     public nonisolated func withWebSocket<Value: Sendable>(
         _ request: Request, options: WebSocketOptions = WebSocketOptions(),
         _ body: (WebSocket) async throws -> Value
