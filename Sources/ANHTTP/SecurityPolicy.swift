@@ -56,8 +56,10 @@ public struct SecurityPolicy: Hashable, Sendable {
     public var trustRoots: TrustRoots?
     /// Whether failures are only reported to the ``observer``; `false`, the default, refuses the server.
     ///
-    /// If `true`, a failure refuses the server only if the chain is not valid or the host name is wrong, so that the
-    /// additional rules of a policy can be tried out safely.
+    /// If `true`, pins, the ``evaluator`` and `stapling` can be tried out safely: their failures do not refuse the server.
+    /// A wrong host name and an invalid chain do, and the validity of the chain includes ``trustRoots``,
+    /// ``revocationLists`` and ``verificationTime``. Lists or pinned certificates that cannot be read fail requests as
+    /// without auditing.
     public var isAudited = false
     /// The requirement for a stapled OCSP response; ``Stapling/ignored`` by default. See RFC 6066 §8.
     public var stapling = Stapling.ignored

@@ -110,7 +110,8 @@ open class AFHTTPSessionManager: AFURLSessionManager, @unchecked Sendable {
     /// - Parameters:
     ///   - urlString: The URL, resolved against ``baseURL``.
     ///   - parameters: The values to encode with ``requestSerializer``; `nil` for none.
-    ///   - headers: Header fields that replace those of the serializer; `nil`, the default, for none.
+    ///   - headers: Header fields that replace those of the request serializer with the same name; `nil`, the default,
+    ///     for none.
     ///   - downloadProgress: Called with the progress of the response body after decompression, on the manager's own
     ///     serial queue; `nil`, the default, for none.
     ///   - success: Called on `completionQueue` with the task and the object that ``responseSerializer`` returned, if
@@ -135,7 +136,8 @@ open class AFHTTPSessionManager: AFURLSessionManager, @unchecked Sendable {
     /// - Parameters:
     ///   - urlString: The URL, resolved against ``baseURL``.
     ///   - parameters: The values to encode with ``requestSerializer``; `nil` for none.
-    ///   - headers: Header fields that replace those of the serializer; `nil`, the default, for none.
+    ///   - headers: Header fields that replace those of the request serializer with the same name; `nil`, the default,
+    ///     for none.
     ///   - success: Called on `completionQueue` with the task, which has the response. The block may be `nil`.
     ///   - failure: Called on `completionQueue` with the task, or `nil` if the request cannot be created, and the error
     ///     of the request, the transfer or the serializer. The block may be `nil`.
@@ -157,7 +159,8 @@ open class AFHTTPSessionManager: AFURLSessionManager, @unchecked Sendable {
     /// - Parameters:
     ///   - urlString: The URL, resolved against ``baseURL``.
     ///   - parameters: The values to encode with ``requestSerializer``; `nil` for none.
-    ///   - headers: Header fields that replace those of the serializer; `nil`, the default, for none.
+    ///   - headers: Header fields that replace those of the request serializer with the same name; `nil`, the default,
+    ///     for none.
     ///   - uploadProgress: Called with the progress of the request body, on the manager's own serial queue; `nil`, the
     ///     default, for none.
     ///   - success: Called on `completionQueue` with the task and the object that ``responseSerializer`` returned, if
@@ -183,7 +186,8 @@ open class AFHTTPSessionManager: AFURLSessionManager, @unchecked Sendable {
     ///   - urlString: The URL, resolved against ``baseURL``.
     ///   - parameters: A dictionary with the form's fields; `nil` for none. Other values fail with -1016 of
     ///     ``AFURLRequestSerializationErrorDomain``.
-    ///   - headers: Header fields that replace those of the serializer; `nil`, the default, for none.
+    ///   - headers: Header fields that replace those of the request serializer with the same name; `nil`, the default,
+    ///     for none.
     ///   - block: Appends the parts, before this method returns; `nil` for none.
     ///   - uploadProgress: Called with the progress of the request body, on the manager's own serial queue; `nil`, the
     ///     default, for none.
@@ -210,7 +214,8 @@ open class AFHTTPSessionManager: AFURLSessionManager, @unchecked Sendable {
     /// - Parameters:
     ///   - urlString: The URL, resolved against ``baseURL``.
     ///   - parameters: The values to encode with ``requestSerializer``; `nil` for none.
-    ///   - headers: Header fields that replace those of the serializer; `nil`, the default, for none.
+    ///   - headers: Header fields that replace those of the request serializer with the same name; `nil`, the default,
+    ///     for none.
     ///   - success: Called on `completionQueue` with the task and the object that ``responseSerializer`` returned, if
     ///     any. The block may be `nil`.
     ///   - failure: Called on `completionQueue` with the task, or `nil` if the request cannot be created, and the error
@@ -232,7 +237,8 @@ open class AFHTTPSessionManager: AFURLSessionManager, @unchecked Sendable {
     /// - Parameters:
     ///   - urlString: The URL, resolved against ``baseURL``.
     ///   - parameters: The values to encode with ``requestSerializer``; `nil` for none.
-    ///   - headers: Header fields that replace those of the serializer; `nil`, the default, for none.
+    ///   - headers: Header fields that replace those of the request serializer with the same name; `nil`, the default,
+    ///     for none.
     ///   - success: Called on `completionQueue` with the task and the object that ``responseSerializer`` returned, if
     ///     any. The block may be `nil`.
     ///   - failure: Called on `completionQueue` with the task, or `nil` if the request cannot be created, and the error
@@ -254,7 +260,8 @@ open class AFHTTPSessionManager: AFURLSessionManager, @unchecked Sendable {
     /// - Parameters:
     ///   - urlString: The URL, resolved against ``baseURL``.
     ///   - parameters: The values to encode with ``requestSerializer``; `nil` for none.
-    ///   - headers: Header fields that replace those of the serializer; `nil`, the default, for none.
+    ///   - headers: Header fields that replace those of the request serializer with the same name; `nil`, the default,
+    ///     for none.
     ///   - success: Called on `completionQueue` with the task and the object that ``responseSerializer`` returned, if
     ///     any. The block may be `nil`.
     ///   - failure: Called on `completionQueue` with the task, or `nil` if the request cannot be created, and the error

@@ -24,6 +24,10 @@ public import HTTPTypes
 /// | the origin's ``budget`` is used up | retries must not overload a server |
 /// | ``decision`` returns ``Decision/stop`` | |
 ///
+/// ``decision`` may also return ``Decision/retry(after:)``: it then repeats any error, or status of 400 or above,
+/// regardless of ``statuses``, ``failures`` and ``methods``, and a wait that it gives replaces `Retry-After`,
+/// ``maximumRetryAfter`` and ``backoff``. The limit, the body, the deadline and the budget apply in any case.
+///
 /// The result is that of the last attempt. The earlier attempts, and the reason why there was no further one, are in
 /// ``ANHTTP/ResponseHead/retryHistory``, in the ``ANHTTP/TransferMetrics/retryHistory`` of a ``Response``, and in
 /// ``SessionError/retryHistory``; see ``ANHTTP/RetryHistory``.
