@@ -132,7 +132,10 @@ public final class EventLoop: SerialExecutor {
             }
             for job in jobs { unsafe job.runSynchronously(on: asUnownedSerialExecutor()) }
             jobs.removeAll(keepingCapacity: true)
-            taskJobs.run(atMost: Self.maximumTaskJobs)
+            if taskJobs.run(atMost: Self.maximumTaskJobs) {
+                // This turn handles the messages that the jobs have queued; another one would find none.
+                inbox.withLock { $0.isWoken = false }
+            }
             timeout = source?.turn(ready) ?? -1
             ready.removeAll(keepingCapacity: true)
         }

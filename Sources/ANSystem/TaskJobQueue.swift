@@ -23,9 +23,9 @@ struct TaskJobQueue {
         if isEmpty { swap(&jobs, &inbox) }
     }
 
-    /// Runs the next jobs, but not those that they queue.
-    mutating func run(atMost limit: Int) {
-        guard !isEmpty else { return }
+    /// Runs the next jobs, but not those that they queue. Returns whether there were any.
+    mutating func run(atMost limit: Int) -> Bool {
+        guard !isEmpty else { return false }
         let end = min(next + limit, jobs.count)
         while next < end {
             jobs[next].run()
@@ -35,5 +35,6 @@ struct TaskJobQueue {
             jobs.removeAll(keepingCapacity: true)
             next = 0
         }
+        return true
     }
 }
