@@ -18,6 +18,20 @@ enum PrivateTextFile {
         }
     }
 
+    /// Replaces a file by a title and one line for each value.
+    ///
+    /// - Throws: ``SessionError/file(_:)``
+    static func write(_ title: String, _ lines: [String], to path: String) throws(SessionError) {
+        try write(([title] + lines).map { $0 + "\n" }.joined(), to: path)
+    }
+
+    /// Returns the values that `parse` returns for the lines of a file; none if there is no such file.
+    ///
+    /// - Throws: ``SessionError/file(_:)``
+    static func values<Value>(in path: String, _ parse: (Substring) -> Value?) throws(SessionError) -> [Value] {
+        try read(path)?.split(whereSeparator: \.isNewline).compactMap(parse) ?? []
+    }
+
     /// Returns the text of a file; `nil` if there is no such file.
     ///
     /// - Throws: ``SessionError/file(_:)``

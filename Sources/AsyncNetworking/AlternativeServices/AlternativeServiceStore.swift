@@ -51,7 +51,7 @@ public final class AlternativeServiceStore: Sendable {
     /// - Parameter path: The path of the file, whose directory must exist.
     /// - Throws: ``SessionError/file(_:)`` if the file cannot be written.
     public func save(to path: String) throws(SessionError) {
-        try PrivateTextFile.write("# Alt-Svc cache\n" + services.map { $0.fileLine + "\n" }.joined(), to: path)
+        try PrivateTextFile.write("# Alt-Svc cache", services.map(\.fileLine), to: path)
     }
 
     /// Adds the alternative services from a file in the format of curl's option `--alt-svc`, each replacing that of the
@@ -63,10 +63,8 @@ public final class AlternativeServiceStore: Sendable {
     /// - Throws: ``SessionError/file(_:)`` if the file exists and cannot be read.
     @discardableResult
     public func load(from path: String) throws(SessionError) -> Int {
-        guard let text = try PrivateTextFile.read(path) else { return 0 }
         let now = now()
-        let services = text.split(whereSeparator: \.isNewline).compactMap { AlternativeService(fileLine: $0) }
-            .filter { $0.expiry > now }
+        let services = try PrivateTextFile.values(in: path, AlternativeService.init).filter { $0.expiry > now }
         table.withLock { table in services.forEach { table.set($0) } }
         return services.count
     }
@@ -82,18 +80,18 @@ public final class AlternativeServiceStore: Sendable {
         }
         let values = head.headers[values: .altSvc]
         guard !values.isEmpty, let field = AlternativeServiceField(values.joined(separator: ",")) else { return }
-        let key = AlternativeServiceTable.Key(url)
         guard AlternativeService.isStorable(HostName(url)) else { return }
+        let key = AlternativeServiceTable.Key(url)
         let age = head.headers.first(.age).flatMap { Int64($0) } ?? 0
         table.withLock { $0.note(field, from: key, age: max(0, age), at: now()) }
     }
 
     /// Returns the alternative service that a request should use; `nil` to use the origin's own connection.
     func trial(for url: URL) -> Trial? {
-        let key = AlternativeServiceTable.Key(url)
-        return table.withLock { table in
-            guard !table.isEmpty, let (port, isProven) = table.take(for: key, at: now()) else { return nil }
-            return Trial(store: self, key: key, port: port, isProven: isProven)
+        table.withLock { table in
+            guard !table.isEmpty else { return nil }
+            let key = AlternativeServiceTable.Key(url)
+            return table.take(for: key, at: now()).map { Trial(store: self, key: key, port: $0, isProven: $1) }
         }
     }
 

@@ -11,8 +11,8 @@ package import FoundationEssentials
 package struct AlternativeServiceTable {
     /// The number of origins that servers can add.
     package static let maximumCount = 5_000
-    /// The time in seconds after which another request may try an unproven alternative although the result of the last one is not
-    /// known.
+    /// The time in seconds after which another request may try an unproven alternative although the result of the last
+    /// one is not known.
     package static let maximumTrial: TimeInterval = 60
     /// The time in seconds for which an alternative that failed for the first time is not used.
     package static let shortestBreak: TimeInterval = 300

@@ -64,7 +64,7 @@ public final class StrictTransportStore: Sendable {
     /// - Parameter path: The path of the file, whose directory must exist.
     /// - Throws: ``SessionError/file(_:)`` if the file cannot be written.
     public func save(to path: String) throws(SessionError) {
-        try PrivateTextFile.write("# HSTS cache\n" + hosts.map { $0.fileLine + "\n" }.joined(), to: path)
+        try PrivateTextFile.write("# HSTS cache", hosts.map(\.fileLine), to: path)
     }
 
     /// Adds the hosts from a file in the format of curl's option `--hsts`, each replacing one with the same name.
@@ -75,10 +75,8 @@ public final class StrictTransportStore: Sendable {
     /// - Throws: ``SessionError/file(_:)`` if the file exists and cannot be read.
     @discardableResult
     public func load(from path: String) throws(SessionError) -> Int {
-        guard let text = try PrivateTextFile.read(path) else { return 0 }
         let now = now()
-        let hosts = text.split(whereSeparator: \.isNewline).compactMap { StrictTransportHost(fileLine: $0) }
-            .filter { $0.expiry > now }
+        let hosts = try PrivateTextFile.values(in: path, StrictTransportHost.init).filter { $0.expiry > now }
         table.withLock { table in hosts.forEach { table.set($0) } }
         return hosts.count
     }
