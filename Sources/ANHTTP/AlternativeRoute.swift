@@ -23,6 +23,17 @@ package struct AlternativeRoute: Sendable {
     }
 }
 
+/// A transport that cannot use alternative services in every environment.
+package protocol AlternativeRouteTransport: Transport {
+    /// Whether requests may use an alternative service; with `false`, none needs one.
+    var usesAlternatives: Bool { get }
+}
+
+extension Transport {
+    /// Whether an ``AlternativeRoute`` has an effect; `true` unless the transport states otherwise.
+    package var usesAlternativeRoutes: Bool { (self as? any AlternativeRouteTransport)?.usesAlternatives ?? true }
+}
+
 extension AlternativeRoute: RequestAttribute {
     /// The attribute of a request that may use the origin only.
     package static var defaultValue: AlternativeRoute? { nil }

@@ -32,6 +32,8 @@ final class Pipeline: Sendable {
     /// The alternative services that servers have offered.
     let alternativeServices: AlternativeServiceStore
     let usesAlternativeServices: Bool
+    /// Whether they are used, and the transport can use them.
+    let triesAlternativeServices: Bool
     let waitsForConnectivity: Bool
     let routes: any RouteSource
     /// The registry whose cancellation ends waits.
@@ -66,6 +68,7 @@ final class Pipeline: Sendable {
         usesStrictTransport = configuration.usesStrictTransport
         alternativeServices = AlternativeServiceStore(now: now)
         usesAlternativeServices = configuration.usesAlternativeServices
+        triesAlternativeServices = configuration.usesAlternativeServices && transport.usesAlternativeRoutes
         waitsForConnectivity = configuration.waitsForConnectivity
         routes = configuration.routes
         self.registry = registry

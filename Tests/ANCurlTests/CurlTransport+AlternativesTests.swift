@@ -31,7 +31,7 @@ import Testing
             #expect(requests.allSatisfy { $0.headers["Alt-Used"] == nil })
             let library = try CurlLibrary.current.get()
             #expect(
-                reports.withLock { $0 } == (library.hasHTTP3 && library.usesNGTCP2 ? [false, false, false, false] : []))
+                reports.withLock { $0 } == (library.usesNGTCP2 ? [false, false, false, false] : []))
         }
     }
 }

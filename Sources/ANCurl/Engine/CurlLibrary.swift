@@ -14,9 +14,10 @@ public struct CurlLibrary: Sendable {
     public let hasHTTP2: Bool
     /// Whether HTTP/3 is supported, which ``ANHTTP/HTTPVersionPolicy/http3`` requires.
     public let hasHTTP3: Bool
-    /// Whether HTTP/3 is implemented with ngtcp2. libcurl's experimental implementation with OpenSSL's own QUIC, as in
-    /// Debian 13, can wait in vain for a response and does not cancel streams: it is used only if options ask for HTTP/3.
-    public let usesNGTCP2: Bool
+    /// Whether HTTP/3 is supported, and implemented with ngtcp2. libcurl's experimental implementation with OpenSSL's
+    /// own QUIC, as in Debian 13, can wait in vain for a response and does not cancel streams: it is used only if
+    /// options ask for HTTP/3.
+    package let usesNGTCP2: Bool
     /// Whether an HTTP/2 connection with prior knowledge over plain TCP can carry more than one request. Before 8.0,
     /// libcurl sends the preface again with each request, which servers reject.
     public let reusesCleartextHTTP2: Bool

@@ -8,7 +8,7 @@ import HTTPTypes
 ///
 /// When the last reference to it is released, its connections are closed, even without a call to ``shutdown()``, and
 /// its thread ends, unless tasks still run on it (``eventLoopExecutor``).
-public struct CurlTransport: CookieStoringTransport {
+public struct CurlTransport: CookieStoringTransport, AlternativeRouteTransport {
     private let engine: CurlEngine
 
     /// Creates a transport and starts its thread.
@@ -105,6 +105,9 @@ public struct CurlTransport: CookieStoringTransport {
 
     /// The executor of the event loop's thread.
     public var eventLoopExecutor: (any TaskExecutor)? { engine.taskExecutor }
+
+    /// Whether this libcurl can use alternative services.
+    package var usesAlternatives: Bool { (try? CurlLibrary.current.get().usesNGTCP2) ?? false }
 
     /// The cookies of all exchanges, which remain available after ``shutdown()``.
     package var cookieJar: any CookieJar { engine }

@@ -29,13 +29,13 @@ extension Exchange {
     /// The alternative service that the request should use; `nil` without one, or if libcurl cannot use it with the
     /// request's options.
     ///
-    /// Requests through a proxy do not use it: QUIC would bypass the proxy. Nor do requests that may not be repeated: if
-    /// the server closes its idle connection at the moment when the request is sent, the frames of HTTP/2 say that it was
-    /// not processed, and those of HTTP/3 cannot be read.
+    /// Requests through a proxy do not use it: QUIC would bypass the proxy. Nor do requests that may not be repeated:
+    /// if the server closes its idle connection at the moment when the request is sent, the frames of HTTP/2 say that
+    /// it was not processed, and those of HTTP/3 cannot be read.
     var usableAlternative: AlternativeRoute? {
         guard let route = request[AlternativeRoute.self], isSecure, options.httpVersion == .automatic,
-            let library = try? CurlLibrary.current.get(), library.hasHTTP3, library.usesNGTCP2,
-            mayBeRepeated, request.trailers == nil, webSocket == nil, authentication == nil, !bypassesQUIC,
+            (try? CurlLibrary.current.get().usesNGTCP2) == true, mayBeRepeated, request.trailers == nil,
+            webSocket == nil, authentication == nil, !bypassesQUIC,
             options.tls.negotiatesProtocol, options.tls.maximumVersion ?? .v1_3 >= .v1_3,
             options.connection.hostOverrides.isEmpty || route.port == port
         else { return nil }
@@ -46,21 +46,25 @@ extension Exchange {
     /// worked there.
     func isRacing(_ route: AlternativeRoute) -> Bool { !route.isProven && route.port == port }
 
-    /// Returns the request with the field that names its alternative service (RFC 7838 §5). It is not added in a race,
-    /// which may end at the origin.
-    func request(by route: AlternativeRoute?) -> Request {
-        guard let route, !isRacing(route), let name = HTTPField.Name("Alt-Used") else { return request }
-        var request = request
-        request.headers[name] = "\(request.url.host() ?? ""):\(route.port)"
-        return request
+    /// Returns the header fields and host overrides that are passed to libcurl.
+    func headerList(by route: AlternativeRoute?) throws(TransportError) -> HeaderList {
+        guard let route else { return try headerList(request, options) }
+        var (request, options) = (request, options)
+        // The field names the alternative (RFC 7838 §5). A race may end at the origin.
+        if !isRacing(route), let name = HTTPField.Name("Alt-Used") {
+            request.headers[name] = "\(request.url.host() ?? ""):\(route.port)"
+        }
+        if route.port != port {
+            // Empty names stand for the host of the URL. See CURLOPT_CONNECT_TO(3).
+            options.connection.hostOverrides = [.init(host: "", port: port, address: "", addressPort: route.port)]
+        }
+        return try headerList(request, options)
     }
 
-    /// Returns the options with which the request is sent to its alternative service.
-    func options(by route: AlternativeRoute?) -> TransferOptions {
-        guard let route, route.port != port else { return options }
-        // Empty names stand for the host of the URL. See CURLOPT_CONNECT_TO(3).
-        let override = ConnectionOptions.HostOverride(host: "", port: port, address: "", addressPort: route.port)
-        return options.with { $0.connection.hostOverrides = [override] }
+    private func headerList(_ request: Request, _ options: TransferOptions) throws(TransportError) -> HeaderList {
+        try HeaderList(
+            request, options, upload, sendsBody: sendsBody, leavesOutCookies: handlesCookies,
+            isSigned: authentication?.signature != nil)
     }
 
     /// The port of the URL.

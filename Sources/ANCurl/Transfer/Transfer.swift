@@ -66,10 +66,7 @@ final class Transfer {
         } catch {
             throw error.transportError
         }
-        headers = try HeaderList(
-            exchange.request(by: state.alternative), exchange.options(by: state.alternative), exchange.upload,
-            sendsBody: exchange.sendsBody, leavesOutCookies: exchange.handlesCookies,
-            isSigned: exchange.authentication?.signature != nil)
+        headers = try exchange.headerList(by: state.alternative)
         try handle.apply(exchange.options, version: exchange.version)
         do throws(CurlFailure) {
             try handle.applyConstants()

@@ -19,10 +19,25 @@ extension Pipeline {
     func performAndLearn(
         _ call: PipelineCall, respond: (ResponseHead, ResponseBody) async throws -> Void
     ) async throws {
+        guard let trial = alternative(for: call.request) else { return try await learn(from: call, respond: respond) }
+        try await perform(call, over: trial, respond: respond)
+    }
+
+    /// Not inlined: the frame of every request would include the changed call.
+    @inline(never)
+    private func perform(
+        _ call: PipelineCall, over trial: AlternativeServiceStore.Trial,
+        respond: (ResponseHead, ResponseBody) async throws -> Void
+    ) async throws {
         var call = call
-        let trial = alternative(for: call.request)
-        if let trial { call.request[AlternativeRoute.self] = trial.route }
-        defer { trial?.end() }
+        call.request[AlternativeRoute.self] = trial.route
+        defer { trial.end() }
+        try await learn(from: call, respond: respond)
+    }
+
+    private func learn(
+        from call: PipelineCall, respond: (ResponseHead, ResponseBody) async throws -> Void
+    ) async throws {
         try await perform(call) { head, body in
             if usesStrictTransport { strictTransport.note(head, to: call.request.url) }
             if usesAlternativeServices { alternativeServices.note(head, to: call.request.url) }
@@ -32,7 +47,7 @@ extension Pipeline {
 
     /// Returns the alternative service for a request; `nil` to use the origin's own connection.
     private func alternative(for request: Request) -> AlternativeServiceStore.Trial? {
-        guard usesAlternativeServices, request.webSocketUpgrade == nil,
+        guard triesAlternativeServices, request.webSocketUpgrade == nil,
             request.options?.httpVersion ?? .automatic == .automatic
         else { return nil }
         return alternativeServices.trial(for: request.url)
