@@ -189,8 +189,14 @@ struct HTTP3Tests {
     @Test func `cancelling ends a request, and others keep their connection`() async throws {
         let manager = try manager()
         let other = Task { try await manager.get("slow/1m.bin").value.count }
-        let task = Task { try await manager.get("slow/16m.bin") }
-        try await Task.sleep(for: .milliseconds(100))
+        let request = try manager.request(.get, "slow/16m.bin")
+        let (chunks, continuation) = AsyncStream<Int>.makeStream()
+        let task = Task {
+            try await manager.withResponse(for: request) { _, body in
+                for try await chunk in body { continuation.yield(chunk.count) }
+            }
+        }
+        for await _ in chunks { break }
         task.cancel()
         await #expect(throws: CancellationError.self) { _ = try await task.value }
         let metrics = try await manager.get("small.json").metrics
