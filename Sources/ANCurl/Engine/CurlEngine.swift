@@ -185,6 +185,7 @@ actor CurlEngine: EventLoopSource {
         for socket in state.takeUnread() { handle(ReadyDescriptor(number: socket, readiness: .readable)) }
         finishCompleted()
         state.reviewChanges { transfer in
+            transfer.noteReadingEnded()
             if transfer.mustEndEarly { endEarly(transfer) }
             transfer.exchange.flush()
             queueDeadline(of: transfer)

@@ -99,16 +99,17 @@ extension Transfer {
         handle.resume(receiving: true, sending: true)
     }
 
-    /// Notes whether libcurl reads from the connection for this transfer. libcurl does not report the end of a response
-    /// before the end of the request, but over HTTP/1.1 it stops reading at the end of the response.
+    /// Notes whether libcurl reads from the connection for this transfer.
     func noteReading(_ isReading: Bool) {
-        state.isReadingEnded = !isReading
-        if !isReading { noteReadingEnded() }
+        state.isReading = isReading
+        noteReadingEnded()
     }
 
-    /// Ends the response if libcurl has stopped reading because the response is complete.
+    /// Ends the response if libcurl does not read because the response is complete. libcurl does not report the end of
+    /// a response before the end of the request, but over HTTP/1.1 it stops reading at the end of the response. It
+    /// never begins to wait for a response that arrived while the request was sent.
     func noteReadingEnded() {
-        guard state.isReadingEnded, !isFinished, !state.isProbeRefused, state.parser.isComplete,
+        guard exchange.sendsBody, !state.isReading, !isFinished, !state.isProbeRefused, state.parser.isComplete,
             !state.parser.isMultiplexed, !state.isReceivingPaused, state.heldHead == nil
         else { return }
         endResponse()
@@ -117,14 +118,15 @@ extension Transfer {
     /// Detects the end of the response by its length or by the end of the stream. Over HTTP/2, libcurl does not stop
     /// reading.
     func noteProgress() {
-        guard state.parser.isComplete, state.parser.isMultiplexed, state.heldHead == nil else { return }
+        guard exchange.sendsBody, state.parser.isComplete, state.parser.isMultiplexed, state.heldHead == nil
+        else { return }
         let length = state.parser.hasNoBody ? 0 : state.parser.contentLength
         if length == Int64(state.bytesReceived) || isStreamWhole { endResponse() }
     }
 
     /// Marks the response as complete before libcurl reports it.
     private func endResponse() {
-        guard exchange.sendsBody, !state.isResponseOver else { return }
+        guard !state.isResponseOver else { return }
         state.isResponseOver = true
         loop.noteChange(of: self)
     }

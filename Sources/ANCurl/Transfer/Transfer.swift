@@ -153,8 +153,8 @@ struct TransferState {
     var isBodyRefused = false
     /// Whether the response was detected to be complete before libcurl reported it.
     var isResponseOver = false
-    /// Whether libcurl has stopped reading from the connection for this transfer.
-    var isReadingEnded = false
+    /// Whether libcurl waits for bytes from the connection for this transfer.
+    var isReading = false
     /// Whether the end of the request's body was signaled to libcurl, so that it evaluates the response.
     var isBodyEnded = false
     /// Whether libcurl has read all of the request's body.
