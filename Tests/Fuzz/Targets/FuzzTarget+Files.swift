@@ -49,14 +49,17 @@ extension FuzzTarget {
 
     // MARK: Credentials
 
-    /// Entries that are written with quotation marks are read again.
+    /// Entries that are written with quotation marks are read again. Those of hosts that are read as another host, such
+    /// as `0.`, which is left of `0..`, would replace its entry.
     private static func checkNetrc(_ input: [UInt8]) throws {
-        let entries = NetrcFile.parse(String(decoding: input, as: UTF8.self))
+        let entries = NetrcFile.parse(String(decoding: input, as: UTF8.self)).filter { host, _ in
+            HostName(host).zonedText == host
+        }
         let text = entries.sorted { $0.key < $1.key }.map { host, credential in
             "machine \(quoted(host)) login \(quoted(credential.user)) password \(quoted(credential.password))\n"
         }.joined()
         let again = NetrcFile.parse(text)
-        for (host, credential) in entries where HostName(host).zonedText == host {
+        for (host, credential) in entries {
             try requireEqual(again[host]?.user, credential.user, "the user of \(host)")
             try requireEqual(again[host]?.password, credential.password, "the password of \(host)")
         }
