@@ -32,7 +32,7 @@ public struct MonotonicInstant: Comparable, Hashable, Sendable {
 
     /// Returns the time from this instant to `other`; negative if `other` is earlier.
     public func duration(to other: MonotonicInstant) -> Duration {
-        .nanoseconds(other.nanoseconds) - .nanoseconds(nanoseconds)
+        Duration(attoseconds: (Int128(other.nanoseconds) - Int128(nanoseconds)) * Duration.attosecondsPerNanosecond)
     }
 
     /// Returns whether `left` is earlier than `right`.
@@ -44,10 +44,8 @@ public struct MonotonicInstant: Comparable, Hashable, Sendable {
 extension Duration {
     /// The duration in whole nanoseconds, clamped to the range of 64 bits (292 years).
     package var clampedNanoseconds: Int64 {
-        let (seconds, attoseconds) = components
-        let (whole, overflow) = seconds.multipliedReportingOverflow(by: 1_000_000_000)
-        guard !overflow else { return seconds < 0 ? .min : .max }
-        let (sum, overflowed) = whole.addingReportingOverflow(attoseconds / 1_000_000_000)
-        return overflowed ? (seconds < 0 ? .min : .max) : sum
+        Int64(clamping: attoseconds / Self.attosecondsPerNanosecond)
     }
+
+    fileprivate static var attosecondsPerNanosecond: Int128 { 1_000_000_000 }
 }
