@@ -76,7 +76,9 @@ package struct ConnectionTable {
 
     /// Notes the `Keep-Alive` field of a response, such as `timeout=5, max=100`; `nil` if the response has none.
     package mutating func noteKeepAlive(_ field: String?, on socket: Int32) {
-        entries[socket]?.idleTimeout = field.flatMap(Self.timeout)
+        let timeout = field.flatMap(Self.timeout)
+        guard timeout != nil || entries[socket]?.idleTimeout != nil else { return }
+        entries[socket]?.idleTimeout = timeout
     }
 
     /// Notes that the exchange on a connection ended.

@@ -48,7 +48,7 @@ extension Exchange {
 
     /// Returns the header fields and host overrides that are passed to libcurl.
     func headerList(by route: AlternativeRoute?) throws(TransportError) -> HeaderList {
-        guard let route else { return try headerList(request, options) }
+        guard let route else { return try headerList(request, sharedOptions.value) }
         var (request, options) = (request, options)
         // The field names the alternative (RFC 7838 §5). A race may end at the origin.
         if !isRacing(route), let name = HTTPField.Name("Alt-Used") {
@@ -61,7 +61,9 @@ extension Exchange {
         return try headerList(request, options)
     }
 
-    private func headerList(_ request: Request, _ options: TransferOptions) throws(TransportError) -> HeaderList {
+    private func headerList(
+        _ request: borrowing Request, _ options: borrowing TransferOptions
+    ) throws(TransportError) -> HeaderList {
         try HeaderList(
             request, options, upload, sendsBody: sendsBody, leavesOutCookies: handlesCookies,
             isSigned: authentication?.signature != nil)

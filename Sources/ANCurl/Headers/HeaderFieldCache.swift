@@ -55,7 +55,9 @@ package final class HeaderFieldCache {
         let bytes: [UInt8]
         let name: HTTPField.Name
         let role: Role
-        @safe @exclusivity(unchecked) private var latest: (value: [UInt8], field: HTTPField)?
+        /// The latest field, and the bytes of its value; `nil` if every value was long.
+        @safe @exclusivity(unchecked) private var latest: HTTPField?
+        @safe @exclusivity(unchecked) private var latestValue: [UInt8] = []
 
         init?(_ bytes: UnsafeBufferPointer<UInt8>) {
             guard let name = unsafe HTTPField.Name(String(decoding: bytes, as: UTF8.self)) else { return nil }
@@ -71,9 +73,12 @@ package final class HeaderFieldCache {
         }
 
         func field(_ value: UnsafeBufferPointer<UInt8>) -> HTTPField {
-            if let latest, unsafe latest.value.hasSameBytes(as: value) { return latest.field }
+            if unsafe latestValue.hasSameBytes(as: value), let latest { return latest }
             let field = unsafe HTTPField(name: name, lenientValue: value)
-            if value.count <= HeaderFieldCache.longestText { unsafe latest = (Array(value), field) }
+            if value.count <= HeaderFieldCache.longestText {
+                latest = field
+                unsafe latestValue = Array(value)
+            }
             return field
         }
     }

@@ -40,7 +40,7 @@ package struct HeaderList: ~Copyable {
     ///     those of the jar.
     ///   - isSigned: Whether libcurl signs the header fields.
     package init(
-        _ request: Request, _ options: TransferOptions, _ upload: Upload, sendsBody: Bool,
+        _ request: borrowing Request, _ options: borrowing TransferOptions, _ upload: Upload, sendsBody: Bool,
         leavesOutCookies: Bool = false, isSigned: Bool = false
     ) throws(TransportError) {
         let overrides = options.connection.hostOverrides
@@ -96,17 +96,21 @@ package struct HeaderList: ~Copyable {
             unsafe ($0 + textCount).assumingMemoryBound(to: CChar.self)
         }
         nodeCount += 1
-        for byte in name.utf8 { write(byte) }
-        for byte in separator.utf8 { write(byte) }
-        unsafe UnsafeMutableRawBufferPointer(rebasing: text[textCount...]).copyMemory(
-            from: UnsafeRawBufferPointer(value))
-        textCount += value.count
-        write(0)
+        write(name)
+        write(separator)
+        unsafe write(UnsafeRawBufferPointer(value))
+        unsafe text[textCount] = 0
+        textCount += 1
     }
 
-    private mutating func write(_ byte: UInt8) {
-        unsafe text[textCount] = byte
-        textCount += 1
+    private mutating func write(_ string: String) {
+        var string = string
+        string.withUTF8 { unsafe write(UnsafeRawBufferPointer($0)) }
+    }
+
+    private mutating func write(_ bytes: UnsafeRawBufferPointer) {
+        unsafe UnsafeMutableRawBufferPointer(rebasing: text[textCount...]).copyMemory(from: bytes)
+        textCount += bytes.count
     }
 
     /// Returns the size of all lines, which are allocated at once because the nodes point into the text.

@@ -44,20 +44,21 @@ final class Transfer {
 
     /// Creates and configures an easy handle for an exchange.
     convenience init(_ exchange: Exchange, loop: LoopState) throws(TransportError) {
-        try self.init(exchange, loop: loop, TransferState(exchange, on: loop))
+        try self.init(exchange, loop: loop, repeating: nil)
     }
 
     /// Creates a transfer that repeats the request of another one, whose connection was lost or discarded.
     convenience init(repeating other: Transfer) throws(TransportError) {
-        var state = other.state
-        state.beginAgain(other.exchange, on: other.loop)
-        try self.init(other.exchange, loop: other.loop, state)
+        try self.init(other.exchange, loop: other.loop, repeating: other.state)
     }
 
-    private init(_ exchange: Exchange, loop: LoopState, _ state: TransferState) throws(TransportError) {
+    private init(
+        _ exchange: Exchange, loop: LoopState, repeating other: TransferState?
+    ) throws(TransportError) {
         self.exchange = exchange
         self.loop = loop
-        self.state = state
+        state = other ?? TransferState(exchange, on: loop)
+        if other != nil { state.beginAgain(exchange, on: loop) }
         addressGuard = try AddressGuard(exchange.options.connection.addresses)
         let url = exchange.request.url.absoluteString
         origin = Self.origin(of: url)
@@ -66,8 +67,8 @@ final class Transfer {
         } catch {
             throw error.transportError
         }
-        headers = try exchange.headerList(by: state.alternative)
-        try handle.apply(exchange.options, version: exchange.version)
+        headers = try exchange.headerList(by: self.state.alternative)
+        try handle.apply(exchange.sharedOptions.value, version: exchange.version)
         do throws(CurlFailure) {
             try handle.applyConstants()
             try handle.set(CURLOPT_BUFFERSIZE, ReceiveBuffer(for: exchange.delivery).rawValue)
@@ -101,12 +102,15 @@ final class Transfer {
     var isMultiplexed: Bool { state.parser.isMultiplexed && !exchange.needsOwnConnection }
 
     private static func origin(of url: String) -> String {
-        var slashes = 0
-        let end = url.utf8.firstIndex { byte in
-            if byte == UInt8(ascii: "/") { slashes += 1 }
-            return slashes == 3 || byte == UInt8(ascii: "?")
+        var url = url
+        return url.withUTF8 { bytes in
+            var slashes = 0
+            let end = unsafe bytes.firstIndex { byte in
+                if byte == UInt8(ascii: "/") { slashes += 1 }
+                return slashes == 3 || byte == UInt8(ascii: "?")
+            }
+            return unsafe String(decoding: bytes[..<(end ?? bytes.count)], as: UTF8.self)
         }
-        return end.map { String(url[..<$0]) } ?? url
     }
 
     /// The time limit that expires first; `nil` if there is none.
@@ -210,11 +214,15 @@ struct TransferState {
     }
 
     init(_ exchange: Exchange, on loop: LoopState) {
-        parser = HeaderParser(
-            url: exchange.request.url, maximumSize: exchange.options.maximumHeadSize, cache: loop.headerFields)
-        parser.acceptsSwitch = exchange.webSocket != nil
+        parser = Self.parser(for: exchange, on: loop)
         alternative = exchange.usableAlternative
         clock = TransferClock(start: loop.now, timeouts: exchange.options.timeouts)
+    }
+
+    private static func parser(for exchange: Exchange, on loop: LoopState) -> HeaderParser {
+        HeaderParser(
+            url: exchange.request.url, maximumSize: exchange.options.maximumHeadSize, cache: loop.headerFields,
+            acceptsSwitch: exchange.webSocket != nil)
     }
 
     /// Resets the state of an attempt, so that the request can be sent on another connection.
@@ -239,8 +247,7 @@ struct TransferState {
     /// Resets the state of a response that was a challenge.
     mutating func beginNextLeg(_ exchange: Exchange, on loop: LoopState) {
         heldHead = nil
-        parser = HeaderParser(
-            url: exchange.request.url, maximumSize: exchange.options.maximumHeadSize, cache: loop.headerFields)
+        parser = Self.parser(for: exchange, on: loop)
         attempts = 0
         isProbing = false
         isBodyRefused = false
