@@ -5,20 +5,55 @@ public import HTTPTypes
 
 /// The head of a response: status and header fields.
 public struct ResponseHead: Sendable {
-    /// The status code, 100 to 999, with the server's reason phrase, which is empty over HTTP/2 and HTTP/3.
-    public var status: HTTPResponse.Status
-    /// The header fields in the order received, without trailers; repeated names are separate fields.
-    public var headers: HTTPFields
-    /// The HTTP version of the response; HTTP/1.1 by default.
-    public var version: HTTPVersion
-    /// The URL that the response came from, after any redirects.
-    public var url: URL
-    /// The redirect responses that led here, in order; set by a session, otherwise empty.
-    public var redirectHistory: [ResponseHead] = []
-    /// The attempts before this response, and why no more were made; set by a session that retries, otherwise empty.
-    public var retryHistory = RetryHistory()
+    private var shared: Shared<Contents>
     /// The decoder of the session that received the response, for serializers without one of their own.
     package var jsonDecoder: JSONDecoder?
+
+    private struct Contents: Sendable {
+        var status: HTTPResponse.Status
+        var headers: HTTPFields
+        var version: HTTPVersion
+        var url: URL
+        var redirectHistory: [ResponseHead] = []
+        var retryHistory = RetryHistory()
+    }
+
+    /// The status code, 100 to 999, with the server's reason phrase, which is empty over HTTP/2 and HTTP/3.
+    public var status: HTTPResponse.Status {
+        get { shared.value.status }
+        set { set(\.status, to: newValue) }
+    }
+    /// The header fields in the order received, without trailers; repeated names are separate fields.
+    public var headers: HTTPFields {
+        get { shared.value.headers }
+        set { set(\.headers, to: newValue) }
+    }
+    /// The HTTP version of the response; HTTP/1.1 by default.
+    public var version: HTTPVersion {
+        get { shared.value.version }
+        set { set(\.version, to: newValue) }
+    }
+    /// The URL that the response came from, after any redirects.
+    public var url: URL {
+        get { shared.value.url }
+        set { set(\.url, to: newValue) }
+    }
+    /// The redirect responses that led here, in order; set by a session, otherwise empty.
+    public var redirectHistory: [ResponseHead] {
+        get { shared.value.redirectHistory }
+        set { set(\.redirectHistory, to: newValue) }
+    }
+    /// The attempts before this response, and why no more were made; set by a session that retries, otherwise empty.
+    public var retryHistory: RetryHistory {
+        get { shared.value.retryHistory }
+        set { set(\.retryHistory, to: newValue) }
+    }
+
+    private mutating func set<Value>(_ property: WritableKeyPath<Contents, Value>, to value: Value) {
+        var contents = shared.value
+        contents[keyPath: property] = value
+        shared = Shared(contents)
+    }
 
     /// Creates a head, for tests and interceptors.
     ///
@@ -28,10 +63,7 @@ public struct ResponseHead: Sendable {
     ///   - version: The HTTP version; HTTP/1.1 by default.
     ///   - url: The URL that the response came from.
     public init(status: HTTPResponse.Status, headers: HTTPFields = [:], version: HTTPVersion = .http1_1, url: URL) {
-        self.status = status
-        self.headers = headers
-        self.version = version
-        self.url = url
+        shared = Shared(Contents(status: status, headers: headers, version: version, url: url))
     }
 
     /// Whether the body has a content coding (RFC 9110 §8.4), as sent.
