@@ -5,7 +5,8 @@ import Foundation
 
 /// Measures all clients: `Bench [--rounds N] [--workload NAME] [--output FILE]`.
 ///
-/// It requires the environment from `Tests/Servers/servers run`; `make bench` provides it.
+/// It requires the environment from `Tests/Servers/servers run`; `make bench` provides it. Without a server and a
+/// libcurl that support HTTP/3, its workloads are left out.
 @main
 struct Bench {
     static func main() {
@@ -20,12 +21,13 @@ struct Bench {
     private static func run() throws {
         let arguments = try Arguments(CommandLine.arguments)
         let rounds = try arguments.integer("--rounds") ?? 5
-        let workloads = Workload.all.filter { $0.name == arguments["--workload"] ?? $0.name }
+        let runner = try Runner(environment: ProcessInfo.processInfo.environment)
+        let available = Workload.all.filter(runner.isAvailable)
+        let workloads = available.filter { $0.name == arguments["--workload"] ?? $0.name }
         guard !workloads.isEmpty else {
-            throw Failure("the workloads are \(Workload.all.map(\.name).joined(separator: ", "))")
+            throw Failure("the workloads are \(available.map(\.name).joined(separator: ", "))")
         }
 
-        let runner = try Runner(environment: ProcessInfo.processInfo.environment)
         var samples: [String: [Client: [Sample]]] = [:]
         for round in 0..<rounds {
             print("Round \(round + 1) of \(rounds)")

@@ -23,6 +23,11 @@ struct Runner {
         return FileManager.default.isExecutableFile(atPath: programs.appendingPathComponent(executable).path)
     }
 
+    /// Whether the server of a workload is running.
+    func isAvailable(_ workload: Workload) -> Bool {
+        workload.server != .nginxHTTP3 || environment["AN_NGINX_HTTP3"] != nil
+    }
+
     /// Runs a client. Returns `nil` after printing the reason if it failed.
     func run(_ workload: Workload, with client: Client) throws -> Sample? {
         if workload.needsRehearsal { _ = try runOnce(workload, with: client) }
@@ -70,6 +75,7 @@ struct Runner {
                 "curl", "-q", "--silent", "--fail", "--noproxy", "*", "--header", "Expect:", transfer, file ?? "-", url,
             ]
                 + (workload.action == "upload" ? ["--output", "/dev/null"] : [])
+                + (workload.server == .nginxHTTP3 ? ["--http3-only", "--cacert", try value("AN_CA")] : [])
         }
         let requests = client == .urlSession ? workload.requestsOfURLSession : workload.requests
         var command = [
@@ -80,7 +86,8 @@ struct Runner {
         if client == .oursPinned { command.append("--pin") }
         if client == .oursOnEventLoop { command.append("--event-loop-executor") }
         if let file { command += ["--file", file] }
-        if workload.server == .nginxTLS { command += ["--ca", try value("AN_CA")] }
+        if workload.server == .nginxTLS || workload.server == .nginxHTTP3 { command += ["--ca", try value("AN_CA")] }
+        if workload.server == .nginxHTTP3 { command.append("--http3") }
         // Not with a connection per request: over HTTP/2 a client may send more requests before it receives GOAWAY.
         if workload.server == .nginxTLS, workload.action != "connect" { command.append("--http2") }
         return command
@@ -90,6 +97,7 @@ struct Runner {
         switch server {
         case .nginx: try value("AN_NGINX_HTTP")
         case .nginxTLS: try value("AN_NGINX_TLS")
+        case .nginxHTTP3: try value("AN_NGINX_HTTP3")
         case .benchServer: "http://127.0.0.1:\(benchServer.port)"
         }
     }

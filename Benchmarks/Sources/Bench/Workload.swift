@@ -24,7 +24,7 @@ struct Workload {
     let clients: [Client]
 
     enum Server {
-        case nginx, nginxTLS, benchServer
+        case nginx, nginxTLS, nginxHTTP3, benchServer
     }
 
     static let all = [
@@ -48,6 +48,11 @@ struct Workload {
             figure: .processorTime, action: "get", server: .nginxTLS, path: "/small.json",
             requests: 20_000, warmUp: 1_000, inFlight: 64, connections: 1,
             clients: [.rawCurl, .asyncHTTPClient, .ours, .oursOnEventLoop]),
+        Workload(
+            name: "h3-64", title: "59-byte JSON over HTTP/3, 64 in flight on 6 connections",
+            figure: .processorTime, action: "get", server: .nginxHTTP3, path: "/small.json",
+            requests: 20_000, warmUp: 1_000, inFlight: 64, connections: 6,
+            clients: [.rawCurl, .ours, .oursOnEventLoop]),
         Workload(
             name: "h1-1", title: "59-byte JSON over HTTP/1.1, one in flight", figure: .processorTime,
             action: "get", server: .nginx, path: "/small.json",
@@ -78,6 +83,10 @@ struct Workload {
             name: "download", title: "512 MB to a file", figure: .wallTime,
             action: "download", server: .nginx, path: "/512m.bin", file: "/bench-download.bin", needsRehearsal: true,
             clients: [.curlTool, .rawCurl, .asyncHTTPClient, .urlSession, .ours]),
+        Workload(
+            name: "h3-download", title: "512 MB to a file over HTTP/3", figure: .wallTime,
+            action: "download", server: .nginxHTTP3, path: "/512m.bin", file: "/bench-download.bin",
+            needsRehearsal: true, clients: [.curlTool, .rawCurl, .ours]),
         Workload(
             name: "upload", title: "512 MB from a file", figure: .wallTime,
             action: "upload", server: .benchServer, path: "/", file: "/www/512m.bin",
