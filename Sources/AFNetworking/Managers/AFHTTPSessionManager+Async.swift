@@ -12,45 +12,6 @@ public struct AFResponse {
     public let object: Any?
 }
 
-// Each async verb calls the verb with callbacks, and so uses the same serializers, blocks and overrides.
-
-/// The verbs with callbacks. Called by these requirements they give no warning, whereas a program's own calls do with
-/// the trait `MigrationHints`.
-private protocol CallbackVerbs {
-    typealias Done = AFHTTPSessionManager.Success
-    typealias Failed = AFHTTPSessionManager.Failure
-    typealias Fields = [String: String]
-
-    func get(
-        _ urlString: String, parameters: Any?, headers: Fields?, progress: ((Progress) -> Void)?, success: Done?,
-        failure: Failed?
-    ) -> URLSessionDataTask?
-    func head(
-        _ urlString: String, parameters: Any?, headers: Fields?, success: ((URLSessionDataTask) -> Void)?,
-        failure: Failed?
-    ) -> URLSessionDataTask?
-    func post(
-        _ urlString: String, parameters: Any?, headers: Fields?, progress: ((Progress) -> Void)?, success: Done?,
-        failure: Failed?
-    ) -> URLSessionDataTask?
-    func post(
-        _ urlString: String, parameters: Any?, headers: Fields?,
-        constructingBodyWith block: ((any AFMultipartFormData) -> Void)?,
-        progress: ((Progress) -> Void)?, success: Done?, failure: Failed?
-    ) -> URLSessionDataTask?
-    func put(
-        _ urlString: String, parameters: Any?, headers: Fields?, success: Done?, failure: Failed?
-    ) -> URLSessionDataTask?
-    func patch(
-        _ urlString: String, parameters: Any?, headers: Fields?, success: Done?, failure: Failed?
-    ) -> URLSessionDataTask?
-    func delete(
-        _ urlString: String, parameters: Any?, headers: Fields?, success: Done?, failure: Failed?
-    ) -> URLSessionDataTask?
-}
-
-extension AFHTTPSessionManager: CallbackVerbs {}
-
 extension AFHTTPSessionManager {
     /// Performs a GET request with the encoded parameters, by default in its query.
     ///
@@ -69,9 +30,7 @@ extension AFHTTPSessionManager {
     public func get(
         _ urlString: String, parameters: Any? = nil, headers: [String: String]? = nil
     ) async throws -> AFResponse {
-        try await awaiting {
-            $0.get(urlString, parameters: parameters, headers: headers, progress: nil, success: $1, failure: $2)
-        }
+        try await awaiting { perform("GET", urlString, parameters, headers, $0, $1) }
     }
 
     /// Performs a HEAD request with the encoded parameters, by default in its query.
@@ -91,9 +50,8 @@ extension AFHTTPSessionManager {
     public func head(
         _ urlString: String, parameters: Any? = nil, headers: [String: String]? = nil
     ) async throws -> AFResponse {
-        try await awaiting { verbs, success, failure in
-            verbs.head(
-                urlString, parameters: parameters, headers: headers, success: { success($0, nil) }, failure: failure)
+        try await awaiting { success, failure in
+            perform("HEAD", urlString, parameters, headers, { task, _ in success(task, nil) }, failure)
         }
     }
 
@@ -115,9 +73,7 @@ extension AFHTTPSessionManager {
     public func post(
         _ urlString: String, parameters: Any? = nil, headers: [String: String]? = nil
     ) async throws -> AFResponse {
-        try await awaiting {
-            $0.post(urlString, parameters: parameters, headers: headers, progress: nil, success: $1, failure: $2)
-        }
+        try await awaiting { perform("POST", urlString, parameters, headers, $0, $1) }
     }
 
     /// Performs a POST request with a multipart form (RFC 7578): one field per parameter, followed by the parts that
@@ -142,11 +98,7 @@ extension AFHTTPSessionManager {
         _ urlString: String, parameters: Any? = nil, headers: [String: String]? = nil,
         constructingBodyWith block: ((any AFMultipartFormData) -> Void)?
     ) async throws -> AFResponse {
-        try await awaiting {
-            $0.post(
-                urlString, parameters: parameters, headers: headers, constructingBodyWith: block, progress: nil,
-                success: $1, failure: $2)
-        }
+        try await awaiting { performForm(urlString, parameters, headers, block, $0, $1) }
     }
 
     /// Performs a PUT request with the encoded parameters, by default as its body.
@@ -167,7 +119,7 @@ extension AFHTTPSessionManager {
     public func put(
         _ urlString: String, parameters: Any? = nil, headers: [String: String]? = nil
     ) async throws -> AFResponse {
-        try await awaiting { $0.put(urlString, parameters: parameters, headers: headers, success: $1, failure: $2) }
+        try await awaiting { perform("PUT", urlString, parameters, headers, $0, $1) }
     }
 
     /// Performs a PATCH request with the encoded parameters, by default as its body.
@@ -188,7 +140,7 @@ extension AFHTTPSessionManager {
     public func patch(
         _ urlString: String, parameters: Any? = nil, headers: [String: String]? = nil
     ) async throws -> AFResponse {
-        try await awaiting { $0.patch(urlString, parameters: parameters, headers: headers, success: $1, failure: $2) }
+        try await awaiting { perform("PATCH", urlString, parameters, headers, $0, $1) }
     }
 
     /// Performs a DELETE request with the encoded parameters, by default in its query.
@@ -209,12 +161,12 @@ extension AFHTTPSessionManager {
     public func delete(
         _ urlString: String, parameters: Any? = nil, headers: [String: String]? = nil
     ) async throws -> AFResponse {
-        try await awaiting { $0.delete(urlString, parameters: parameters, headers: headers, success: $1, failure: $2) }
+        try await awaiting { perform("DELETE", urlString, parameters, headers, $0, $1) }
     }
 
     /// Starts a task and suspends until one of its callbacks is called.
     private func awaiting(
-        _ start: (any CallbackVerbs, @escaping Success, @escaping Failure) -> URLSessionDataTask?
+        _ start: (@escaping Success, @escaping Failure) -> URLSessionDataTask?
     ) async throws -> AFResponse {
         let started = Lock<URLSessionDataTask?>(nil)
         return try await withTaskCancellationHandler {
@@ -222,7 +174,7 @@ extension AFHTTPSessionManager {
                 return try await withCheckedThrowingContinuation {
                     (waiter: CheckedContinuation<UncheckedSendable<AFResponse>, any Error>) in
                     let task = start(
-                        self, { waiter.resume(returning: UncheckedSendable(AFResponse(task: $0, object: $1))) },
+                        { waiter.resume(returning: UncheckedSendable(AFResponse(task: $0, object: $1))) },
                         { waiter.resume(throwing: $1) })
                     started.set(\.self, to: task)
                     // The handler may have run before the task was stored.

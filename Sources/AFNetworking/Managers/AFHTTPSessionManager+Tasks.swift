@@ -17,11 +17,6 @@ extension AFHTTPSessionManager {
         uploadProgress: ((Progress) -> Void)? = nil, downloadProgress: ((Progress) -> Void)? = nil,
         _ success: Success?, _ failure: Failure?
     ) -> URLSessionDataTask? {
-        guard isSubclassed else {
-            return makeTask(
-                method, urlString, parameters, headers, uploadProgress, downloadProgress, success, failure,
-                isResumed: true)
-        }
         let task = dataTask(
             withHTTPMethod: method, urlString: urlString, parameters: parameters, headers: headers,
             uploadProgress: uploadProgress, downloadProgress: downloadProgress, success: success, failure: failure)
@@ -29,34 +24,13 @@ extension AFHTTPSessionManager {
         return task
     }
 
-    /// Creates the data task of a verb.
-    func makeTask(
-        _ method: String, _ urlString: String, _ parameters: Any?, _ headers: [String: String]?,
-        _ uploadProgress: ((Progress) -> Void)?, _ downloadProgress: ((Progress) -> Void)?,
-        _ success: Success?, _ failure: Failure?, isResumed: Bool
-    ) -> URLSessionDataTask? {
-        let made = request(failure) { try makeRequest(method, urlString, parameters, headers) }
-        guard let request = made else { return nil }
-        guard isSubclassed else {
-            let callbacks = TaskCallbacks(
-                uploadProgress: uploadProgress, downloadProgress: downloadProgress,
-                completion: .blocks(success: success, failure: failure))
-            return AFDataTask(makeDriver(request, .data, callbacks), isResumed: isResumed)
-        }
-        return VerbCallbacks(success, failure).task(calledOn: delivery.completionQueue) {
-            dataTask(
-                with: request.urlRequest, uploadProgress: uploadProgress, downloadProgress: downloadProgress,
-                completionHandler: $0)
-        }
-    }
-
-    /// Starts the upload task of a form.
-    func postForm(
+    /// Starts the task of a POST request with a multipart form.
+    func performForm(
         _ urlString: String, _ parameters: Any?, _ headers: [String: String]?,
-        _ block: ((any AFMultipartFormData) -> Void)?, _ uploadProgress: ((Progress) -> Void)?,
+        _ block: ((any AFMultipartFormData) -> Void)?, uploadProgress: ((Progress) -> Void)? = nil,
         _ success: Success?, _ failure: Failure?
     ) -> URLSessionDataTask? {
-        let made = request(failure) {
+        let made = made(failure) {
             let fields = try parameters.map(Self.fields)
             return try makeRequest(urlString, headers) {
                 try requestSerializer.multipartFormRequest(
@@ -64,20 +38,52 @@ extension AFHTTPSessionManager {
             }
         }
         guard let request = made else { return nil }
-        guard isSubclassed else {
-            let callbacks = TaskCallbacks(
-                uploadProgress: uploadProgress, completion: .blocks(success: success, failure: failure))
-            return AFUploadTask(makeDriver(.given(request), .upload(nil), callbacks), isResumed: true)
-        }
-        let task = VerbCallbacks(success, failure).task(calledOn: delivery.completionQueue) {
-            uploadTask(withStreamedRequest: request, progress: uploadProgress, completionHandler: $0)
-        }
+        let task =
+            isSubclassed
+            ? task(success, failure) {
+                uploadTask(withStreamedRequest: request, progress: uploadProgress, completionHandler: $0)
+            } : makeUploadTask(request, nil, uploadProgress, completion(success, failure))
         task.resume()
         return task
     }
 
-    /// Creates the request for a verb.
-    private func makeRequest(
+    /// Returns the callback at the end of a task that calls the blocks of a verb.
+    func completion(_ success: Success?, _ failure: Failure?) -> TaskCallbacks.Completion {
+        { _, task, object, error in
+            if let error {
+                failure?(task, error)
+            } else if let task {
+                success?(task, object)
+            }
+        }
+    }
+
+    /// Returns the task that an overridden method makes with a completion handler that calls the blocks of a verb. The
+    /// handler may be called before the method has returned the task; the blocks are then called on the completion
+    /// queue.
+    func task<Made: URLSessionDataTask>(
+        _ success: Success?, _ failure: Failure?, _ make: (@escaping (URLResponse, Any?, (any Error)?) -> Void) -> Made
+    ) -> Made {
+        let verb = Lock(OverriddenVerb())
+        let completion = completion(success, failure)
+        let task = make { response, object, error in
+            let call = UncheckedSendable { (task: URLSessionDataTask) in completion({ response }, task, object, error) }
+            let task = verb.withLock { verb in
+                if verb.task == nil { verb.early.append(call) }
+                return verb.task
+            }
+            if let task { call.value(task) }
+        }
+        let early = verb.withLock { verb in
+            verb.task = task
+            return verb.early
+        }
+        if !early.isEmpty { delivery.completionQueue.call { for call in early { call.value(task) } } }
+        return task
+    }
+
+    /// Returns the request of a verb without a multipart form.
+    func makeRequest(
         _ method: String, _ urlString: String, _ parameters: Any?, _ headers: [String: String]?
     ) throws -> OriginalRequest {
         let serializer = requestSerializer
@@ -107,7 +113,7 @@ extension AFHTTPSessionManager {
 
     /// Returns the request from `make`. If `make` throws, returns `nil` and schedules a call to `failure` on the
     /// completion queue.
-    private func request<Made>(_ failure: Failure?, _ make: () throws -> Made) -> Made? {
+    func made<Made>(_ failure: Failure?, _ make: () throws -> Made) -> Made? {
         do {
             return try make()
         } catch {
@@ -132,50 +138,10 @@ extension AFHTTPSessionManager {
     }
 }
 
-/// The blocks of a verb whose task a method of a subclass creates. The method takes a completion handler, which it may
-/// call before it returns the task: the blocks are called when both the task and the result are known.
-private final class VerbCallbacks: Sendable {
-    private let blocks: UncheckedSendable<(AFHTTPSessionManager.Success?, AFHTTPSessionManager.Failure?)>
-    private let state = Lock(State())
-
-    private struct State: Sendable {
-        var task: URLSessionDataTask?
-        var results: [UncheckedSendable<(object: Any?, error: (any Error)?)>] = []
-    }
-
-    init(_ success: AFHTTPSessionManager.Success?, _ failure: AFHTTPSessionManager.Failure?) {
-        blocks = UncheckedSendable((success, failure))
-    }
-
-    /// Returns the task from `make`. If that has called its completion handler already, the blocks are called on a queue.
-    func task<Made: URLSessionDataTask>(
-        calledOn queue: CompletionQueue, _ make: (@escaping (URLResponse, Any?, (any Error)?) -> Void) -> Made
-    ) -> Made {
-        let task = make { _, object, error in
-            self.state.withLock { $0.results.append(UncheckedSendable((object, error))) }
-            self.deliver()
-        }
-        let isLate = state.withLock { state in
-            state.task = task
-            return !state.results.isEmpty
-        }
-        if isLate { queue.call { self.deliver() } }
-        return task
-    }
-
-    /// Calls a block for each result if the task is known.
-    private func deliver() {
-        let (task, results) = state.withLock { state in
-            defer { if state.task != nil { state.results = [] } }
-            return (state.task, state.results)
-        }
-        guard let task else { return }
-        for result in results {
-            if let error = result.value.error {
-                blocks.value.1?(task, error)
-            } else {
-                blocks.value.0?(task, result.value.object)
-            }
-        }
-    }
+/// A verb whose task an overridden method makes.
+private struct OverriddenVerb: Sendable {
+    /// The task; `nil` until the method has returned it.
+    var task: URLSessionDataTask?
+    /// The calls of the completion handler before the task was known.
+    var early: [UncheckedSendable<(URLSessionDataTask) -> Void>] = []
 }

@@ -206,7 +206,7 @@ open class AFHTTPSessionManager: AFURLSessionManager, @unchecked Sendable {
         progress uploadProgress: ((Progress) -> Void)? = nil,
         success: ((URLSessionDataTask, Any?) -> Void)?, failure: ((URLSessionDataTask?, any Error) -> Void)?
     ) -> URLSessionDataTask? {
-        postForm(urlString, parameters, headers, block, uploadProgress, success, failure)
+        performForm(urlString, parameters, headers, block, uploadProgress: uploadProgress, success, failure)
     }
 
     /// Starts a PUT request with the encoded parameters, by default as its body.
@@ -297,9 +297,16 @@ open class AFHTTPSessionManager: AFURLSessionManager, @unchecked Sendable {
         uploadProgress: ((Progress) -> Void)?, downloadProgress: ((Progress) -> Void)?,
         success: ((URLSessionDataTask, Any?) -> Void)?, failure: ((URLSessionDataTask?, any Error) -> Void)?
     ) -> URLSessionDataTask? {
-        makeTask(
-            method, urlString, parameters, headers, uploadProgress, downloadProgress, success, failure, isResumed: false
-        )
+        let made = made(failure) { try makeRequest(method, urlString, parameters, headers) }
+        guard let request = made else { return nil }
+        guard isSubclassed else {
+            return makeDataTask(request, uploadProgress, downloadProgress, completion(success, failure))
+        }
+        return task(success, failure) {
+            dataTask(
+                with: request.urlRequest, uploadProgress: uploadProgress, downloadProgress: downloadProgress,
+                completionHandler: $0)
+        }
     }
 
     // MARK: Copies and archives

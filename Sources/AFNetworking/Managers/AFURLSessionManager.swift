@@ -163,12 +163,7 @@ open class AFURLSessionManager: AFURLSessionEvents, NSSecureCoding, NSCopying, R
         with request: URLRequest, uploadProgress: ((Progress) -> Void)? = nil,
         downloadProgress: ((Progress) -> Void)? = nil, completionHandler: ((URLResponse, Any?, (any Error)?) -> Void)?
     ) -> URLSessionDataTask {
-        AFDataTask(
-            makeDriver(
-                .given(request), .data,
-                TaskCallbacks(
-                    uploadProgress: uploadProgress, downloadProgress: downloadProgress,
-                    completion: completionHandler.map { .object($0) } ?? .none)))
+        makeDataTask(.given(request), uploadProgress, downloadProgress, Self.completion(completionHandler))
     }
 
     /// Creates a suspended task that sends a file, and collects the response in memory; a body of more than 128 MiB
@@ -184,7 +179,7 @@ open class AFURLSessionManager: AFURLSessionEvents, NSSecureCoding, NSCopying, R
         with request: URLRequest, fromFile fileURL: URL, progress: ((Progress) -> Void)?,
         completionHandler: ((URLResponse, Any?, (any Error)?) -> Void)?
     ) -> URLSessionUploadTask {
-        makeUploadTask(request, .file(fileURL.path), progress, completionHandler)
+        makeUploadTask(request, .file(fileURL.path), progress, Self.completion(completionHandler))
     }
 
     /// Creates a suspended task that sends data, and collects the response in memory; a body of more than 128 MiB after
@@ -200,7 +195,7 @@ open class AFURLSessionManager: AFURLSessionEvents, NSSecureCoding, NSCopying, R
         with request: URLRequest, from bodyData: Data?, progress: ((Progress) -> Void)?,
         completionHandler: ((URLResponse, Any?, (any Error)?) -> Void)?
     ) -> URLSessionUploadTask {
-        makeUploadTask(request, bodyData.map(RequestBody.bytes), progress, completionHandler)
+        makeUploadTask(request, bodyData.map(RequestBody.bytes), progress, Self.completion(completionHandler))
     }
 
     /// Creates a suspended task that sends the body of the request, such as a multipart form, and collects the response
@@ -217,7 +212,7 @@ open class AFURLSessionManager: AFURLSessionEvents, NSSecureCoding, NSCopying, R
         withStreamedRequest request: URLRequest, progress: ((Progress) -> Void)?,
         completionHandler: ((URLResponse, Any?, (any Error)?) -> Void)?
     ) -> URLSessionUploadTask {
-        makeUploadTask(request, nil, progress, completionHandler)
+        makeUploadTask(request, nil, progress, Self.completion(completionHandler))
     }
 
     /// Creates a suspended task that writes the response body to a file, for any status. The body of a response with a
@@ -268,27 +263,39 @@ open class AFURLSessionManager: AFURLSessionEvents, NSSecureCoding, NSCopying, R
         return makeDownloadTask(request, data, progress, destination, completionHandler)
     }
 
-    private func makeUploadTask(
+    /// Creates a task that collects the response in memory.
+    func makeDataTask(
+        _ request: OriginalRequest, _ uploadProgress: ((Progress) -> Void)?,
+        _ downloadProgress: ((Progress) -> Void)?, _ completion: TaskCallbacks.Completion?
+    ) -> URLSessionDataTask {
+        let callbacks = TaskCallbacks(
+            uploadProgress: uploadProgress, downloadProgress: downloadProgress, completion: completion)
+        return AFDataTask(makeDriver(request, .data, callbacks))
+    }
+
+    /// Creates a task that sends a body, or that of the request if it is `nil`.
+    func makeUploadTask(
         _ request: URLRequest, _ body: RequestBody?, _ progress: ((Progress) -> Void)?,
-        _ completionHandler: ((URLResponse, Any?, (any Error)?) -> Void)?
+        _ completion: TaskCallbacks.Completion?
     ) -> URLSessionUploadTask {
-        AFUploadTask(
-            makeDriver(
-                .given(request), .upload(body),
-                TaskCallbacks(
-                    uploadProgress: progress, completion: completionHandler.map { .object($0) } ?? .none)))
+        let callbacks = TaskCallbacks(uploadProgress: progress, completion: completion)
+        return AFUploadTask(makeDriver(.given(request), .upload(body), callbacks))
+    }
+
+    private static func completion(
+        _ handler: ((URLResponse, Any?, (any Error)?) -> Void)?
+    ) -> TaskCallbacks.Completion? {
+        handler.map { handler in { response, _, object, error in handler(response(), object, error) } }
     }
 
     private func makeDownloadTask(
         _ request: URLRequest, _ resumeData: ResumeData?, _ progress: ((Progress) -> Void)?,
         _ destination: ((URL, URLResponse) -> URL)?, _ completionHandler: ((URLResponse, URL?, (any Error)?) -> Void)?
     ) -> URLSessionDownloadTask {
-        AFDownloadTask(
-            makeDriver(
-                .given(request), .download(resumeData),
-                TaskCallbacks(
-                    downloadProgress: progress, destination: destination,
-                    completion: completionHandler.map { .file($0) } ?? .none)))
+        let completion = Self.completion(
+            completionHandler.map { handler in { response, file, error in handler(response, file as? URL, error) } })
+        let callbacks = TaskCallbacks(downloadProgress: progress, destination: destination, completion: completion)
+        return AFDownloadTask(makeDriver(.given(request), .download(resumeData), callbacks))
     }
 
     /// Returns the progress of a task's request body, which can cancel, pause and resume the task; `nil` if the task

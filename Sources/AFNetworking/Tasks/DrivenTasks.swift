@@ -12,11 +12,11 @@ protocol DrivenTask: URLSessionTask {
 final class AFDataTask: URLSessionDataTask, DrivenTask, @unchecked Sendable {
     let driver: TaskDriver
 
-    /// Creates the task of a driver: running if `isResumed`, otherwise suspended.
-    init(_ driver: TaskDriver, isResumed: Bool = false) {
+    /// Creates the suspended task of a driver.
+    init(_ driver: TaskDriver) {
         self.driver = driver
         super.init()
-        if isResumed { driver.begin(self) } else { driver.adopt(self) }
+        driver.adopt(self)
     }
 
     override func resume() { driver.resume() }
@@ -45,11 +45,11 @@ final class AFDataTask: URLSessionDataTask, DrivenTask, @unchecked Sendable {
 final class AFUploadTask: URLSessionUploadTask, DrivenTask, @unchecked Sendable {
     let driver: TaskDriver
 
-    /// Creates the task of a driver: running if `isResumed`, otherwise suspended.
-    init(_ driver: TaskDriver, isResumed: Bool = false) {
+    /// Creates the suspended task of a driver.
+    init(_ driver: TaskDriver) {
         self.driver = driver
         super.init()
-        if isResumed { driver.begin(self) } else { driver.adopt(self) }
+        driver.adopt(self)
     }
 
     override func resume() { driver.resume() }

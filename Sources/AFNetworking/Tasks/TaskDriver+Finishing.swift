@@ -33,28 +33,15 @@ extension TaskDriver {
         _ ending: UncheckedSendable<Ending>, of task: URLSessionTask, to callbacks: UncheckedSendable<TaskCallbacks>
     ) {
         ending.value.delivery.completionQueue.call {
-            self.complete(callbacks.value.completion, ending.value)
+            callbacks.value.completion?(
+                self.responseOrEmpty, ending.value.dataTask, ending.value.object, ending.value.error)
         } afterwards: {
             ending.value.post(of: task)
         }
     }
 
-    private func complete(_ completion: TaskCallbacks.Completion, _ ending: Ending) {
-        switch completion {
-        case .none: return
-        case .blocks(let success, let failure):
-            if let error = ending.error {
-                failure?(ending.dataTask, error)
-            } else if let dataTask = ending.dataTask {
-                success?(dataTask, ending.object)
-            }
-        case .object(let handler): handler(givenResponse, ending.object, ending.error)
-        case .file(let handler): handler(givenResponse, ending.object as? URL, ending.error)
-        }
-    }
-
     /// The response received, or an empty response.
-    private var givenResponse: URLResponse {
+    private func responseOrEmpty() -> URLResponse {
         response
             ?? URLResponse(
                 url: original.url ?? URL(filePath: "/"), mimeType: nil, expectedContentLength: -1,

@@ -36,16 +36,6 @@ final class TaskDriver: Sendable {
         manager.keep(task, self)
     }
 
-    /// Becomes the driver of a task and starts it.
-    func begin(_ task: URLSessionTask) {
-        steering.withLock {
-            state.withLock { $0.begin(task) }
-            post(.AFNetworkingTaskDidResume, of: task)
-            manager.keep(task, self)
-            launch()
-        }
-    }
-
     /// The session passed to hooks.
     var session: URLSession { manager.state.withLock { $0.session(of: manager, generation: generation) } }
 

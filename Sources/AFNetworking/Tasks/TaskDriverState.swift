@@ -37,13 +37,6 @@ struct TaskDriverState: Sendable {
         self.callbacks = UncheckedSendable(callbacks)
     }
 
-    /// Starts running with the given task object.
-    mutating func begin(_ task: URLSessionTask) {
-        self.task = WeakTask(value: task)
-        phase = .running
-        wasStarted = true
-    }
-
     /// Changes the phase. Returns whether it is the first change; `nil` if the command has no effect.
     mutating func apply(_ command: TaskCommand) -> Bool? {
         switch (command, phase) {
@@ -106,20 +99,11 @@ struct TaskCallbacks {
     var uploadProgress: ((Progress) -> Void)?
     var downloadProgress: ((Progress) -> Void)?
     var destination: ((URL, URLResponse) -> URL)?
-    var completion = Completion.none
+    var completion: Completion?
 
-    /// The callback at the end of a task.
-    enum Completion {
-        /// No callback.
-        case none
-        /// The blocks of a verb.
-        case blocks(
-            success: ((URLSessionDataTask, Any?) -> Void)?, failure: ((URLSessionDataTask?, any Error) -> Void)?)
-        /// The completion handler of a data or upload task.
-        case object((URLResponse, Any?, (any Error)?) -> Void)
-        /// The completion handler of a download task.
-        case file((URLResponse, URL?, (any Error)?) -> Void)
-    }
+    /// A callback at the end of a task. It takes a function that returns the response, the task if it is a data task,
+    /// the object and the error.
+    typealias Completion = (() -> URLResponse, URLSessionDataTask?, Any?, (any Error)?) -> Void
 }
 
 /// The numbers of bytes transferred and expected; -1 if a total is unknown.
