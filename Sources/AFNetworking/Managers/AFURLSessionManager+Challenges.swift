@@ -189,24 +189,20 @@ extension AFURLSessionManager {
     func awaitCallback<Value: Sendable>(
         fallback: Value, _ call: @escaping @Sendable (_ handler: @escaping @Sendable (Value) -> Void) -> Void
     ) async -> Value {
-        let pending = Lock(WeakCallback<Value>())
+        // Only the completion handlers retain the callback.
+        let pending = Lock(Weak<OneShot<Value>>())
         return await withTaskCancellationHandler {
             await withCheckedContinuation { continuation in
                 let callback = OneShot(fallback: fallback) { continuation.resume(returning: $0) }
-                pending.withLock { $0.value = callback }
+                pending.set(\.self, to: Weak(object: callback))
                 // The cancellation handler may have run before the callback was stored.
                 guard !Task.isCancelled else { return }
                 sessionQueue.async { call { callback.call($0) } }
             }
         } onCancel: {
-            pending.withLock { $0.value }?.call(fallback)
+            pending.withLock { $0.object }?.call(fallback)
         }
     }
-}
-
-/// A weak reference to a callback: the completion handlers retain it.
-private struct WeakCallback<Value: Sendable>: Sendable {
-    weak var value: OneShot<Value>?
 }
 
 /// The result of a challenge block: a disposition and an optional credential.

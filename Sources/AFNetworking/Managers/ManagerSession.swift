@@ -9,20 +9,16 @@ import ANSystem
 /// policy nor its header fields: tasks with a completion handler, and tasks created after the manager was invalidated
 /// and freed.
 final class ManagerSession: URLSession, @unchecked Sendable {
-    private let manager: Lock<WeakManager>
+    private let manager: Lock<Weak<AFURLSessionManager>>
     private let ownConfiguration: URLSessionConfiguration
 
-    private struct WeakManager: Sendable {
-        weak var value: AFURLSessionManager?
-    }
-
     init(configuration: URLSessionConfiguration, manager: AFURLSessionManager) {
-        self.manager = Lock(WeakManager(value: manager))
+        self.manager = Lock(Weak(object: manager))
         ownConfiguration = configuration
         super.init(configuration: .ephemeral)
     }
 
-    private var owner: AFURLSessionManager? { manager.withLock { $0.value } }
+    private var owner: AFURLSessionManager? { manager.withLock { $0.object } }
 
     /// Invalidates the superclass to release the resources that Foundation holds for it.
     func end() {

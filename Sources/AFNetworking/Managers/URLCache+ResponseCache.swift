@@ -14,7 +14,7 @@ extension URLCache {
             let made: ResponseCache =
                 diskCapacity > 0
                 ? .makeStandard(capacity: Int64(diskCapacity), memory: memoryCapacity) : .memory(memoryCapacity)
-            caches[key] = Counterpart(original: UncheckedSendable(WeakReference(self)), cache: made)
+            caches[key] = Counterpart(original: UncheckedSendable(Weak(object: self)), cache: made)
             return made
         }
     }
@@ -23,15 +23,7 @@ extension URLCache {
 
     /// The response cache of a `URLCache`.
     private struct Counterpart: Sendable {
-        let original: UncheckedSendable<WeakReference>
+        let original: UncheckedSendable<Weak<URLCache>>
         let cache: ResponseCache
-    }
-
-    private final class WeakReference {
-        private(set) weak var object: URLCache?
-
-        init(_ object: URLCache) {
-            self.object = object
-        }
     }
 }

@@ -42,11 +42,7 @@ extension TaskDriver {
     private func note(_ event: TaskEvent) {
         switch event {
         case .response(let head):
-            change { state in
-                state.head = head
-                state.response = nil
-                state.counts.expectedToReceive = head.expectedContentLength
-            }
+            change { $0.receive(head) }
         case .continued(let offset, let total):
             change { state in
                 state.counts.received = offset

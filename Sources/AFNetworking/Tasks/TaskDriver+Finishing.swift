@@ -7,7 +7,9 @@ extension TaskDriver {
     func finish(_ result: Result<Void, any Error>) async {
         let delivery = manager.delivery
         var raw: (any Error)?
-        var (ending, head, isFollowed) = change { ($0.takeEnding(delivery), $0.head, $0.isWatched) }
+        var (ending, head, isFollowed) = change {
+            ($0.takeEnding(delivery), $0.head, $0.isUploadWatched || $0.isDownloadWatched)
+        }
         switch result {
         case .success:
             serialize(head, into: &ending)
@@ -75,12 +77,6 @@ extension TaskDriver {
 }
 
 extension TaskDriverState {
-    /// Whether progress calls may be scheduled on the manager's queue, which must run before the task ends.
-    fileprivate var isWatched: Bool {
-        callbacks.value.uploadProgress != nil || callbacks.value.downloadProgress != nil || uploadProgress != nil
-            || downloadProgress != nil
-    }
-
     /// Returns the outcome of the transfer and releases the body.
     fileprivate mutating func takeEnding(_ delivery: TaskDelivery) -> Ending {
         defer { data = Data() }

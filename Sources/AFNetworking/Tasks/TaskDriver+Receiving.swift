@@ -7,10 +7,8 @@ extension TaskDriver {
     func receive(_ head: ResponseHead, _ body: ResponseBody, _ core: TransferCore) async throws {
         let expected = head.expectedContentLength
         change { state in
-            state.head = head
-            state.response = nil
+            state.receive(head)
             state.counts.received = 0
-            state.counts.expectedToReceive = expected
         }
         if manager.isObserved {
             try await decide(head)
@@ -44,10 +42,7 @@ extension TaskDriver {
     private func didReceive(_ chunk: Data, _ expected: Int64) async {
         let (total, isWatched) = change { state in
             state.counts.received += Int64(chunk.count)
-            return (
-                state.counts.received,
-                state.callbacks.value.downloadProgress != nil || state.downloadProgress != nil
-            )
+            return (state.counts.received, state.isDownloadWatched)
         }
         guard isWatched || manager.isObserved else { return }
         await onSessionQueue { [self] in

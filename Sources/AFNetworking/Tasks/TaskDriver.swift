@@ -32,7 +32,7 @@ final class TaskDriver: Sendable {
 
     /// Becomes the driver of a suspended task.
     func adopt(_ task: URLSessionTask) {
-        state.withLock { $0.task = WeakTask(value: task) }
+        state.withLock { $0.task = Weak(object: task) }
         manager.keep(task, self)
     }
 
@@ -40,19 +40,19 @@ final class TaskDriver: Sendable {
     var session: URLSession { manager.state.withLock { $0.session(of: manager, generation: generation) } }
 
     /// The task that users see; `nil` when it has ended and has been freed.
-    var task: URLSessionTask? { state.withLock { $0.task?.value } }
+    var task: URLSessionTask? { state.withLock { $0.task.object } }
 
     // MARK: Commands
 
-    func resume() { steer(.resume) { $0.resume() } }
-    func suspend() { steer(.suspend) { $0.suspend() } }
-    func cancel() { steer(.cancel) { $0.cancel() } }
+    func resume() { enter(.running, from: .suspended, posting: .AFNetworkingTaskDidResume) { $0.resume() } }
+    func suspend() { enter(.suspended, from: .running, posting: .AFNetworkingTaskDidSuspend) { $0.suspend() } }
+    func cancel() { enter(.canceling, from: .suspended, .running) { $0.cancel() } }
 
     /// Cancels the task and passes the resume data, if any, to the completion handler on the manager's own queue.
     func cancel(producingResumeData completionHandler: @escaping (Data?) -> Void) {
         let completionHandler = UncheckedSendable(completionHandler)
         var cancelled: TransferCore?
-        steer(.cancel) { cancelled = $0 }
+        enter(.canceling, from: .suspended, .running) { cancelled = $0 }
         // Ends with the transfer.
         Task { [manager, cancelled] in
             let archived = await cancelled?.cancelProducingResumeData()?.archived
@@ -61,19 +61,18 @@ final class TaskDriver: Sendable {
     }
 
     /// Changes the phase and passes the command to the core task, which the first command creates.
-    private func steer(_ command: TaskCommand, _ pass: (TransferCore) -> Void) {
+    private func enter(
+        _ phase: URLSessionTask.State, from phases: URLSessionTask.State..., posting name: NSNotification.Name? = nil,
+        _ pass: (TransferCore) -> Void
+    ) {
         steering.withLock {
-            let (isFirst, core, task) = state.withLock { ($0.apply(command), $0.core, $0.task?.value) }
+            let (isFirst, core, task) = state.withLock { ($0.enter(phase, from: phases), $0.core, $0.task.object) }
             guard let isFirst else { return }
-            switch command {
-            case .resume: post(.AFNetworkingTaskDidResume, of: task)
-            case .suspend: post(.AFNetworkingTaskDidSuspend, of: task)
-            case .cancel: break
-            }
+            if let name { post(name, of: task) }
             if let core {
                 pass(core)
             } else if isFirst {
-                if case .cancel = command { end(with: CancellationError()) } else { launch() }
+                if phase == .canceling { end(with: CancellationError()) } else { launch() }
             }
         }
     }
@@ -206,8 +205,7 @@ final class TaskDriver: Sendable {
             let sent = progress.completedBytes - before
             state.counts.sent = progress.completedBytes
             state.counts.expectedToSend = progress.totalBytes ?? NSURLSessionTransferSizeUnknown
-            let isWatched = state.callbacks.value.uploadProgress != nil || state.uploadProgress != nil
-            return (state.task?.value, sent, isWatched)
+            return (state.task.object, sent, state.isUploadWatched)
         }
         guard let task, sent != 0, isWatched || manager.isObserved else { return }
         manager.sessionQueue.async { [self] in

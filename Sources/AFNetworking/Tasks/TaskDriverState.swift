@@ -5,7 +5,7 @@ import AsyncNetworking
 /// The state of a task.
 struct TaskDriverState: Sendable {
     /// The task object. The reference is weak; the manager retains the task until it ends.
-    var task: WeakTask?
+    var task = Weak<URLSessionTask>()
     var source: TaskSource
     private(set) var callbacks: UncheckedSendable<TaskCallbacks>
     private(set) var phase = URLSessionTask.State.suspended
@@ -37,17 +37,26 @@ struct TaskDriverState: Sendable {
         self.callbacks = UncheckedSendable(callbacks)
     }
 
-    /// Changes the phase. Returns whether it is the first change; `nil` if the command has no effect.
-    mutating func apply(_ command: TaskCommand) -> Bool? {
-        switch (command, phase) {
-        case (.resume, .suspended): phase = .running
-        case (.suspend, .running): phase = .suspended
-        case (.cancel, .suspended), (.cancel, .running): phase = .canceling
-        default: return nil
-        }
+    /// Changes the phase if it is one of the given ones. Returns whether it is the first change; `nil` if the phase is
+    /// another one.
+    mutating func enter(_ next: URLSessionTask.State, from phases: [URLSessionTask.State]) -> Bool? {
+        guard phases.contains(phase) else { return nil }
         defer { wasStarted = true }
+        phase = next
         return !wasStarted
     }
+
+    /// Takes the head of a response, whose body follows.
+    mutating func receive(_ head: ResponseHead) {
+        self.head = head
+        response = nil
+        counts.expectedToReceive = head.expectedContentLength
+    }
+
+    /// Whether the progress of the upload is observed.
+    var isUploadWatched: Bool { callbacks.value.uploadProgress != nil || uploadProgress != nil }
+    /// Whether the progress of the download is observed.
+    var isDownloadWatched: Bool { callbacks.value.downloadProgress != nil || downloadProgress != nil }
 
     /// Ends the task. Returns the callbacks and the task objects that they receive, and releases them.
     mutating func finish(
@@ -59,16 +68,9 @@ struct TaskDriverState: Sendable {
         }
         phase = .completed
         self.error = error
-        let task = task?.value
+        let task = task.object
         return (callbacks, task, dataTask ?? task as? URLSessionDataTask)
     }
-}
-
-/// A command to a task.
-enum TaskCommand {
-    case resume
-    case suspend
-    case cancel
 }
 
 /// The kind of a task.
@@ -112,11 +114,6 @@ struct TaskCounts: Sendable {
     var received: Int64 = 0
     var expectedToSend = NSURLSessionTransferSizeUnknown
     var expectedToReceive = NSURLSessionTransferSizeUnknown
-}
-
-/// A weak reference to a task.
-struct WeakTask: Sendable {
-    weak var value: URLSessionTask?
 }
 
 extension ResumeData {
