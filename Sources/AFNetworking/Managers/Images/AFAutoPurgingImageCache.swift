@@ -12,17 +12,8 @@ open class AFAutoPurgingImageCache: NSObject, AFImageRequestCache, @unchecked Se
     private let store: PurgingCache<Key, AFImage>
 
     private struct Key: Hashable, Sendable {
-        let identifier: String
+        var identifier: String
         var additional: String?
-
-        init(_ identifier: String) {
-            self.identifier = identifier
-        }
-
-        init(_ request: URLRequest, _ additional: String?) {
-            identifier = request.url?.absoluteString ?? ""
-            self.additional = additional
-        }
     }
 
     /// Creates an empty cache with a capacity of 100 MiB, of which at most 60 MiB remain after a purge.
@@ -67,7 +58,7 @@ open class AFAutoPurgingImageCache: NSObject, AFImageRequestCache, @unchecked Se
     /// Adds an image as the one accessed last, in place of one with the same identifier. If the capacity is exceeded,
     /// images are removed, also this one if it alone exceeds ``preferredMemoryUsageAfterPurge``.
     open func add(_ image: UIImage, withIdentifier identifier: String) {
-        add(image, Key(identifier))
+        add(image, Key(identifier: identifier))
     }
 
     /// Removes the image with an identifier.
@@ -75,7 +66,7 @@ open class AFAutoPurgingImageCache: NSObject, AFImageRequestCache, @unchecked Se
     /// - Returns: Whether the cache had such an image.
     @discardableResult
     open func removeImage(withIdentifier identifier: String) -> Bool {
-        store.remove(Key(identifier))
+        store.remove(Key(identifier: identifier))
     }
 
     /// Removes all images.
@@ -88,7 +79,7 @@ open class AFAutoPurgingImageCache: NSObject, AFImageRequestCache, @unchecked Se
 
     /// Returns the image with an identifier and marks it as accessed; `nil` if the cache does not have it.
     open func image(withIdentifier identifier: String) -> UIImage? {
-        store.value(for: Key(identifier))
+        store.value(for: Key(identifier: identifier))
     }
 
     // MARK: Requests
@@ -102,7 +93,7 @@ open class AFAutoPurgingImageCache: NSObject, AFImageRequestCache, @unchecked Se
     /// `nil`, it is the image that ``image(withIdentifier:)`` returns for the URL. If the capacity is exceeded, images
     /// are removed, also this one if it alone exceeds ``preferredMemoryUsageAfterPurge``.
     open func add(_ image: UIImage, for request: URLRequest, withAdditionalIdentifier identifier: String?) {
-        add(image, Key(request, identifier))
+        add(image, key(request, identifier))
     }
 
     /// Removes the image with the URL of a request and an additional identifier (`nil` for none).
@@ -110,13 +101,17 @@ open class AFAutoPurgingImageCache: NSObject, AFImageRequestCache, @unchecked Se
     /// - Returns: Whether the cache had such an image.
     @discardableResult
     open func removeImageforRequest(_ request: URLRequest, withAdditionalIdentifier identifier: String?) -> Bool {
-        store.remove(Key(request, identifier))
+        store.remove(key(request, identifier))
     }
 
     /// Returns the image with the URL of a request and an additional identifier (`nil` for none), and marks it as
     /// accessed; `nil` if the cache does not have it.
     open func imageforRequest(_ request: URLRequest, withAdditionalIdentifier identifier: String?) -> UIImage? {
-        store.value(for: Key(request, identifier))
+        store.value(for: key(request, identifier))
+    }
+
+    private func key(_ request: URLRequest, _ additional: String?) -> Key {
+        Key(identifier: request.url?.absoluteString ?? "", additional: additional)
     }
 
     private func add(_ image: AFImage, _ key: Key) {

@@ -11,6 +11,8 @@ public enum AFImageDownloadPrioritization: Int, Sendable {
     case fifo
     /// Last in, first out: the most recent request first.
     case lifo
+
+    fileprivate var order: ImageDownloadOrder { self == .fifo ? .fifo : .lifo }
 }
 
 /// The receipt of a request to an ``AFImageDownloader``, by which the request can be cancelled.
@@ -43,48 +45,17 @@ open class AFImageDownloader: NSObject, @unchecked Sendable {
     private let state: Lock<State>
 
     private struct State: Sendable {
-        var queue: ImageDownloadQueue<Key>
+        var queue: ImageDownloadQueue<URLRequest>
         var imageCache: UncheckedSendable<(any AFImageRequestCache)?>
         var sessionManager: AFHTTPSessionManager
-        var prioritization: AFImageDownloadPrioritization
-        var downloads: [Int: Download] = [:]
-        var receipts: [Int: Handler] = [:]
+        /// The tasks of the downloads in the queue.
+        var tasks: [Int: URLSessionDataTask] = [:]
+        var handlers: [Int: Handler] = [:]
         var lastReceipt = 0
     }
 
-    private struct Key: Hashable, Sendable {
-        let url: String
-        let method: String?
-        let headers: [String: String]?
-
-        init(_ request: URLRequest, _ url: URL) {
-            self.url = url.absoluteString
-            method = request.httpMethod
-            headers = request.allHTTPHeaderFields
-        }
-    }
-
-    private struct Download: Sendable {
-        let task: URLSessionDataTask
-        let request: URLRequest
-    }
-
-    /// The callbacks of a request.
-    private struct Handler: Sendable {
-        let request: URLRequest
-        let success: UncheckedSendable<(URLRequest, HTTPURLResponse?, UIImage) -> Void>?
-        let failure: UncheckedSendable<(URLRequest, HTTPURLResponse?, any Error) -> Void>?
-
-        func succeed(_ response: HTTPURLResponse?, _ image: AFImage) {
-            guard let success else { return }
-            MainQueueBuffer.shared.send { success.value(request, response, image) }
-        }
-
-        func fail(_ response: HTTPURLResponse?, _ error: NSError) {
-            guard let failure else { return }
-            MainQueueBuffer.shared.send { failure.value(request, response, error) }
-        }
-    }
+    /// The callback of a request.
+    private typealias Handler = UncheckedSendable<(HTTPURLResponse?, Result<AFImage, any Error>) -> Void>
 
     private static let shared = AFImageDownloader()
 
@@ -119,11 +90,9 @@ open class AFImageDownloader: NSObject, @unchecked Sendable {
     ) {
         state = Lock(
             State(
-                queue: ImageDownloadQueue(limit: maximumActiveDownloads, order: .fifo),
-                imageCache: UncheckedSendable(imageCache), sessionManager: sessionManager,
-                prioritization: downloadPrioritization))
+                queue: ImageDownloadQueue(limit: maximumActiveDownloads, order: downloadPrioritization.order),
+                imageCache: UncheckedSendable(imageCache), sessionManager: sessionManager))
         super.init()
-        self.downloadPrioritization = downloadPrioritization
     }
 
     // MARK: Defaults
@@ -172,13 +141,8 @@ open class AFImageDownloader: NSObject, @unchecked Sendable {
     /// change, downloads that are already waiting keep their order, and later ones are added behind (`fifo`) or before
     /// them (`lifo`).
     open var downloadPrioritization: AFImageDownloadPrioritization {
-        get { state.withLock { $0.prioritization } }
-        set {
-            state.withLock { state in
-                state.prioritization = newValue
-                state.queue.order = newValue == .fifo ? .fifo : .lifo
-            }
-        }
+        get { state.withLock { $0.queue.order } == .fifo ? .fifo : .lifo }
+        set { state.withLock { $0.queue.order = newValue.order } }
     }
 
     // MARK: Requests
@@ -217,19 +181,22 @@ open class AFImageDownloader: NSObject, @unchecked Sendable {
         success: ((URLRequest, HTTPURLResponse?, UIImage) -> Void)?,
         failure: ((URLRequest, HTTPURLResponse?, any Error) -> Void)?
     ) -> AFImageDownloadReceipt? {
-        let handler = Handler(
-            request: request, success: success.map { UncheckedSendable($0) },
-            failure: failure.map { UncheckedSendable($0) })
+        let handler = Handler { response, result in
+            switch result {
+            case .success(let image): success?(request, response, image)
+            case .failure(let error): failure?(request, response, error)
+            }
+        }
         guard let url = request.url else {
-            handler.fail(nil, NSError(domain: NSURLErrorDomain, code: NSURLErrorBadURL))
+            call(handler, nil, .failure(NSError(domain: NSURLErrorDomain, code: NSURLErrorBadURL)))
             return nil
         }
         return serialQueue.sync {
             if let image = cachedImage(for: request) {
-                handler.succeed(nil, image)
+                call(handler, nil, .success(image))
                 return nil
             }
-            return admit(handler, Key(request, url), receiptID)
+            return admit(handler, request, url, receiptID)
         }
     }
 
@@ -241,25 +208,37 @@ open class AFImageDownloader: NSObject, @unchecked Sendable {
         }
     }
 
+    private func call(_ handler: Handler, _ response: HTTPURLResponse?, _ result: Result<AFImage, any Error>) {
+        MainQueueBuffer.shared.send { handler.value(response, result) }
+    }
+
     /// Adds a request to the queue and starts its download if there is a place for it.
-    private func admit(_ handler: Handler, _ key: Key, _ receiptID: UUID) -> AFImageDownloadReceipt? {
-        let (number, admission) = state.withLock { state in
+    private func admit(
+        _ handler: Handler, _ request: URLRequest, _ url: URL, _ receiptID: UUID
+    ) -> AFImageDownloadReceipt? {
+        // The part of the request by which equal requests are recognized.
+        var key = URLRequest(url: url.absoluteURL)
+        key.httpMethod = request.httpMethod
+        key.allHTTPHeaderFields = request.allHTTPHeaderFields
+        let (number, admission) = state.withLock { [key] state in
             state.lastReceipt += 1
-            state.receipts[state.lastReceipt] = handler
+            state.handlers[state.lastReceipt] = handler
             return (state.lastReceipt, state.queue.add(state.lastReceipt, key: key))
         }
         let download = admission.download
         if case .joined = admission {
-            return state.withLock { $0.downloads[download] }.map {
-                AFImageDownloadReceipt($0.task, receiptID: receiptID, number: number)
+            return state.withLock { $0.tasks[download] }.map {
+                AFImageDownloadReceipt($0, receiptID: receiptID, number: number)
             }
         }
         let task = sessionManager.dataTask(
-            with: handler.request, uploadProgress: nil, downloadProgress: nil
+            with: request, uploadProgress: nil, downloadProgress: nil
         ) { [self] response, object, error in
-            end(download, response as? HTTPURLResponse, object as? AFImage, error as NSError?)
+            let image = error == nil ? object as? AFImage : nil
+            let failure = error ?? URLError(.cannotDecodeContentData)
+            end(download, request, response as? HTTPURLResponse, image.map(Result.success) ?? .failure(failure))
         }
-        state.withLock { $0.downloads[download] = Download(task: task, request: handler.request) }
+        state.withLock { $0.tasks[download] = task }
         if case .started = admission { task.resume() }
         return AFImageDownloadReceipt(task, receiptID: receiptID, number: number)
     }
@@ -269,53 +248,48 @@ open class AFImageDownloader: NSObject, @unchecked Sendable {
     ///
     /// - Parameter imageDownloadReceipt: The receipt; it has no effect if the request has ended.
     open func cancelTask(for imageDownloadReceipt: AFImageDownloadReceipt) {
-        let number = imageDownloadReceipt.number
-        let (handler, task) = serialQueue.sync {
-            state.withLock { state -> (Handler?, URLSessionDataTask?) in
-                guard let download = state.queue.download(of: number),
-                    state.downloads[download]?.task === imageDownloadReceipt.task
-                else { return (nil, nil) }
-                let handler = state.receipts.removeValue(forKey: number)
-                switch state.queue.cancel(number) {
-                case .unknown, .left: return (handler, nil)
-                case .removed(let download): return (handler, state.downloads.removeValue(forKey: download)?.task)
-                case .stopped(let download): return (handler, state.downloads[download]?.task)
+        let (number, task) = (imageDownloadReceipt.number, imageDownloadReceipt.task)
+        let (handler, isLast) = serialQueue.sync {
+            state.withLock { state -> (Handler?, Bool) in
+                guard let download = state.queue.download(of: number), state.tasks[download] === task else {
+                    return (nil, false)
                 }
+                let handler = state.handlers.removeValue(forKey: number)
+                switch state.queue.cancel(number) {
+                case .unknown, .left: return (handler, false)
+                case .removed(let download): state.tasks[download] = nil
+                case .stopped: break
+                }
+                return (handler, true)
             }
         }
-        task?.cancel()
+        if isLast { task.cancel() }
         guard let handler else { return }
-        let reason = "ImageDownloader cancelled URL request: \(handler.request.url?.absoluteString ?? "")"
-        handler.fail(
-            nil,
-            NSError(
-                domain: NSURLErrorDomain, code: NSURLErrorCancelled,
-                userInfo: [NSLocalizedFailureReasonErrorKey: reason]))
+        let reason = "ImageDownloader cancelled URL request: \(task.originalRequest?.url?.absoluteString ?? "")"
+        let error = NSError(
+            domain: NSURLErrorDomain, code: NSURLErrorCancelled, userInfo: [NSLocalizedFailureReasonErrorKey: reason])
+        call(handler, nil, .failure(error))
     }
 
-    /// Ends a download, tells its requests, and starts the next one.
-    private func end(_ number: Int, _ response: HTTPURLResponse?, _ image: AFImage?, _ error: NSError?) {
+    /// Ends a download, calls the handlers of its requests, and starts the next one.
+    private func end(
+        _ number: Int, _ request: URLRequest, _ response: HTTPURLResponse?, _ result: Result<AFImage, any Error>
+    ) {
         let (handlers, next) = serialQueue.sync {
-            let request = state.withLock { $0.queue.receipts(of: number).isEmpty ? nil : $0.downloads[number]?.request }
-            if let request, let image, error == nil, let imageCache,
+            let isWanted = state.withLock { !$0.queue.receipts(of: number).isEmpty }
+            if isWanted, case .success(let image) = result, let imageCache,
                 imageCache.shouldCache(image, for: request, withAdditionalIdentifier: nil)
             {
                 imageCache.add(image, for: request, withAdditionalIdentifier: nil)
             }
             return state.withLock { state in
-                state.downloads[number] = nil
+                state.tasks[number] = nil
                 let (receipts, next) = state.queue.end(number)
-                let handlers = receipts.compactMap { state.receipts.removeValue(forKey: $0) }
-                return (handlers, next.flatMap { state.downloads[$0]?.task })
+                let handlers = receipts.compactMap { state.handlers.removeValue(forKey: $0) }
+                return (handlers, next.flatMap { state.tasks[$0] })
             }
         }
-        for handler in handlers {
-            if let image, error == nil {
-                handler.succeed(response, image)
-            } else {
-                handler.fail(response, error ?? URLError(.cannotDecodeContentData) as NSError)
-            }
-        }
+        for handler in handlers { call(handler, response, result) }
         next?.resume()
     }
 }

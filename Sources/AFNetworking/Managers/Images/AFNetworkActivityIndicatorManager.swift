@@ -11,12 +11,9 @@ import AsyncNetworkingImages
 /// deliver. All members may be used from any thread.
 open class AFNetworkActivityIndicatorManager: NSObject, @unchecked Sendable {
     private let indicator: ActivityIndicator
-    private let action: Lock<Action>
+    /// Shows or hides the indicator.
+    private let action: Lock<UncheckedSendable<(Bool) -> Void>?>
     private let activity = Lock(Activity())
-
-    private struct Action: Sendable {
-        var block: UncheckedSendable<(Bool) -> Void>?
-    }
 
     private struct Activity: Sendable {
         var count = 0
@@ -31,10 +28,10 @@ open class AFNetworkActivityIndicatorManager: NSObject, @unchecked Sendable {
     /// Creates a manager that is not enabled and has the default delays. It counts the tasks that start after its
     /// creation.
     public override init() {
-        let action = Lock(Action())
+        let action = Lock<UncheckedSendable<(Bool) -> Void>?>(nil)
         self.action = action
         indicator = ActivityIndicator(isEnabled: false) { isVisible in
-            MainQueueBuffer.shared.send { action.withLock { $0.block }?.value(isVisible) }
+            MainQueueBuffer.shared.send { action.withLock { $0 }?.value(isVisible) }
         }
         super.init()
         observe(.AFNetworkingTaskDidResume) { $0.tasks.insert($1) }
@@ -93,7 +90,7 @@ open class AFNetworkActivityIndicatorManager: NSObject, @unchecked Sendable {
     /// - Parameter block: Called on the main queue, with `true` to show the indicator and `false` to hide it, whenever
     ///   ``isNetworkActivityIndicatorVisible`` changes; `nil` removes the block.
     open func setNetworkingActivityActionWith(_ block: ((Bool) -> Void)?) {
-        action.set(\.block, to: block.map { UncheckedSendable($0) })
+        action.set(\.self, to: block.map { UncheckedSendable($0) })
     }
 
     private func observe(
