@@ -361,6 +361,18 @@ import Testing
         }
     }
 
+    @Test func `tasks fail after an invalidation without a reset, also if one with a reset preceded it`() async throws {
+        try await StubServer.with { server in
+            server.fallback { _ in .json("{}") }
+            let manager = AFHTTPSessionManager(for: server)
+            manager.invalidateSessionCancelingTasks(false, resetSession: true)
+            manager.invalidateSessionCancelingTasks(false, resetSession: false)
+            #expect(await manager.fetch("").error?.code == -1)
+            manager.invalidateSessionCancelingTasks(false, resetSession: true)
+            #expect(await manager.fetch("").error == nil)
+        }
+    }
+
     @Test func `each session ends after its own tasks, and hooks receive the session of their task`() async throws {
         try await StubServer.with { server in
             let gates = [try ScriptGate(), try ScriptGate()]

@@ -20,7 +20,7 @@ extension AFURLSessionManager {
         let limit = original.timeoutInterval
         var (core, request) = try state.withLock { state in
             state.renew()
-            guard !state.isInvalid else { throw SessionError.invalidated as any Error }
+            guard state.validity == .valid else { throw SessionError.invalidated as any Error }
             if let failure = state.policyFailure { throw failure }
             let isOwn = limit.map { $0 != state.configuration.timeoutIntervalForRequest } ?? false
             return (state.core, state.template(timeout: isOwn ? limit : nil))

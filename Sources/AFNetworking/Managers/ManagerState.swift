@@ -21,8 +21,7 @@ struct ManagerState: Sendable {
     var completionGroup: DispatchGroup?
     var hooks = SessionHooks()
 
-    /// Whether new tasks fail because the session was invalidated.
-    private(set) var isInvalid = false
+    private(set) var validity = Validity.valid
     /// The invalidated sessions whose end has not been reported because some of their tasks are running.
     private var ending: [(session: ManagerSession?, generation: Int)] = []
     private(set) var session: ManagerSession?
@@ -91,20 +90,14 @@ struct ManagerState: Sendable {
     /// - Returns: The core session to invalidate; `nil` if it is shared.
     mutating func invalidate(resetting: Bool) -> SessionManager? {
         let old = core
-        isInvalid = true
-        if lastInvalidated != generation { ending.append((session, generation)) }
-        lastInvalidated = generation
+        if validity != .invalid { ending.append((session, generation)) }
+        validity = resetting ? .resetting : .invalid
         if resetting {
             generation += 1
-            nextIsNew = true
             session = nil
         }
         return isShared ? nil : old
     }
-
-    private var nextIsNew = false
-    /// The generation of the latest session that was invalidated; `nil` for none.
-    private var lastInvalidated: Int?
 
     /// Removes and returns the invalidated sessions whose last task has ended.
     mutating func takeEndedSessions() -> [ManagerSession] {
@@ -116,9 +109,8 @@ struct ManagerState: Sendable {
 
     /// Creates the core session after a reset, at its first use.
     mutating func renew() {
-        guard nextIsNew else { return }
-        nextIsNew = false
-        isInvalid = false
+        guard validity == .resetting else { return }
+        validity = .valid
         if !isShared { existingCore = nil }
     }
 
@@ -159,6 +151,16 @@ struct ManagerState: Sendable {
 
     /// Whether the security policy was set and so takes precedence over that of a shared core session.
     var hasOwnPolicy = false
+}
+
+/// The state of a manager's current session.
+enum Validity {
+    /// New tasks run in the session.
+    case valid
+    /// New tasks fail: the session was invalidated.
+    case invalid
+    /// The next task runs in a new core session: the last one was invalidated with a reset.
+    case resetting
 }
 
 /// The functions that are called during TLS handshakes.
