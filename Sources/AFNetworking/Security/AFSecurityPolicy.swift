@@ -25,12 +25,10 @@ public typealias SecTrust = ServerTrust
 ///
 /// The policy of a manager is read when a task starts. All members may be used from any thread.
 open class AFSecurityPolicy: NSObject, NSSecureCoding, NSCopying, @unchecked Sendable {
-    private let state: Lock<State>
+    private let state = Lock(State())
 
     private struct State: Sendable {
         var rules = Rules()
-        /// The core policy with the rules; `nil` after a change.
-        var policy: SecurityPolicy?
         /// The evaluator that calls the overridable method of a subclass.
         var evaluator: SecurityPolicy.IdentifiedEvaluator?
     }
@@ -60,7 +58,6 @@ open class AFSecurityPolicy: NSObject, NSSecureCoding, NSCopying, @unchecked Sen
     /// Creates a policy without pinning, as `default()` returns it: a valid certificate chain for the host name is
     /// required.
     public override init() {
-        state = Lock(State())
         super.init()
     }
 
@@ -82,9 +79,9 @@ open class AFSecurityPolicy: NSObject, NSSecureCoding, NSCopying, @unchecked Sen
     ///     server.
     public convenience init(pinningMode: AFSSLPinningMode, withPinnedCertificates certificates: Set<Data>) {
         self.init()
-        change { rules in
-            rules.pinningMode = pinningMode
-            rules.pinnedCertificates = certificates
+        state.withLock { state in
+            state.rules.pinningMode = pinningMode
+            state.rules.pinnedCertificates = certificates
         }
     }
 
@@ -109,7 +106,7 @@ open class AFSecurityPolicy: NSObject, NSSecureCoding, NSCopying, @unchecked Sen
     /// refuses every server. One that cannot be parsed fails all tasks with -1200 in these modes.
     open var pinnedCertificates: Set<Data>? {
         get { state.withLock { $0.rules.pinnedCertificates } }
-        set { change { $0.pinnedCertificates = newValue } }
+        set { state.withLock { $0.rules.pinnedCertificates = newValue } }
     }
 
     /// Whether certificate chains that are not valid, such as self-signed ones, are accepted if they are pinned.
@@ -119,14 +116,14 @@ open class AFSecurityPolicy: NSObject, NSSecureCoding, NSCopying, @unchecked Sen
     /// the name in an unverified certificate proves nothing. See the table of ``ANHTTP/SecurityPolicy``.
     open var allowInvalidCertificates: Bool {
         get { state.withLock { $0.rules.allowInvalidCertificates } }
-        set { change { $0.allowInvalidCertificates = newValue } }
+        set { state.withLock { $0.rules.allowInvalidCertificates = newValue } }
     }
 
     /// Whether the certificate must be valid for the host name of the URL (RFC 9525 §6) and for use by TLS servers;
     /// `false` turns off both checks. Default: `true`.
     open var validatesDomainName: Bool {
         get { state.withLock { $0.rules.validatesDomainName } }
-        set { change { $0.validatesDomainName = newValue } }
+        set { state.withLock { $0.rules.validatesDomainName = newValue } }
     }
 
     /// Returns whether a server is trusted according to the rules of this policy.
@@ -153,14 +150,8 @@ open class AFSecurityPolicy: NSObject, NSSecureCoding, NSCopying, @unchecked Sen
     /// this object have no effect on it. For a subclass it calls the override of ``evaluateServerTrust(_:forDomain:)``
     /// as long as this object, which it does not retain, exists; afterwards the copied rules apply.
     public var policy: SecurityPolicy {
-        guard type(of: self) != AFSecurityPolicy.self else {
-            return state.withLock { state in
-                let policy = state.policy ?? state.rules.policy
-                state.policy = policy
-                return policy
-            }
-        }
         var policy = overriddenRules.policy
+        guard type(of: self) != AFSecurityPolicy.self else { return policy }
         // The evaluator is created once: requests share connections only if their policies are equal.
         policy.identifiedEvaluator = state.withLock { state in
             let evaluator =
@@ -183,21 +174,14 @@ open class AFSecurityPolicy: NSObject, NSSecureCoding, NSCopying, @unchecked Sen
             allowInvalidCertificates: allowInvalidCertificates, validatesDomainName: validatesDomainName)
     }
 
-    private func change(_ change: (inout Rules) -> Void) {
-        state.withLock { state in
-            change(&state.rules)
-            state.policy = nil
-        }
-    }
-
     // MARK: Copies and archives
 
     /// Creates a policy from an archive written by ``encode(with:)``; `nil` if its rules are missing or cannot be
     /// decoded, as in an archive of AFNetworking itself.
     public required init?(coder: NSCoder) {
         guard let rules = coder.decodeValue(Rules.self, forKey: "securityPolicy") else { return nil }
-        state = Lock(State(rules: rules))
         super.init()
+        state.withLock { $0.rules = rules }
     }
 
     /// Archives the rules of the policy: the pinning mode, the pinned certificates, whether invalid certificates are
@@ -214,7 +198,7 @@ open class AFSecurityPolicy: NSObject, NSSecureCoding, NSCopying, @unchecked Sen
     open func copy(with zone: NSZone? = nil) -> Any {
         let copy = AFSecurityPolicy()
         let own = state.withLock { $0.rules }
-        copy.change { $0 = own }
+        copy.state.withLock { $0.rules = own }
         return copy
     }
 }
