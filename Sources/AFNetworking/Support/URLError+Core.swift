@@ -17,20 +17,18 @@ struct TaskFailure {
 
     /// Converts a core error.
     init(_ error: any Error, url: URL?) {
-        if let failed = (error as? SessionError)?.transport, case .tls(let failure) = failed.reason,
-            failure.isTrustDecision
-        {
-            raw = URLError(.cancelled, url: url, underlying: error)
-            effective = URLError(
-                .serverCertificateUntrusted, url: url, underlying: error,
-                text: """
-                    The certificate for this server is invalid. You might be connecting to a server that is pretending \
-                    to be “\(failed.context.host ?? url?.host ?? "")” which could put your confidential information at risk.
-                    """)
+        guard let failure = error as? SessionError, failure.code == .serverCertificateUntrusted else {
+            raw = URLError.of(error, url: url)
+            effective = raw
             return
         }
-        raw = URLError.of(error, url: url)
-        effective = raw
+        raw = URLError(.cancelled, url: url, underlying: error)
+        effective = URLError(
+            .serverCertificateUntrusted, url: url, underlying: error,
+            text: """
+                The certificate for this server is invalid. You might be connecting to a server that is pretending to be \
+                “\(failure.context?.host ?? url?.host ?? "")” which could put your confidential information at risk.
+                """)
     }
 }
 
@@ -108,15 +106,8 @@ extension TransportError {
 }
 
 extension TransportError.TLSFailure {
-    /// Whether the failure is the rejection of a server certificate, as opposed to a failed handshake.
-    fileprivate var isTrustDecision: Bool {
-        switch self {
-        case .handshake, .badTrustRoots, .badSecurityPolicy, .badClientIdentity, .clientCertificateRefused, .keyLog:
-            false
-        default: true
-        }
-    }
-
+    /// The corresponding code in `NSURLErrorDomain`. `serverCertificateUntrusted` is the rejection of a certificate, as
+    /// opposed to a failed handshake.
     fileprivate var code: URLError.Code {
         switch self {
         case .badClientIdentity, .clientCertificateRefused: .clientCertificateRejected
