@@ -25,10 +25,7 @@ extension SessionConfiguration {
         cachePolicy = CachePolicy(configuration.requestCachePolicy)
         if let original = configuration.urlCache, original !== URLCache.shared { cache = original.responseCache }
         transfer.handlesCookies = configuration.httpShouldSetCookies && configuration.httpCookieAcceptPolicy != .never
-        for (name, value) in configuration.httpAdditionalHeaders ?? [:] {
-            guard let name = HTTPField.Name("\(name)") else { continue }
-            headers[name] = "\(value)"
-        }
+        headers = HTTPFields(valid: configuration.httpAdditionalHeaders ?? [:])
         if let proxy = configuration.connectionProxyDictionary.flatMap(Proxy.init) { self.proxy = .proxy(proxy) }
     }
 }

@@ -36,8 +36,9 @@ extension AFHTTPRequestSerializer {
         if content != nil || !replaced.isEmpty {
             fields = HTTPFields(fields.sorted { $0.name.rawName < $1.name.rawName })
         }
+        let body = content.map(RequestBody.bytes) ?? .none
         return SerializedRequest(
-            method: httpMethod, url: sentURL, headers: fields, body: content, settings: state.settings)
+            request: Request(method: httpMethod, url: sentURL, headers: fields, body: body), settings: state.settings)
     }
 
     /// Whether the serializer is a subclass, whose methods may be overridden.

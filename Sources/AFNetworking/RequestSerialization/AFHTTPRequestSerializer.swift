@@ -23,22 +23,15 @@ open class AFHTTPRequestSerializer: NSObject, AFURLRequestSerialization, NSSecur
     /// Creates a serializer with the header field `User-Agent` and, if the process has a locale other than C and POSIX,
     /// `Accept-Language`. All properties have their defaults.
     public override init() {
-        state = Lock(RequestSerializerState(.init(headers: Self.defaultHeaders)))
+        state = Lock(RequestSerializerState(.init()))
         super.init()
     }
 
     /// Creates a serializer with the default fields and with options for its format.
     init(options: UInt, format: PropertyListSerialization.PropertyListFormat = .xml) {
-        state = Lock(
-            RequestSerializerState(
-                .init(headers: Self.defaultHeaders, options: options, format: format.rawValue)))
+        state = Lock(RequestSerializerState(.init(options: options, format: format.rawValue)))
         super.init()
     }
-
-    private static let defaultHeaders: [String: String] = {
-        let fields = DefaultHeaders(process: .current(), libraryVersion: SessionManager.libraryVersion).fields
-        return Dictionary(fields.map { ($0.name.rawName, $0.value) }) { first, _ in first }
-    }()
 
     // MARK: Settings of requests
 

@@ -16,11 +16,15 @@ struct RequestSerializerState: Sendable {
 
     /// The settings that archives and copies contain.
     struct Kept: Codable, Sendable {
-        var headers: [String: String]
+        var headers = defaultHeaders
         var style = AFHTTPRequestQueryStringSerializationStyle.httpRequestQueryStringDefaultStyle
         /// The raw value of the options for writing the body.
         var options: UInt = 0
         var format = PropertyListSerialization.PropertyListFormat.xml.rawValue
+
+        private static let defaultHeaders = DefaultHeaders(
+            process: .current(), libraryVersion: SessionManager.libraryVersion
+        ).fields.dictionary
     }
 
     init(_ kept: Kept, makeQuery: UncheckedSendable<AFHTTPRequestSerializer.QueryBlock>? = nil) {

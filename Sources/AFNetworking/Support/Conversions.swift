@@ -20,17 +20,15 @@ extension Request {
         }
         self.method = method
         var length: Int64?
-        if let fields = request.allHTTPHeaderFields, !fields.isEmpty {
-            for (name, value) in fields.sorted(by: { $0.key < $1.key }) {
-                guard let fieldName = HTTPField.Name(name) else {
-                    throw .transport(TransportError(.invalidRequest(.headerName(name))))
-                }
-                guard fieldName != .contentLength else {
-                    length = Int64(value)
-                    continue
-                }
-                headers.append(HTTPField(name: fieldName, value: value))
+        for (name, value) in (request.allHTTPHeaderFields ?? [:]).sorted(by: { $0.key < $1.key }) {
+            guard let fieldName = HTTPField.Name(name) else {
+                throw .transport(TransportError(.invalidRequest(.headerName(name))))
             }
+            guard fieldName != .contentLength else {
+                length = Int64(value)
+                continue
+            }
+            headers.append(HTTPField(name: fieldName, value: value))
         }
         if let stream = request.httpBodyStream {
             body = .inputStream(stream, length: length, replace: replaceStream)
@@ -78,11 +76,7 @@ extension ResponseHead {
     /// Takes the status and header fields of Foundation's response.
     mutating func replace(with response: HTTPURLResponse) {
         status = HTTPResponse.Status(code: min(max(response.statusCode, 200), 999))
-        headers = [:]
-        for (name, value) in response.allHeaderFields {
-            guard let name = HTTPField.Name("\(name)") else { continue }
-            headers[name] = "\(value)"
-        }
+        headers = HTTPFields(valid: response.allHeaderFields)
     }
 }
 
@@ -96,6 +90,15 @@ extension HTTPURLResponse {
 }
 
 extension HTTPFields {
+    /// Creates fields from those of Foundation; ignores names that are not valid.
+    init(valid fields: [AnyHashable: Any]) {
+        self.init()
+        for (name, value) in fields {
+            guard let name = HTTPField.Name("\(name)") else { continue }
+            self[name] = "\(value)"
+        }
+    }
+
     /// The fields as a dictionary; values of fields with the same name are joined by commas (RFC 9110 §5.3).
     var dictionary: [String: String] {
         var result: [String: String] = [:]

@@ -22,7 +22,7 @@ enum OriginalRequest: Sendable {
     var url: URL? {
         switch self {
         case .given(let request): request.url
-        case .made(let made): made.url
+        case .made(let made): made.request.url
         }
     }
 
@@ -46,10 +46,10 @@ enum OriginalRequest: Sendable {
             }
             request.apply(given.cachePolicy, handlesCookies: given.httpShouldHandleCookies)
         case .made(let made):
-            request.method = made.method
-            request.url = made.url
-            request.headers = made.headers
-            request.body = made.body.map(RequestBody.bytes) ?? .none
+            request.method = made.request.method
+            request.url = made.request.url
+            request.headers = made.request.headers
+            request.body = made.request.body
             request.apply(
                 made.settings.cachePolicy ?? .useProtocolCachePolicy,
                 handlesCookies: made.settings.handlesCookies ?? true)
@@ -59,19 +59,13 @@ enum OriginalRequest: Sendable {
 
 /// A request without a stream, in the form that the core sends.
 struct SerializedRequest: Sendable {
-    let method: HTTPRequest.Method
-    let url: URL
-    let headers: HTTPFields
-    let body: Data?
+    let request: Request
     let settings: RequestSettings
 
     fileprivate var urlRequest: URLRequest {
-        var request = URLRequest(url: url)
-        request.httpMethod = method.rawValue
-        request.allHTTPHeaderFields = headers.dictionary
-        request.httpBody = body
-        settings.apply(to: &request)
-        return request
+        var result = URLRequest(request, basedOn: URLRequest(url: request.url))
+        settings.apply(to: &result)
+        return result
     }
 }
 
