@@ -12,7 +12,7 @@ import Dispatch
 /// and responses are decoded as JSON.
 open class AFHTTPSessionManager: AFURLSessionManager, @unchecked Sendable {
     private let base: URLResolver
-    private let serializer: Lock<UncheckedSendable<AFHTTPRequestSerializer>>
+    private let serializer = Lock(AFHTTPRequestSerializer())
 
     /// Creates a manager with a configuration, `nil` for the default one, and the default serializers and security
     /// policy. It has no base URL: URLs must be absolute.
@@ -36,7 +36,6 @@ open class AFHTTPSessionManager: AFURLSessionManager, @unchecked Sendable {
     ///   - configuration: The configuration, which is copied; `nil` for the default one.
     public init(baseURL url: URL?, sessionConfiguration configuration: URLSessionConfiguration?) {
         base = URLResolver(base: url ?? configuration?.sharedSession?.configuration.baseURL)
-        serializer = Lock(UncheckedSendable(AFHTTPRequestSerializer()))
         super.init(sessionConfiguration: configuration)
         state.withLock { [url = base.base] in $0.baseURL = url }
     }
@@ -50,8 +49,8 @@ open class AFHTTPSessionManager: AFURLSessionManager, @unchecked Sendable {
     /// The serializer that encodes parameters into requests. Default: an ``AFHTTPRequestSerializer`` (queries and form
     /// bodies). A change applies to later calls.
     open var requestSerializer: AFHTTPRequestSerializer {
-        get { serializer.withLock { $0.value } }
-        set { serializer.set(\.self, to: UncheckedSendable(newValue)) }
+        get { serializer.withLock { $0 } }
+        set { serializer.set(\.self, to: newValue) }
     }
 
     /// The serializer that converts responses to objects. Default: an ``AFJSONResponseSerializer``. It is read when a
@@ -315,7 +314,6 @@ open class AFHTTPSessionManager: AFURLSessionManager, @unchecked Sendable {
     /// defaults; the result is never `nil`.
     public required init?(coder: NSCoder) {
         base = URLResolver(base: coder.decodeValue(URL.self, forKey: "baseURL"))
-        serializer = Lock(UncheckedSendable(AFHTTPRequestSerializer()))
         super.init(coder: coder)
         state.withLock { [url = base.base] in $0.baseURL = url }
         if let archived = coder.decodeObject(of: AFHTTPRequestSerializer.self, forKey: "requestSerializer") {

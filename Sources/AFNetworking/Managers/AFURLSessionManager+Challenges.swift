@@ -78,7 +78,8 @@ extension AFURLSessionManager {
     }
 
     private func decision(on trust: ServerTrust) -> SecurityPolicy.Decision {
-        guard let answer = ask(.init(trust), host: trust.host, .init(trust)) else { return .followPolicy }
+        let space = TrustProtectionSpace(trust)
+        guard let answer = ask(.init(trust), host: trust.host, space) else { return .followPolicy }
         guard let decision = answer.decision else { return .refuse(HandshakeDecisions<ChallengeDecision>.pending) }
         switch decision.disposition {
         case .useCredential:
@@ -89,7 +90,10 @@ extension AFURLSessionManager {
     }
 
     private func identity(for host: String) -> ClientIdentity.Choice {
-        guard let answer = ask(.identity(host: host), host: host, .init(identityFor: host)) else { return .none }
+        let space = URLProtectionSpace(
+            host: host, port: 443, protocol: "https", realm: nil,
+            authenticationMethod: NSURLAuthenticationMethodClientCertificate)
+        guard let answer = ask(.identity(host: host), host: host, space) else { return .none }
         guard let decision = answer.decision else { return .refuse(HandshakeDecisions<ChallengeDecision>.pending) }
         switch decision.disposition {
         case .useCredential: return decision.credential?.identity.map { .identity($0) } ?? .none
@@ -105,7 +109,7 @@ extension AFURLSessionManager {
     /// - Returns: The decision, `nil` while it is pending, and which method was called; `nil` if no task is connecting
     ///   to the host.
     private func ask(
-        _ subject: HandshakeSubject, host: String, _ challenge: URLAuthenticationChallenge
+        _ subject: HandshakeSubject, host: String, _ space: URLProtectionSpace
     ) -> (decision: ChallengeDecision?, isOfSession: Bool)? {
         let isOfSession = state.withLock { $0.hooks.sessionChallenge != nil }
         let drivers = state.withLock { $0.tasks }.compactMap { ($0 as? any DrivenTask)?.driver }
@@ -114,6 +118,7 @@ extension AFURLSessionManager {
         else { return nil }
         let fallback = ChallengeDecision(
             disposition: isOfSession ? .cancelAuthenticationChallenge : .performDefaultHandling)
+        let challenge = URLAuthenticationChallenge(space)
         let decision = handshakeDecisions.decision(on: subject, task: driver.identifier, fallback: fallback) { store in
             if isOfSession {
                 urlSession(session, didReceive: challenge) { store(.init(disposition: $0, credential: $1)) }

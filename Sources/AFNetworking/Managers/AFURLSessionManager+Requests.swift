@@ -4,18 +4,10 @@ import ANSystem
 import AsyncNetworking
 
 extension AFURLSessionManager {
-    /// Creates the driver of a new task.
-    func makeDriver(_ request: OriginalRequest, _ source: TaskSource, _ callbacks: TaskCallbacks) -> TaskDriver {
-        let (identifier, generation) = state.withLock { ($0.takeIdentifier(), $0.generation) }
-        return TaskDriver(
-            manager: self, identifier: identifier, generation: generation, original: request, source: source,
-            callbacks: callbacks)
-    }
-
     /// Returns the core session and the core request for a task that is about to start.
     ///
     /// - Throws: ``AsyncNetworking/SessionError``, or the error of an invalid security policy.
-    func coreRequest(for driver: TaskDriver, _ source: TaskSource) throws -> (SessionManager, Request) {
+    func coreRequest(for driver: TaskDriver) throws -> (SessionManager, Request) {
         let original = driver.original
         let limit = original.timeoutInterval
         var (core, request) = try state.withLock { state in
@@ -26,7 +18,7 @@ extension AFURLSessionManager {
             return (state.core, state.template(timeout: isOwn ? limit : nil))
         }
         try original.fill(&request, for: driver)
-        if case .upload(let body?) = source { request.body = body }
+        if case .upload(let body?) = driver.source { request.body = body }
         if state.withLock({ $0.handshakeHooks }) != nil {
             request.attemptInterceptors = [handshakeDecisions.retries(forTask: driver.identifier)]
         }

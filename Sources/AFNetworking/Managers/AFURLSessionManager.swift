@@ -116,13 +116,6 @@ open class AFURLSessionManager: AFURLSessionEvents, NSSecureCoding, NSCopying, R
 
     /// The serializer and the queue for a response that is complete now, including overrides in a subclass.
     var delivery: TaskDelivery {
-        guard isSubclassed else {
-            return state.withLock { state in
-                TaskDelivery(
-                    serializer: state.responseSerializer.value,
-                    completionQueue: CompletionQueue(queue: state.completionQueue, group: state.completionGroup))
-            }
-        }
         let serializer = anyResponseSerializer
         let manager = serializer is AFHTTPResponseSerializer ? self as? AFHTTPSessionManager : nil
         return TaskDelivery(
@@ -255,7 +248,7 @@ open class AFURLSessionManager: AFURLSessionEvents, NSSecureCoding, NSCopying, R
         withResumeData resumeData: Data, progress: ((Progress) -> Void)?, destination: ((URL, URLResponse) -> URL)?,
         completionHandler: ((URLResponse, URL?, (any Error)?) -> Void)?
     ) -> URLSessionDownloadTask {
-        let data = ResumeData(archived: resumeData)
+        let data = try? JSONDecoder().decode(ResumeData.self, from: resumeData)
         // A request without a URL fails when it is sent.
         var request = URLRequest(url: data?.url ?? URL(filePath: "/"))
         request.allHTTPHeaderFields = data?.headers.dictionary
@@ -270,7 +263,7 @@ open class AFURLSessionManager: AFURLSessionEvents, NSSecureCoding, NSCopying, R
     ) -> URLSessionDataTask {
         let callbacks = TaskCallbacks(
             uploadProgress: uploadProgress, downloadProgress: downloadProgress, completion: completion)
-        return AFDataTask(makeDriver(request, .data, callbacks))
+        return AFDataTask(TaskDriver(self, request, .data, callbacks))
     }
 
     /// Creates a task that sends a body, or that of the request if it is `nil`.
@@ -279,7 +272,7 @@ open class AFURLSessionManager: AFURLSessionEvents, NSSecureCoding, NSCopying, R
         _ completion: TaskCallbacks.Completion?
     ) -> URLSessionUploadTask {
         let callbacks = TaskCallbacks(uploadProgress: progress, completion: completion)
-        return AFUploadTask(makeDriver(.given(request), .upload(body), callbacks))
+        return AFUploadTask(TaskDriver(self, .given(request), .upload(body), callbacks))
     }
 
     private static func completion(
@@ -295,7 +288,7 @@ open class AFURLSessionManager: AFURLSessionEvents, NSSecureCoding, NSCopying, R
         let completion = Self.completion(
             completionHandler.map { handler in { response, file, error in handler(response, file as? URL, error) } })
         let callbacks = TaskCallbacks(downloadProgress: progress, destination: destination, completion: completion)
-        return AFDownloadTask(makeDriver(.given(request), .download(resumeData), callbacks))
+        return AFDownloadTask(TaskDriver(self, .given(request), .download(resumeData), callbacks))
     }
 
     /// Returns the progress of a task's request body, which can cancel, pause and resume the task; `nil` if the task

@@ -98,7 +98,7 @@ private struct CodedIdentity: Codable {
 }
 
 /// A protection space with the certificates that a server presented.
-private final class TrustProtectionSpace: URLProtectionSpace, @unchecked Sendable {
+final class TrustProtectionSpace: URLProtectionSpace, @unchecked Sendable {
     let trust: ServerTrust
 
     init(_ trust: ServerTrust) {
@@ -112,26 +112,14 @@ private final class TrustProtectionSpace: URLProtectionSpace, @unchecked Sendabl
 }
 
 extension URLAuthenticationChallenge {
-    private convenience init(
+    /// Creates a challenge.
+    convenience init(
         _ space: URLProtectionSpace, proposing credential: URLCredential? = nil, failures: Int = 0,
         response: HTTPURLResponse? = nil
     ) {
         self.init(
             protectionSpace: space, proposedCredential: credential, previousFailureCount: failures,
             failureResponse: response, error: nil, sender: NoSender())
-    }
-
-    /// Creates the challenge about trusting a server.
-    convenience init(_ trust: ServerTrust) {
-        self.init(TrustProtectionSpace(trust))
-    }
-
-    /// Creates the challenge of a server that requests a client certificate.
-    convenience init(identityFor host: String) {
-        self.init(
-            URLProtectionSpace(
-                host: host, port: 443, protocol: "https", realm: nil,
-                authenticationMethod: NSURLAuthenticationMethodClientCertificate))
     }
 
     /// Creates the challenge of a server or proxy that requests a credential.

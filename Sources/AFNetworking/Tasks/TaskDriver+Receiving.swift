@@ -12,7 +12,7 @@ extension TaskDriver {
         }
         if manager.isObserved {
             try await decide(head)
-            if change({ $0.source.isToFile }) { return try await receiveFile(body, expected, core) }
+            if change({ $0.dataTask != nil }) { return try await receiveFile(body, expected, core) }
         }
         try await receiveData(body, expected, core)
     }
@@ -66,10 +66,7 @@ extension TaskDriver {
         case .allow: return
         case .cancel: throw CancellationError()
         case .becomeDownload:
-            change { state in
-                state.source = .dataToFile
-                state.dataTask = dataTask
-            }
+            change { $0.dataTask = dataTask }
             // It replaces the data task as the object that the manager retains.
             let downloadTask = AFDownloadTask(self)
             await onSessionQueue { [manager, session] in

@@ -13,6 +13,7 @@ final class TaskDriver: Sendable {
     /// The generation of the manager's session to which the task belongs.
     let generation: Int
     let original: OriginalRequest
+    let source: TaskSource
     private let state: Lock<TaskDriverState>
     /// Held while the task is resumed, suspended or cancelled, so that the core receives these calls in the same order.
     /// Cancellation handlers run while it is held, so properties that are only read do not acquire it.
@@ -20,14 +21,13 @@ final class TaskDriver: Sendable {
 
     /// Creates the driver of a suspended task.
     init(
-        manager: AFURLSessionManager, identifier: Int, generation: Int, original: OriginalRequest, source: TaskSource,
-        callbacks: TaskCallbacks
+        _ manager: AFURLSessionManager, _ original: OriginalRequest, _ source: TaskSource, _ callbacks: TaskCallbacks
     ) {
         self.manager = manager
-        self.identifier = identifier
-        self.generation = generation
         self.original = original
-        state = Lock(TaskDriverState(source: source, callbacks: callbacks))
+        self.source = source
+        (identifier, generation) = manager.state.withLock { ($0.takeIdentifier(), $0.generation) }
+        state = Lock(TaskDriverState(callbacks))
     }
 
     /// Becomes the driver of a suspended task.
@@ -137,7 +137,7 @@ final class TaskDriver: Sendable {
 
     /// The upload progress of an upload task, otherwise the download progress.
     var overallProgress: Progress {
-        progress(state.withLock { $0.source.isUpload } ? \.uploadProgress : \.downloadProgress)
+        progress(source.isUpload ? \.uploadProgress : \.downloadProgress)
     }
 
     // MARK: The core task
@@ -154,12 +154,11 @@ final class TaskDriver: Sendable {
 
     /// Creates the core task, which ends this task when it ends.
     private func makeCore(isResumed: Bool) throws {
-        let (source, number) = state.withLock { ($0.source, $0.priority) }
-        let priority = TransferPriority(rawValue: Double(number))
-        let (session, request) = try manager.coreRequest(for: self, source)
+        let priority = TransferPriority(rawValue: Double(self.priority))
+        let (session, request) = try manager.coreRequest(for: self)
         guard case .download(let resumeData) = source else {
             let task = session.makeTask(
-                source.kind, for: request, priority: priority, isResumed: isResumed,
+                source.isUpload ? .upload : .data, for: request, priority: priority, isResumed: isResumed,
                 prepare: { core in
                     state.withLock { $0.core = core }
                     guard request.body.length != 0 else { return }

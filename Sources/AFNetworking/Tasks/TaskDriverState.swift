@@ -6,7 +6,6 @@ import AsyncNetworking
 struct TaskDriverState: Sendable {
     /// The task object. The reference is weak; the manager retains the task until it ends.
     var task = Weak<URLSessionTask>()
-    var source: TaskSource
     private(set) var callbacks: UncheckedSendable<TaskCallbacks>
     private(set) var phase = URLSessionTask.State.suspended
     /// The core task; set before its transfer begins.
@@ -22,7 +21,8 @@ struct TaskDriverState: Sendable {
     var error: (any Error)?
     var uploadProgress: Progress?
     var downloadProgress: Progress?
-    /// The data task that became a download task, which callbacks receive until it ends.
+    /// The data task that became a download task, which writes the response to a file. Callbacks receive it until the
+    /// task ends.
     var dataTask: URLSessionDataTask?
     var priority = URLSessionTask.defaultPriority
     /// The error with which the challenge handler ended the task.
@@ -32,8 +32,7 @@ struct TaskDriverState: Sendable {
     /// The part of the body received so far, if it is collected in memory.
     var data = Data()
 
-    init(source: TaskSource, callbacks: TaskCallbacks) {
-        self.source = source
+    init(_ callbacks: TaskCallbacks) {
         self.callbacks = UncheckedSendable(callbacks)
     }
 
@@ -81,19 +80,8 @@ enum TaskSource: Sendable {
     case upload(RequestBody?)
     /// Writes the response to a file, from the beginning or after the bytes that the resume data describes.
     case download(ResumeData?)
-    /// Writes the response of a data task that became a download task to a file.
-    case dataToFile
 
     var isUpload: Bool { if case .upload = self { true } else { false } }
-    var isToFile: Bool { if case .dataToFile = self { true } else { false } }
-
-    var kind: TaskKind {
-        switch self {
-        case .data, .dataToFile: .data
-        case .upload: .upload
-        case .download: .download
-        }
-    }
 }
 
 /// The callbacks of a task.
@@ -119,10 +107,4 @@ struct TaskCounts: Sendable {
 extension ResumeData {
     /// The resume data encoded as Foundation has it: opaque bytes.
     var archived: Data? { try? JSONEncoder().encode(self) }
-
-    /// Decodes the bytes from ``archived``; `nil` if they are not valid.
-    init?(archived: Data) {
-        guard let data = try? JSONDecoder().decode(ResumeData.self, from: archived) else { return nil }
-        self = data
-    }
 }
