@@ -87,15 +87,11 @@ open class AFHTTPSessionManager: AFURLSessionManager, @unchecked Sendable {
     }
 
     private func failure(of policy: AFSecurityPolicy) -> NSError? {
-        let mode: String
-        switch policy.sslPinningMode {
-        case .none: return nil
-        case .publicKey: mode = "AFSSLPinningModePublicKey"
-        case .certificate: mode = "AFSSLPinningModeCertificate"
-        }
-        guard baseURL?.scheme != "https" else { return nil }
+        let mode = policy.sslPinningMode
+        guard mode != .none, baseURL?.scheme != "https" else { return nil }
+        let name = mode == .publicKey ? "AFSSLPinningModePublicKey" : "AFSSLPinningModeCertificate"
         let reason = """
-            A security policy configured with `\(mode)` can only be applied on a manager with a secure base URL (i.e. https)
+            A security policy configured with `\(name)` can only be applied on a manager with a secure base URL (i.e. https)
             """
         return NSError(
             domain: "Invalid Security Policy", code: 0,

@@ -15,16 +15,22 @@ struct TaskFailure {
     /// The error passed to the completion handler. It differs from `raw` for a rejected server certificate.
     let effective: any Error
 
-    /// Converts a core error.
+    /// Converts a core error to `URLError`s with the core error as their underlying error. Other errors are left
+    /// unchanged.
     init(_ error: any Error, url: URL?) {
-        guard let failure = error as? SessionError, failure.code == .serverCertificateUntrusted else {
-            raw = URLError.of(error, url: url)
+        guard let failure = error as? SessionError else {
+            raw = error is CancellationError ? URLError(.cancelled, url: url, text: "cancelled") : error
             effective = raw
             return
         }
-        raw = URLError(.cancelled, url: url, underlying: error)
+        guard failure.code == .serverCertificateUntrusted else {
+            raw = URLError(failure.code, url: url, underlying: failure, resumeData: failure.resumeData)
+            effective = raw
+            return
+        }
+        raw = URLError(.cancelled, url: url, underlying: failure)
         effective = URLError(
-            .serverCertificateUntrusted, url: url, underlying: error,
+            failure.code, url: url, underlying: failure,
             text: """
                 The certificate for this server is invalid. You might be connecting to a server that is pretending to be \
                 “\(failure.context?.host ?? url?.host ?? "")” which could put your confidential information at risk.
@@ -45,16 +51,6 @@ extension URLError {
         userInfo[NSUnderlyingErrorKey] = underlying
         userInfo[NSLocalizedDescriptionKey] = text ?? underlying.map { "\($0)" }
         self.init(code, userInfo: userInfo)
-    }
-
-    /// Converts a core error to a `URLError` with the core error as its underlying error. Other errors are returned
-    /// unchanged.
-    static func of(_ error: any Error, url: URL?) -> any Error {
-        switch error {
-        case is CancellationError: URLError(.cancelled, url: url, text: "cancelled")
-        case let error as SessionError: URLError(error.code, url: url, underlying: error, resumeData: error.resumeData)
-        default: error
-        }
     }
 }
 
