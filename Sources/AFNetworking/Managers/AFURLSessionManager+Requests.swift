@@ -2,6 +2,7 @@
 
 import ANSystem
 import AsyncNetworking
+import HTTPTypes
 
 extension AFURLSessionManager {
     /// Returns the core session and the core request for a task that is about to start.
@@ -107,7 +108,8 @@ extension TaskDriver {
             var accepted = proposal
             accepted.body = decided.data
             if let changed = decided.response as? HTTPURLResponse, changed !== response {
-                accepted.head.replace(with: changed)
+                accepted.head.status = HTTPResponse.Status(code: min(max(changed.statusCode, 200), 999))
+                accepted.head.headers = HTTPFields(valid: changed.allHeaderFields)
             }
             return accepted
         }

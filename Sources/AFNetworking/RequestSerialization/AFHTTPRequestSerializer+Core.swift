@@ -53,10 +53,7 @@ extension URL {
     /// Returns the URL with `query` appended to its query, before the fragment.
     func appendingQueryText(_ query: String) throws -> URL {
         guard !query.isEmpty else { return self }
-        let text = absoluteString
-        let head = text.prefix { $0 != "#" }
-        let separator = !head.contains("?") ? "?" : head.hasSuffix("?") || head.hasSuffix("&") ? "" : "&"
-        guard let url = URL(string: "\(head)\(separator)\(query)\(text[head.endIndex...])") else {
+        guard let url = URL(string: URLEncodedFormEncoder.text(of: self, appending: query)) else {
             throw NSError.requestSerialization(.badURL, reason: "The query cannot be part of a URL.")
         }
         return url

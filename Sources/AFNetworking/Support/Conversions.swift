@@ -72,14 +72,6 @@ extension [String: String] {
     }
 }
 
-extension ResponseHead {
-    /// Takes the status and header fields of Foundation's response.
-    mutating func replace(with response: HTTPURLResponse) {
-        status = HTTPResponse.Status(code: min(max(response.statusCode, 200), 999))
-        headers = HTTPFields(valid: response.allHeaderFields)
-    }
-}
-
 extension HTTPURLResponse {
     /// Creates a Foundation response from a response head; `nil` if Foundation rejects it.
     static func make(_ head: ResponseHead) -> HTTPURLResponse? {

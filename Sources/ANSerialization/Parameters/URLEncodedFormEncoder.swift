@@ -110,16 +110,20 @@ public struct URLEncodedFormEncoder: Sendable {
     /// Returns a URL with encoded text appended to its query.
     static func append(_ addition: String, to url: URL) throws(SerializationError) -> URL {
         guard !addition.isEmpty else { return url }
+        guard
+            !addition.utf8.contains(UInt8(ascii: "#")),
+            let result = URL(string: text(of: url, appending: addition), encodingInvalidCharacters: false)
+        else { throw .parameters(.rawQuery(addition)) }
+        return result
+    }
+
+    /// Returns the text of a URL with encoded text appended to its query, before the fragment.
+    package static func text(of url: URL, appending addition: String) -> String {
         let text = url.absoluteString
         let head = text.prefix { $0 != "#" }
         let separator =
             if !head.contains("?") { "?" } else if head.hasSuffix("?") || head.hasSuffix("&") { "" } else { "&" }
-        let joined = head + separator + addition + text[head.endIndex...]
-        guard
-            !addition.utf8.contains(UInt8(ascii: "#")),
-            let result = URL(string: String(joined), encodingInvalidCharacters: false)
-        else { throw .parameters(.rawQuery(addition)) }
-        return result
+        return String(head + separator + addition + text[head.endIndex...])
     }
 
     /// Returns the pairs for the fields of a multipart form, in which bytes are not converted to text.
