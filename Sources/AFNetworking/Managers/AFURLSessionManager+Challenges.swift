@@ -169,10 +169,8 @@ extension TaskDriver {
     private func answer(_ challenge: AuthenticationChallenge) async -> AuthenticationChallenge.Disposition? {
         guard let task else { return nil }
         let challenge = UncheckedSendable(URLAuthenticationChallenge(challenge))
-        let given = await manager.awaitCallback(
-            fallback: ChallengeDecision(disposition: .cancelAuthenticationChallenge)
-        ) {
-            [manager, session] handler in
+        let given = await ask(fallback: ChallengeDecision(disposition: .cancelAuthenticationChallenge)) {
+            manager, session, handler in
             manager.urlSession(session, task: task, didReceive: challenge.value) {
                 handler(.init(disposition: $0, credential: $1))
             }
@@ -184,28 +182,6 @@ extension TaskDriver {
         case .performDefaultHandling: return nil
         case .rejectProtectionSpace: return .rejectProtectionSpace
         default: return .cancel
-        }
-    }
-}
-
-extension AFURLSessionManager {
-    /// Calls a block with a completion handler on the manager's own queue and suspends until the handler is called.
-    /// Returns the fallback if the handler is released uncalled, or if the calling task is cancelled.
-    func awaitCallback<Value: Sendable>(
-        fallback: Value, _ call: @escaping @Sendable (_ handler: @escaping @Sendable (Value) -> Void) -> Void
-    ) async -> Value {
-        // Only the completion handlers retain the callback.
-        let pending = Lock(Weak<OneShot<Value>>())
-        return await withTaskCancellationHandler {
-            await withCheckedContinuation { continuation in
-                let callback = OneShot(fallback: fallback) { continuation.resume(returning: $0) }
-                pending.set(\.self, to: Weak(object: callback))
-                // The cancellation handler may have run before the callback was stored.
-                guard !Task.isCancelled else { return }
-                sessionQueue.async { call { callback.call($0) } }
-            }
-        } onCancel: {
-            pending.withLock { $0.object }?.call(fallback)
         }
     }
 }

@@ -98,8 +98,7 @@ extension TaskDriver {
                 let response = HTTPURLResponse.make(proposal.head)
             else { return proposal }
             let proposed = UncheckedSendable(CachedURLResponse(response: response, data: proposal.body))
-            let decided = await manager.awaitCallback(fallback: UncheckedSendable(CachedURLResponse?.none)) {
-                [manager, session] handler in
+            let decided = await ask(fallback: UncheckedSendable(CachedURLResponse?.none)) { manager, session, handler in
                 manager.urlSession(session, dataTask: dataTask, willCacheResponse: proposed.value) {
                     handler(UncheckedSendable($0))
                 }
@@ -118,7 +117,7 @@ extension TaskDriver {
     /// Returns a new stream for a body that must be sent again.
     func newBodyStream() async -> UncheckedSendable<InputStream?> {
         guard let task else { return UncheckedSendable(nil) }
-        return await manager.awaitCallback(fallback: UncheckedSendable(nil)) { [manager, session] handler in
+        return await ask(fallback: UncheckedSendable(nil)) { manager, session, handler in
             manager.urlSession(session, task: task) { handler(UncheckedSendable($0)) }
         }
     }
@@ -127,7 +126,7 @@ extension TaskDriver {
     fileprivate func decide(on head: ResponseHead, _ proposed: Request) async throws -> Request? {
         guard let task, let response = HTTPURLResponse.make(head) else { return proposed }
         let request = URLRequest(proposed, basedOn: original.urlRequest)
-        let decided = await manager.awaitCallback(fallback: URLRequest?.none) { [manager, session] handler in
+        let decided = await ask(fallback: URLRequest?.none) { manager, session, handler in
             manager.urlSession(
                 session, task: task, willPerformHTTPRedirection: response, newRequest: request,
                 completionHandler: handler)

@@ -65,9 +65,6 @@ open class AFURLSessionManager: AFURLSessionEvents, NSSecureCoding, NSCopying, R
     /// performs others, such as those with a completion handler, without the security policy and header fields.
     open var session: URLSession { state.withLock { $0.session(of: self) } }
 
-    /// The configuration with which the manager was created.
-    var sessionConfiguration: URLSessionConfiguration { state.withLock { $0.configuration } }
-
     /// The rules for trusting servers, read when a task starts. Default: a valid certificate chain for the host name,
     /// without pinning. A refused server fails the task with -1202.
     ///
@@ -313,18 +310,14 @@ open class AFURLSessionManager: AFURLSessionEvents, NSSecureCoding, NSCopying, R
     /// Creates a manager from an archive of its configuration; with the default one if the archive has none. Never
     /// returns `nil`.
     public required init?(coder: NSCoder) {
-        super.init(ManagerState(Self.archivedConfiguration(coder) ?? .default))
-    }
-
-    /// Returns the configuration in an archive; `nil` if it has none.
-    static func archivedConfiguration(_ coder: NSCoder) -> URLSessionConfiguration? {
-        coder.decodeValue(ArchivedConfiguration.self, forKey: "sessionConfiguration")?.configuration
+        let archived = coder.decodeValue(ArchivedConfiguration.self, forKey: "sessionConfiguration")
+        super.init(ManagerState(archived?.configuration ?? .default))
     }
 
     /// Archives the settings that the manager uses from its configuration, except its `URLCache`. A shared
     /// AsyncNetworking session is not archived.
     open func encode(with coder: NSCoder) {
-        coder.encodeValue(ArchivedConfiguration(sessionConfiguration), forKey: "sessionConfiguration")
+        coder.encodeValue(ArchivedConfiguration(state.withLock { $0.configuration }), forKey: "sessionConfiguration")
     }
 
     /// Always `true`: archives can be decoded with `requiresSecureCoding`.

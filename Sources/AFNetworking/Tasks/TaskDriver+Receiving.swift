@@ -58,8 +58,7 @@ extension TaskDriver {
     /// Asks the manager's delegate method for the disposition of a response.
     private func decide(_ head: ResponseHead) async throws {
         guard let dataTask = task as? URLSessionDataTask, let response else { return }
-        let disposition = await manager.awaitCallback(fallback: URLSession.ResponseDisposition.cancel) {
-            [manager, session] handler in
+        let disposition = await ask(fallback: URLSession.ResponseDisposition.cancel) { manager, session, handler in
             manager.urlSession(session, dataTask: dataTask, didReceive: response, completionHandler: handler)
         }
         switch disposition {

@@ -197,6 +197,27 @@ final class TaskDriver: Sendable {
         }
     }
 
+    /// Calls a delegate method on the manager's own queue and suspends until the method's completion handler is called.
+    /// Returns the fallback if the handler is released uncalled, or if the calling task is cancelled.
+    func ask<Value: Sendable>(
+        fallback: Value,
+        _ call: @escaping @Sendable (AFURLSessionManager, URLSession, @escaping @Sendable (Value) -> Void) -> Void
+    ) async -> Value {
+        // Only the completion handlers retain the callback.
+        let pending = Lock(Weak<OneShot<Value>>())
+        return await withTaskCancellationHandler {
+            await withCheckedContinuation { continuation in
+                let callback = OneShot(fallback: fallback) { continuation.resume(returning: $0) }
+                pending.set(\.self, to: Weak(object: callback))
+                // The cancellation handler may have run before the callback was stored.
+                guard !Task.isCancelled else { return }
+                manager.sessionQueue.async { [manager, session] in call(manager, session) { callback.call($0) } }
+            }
+        } onCancel: {
+            pending.withLock { $0.object }?.call(fallback)
+        }
+    }
+
     private func didSend(_ progress: TransferProgress) {
         let (task, sent, isWatched) = state.withLock { state in
             // The count restarts when a body is sent again.
