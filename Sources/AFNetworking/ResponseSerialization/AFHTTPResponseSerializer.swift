@@ -1,6 +1,7 @@
 // SPDX-License-Identifier: MIT
 
 import ANSystem
+import AsyncNetworking
 
 /// A serializer that validates the status code and the media type of a response and returns its body as `Data`.
 ///
@@ -62,10 +63,7 @@ open class AFHTTPResponseSerializer: NSObject, AFURLResponseSerialization, NSSec
     ///   type. If both are unacceptable, the second is the underlying error of the first. An unacceptable media type
     ///   without a body causes no -1016, but ``AFUnnamedError`` if the status code is acceptable.
     open func validate(_ response: HTTPURLResponse?, data: Data?) throws {
-        guard let response else { return }
-        let validity = validate(ResponseDescription(response), data)
-        if let error = validity.error { throw error }
-        if !validity.isValid { throw AFUnnamedError() }
+        if let response, let failure = failure(of: ResponseDescription(response), data) { throw failure }
     }
 
     /// Validates a response and returns the object for its body.
@@ -82,23 +80,40 @@ open class AFHTTPResponseSerializer: NSObject, AFURLResponseSerialization, NSSec
     /// - Returns: The object, if any.
     open func responseObject(for response: URLResponse?, data: Data?, error: NSErrorPointer) -> Any? {
         let response = response as? HTTPURLResponse
-        var validity = ResponseValidity(description: response.map(ResponseDescription.init))
-        do {
-            try validate(response, data: data)
-        } catch {
-            validity.isValid = false
-            validity.error = error is AFUnnamedError ? nil : error as NSError
+        var failure: (any Error)?
+        do { try validate(response, data: data) } catch { failure = error }
+        return object(of: data, response.map(ResponseDescription.init), failure, error)
+    }
+
+    /// Returns the object for a body, and stores the error of validation and that of the conversion.
+    ///
+    /// The body is not converted if its media type is unacceptable, or if the response is invalid and the caller passed
+    /// no error pointer.
+    ///
+    /// - Parameters:
+    ///   - response: The response; `nil` if it is not an HTTP response.
+    ///   - failure: The error of validation, if any.
+    func object(
+        of data: Data?, _ response: ResponseDescription?, _ failure: (any Error)?, _ pointer: NSErrorPointer
+    ) -> Any? {
+        let rejection = failure is AFUnnamedError ? nil : failure as NSError?
+        if let rejection { pointer?.pointee = rejection }
+        guard let converter = self as? any BodyConverter else { return data }
+        if failure != nil {
+            let rejectsMediaType = rejection?.contains(AFURLResponseSerializationErrorDomain, .cannotDecodeContentData)
+            guard pointer != nil, rejectsMediaType != true else { return nil }
         }
-        return object(of: data, validity, error)
+        do {
+            return try converter.convert(data)
+        } catch {
+            let failure = (error as? SerializationError).map(NSError.init(parsing:)) ?? error as NSError
+            let described = failure.adding(response?.userInfo(data) ?? [:])
+            pointer?.pointee = .combined(described, underlying: pointer?.pointee)
+            return nil
+        }
     }
 
-    /// Returns the object for a body that has been validated; overridden by the serializers of this module.
-    func object(of data: Data?, _ validity: ResponseValidity, _ error: NSErrorPointer) -> Any? {
-        if let failure = validity.error { error?.pointee = failure }
-        return data
-    }
-
-    /// Whether ``validate(_:_:)`` and ``object(of:_:_:)`` determine the object. A subclass may have overridden a method
+    /// Whether ``failure(of:_:)`` and ``object(of:_:_:_:)`` determine the object. A subclass may have overridden a method
     /// that takes a Foundation response, and so may the children of a compound serializer.
     var needsNoResponse: Bool {
         let type = type(of: self)
@@ -107,26 +122,27 @@ open class AFHTTPResponseSerializer: NSObject, AFURLResponseSerialization, NSSec
             || type == AFXMLDocumentResponseSerializer.self || type == AFImageResponseSerializer.self
     }
 
-    /// Validates a response by status code and media type.
-    func validate(_ response: ResponseDescription, _ data: Data?) -> ResponseValidity {
+    /// Returns the error for a response whose status code or media type is unacceptable.
+    func failure(of response: ResponseDescription, _ data: Data?) -> (any Error)? {
         let isEmpty = data?.isEmpty ?? true
-        var validity = ResponseValidity(description: response)
+        var failure: (any Error)?
+        var rejection: NSError?
         if let types = acceptableContentTypes, !response.hasMediaType(among: types),
             !(response.mediaType == nil && isEmpty)
         {
-            validity.isValid = false
+            failure = AFUnnamedError()
             if !isEmpty, response.url != nil {
                 let type = response.mediaType ?? "(null)"
-                validity.error = response.error(
+                rejection = response.error(
                     .cannotDecodeContentData, "Request failed: unacceptable content-type: \(type)", data)
+                failure = rejection
             }
         }
         if let codes = acceptableStatusCodes, !codes.contains(response.status), response.url != nil {
-            validity.isValid = false
             let text = "Request failed: \(response.phrase) (\(response.status))"
-            validity.error = .combined(response.error(.badServerResponse, text, data), underlying: validity.error)
+            failure = NSError.combined(response.error(.badServerResponse, text, data), underlying: rejection)
         }
-        return validity
+        return failure
     }
 
     // MARK: Copies and archives

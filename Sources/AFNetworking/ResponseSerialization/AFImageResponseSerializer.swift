@@ -10,7 +10,7 @@ import AsyncNetworkingImages
 /// format, or exceed 128 Mi pixels or 512 MiB when decoded, the error is -1016 of
 /// ``AFURLResponseSerializationErrorDomain``, where AFNetworking returned neither an object nor an error. For an empty
 /// body there is neither.
-open class AFImageResponseSerializer: AFHTTPResponseSerializer, @unchecked Sendable {
+open class AFImageResponseSerializer: AFHTTPResponseSerializer, BodyConverter, @unchecked Sendable {
     private static let contentTypes: Set = [
         "image/tiff", "image/jpeg", "image/gif", "image/png", "image/ico", "image/x-icon", "image/bmp", "image/x-bmp",
         "image/x-xbitmap", "image/x-win-bitmap",
@@ -39,16 +39,14 @@ open class AFImageResponseSerializer: AFHTTPResponseSerializer, @unchecked Senda
         set { settings.withLock { $0.inflatesImages = newValue } }
     }
 
-    override func object(of data: Data?, _ validity: ResponseValidity, _ error: NSErrorPointer) -> Any? {
-        validity.object(of: data, error) { data in
-            guard let data, !data.isEmpty else { return nil }
-            do throws(ImageError) {
-                return AFImage(inflated(try ImageContent(data, scale: imageScale)))
-            } catch {
-                throw NSError(
-                    domain: AFURLResponseSerializationErrorDomain, code: URLError.Code.cannotDecodeContentData.rawValue,
-                    userInfo: [NSLocalizedDescriptionKey: error.description, NSUnderlyingErrorKey: error])
-            }
+    func convert(_ data: Data?) throws -> Any? {
+        guard let data, !data.isEmpty else { return nil }
+        do throws(ImageError) {
+            return AFImage(inflated(try ImageContent(data, scale: imageScale)))
+        } catch {
+            throw NSError(
+                domain: AFURLResponseSerializationErrorDomain, code: URLError.Code.cannotDecodeContentData.rawValue,
+                userInfo: [NSLocalizedDescriptionKey: error.description, NSUnderlyingErrorKey: error])
         }
     }
 

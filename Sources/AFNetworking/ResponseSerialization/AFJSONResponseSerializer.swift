@@ -7,7 +7,7 @@ import ANSystem
 /// It accepts `application/json`, `text/json` and `text/javascript`. For a body that is empty or a single space the
 /// object is `nil`, without an error; for one that is not JSON the error is 3840 of `NSCocoaErrorDomain`. If only the
 /// status code is unacceptable, there are both an object and an error.
-open class AFJSONResponseSerializer: AFHTTPResponseSerializer, @unchecked Sendable {
+open class AFJSONResponseSerializer: AFHTTPResponseSerializer, BodyConverter, @unchecked Sendable {
     private static let contentTypes: Set = ["application/json", "text/json", "text/javascript"]
 
     /// Creates a serializer without options, which accepts an array or a dictionary as the outermost value and keeps
@@ -38,14 +38,12 @@ open class AFJSONResponseSerializer: AFHTTPResponseSerializer, @unchecked Sendab
         set { settings.withLock { $0.removesNulls = newValue } }
     }
 
-    override func object(of data: Data?, _ validity: ResponseValidity, _ error: NSErrorPointer) -> Any? {
-        validity.object(of: data, error) { data in
-            // Some servers send a space for an empty response.
-            guard let data, !data.isEmpty, data.count > 1 || data.first != UInt8(ascii: " ") else { return nil }
-            let options = readingOptions
-            let object = try JSONSerialization.jsonObject(with: data, options: options)
-            return removesKeysWithNullValues ? AFJSONObjectByRemovingKeysWithNullValues(object, options) : object
-        }
+    func convert(_ data: Data?) throws -> Any? {
+        // Some servers send a space for an empty response.
+        guard let data, !data.isEmpty, data.count > 1 || data.first != UInt8(ascii: " ") else { return nil }
+        let options = readingOptions
+        let object = try JSONSerialization.jsonObject(with: data, options: options)
+        return removesKeysWithNullValues ? AFJSONObjectByRemovingKeysWithNullValues(object, options) : object
     }
 
     /// Creates a serializer from an archive of its acceptable responses and options; `nil` if these are missing or

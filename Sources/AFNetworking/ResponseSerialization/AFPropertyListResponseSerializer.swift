@@ -8,7 +8,7 @@ import AsyncNetworking
 /// The error is 3840 of `NSCocoaErrorDomain` for an empty body, which is that of every download, for a list that is
 /// malformed, nested more than 64 levels deep or contains itself, and for the OpenStep format. If there is no body, the
 /// object is `nil` without an error.
-open class AFPropertyListResponseSerializer: AFHTTPResponseSerializer, @unchecked Sendable {
+open class AFPropertyListResponseSerializer: AFHTTPResponseSerializer, BodyConverter, @unchecked Sendable {
     /// Creates a serializer without options, which accepts `application/x-plist` and the status codes 200 to 299, and
     /// reads XML and binary lists.
     public override init() {
@@ -39,12 +39,10 @@ open class AFPropertyListResponseSerializer: AFHTTPResponseSerializer, @unchecke
         set { settings.withLock { $0.options = newValue.rawValue } }
     }
 
-    override func object(of data: Data?, _ validity: ResponseValidity, _ error: NSErrorPointer) -> Any? {
-        validity.object(of: data, error) { data in
-            guard let data else { return nil }
-            return try PropertyListSerialization.propertyList(
-                from: PropertyListGuard.checked(data), options: readOptions)
-        }
+    func convert(_ data: Data?) throws -> Any? {
+        guard let data else { return nil }
+        return try PropertyListSerialization.propertyList(
+            from: PropertyListGuard.checked(data), options: readOptions)
     }
 
     /// Creates a serializer from an archive of its acceptable responses, format and options; `nil` if these are missing

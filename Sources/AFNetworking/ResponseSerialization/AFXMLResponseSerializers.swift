@@ -12,14 +12,14 @@ private let contentTypes: Set = ["application/xml", "text/xml"]
 /// The error is one of `XMLParser.errorDomain`, with the codes of libxml2, for a document that declares entities, has
 /// malformed tags, is nested more than 256 levels deep, or is not text in a known encoding. Other faults are detected
 /// by the parser: on Linux, its `parse()` returns `true` for a truncated document; check `parserError`, too.
-open class AFXMLParserResponseSerializer: AFHTTPResponseSerializer, @unchecked Sendable {
+open class AFXMLParserResponseSerializer: AFHTTPResponseSerializer, BodyConverter, @unchecked Sendable {
     /// Creates a serializer that accepts `application/xml` and `text/xml`, and the status codes 200 to 299.
     public override init() {
         super.init(Settings(contentTypes: contentTypes))
     }
 
-    override func object(of data: Data?, _ validity: ResponseValidity, _ error: NSErrorPointer) -> Any? {
-        validity.object(of: data, error) { try XMLContent($0 ?? Data()).makeParser() }
+    func convert(_ data: Data?) throws -> Any? {
+        try XMLContent(data ?? Data()).makeParser()
     }
 
     /// Creates a serializer from an archive of its acceptable responses; `nil` if these are missing or cannot be
@@ -36,7 +36,7 @@ open class AFXMLParserResponseSerializer: AFHTTPResponseSerializer, @unchecked S
 /// The error is one of `XMLParser.errorDomain`, with the codes of libxml2, for an empty body, which is that of every
 /// download, for a document that is malformed, truncated or nested more than 256 levels deep, and for one that declares
 /// entities: `XMLDocument` on Linux would read the files that external entities refer to.
-open class AFXMLDocumentResponseSerializer: AFHTTPResponseSerializer, @unchecked Sendable {
+open class AFXMLDocumentResponseSerializer: AFHTTPResponseSerializer, BodyConverter, @unchecked Sendable {
     /// Creates a serializer without options, which accepts `application/xml` and `text/xml`, and the status codes 200
     /// to 299.
     public override init() {
@@ -57,10 +57,8 @@ open class AFXMLDocumentResponseSerializer: AFHTTPResponseSerializer, @unchecked
         set { settings.withLock { $0.options = newValue } }
     }
 
-    override func object(of data: Data?, _ validity: ResponseValidity, _ error: NSErrorPointer) -> Any? {
-        validity.object(of: data, error) {
-            try XMLContent($0 ?? Data()).makeDocument(options: XMLNode.Options(rawValue: options))
-        }
+    func convert(_ data: Data?) throws -> Any? {
+        try XMLContent(data ?? Data()).makeDocument(options: XMLNode.Options(rawValue: options))
     }
 
     /// Creates a serializer from an archive of its acceptable responses and options; `nil` if these are missing or

@@ -55,8 +55,9 @@ extension TaskDriver {
         if let serializer = ending.delivery.serializer as? AFHTTPResponseSerializer, serializer.needsNoResponse,
             let head
         {
-            let validity = serializer.validate(ResponseDescription(head) { [self] in response }, ending.data)
-            ending.object = serializer.object(of: ending.data, validity, pointer)
+            let description = ResponseDescription(head) { [self] in response }
+            let failure = serializer.failure(of: description, ending.data)
+            ending.object = serializer.object(of: ending.data, description, failure, pointer)
         } else {
             ending.object = ending.delivery.serializer.responseObject(for: response, data: ending.data, error: pointer)
         }

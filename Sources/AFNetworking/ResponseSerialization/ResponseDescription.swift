@@ -53,31 +53,8 @@ struct ResponseDescription {
     }
 }
 
-/// The result of validating a response.
-struct ResponseValidity {
-    /// The response; `nil` if it is not an HTTP response.
-    let description: ResponseDescription?
-    var isValid = true
-    /// The reason why the response is not valid; `nil` if it is valid, or for an ``AFUnnamedError``.
-    var error: NSError?
-
-    /// Returns the object that `parse` returns for a body, and stores the validation error and the error of `parse`.
-    ///
-    /// The body is not parsed if its media type is unacceptable, or if the response is invalid and the caller passed no
-    /// error pointer.
-    func object(of data: Data?, _ pointer: NSErrorPointer, _ parse: (Data?) throws -> Any?) -> Any? {
-        if !isValid {
-            guard let pointer else { return nil }
-            if let error { pointer.pointee = error }
-            if error?.contains(AFURLResponseSerializationErrorDomain, .cannotDecodeContentData) == true { return nil }
-        }
-        do {
-            return try parse(data)
-        } catch {
-            let failure = (error as? SerializationError).map(NSError.init(parsing:)) ?? error as NSError
-            let described = failure.adding(description?.userInfo(data) ?? [:])
-            pointer?.pointee = .combined(described, underlying: pointer?.pointee)
-            return nil
-        }
-    }
+/// A serializer that converts the bodies of responses, whereas others return them.
+protocol BodyConverter: AFHTTPResponseSerializer {
+    /// Returns the object for a body.
+    func convert(_ data: Data?) throws -> Any?
 }
