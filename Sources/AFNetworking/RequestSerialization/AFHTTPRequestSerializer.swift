@@ -290,14 +290,23 @@ open class AFHTTPRequestSerializer: NSObject, AFURLRequestSerialization, NSSecur
 
     // MARK: Parts
 
-    /// Returns the encoded parameters of a request. Serializers with other bodies override it.
+    /// Returns the encoded parameters of a request.
     ///
-    /// - Parameter request: Returns the request for the query block; only called if one is set.
+    /// - Parameter request: Returns the request for the query block or an error.
     func encode(
         _ parameters: Any?, for method: String, _ request: () -> URLRequest
     ) throws -> EncodedParameters {
+        let isInURI = httpMethodsEncodingParametersInURI.contains(method.uppercased())
+        if !isInURI, let encoder = self as? any BodyEncoder {
+            guard let parameters else { return .nothing }
+            do {
+                return .body(try encoder.encodeBody(parameters), contentType: encoder.contentType)
+            } catch {
+                throw (error as NSError).about(request())
+            }
+        }
         let query = try queryString(of: parameters, request)
-        guard !encodesParametersInURI(method) else { return .query(query) }
+        guard !isInURI else { return .query(query) }
         guard let content = query.data(using: String.Encoding(rawValue: stringEncoding)) else {
             throw NSError.requestSerialization(
                 .cannotDecodeContentData,
@@ -305,11 +314,6 @@ open class AFHTTPRequestSerializer: NSObject, AFURLRequestSerialization, NSSecur
             ).about(request())
         }
         return .body(content, contentType: "application/x-www-form-urlencoded")
-    }
-
-    /// Whether parameters are encoded into the query of requests with this method.
-    func encodesParametersInURI(_ method: String) -> Bool {
-        httpMethodsEncodingParametersInURI.contains(method.uppercased())
     }
 
     private static func mutableRequest(_ request: URLRequest) -> NSMutableURLRequest {

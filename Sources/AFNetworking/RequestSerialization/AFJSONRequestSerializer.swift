@@ -8,7 +8,7 @@ import ANSystem
 /// If the parameters are `nil`, an existing body and `Content-Type` are kept. Otherwise the media type is
 /// `application/json` unless a `Content-Type` is set. Parameters that are not a valid JSON object, such as a number
 /// alone, fail with -1016 of ``AFURLRequestSerializationErrorDomain``.
-open class AFJSONRequestSerializer: AFHTTPRequestSerializer, @unchecked Sendable {
+open class AFJSONRequestSerializer: AFHTTPRequestSerializer, BodyEncoder, @unchecked Sendable {
     /// Creates a serializer that writes compact JSON, without options, and has the default header fields.
     public override init() {
         super.init()
@@ -27,19 +27,14 @@ open class AFJSONRequestSerializer: AFHTTPRequestSerializer, @unchecked Sendable
         set { state.withLock { $0.kept.options = newValue.rawValue } }
     }
 
-    override func encode(
-        _ parameters: Any?, for method: String, _ request: () -> URLRequest
-    ) throws -> EncodedParameters {
-        guard !encodesParametersInURI(method) else { return try super.encode(parameters, for: method, request) }
-        guard let parameters else { return .nothing }
+    var contentType: String { "application/json" }
+
+    func encodeBody(_ parameters: Any) throws -> Data {
         guard JSONSerialization.isValidJSONObject(parameters) else {
             throw NSError.requestSerialization(
-                .cannotDecodeContentData, reason: "The `parameters` argument is not valid JSON."
-            ).about(request())
+                .cannotDecodeContentData, reason: "The `parameters` argument is not valid JSON.")
         }
-        return .body(
-            try JSONSerialization.data(withJSONObject: parameters, options: writingOptions),
-            contentType: "application/json")
+        return try JSONSerialization.data(withJSONObject: parameters, options: writingOptions)
     }
 
     /// Creates a serializer from an archive of its header fields, query style and writing options; `nil` if these are

@@ -8,7 +8,7 @@ import ANSystem
 /// If the parameters are `nil`, an existing body and `Content-Type` are kept. Otherwise the media type is
 /// `application/x-plist` unless a `Content-Type` is set. Parameters that are not a property list fail with the error of
 /// `PropertyListSerialization`.
-open class AFPropertyListRequestSerializer: AFHTTPRequestSerializer, @unchecked Sendable {
+open class AFPropertyListRequestSerializer: AFHTTPRequestSerializer, BodyEncoder, @unchecked Sendable {
     /// Creates a serializer that writes XML property lists, without options, and has the default header fields.
     public override init() {
         super.init()
@@ -39,18 +39,10 @@ open class AFPropertyListRequestSerializer: AFHTTPRequestSerializer, @unchecked 
         set { state.withLock { $0.kept.options = UInt(bitPattern: newValue) } }
     }
 
-    override func encode(
-        _ parameters: Any?, for method: String, _ request: () -> URLRequest
-    ) throws -> EncodedParameters {
-        guard !encodesParametersInURI(method) else { return try super.encode(parameters, for: method, request) }
-        guard let parameters else { return .nothing }
-        do {
-            return .body(
-                try PropertyListSerialization.data(fromPropertyList: parameters, format: format, options: writeOptions),
-                contentType: "application/x-plist")
-        } catch {
-            throw (error as NSError).about(request())
-        }
+    var contentType: String { "application/x-plist" }
+
+    func encodeBody(_ parameters: Any) throws -> Data {
+        try PropertyListSerialization.data(fromPropertyList: parameters, format: format, options: writeOptions)
     }
 
     /// Creates a serializer from an archive of its header fields, query style, format and options; `nil` if these are

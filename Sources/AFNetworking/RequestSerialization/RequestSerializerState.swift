@@ -70,6 +70,15 @@ enum EncodedParameters {
     case body(Data, contentType: String)
 }
 
+/// A serializer that encodes bodies in a format other than that of HTML forms.
+protocol BodyEncoder: AFHTTPRequestSerializer {
+    /// The media type for a request without a `Content-Type`.
+    var contentType: String { get }
+
+    /// Returns the encoded parameters.
+    func encodeBody(_ parameters: Any) throws -> Data
+}
+
 extension HTTPFields {
     /// Creates fields sorted by name. Returns `nil` if a name is not valid, or if `Content-Length` is among them, which
     /// follows from the body.
