@@ -14,16 +14,12 @@ extension URLCache {
             let made: ResponseCache =
                 diskCapacity > 0
                 ? .makeStandard(capacity: Int64(diskCapacity), memory: memoryCapacity) : .memory(memoryCapacity)
-            caches[key] = Counterpart(original: UncheckedSendable(Weak(object: self)), cache: made)
+            caches[key] = (UncheckedSendable(Weak(object: self)), made)
             return made
         }
     }
 
-    private static let responseCaches = Lock<[ObjectIdentifier: Counterpart]>([:])
-
-    /// The response cache of a `URLCache`.
-    private struct Counterpart: Sendable {
-        let original: UncheckedSendable<Weak<URLCache>>
-        let cache: ResponseCache
-    }
+    private static let responseCaches = Lock<
+        [ObjectIdentifier: (original: UncheckedSendable<Weak<URLCache>>, cache: ResponseCache)]
+    >([:])
 }
