@@ -275,6 +275,9 @@ open class AFHTTPSessionManager: AFURLSessionManager, @unchecked Sendable {
 
     /// Creates a suspended task for any HTTP method. Call `resume()` to start it.
     ///
+    /// All verbs except those with a multipart form call this method. The async verbs call it directly, without a call
+    /// of the verb with callbacks.
+    ///
     /// - Parameters:
     ///   - method: The HTTP method, in which Foundation writes common ones, such as `get`, in upper case.
     ///   - urlString: The URL, resolved against ``baseURL``.

@@ -46,11 +46,6 @@ extension AFURLSessionManager {
         }
     }
 
-    /// Retains a task until it ends.
-    func keep(_ task: URLSessionTask, _ driver: TaskDriver) {
-        state.withLock { $0.add(task, driver.identifier, of: driver.generation) }
-    }
-
     /// Releases an ended task.
     func taskEnded(_ identifier: Int) {
         handshakeDecisions.remove(forTask: identifier)

@@ -33,7 +33,7 @@ final class TaskDriver: Sendable {
     /// Becomes the driver of a suspended task.
     func adopt(_ task: URLSessionTask) {
         state.withLock { $0.task = Weak(object: task) }
-        manager.keep(task, self)
+        manager.state.withLock { $0.add(task, identifier, of: generation) }
     }
 
     /// The session passed to hooks.
@@ -72,7 +72,13 @@ final class TaskDriver: Sendable {
             if let core {
                 pass(core)
             } else if isFirst {
-                if phase == .canceling { end(with: CancellationError()) } else { launch() }
+                do {
+                    if phase == .canceling { throw CancellationError() }
+                    try makeCore(isResumed: true)
+                } catch {
+                    // The task ends before its transfer has begun, and at once.
+                    Task { await finish(.failure(error)) }
+                }
             }
         }
     }
@@ -141,16 +147,6 @@ final class TaskDriver: Sendable {
     }
 
     // MARK: The core task
-
-    private func launch() {
-        do { try makeCore(isResumed: true) } catch { end(with: error) }
-    }
-
-    /// Ends the task before its transfer has begun.
-    private func end(with error: any Error) {
-        // Ends at once.
-        Task { await finish(.failure(error)) }
-    }
 
     /// Creates the core task, which ends this task when it ends.
     private func makeCore(isResumed: Bool) throws {
