@@ -34,9 +34,9 @@ struct ManagerState: Sendable {
 
     init(_ configuration: URLSessionConfiguration) {
         self.configuration = configuration.copy() as? URLSessionConfiguration ?? configuration
-        let shared = self.configuration.takeSharedSession()
-        existingCore = shared
-        isShared = shared != nil
+        existingCore = self.configuration.sharedSession
+        isShared = existingCore != nil
+        if isShared { self.configuration.httpAdditionalHeaders = nil }
     }
 
     /// The session that performs the requests.

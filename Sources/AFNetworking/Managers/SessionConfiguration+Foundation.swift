@@ -123,13 +123,6 @@ extension URLSessionConfiguration {
     var sharedSession: SessionManager? {
         httpAdditionalHeaders?[SharedSession()] as? SessionManager
     }
-
-    /// Removes the core session from the configuration and returns it; `nil` if the configuration carries no session.
-    func takeSharedSession() -> SessionManager? {
-        guard let session = sharedSession else { return nil }
-        httpAdditionalHeaders = nil
-        return session
-    }
 }
 
 /// The key of the core session in `httpAdditionalHeaders`. It is not a string and so is no header field name.
