@@ -150,8 +150,8 @@ open class AFSecurityPolicy: NSObject, NSSecureCoding, NSCopying, @unchecked Sen
     /// this object have no effect on it. For a subclass it calls the override of ``evaluateServerTrust(_:forDomain:)``
     /// as long as this object, which it does not retain, exists; afterwards the copied rules apply.
     public var policy: SecurityPolicy {
+        guard type(of: self) != AFSecurityPolicy.self else { return state.withLock { $0.rules }.policy }
         var policy = overriddenRules.policy
-        guard type(of: self) != AFSecurityPolicy.self else { return policy }
         // The evaluator is created once: requests share connections only if their policies are equal.
         policy.identifiedEvaluator = state.withLock { state in
             let evaluator =
