@@ -156,6 +156,9 @@ public actor Authenticator {
         var isOutdated = false
     }
 
+    /// The number of requests that wait for the running refresh.
+    package var waitingCount: Int { refresh?.waiters.count ?? 0 }
+
     private var lastNumber = 0
 
     private func takeNumber() -> Int {

@@ -257,12 +257,11 @@ private struct WaitsForTokens: EventMonitor {
     @Test func `cancelling one request does not cancel the refresh for others`() async throws {
         let gate = Gate()
         let issuer = Issuer(gate: gate)
-        let transport = Self.server(taking: ["1"])
-        let manager = manager(on: transport, try authenticator(issuer))
+        let authenticator = try authenticator(issuer)
+        let manager = manager(on: Self.server(taking: ["1"]), authenticator)
         let first = Task { try await manager.get("x").text }
         let second = Task { try await manager.get("y").text }
-        try await transport.requests(count: 2)
-        try await eventually { await issuer.refreshes.count == 1 }
+        try await eventually { await authenticator.waitingCount == 2 }
         first.cancel()
         await #expect(throws: CancellationError.self) { try await first.value }
         gate.open()
