@@ -1,8 +1,10 @@
 // SPDX-License-Identifier: MIT
 
+import ANHTTP
 import ANSerialization
 import AsyncNetworkingTesting
 import FoundationEssentials
+import HTTPTypes
 import Testing
 
 @Suite struct JSON5Tests {
@@ -86,6 +88,22 @@ import Testing
             try parse(json)
         } where: { error in
             if case .json = error { true } else { false }
+        }
+    }
+
+    /// Foundation's decoder would end the process at a byte that occurs in numbers.
+    @Test(arguments: ["e", "1", "."]) func `the bytes after a document are not read`(next: String) {
+        let number = "0x10000000000000000"
+        var bytes = Array((number + next).utf8)
+        unsafe bytes.withUnsafeMutableBytes { buffer in
+            guard let start = buffer.baseAddress else { return }
+            let document = unsafe Data(bytesNoCopy: start, count: number.utf8.count, deallocator: .none)
+            expectFailure {
+                try JSONResponseSerializer(options: [.allowsFragments, .allowsJSON5])
+                    .serialize(ResponseHead(status: .ok, url: URL(filePath: "/")), document)
+            } where: { error in
+                if case .json = error { true } else { false }
+            }
         }
     }
 

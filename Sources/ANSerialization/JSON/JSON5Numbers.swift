@@ -65,7 +65,8 @@ struct JSON5Numbers {
         return !digits.isEmpty && digits.allSatisfy { Character(UnicodeScalar($0)).isHexDigit }
     }
 
-    private static func isOfWord(_ byte: UInt8) -> Bool {
+    /// Returns whether a byte may be part of a name or number.
+    static func isOfWord(_ byte: UInt8) -> Bool {
         switch byte {
         case UInt8(ascii: "a")...UInt8(ascii: "z"), UInt8(ascii: "A")...UInt8(ascii: "Z"),
             UInt8(ascii: "0")...UInt8(ascii: "9"), UInt8(ascii: "+"), UInt8(ascii: "-"), UInt8(ascii: "."),

@@ -36,7 +36,9 @@ package protocol CheckingDecoder {
 }
 
 extension JSONDecoder: ResponseDecoder, CheckingDecoder {
-    /// Returns the data unchanged.
+    /// Returns the data unchanged, except that a line break follows JSON5 that ends with a letter or digit. At a
+    /// hexadecimal number of more than 64 bits, Foundation's decoder reads the bytes after it, also those after the end
+    /// of the data, and ends the process if they occur in numbers.
     ///
     /// - Throws: ``SerializationError/json(_:)`` for invalid UTF-8 if the decoder allows JSON5. Foundation's decoder
     ///   would end the process.
@@ -48,6 +50,7 @@ extension JSONDecoder: ResponseDecoder, CheckingDecoder {
         guard JSON5Numbers.areWellFormed(in: data) else {
             throw .json(.init(reason: .malformedJSON5, offset: 0, excerpt: Excerpt.of(data)))
         }
+        if let last = data.last, JSON5Numbers.isOfWord(last) { return data + [UInt8(ascii: "\n")] }
         return data
     }
 
