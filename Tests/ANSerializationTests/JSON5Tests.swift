@@ -81,7 +81,7 @@ import Testing
         #"'\x4'"#,
         #"'\x+1'"#, "1e999", "[Infinit]", "<html>", "e5", "0xFFFFFFFFFFFFFFFFF", "{a b: 1}",
         // Foundation's decoder would end the process.
-        "0x0x1F", "[0x1e+]", "-0x0x1", "{a: 0x1-2}", "[1 2]", "  ",
+        "0x0x1F", "[0x1e+]", "-0x0x1", "{a: 0x1-2}", "{a: 9223372036854775808581e+}", "[1e-]", "[1 2]", "  ",
     ])
     func `malformed JSON5 fails`(json: String) {
         expectFailure {

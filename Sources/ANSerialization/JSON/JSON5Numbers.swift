@@ -2,13 +2,14 @@
 
 import FoundationEssentials
 
-/// The hexadecimal numbers of a JSON5 document, at which Foundation's decoder ends the process if its digits are followed
-/// by other characters that occur in numbers, as in `0x1e+`.
+/// The numbers of a JSON5 document, at which Foundation's decoder can end the process if the digits of a hexadecimal one
+/// are followed by other characters that occur in numbers, as in `0x1e+`, or if an exponent has no digits.
 struct JSON5Numbers {
     private let bytes: [UInt8]
     private var position = 0
 
-    /// Returns whether all hexadecimal numbers outside of strings and comments consist of digits.
+    /// Returns whether, outside of strings and comments, all hexadecimal numbers consist of digits, and no number ends
+    /// with a sign.
     static func areWellFormed(in document: Data) -> Bool {
         var numbers = JSON5Numbers(bytes: Array(document))
         while let byte = numbers.next {
@@ -53,10 +54,12 @@ struct JSON5Numbers {
         }
     }
 
-    /// Skips a name or number. Returns `false` for a hexadecimal number without digits, or with other characters.
+    /// Skips a name or number. Returns `false` for a number that ends with a sign, and for a hexadecimal one without
+    /// digits, or with other characters.
     private mutating func checkWord() -> Bool {
         let word = bytes[position...].prefix(while: Self.isOfWord)
         position = word.endIndex
+        guard word.last != UInt8(ascii: "+"), word.last != UInt8(ascii: "-") else { return false }
         let number = word.drop { $0 == UInt8(ascii: "+") || $0 == UInt8(ascii: "-") }
         guard number.first == UInt8(ascii: "0"), number.dropFirst().first.map({ $0 | 0x20 }) == UInt8(ascii: "x") else {
             return true
