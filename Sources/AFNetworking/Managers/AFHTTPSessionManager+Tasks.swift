@@ -30,19 +30,22 @@ extension AFHTTPSessionManager {
         _ block: ((any AFMultipartFormData) -> Void)?, uploadProgress: ((Progress) -> Void)? = nil,
         _ success: Success?, _ failure: Failure?
     ) -> URLSessionDataTask? {
-        let made = made(failure) {
+        let serialized = attempt(orCall: failure) {
             let fields = try parameters.map(Self.fields)
             return try makeRequest(urlString, headers) {
                 try requestSerializer.multipartFormRequest(
                     withMethod: "POST", urlString: $0, parameters: fields, constructingBodyWith: block)
             }
         }
-        guard let request = made else { return nil }
-        let task =
-            isSubclassed
-            ? task(success, failure) {
+        guard let request = serialized else { return nil }
+        let task: URLSessionDataTask
+        if isSubclassed {
+            task = self.task(success, failure) {
                 uploadTask(withStreamedRequest: request, progress: uploadProgress, completionHandler: $0)
-            } : makeUploadTask(request, nil, uploadProgress, completion(success, failure))
+            }
+        } else {
+            task = makeUploadTask(request, nil, uploadProgress, completion(success, failure))
+        }
         task.resume()
         return task
     }
@@ -113,7 +116,7 @@ extension AFHTTPSessionManager {
 
     /// Returns the request from `make`. If `make` throws, returns `nil` and schedules a call to `failure` on the
     /// completion queue.
-    func made<Made>(_ failure: Failure?, _ make: () throws -> Made) -> Made? {
+    func attempt<Made>(orCall failure: Failure?, _ make: () throws -> Made) -> Made? {
         do {
             return try make()
         } catch {

@@ -295,8 +295,8 @@ open class AFHTTPSessionManager: AFURLSessionManager, @unchecked Sendable {
         uploadProgress: ((Progress) -> Void)?, downloadProgress: ((Progress) -> Void)?,
         success: ((URLSessionDataTask, Any?) -> Void)?, failure: ((URLSessionDataTask?, any Error) -> Void)?
     ) -> URLSessionDataTask? {
-        let made = made(failure) { try makeRequest(method, urlString, parameters, headers) }
-        guard let request = made else { return nil }
+        let serialized = attempt(orCall: failure) { try makeRequest(method, urlString, parameters, headers) }
+        guard let request = serialized else { return nil }
         guard isSubclassed else {
             return makeDataTask(request, uploadProgress, downloadProgress, completion(success, failure))
         }
