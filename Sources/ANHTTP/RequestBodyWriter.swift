@@ -48,7 +48,8 @@ public struct RequestBodyWriter {
     ///   ``TransportError/RequestBodyFailure/tooLong(declared:)``. The closure should end then: bytes that it writes
     ///   are discarded. A writer created with ``init(_:)`` throws the errors of its closure.
     public func write(_ bytes: some DataProtocol) async throws {
-        try await send(Data(bytes))
+        // `Data(bytes)` would copy the bytes of another `Data`.
+        try await send(bytes as? Data ?? Data(bytes))
     }
 
     /// Writes the UTF-8 encoding of a string, and waits until there is room for more.

@@ -49,6 +49,14 @@ import Testing
         #expect(error is Chunks.Broken)
     }
 
+    @Test func `a writer passes bytes on without copying them`() async throws {
+        let bytes = Data(repeating: 7, count: 1 << 20)
+        let (chunks, continuation) = AsyncStream.makeStream(of: Data.self)
+        try await RequestBodyWriter { continuation.yield($0) }.write(bytes)
+        continuation.finish()
+        for await chunk in chunks { #expect(address(of: chunk) == address(of: bytes)) }
+    }
+
     private func chunks(of body: RequestBody) async -> ([Data], (any Error)?) {
         guard case .writer(_, _, let write) = body.content else { return ([], nil) }
         let (chunks, continuation) = AsyncStream.makeStream(of: Data.self)
@@ -61,6 +69,11 @@ import Testing
             return (await chunks.reduce(into: []) { $0.append($1) }, error)
         }
     }
+}
+
+/// Returns the address of the first byte.
+private func address(of bytes: Data) -> Int {
+    unsafe bytes.withUnsafeBytes { Int(bitPattern: $0.baseAddress) }
 }
 
 /// Chunks of four bytes: 0 0 0 0, 1 1 1 1, …, optionally followed by an error.
