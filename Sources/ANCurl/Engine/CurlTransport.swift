@@ -123,19 +123,11 @@ public struct CurlTransport: CookieStoringTransport, AlternativeRouteTransport {
 extension Request {
     /// Checks requirements that libcurl would not check, or would report less clearly.
     func validate() throws(TransportError) {
-        guard let scheme = url.scheme, scheme.isHTTP || scheme.isHTTPS else {
+        guard url.isPlainHTTP || url.isHTTPS else {
             throw TransportError(.unsupportedScheme(url.scheme ?? ""))
         }
         guard let host = url.host(), !host.isEmpty else {
             throw TransportError(.invalidURL(url.redactedDescription))
         }
     }
-}
-
-extension String {
-    /// Whether this scheme is `http`, compared case-insensitively (RFC 3986 §3.1).
-    var isHTTP: Bool { self == "http" || lowercased() == "http" }
-
-    /// Whether this scheme is `https`, compared case-insensitively (RFC 3986 §3.1).
-    var isHTTPS: Bool { self == "https" || self != "http" && lowercased() == "https" }
 }

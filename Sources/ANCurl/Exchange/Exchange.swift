@@ -53,7 +53,7 @@ final class Exchange: Sendable {
             } else {
                 true
             }
-        isSecure = request.url.scheme?.isHTTPS == true
+        isSecure = request.url.isHTTPS
         handlesCookies = request.handlesCookies ?? sharedOptions.value.handlesCookies
         authentication = request.transportAuthentication
         try authentication?.checkCapabilities()

@@ -33,7 +33,7 @@ extension Request {
                 throw TransportError(.requestBody(.file(path: path, reason: error.description)))
             }
         case .writer:
-            guard signature.service == "s3", url.scheme?.isHTTPS == true else {
+            guard signature.service == "s3", url.isHTTPS else {
                 throw TransportError(
                     .invalidRequest(
                         .option("A body of a stream cannot be signed; its hash may be given as x-amz-content-sha256.")))

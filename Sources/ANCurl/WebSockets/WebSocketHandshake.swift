@@ -89,7 +89,7 @@ package struct WebSocketHandshake {
     private static func authority(of url: URL) -> String {
         let host = url.host(percentEncoded: true) ?? ""
         let name = host.contains(":") && !host.hasPrefix("[") ? "[\(host)]" : host
-        let standard = url.scheme?.isHTTPS == true ? 443 : 80
+        let standard = url.isHTTPS ? 443 : 80
         guard let port = url.port, port != standard else { return name }
         return "\(name):\(port)"
     }
