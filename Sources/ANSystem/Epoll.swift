@@ -82,11 +82,12 @@ public struct Epoll: ~Copyable, Sendable {
     ///
     /// - Parameters:
     ///   - milliseconds: The timeout in milliseconds; 0 polls, -1 waits without limit.
-    ///   - ready: The array to append to; one call appends at most 128 descriptors.
+    ///   - ready: The array to append to; one call appends at most 80 descriptors.
     /// - Throws: The error of epoll_wait(2).
     public func wait(milliseconds: Int32, into ready: inout [ReadyDescriptor]) throws(SystemError) {
+        // 80 events of 12 bytes are below the 1,024 bytes up to which a temporary allocation is on the stack.
         let failure: SystemError? = unsafe withUnsafeTemporaryAllocation(
-            of: epoll_event.self, capacity: 128
+            of: epoll_event.self, capacity: 80
         ) { buffer in
             guard let start = buffer.baseAddress else { return nil }
             let count = unsafe epoll_wait(descriptor.number, start, Int32(buffer.count), milliseconds)
