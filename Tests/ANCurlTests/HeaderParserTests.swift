@@ -231,7 +231,7 @@ import Testing
             ])
         #expect(parser.hasBegun)
         #expect(parser.isComplete)
-        #expect(parser.trailers.map(\.description) == ["T: 1", "U: 2"])
+        #expect(parser.finishTrailers().map(\.description) == ["T: 1", "U: 2"])
     }
 
     @Test func `the fields of an interim head do not leak into the final one`() throws {
@@ -340,7 +340,7 @@ import Testing
             case .final(let head): parsed.final = head
             }
         }
-        parsed.trailers = parser.trailers
+        parsed.trailers = parser.finishTrailers()
         parsed.contentLength = parser.contentLength
         return parsed
     }
@@ -356,11 +356,11 @@ import Testing
 }
 
 extension HeaderParser {
-    fileprivate mutating func take(_ line: String) throws(Failure) -> Event {
+    mutating func take(_ line: String) throws(Failure) -> Event {
         try take(Array(line.utf8))
     }
 
-    fileprivate mutating func take(_ line: [UInt8]) throws(Failure) -> Event {
+    mutating func take(_ line: [UInt8]) throws(Failure) -> Event {
         var result: Result<Event, Failure> = .success(.none)
         unsafe line.withUnsafeBufferPointer { bytes in
             result = Result { () throws(Failure) in try unsafe receive(bytes) }

@@ -10,7 +10,7 @@ package final class CookieFlag: Sendable {
     package init() {}
 
     /// Whether a cookie was set.
-    var isSet: Bool { flag.load(ordering: .acquiring) }
+    package var isSet: Bool { flag.load(ordering: .acquiring) }
 
     /// Notes that a cookie is set.
     func set() { flag.store(true, ordering: .releasing) }

@@ -1,14 +1,15 @@
 // SPDX-License-Identifier: MIT
 
-import Glibc
 import HTTPTypes
 
-/// A cache of recent header fields, so that fields repeated in every response are validated and copied once.
+/// The names of recent header fields, so that those repeated in every response are validated and copied once, and the
+/// fields of the latest head.
 ///
-/// A field is looked up by the bytes of its name, then of its value. A name replaces another one in its slot; so does a
-/// value, unless it is long.
+/// A name is looked up by its bytes, and replaces another one in its slot.
 package final class HeaderFieldCache {
     @safe @exclusivity(unchecked) private var entries = [Entry?](repeating: nil, count: 64)
+    /// The fields of the latest head; none while the next one is compared with them.
+    @safe @exclusivity(unchecked) private var latest = HeaderFieldList()
 
     /// Set when a response sets a cookie.
     private let cookieFlag: CookieFlag
@@ -26,14 +27,26 @@ package final class HeaderFieldCache {
     ) -> (field: HTTPField, role: Role)? {
         guard let entry = unsafe entry(named: name) else { return nil }
         if entry.role == .setCookie { cookieFlag.set() }
-        return (unsafe entry.field(value), entry.role)
+        return (unsafe HTTPField(name: entry.name, lenientValue: value), entry.role)
+    }
+
+    /// Removes and returns the fields of the latest head, to compare another one with them.
+    func takeLatest() -> HeaderFieldList {
+        var list = HeaderFieldList()
+        swap(&list, &latest)
+        return list
+    }
+
+    /// Keeps the fields of a complete head, unless they are many.
+    func keep(_ list: HeaderFieldList) {
+        if list.isKept { latest = list }
     }
 
     private func entry(named name: UnsafeBufferPointer<UInt8>) -> Entry? {
         let slot = unsafe Self.slot(of: name)
         if let entry = entries[slot], unsafe entry.bytes.hasSameBytes(as: name) { return entry }
         guard let entry = unsafe Entry(name) else { return nil }
-        if name.count <= Self.longestText { entries[slot] = entry }
+        if name.count <= Self.longestName { entries[slot] = entry }
         return entry
     }
 
@@ -55,9 +68,6 @@ package final class HeaderFieldCache {
         let bytes: [UInt8]
         let name: HTTPField.Name
         let role: Role
-        /// The latest field, and the bytes of its value; `nil` if every value was long.
-        @safe @exclusivity(unchecked) private var latest: HTTPField?
-        @safe @exclusivity(unchecked) private var latestValue: [UInt8] = []
 
         init?(_ bytes: UnsafeBufferPointer<UInt8>) {
             guard let name = unsafe HTTPField.Name(String(decoding: bytes, as: UTF8.self)) else { return nil }
@@ -71,24 +81,8 @@ package final class HeaderFieldCache {
                 default: .none
                 }
         }
-
-        func field(_ value: UnsafeBufferPointer<UInt8>) -> HTTPField {
-            if unsafe latestValue.hasSameBytes(as: value), let latest { return latest }
-            let field = unsafe HTTPField(name: name, lenientValue: value)
-            if value.count <= HeaderFieldCache.longestText {
-                latest = field
-                unsafe latestValue = Array(value)
-            }
-            return field
-        }
     }
 
-    private static let longestText = 64
-}
-
-extension [UInt8] {
-    fileprivate func hasSameBytes(as other: UnsafeBufferPointer<UInt8>) -> Bool {
-        guard count == other.count, let start = other.baseAddress else { return isEmpty && other.isEmpty }
-        return unsafe withUnsafeBufferPointer { unsafe memcmp($0.baseAddress ?? start, start, other.count) == 0 }
-    }
+    /// The length in bytes up to which names are kept.
+    private static let longestName = 64
 }

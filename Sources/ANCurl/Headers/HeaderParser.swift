@@ -26,7 +26,7 @@ package struct HeaderParser {
     /// The most recent status.
     private(set) var status = HTTPResponse.Status(code: 0)
     /// The fields of the current head, or the trailers after the final head.
-    private var fields: HTTPFields = [:]
+    private var fields = HeaderFieldList()
     /// The field that folded lines continue, kept out of `fields` so that the cost of appending a line is proportional
     /// to its length.
     private var folded: (name: HTTPField.Name, value: [UInt8])?
@@ -44,8 +44,9 @@ package struct HeaderParser {
         self.maximumSize = maximumSize
     }
 
-    /// The value of the final head's `Content-Length`; `nil` if there is none or if `Transfer-Encoding` overrides it.
-    package var contentLength: Int64? { isTransferEncoded ? nil : declaredLength }
+    /// The value of the final head's `Content-Length`; `nil` before the final head, if there is none, or if
+    /// `Transfer-Encoding` overrides it.
+    package private(set) var contentLength: Int64?
 
     /// The result of parsing a line.
     package enum Event {
@@ -68,30 +69,20 @@ package struct HeaderParser {
 
     /// Whether the response's version is HTTP/2 or HTTP/3, which multiplex exchanges on a connection; `false` before
     /// the final head.
-    package var isMultiplexed: Bool { isComplete && (version == .http2 || version == .http3) }
+    package private(set) var isMultiplexed = false
 
-    /// Whether a body, if there is one, is delimited by the end of the connection (RFC 9112 §6.3).
-    package var isEndedByClose: Bool {
-        isComplete && !isMultiplexed && !isTransferEncoded && declaredLength == nil && !hasNoBody
-    }
+    /// Whether a body, if there is one, is delimited by the end of the connection (RFC 9112 §6.3); `false` before the
+    /// final head.
+    package private(set) var isEndedByClose = false
 
-    /// Whether the final status is one that has no body, 204 or 304 (RFC 9112 §6.3).
-    package var hasNoBody: Bool { status.code == 204 || status.code == 304 }
+    /// Whether the final status is one that has no body, 204 or 304 (RFC 9112 §6.3); `false` before the final head.
+    package private(set) var hasNoBody = false
 
     /// Whether a head is incomplete.
     package var isInHead: Bool { state == .inFields }
 
     /// Whether the final head is complete.
     package var isComplete: Bool { state == .complete }
-
-    /// The trailer fields received so far.
-    package var trailers: HTTPFields {
-        guard isComplete else { return [:] }
-        guard folded != nil else { return fields }
-        var parser = self
-        parser.finishFolding()
-        return parser.fields
-    }
 
     /// Parses one line, including its line terminator.
     package mutating func receive(_ line: UnsafeBufferPointer<UInt8>) throws(Failure) -> Event {
@@ -101,10 +92,12 @@ package struct HeaderParser {
         switch state {
         case .expectingStatusLine:
             unsafe try parseStatusLine(content)
+            fields = cache.takeLatest()
             state = .inFields
             return .none
         case .inFields:
             if content.isEmpty { return finishHead() }
+            if folded == nil, unsafe fields.acceptRepeated(content) { return .none }
             unsafe try parseField(content)
             return .none
         case .complete:
@@ -113,10 +106,18 @@ package struct HeaderParser {
         }
     }
 
+    /// Returns the trailer fields, of which no more are expected; none before the final head.
+    package mutating func finishTrailers() -> HTTPFields {
+        guard isComplete else { return [:] }
+        finishFolding()
+        return fields.finish()
+    }
+
     private mutating func finishHead() -> Event {
         finishFolding()
-        let head = ResponseHead(status: status, headers: fields, version: version, url: url)
-        fields = [:]
+        let head = ResponseHead(status: status, headers: fields.finish(), version: version, url: url)
+        cache.keep(fields)
+        fields = HeaderFieldList()
         if status.kind == .informational, !acceptsSwitch || status.code != 101 {
             state = .expectingStatusLine
             declaredLength = nil
@@ -124,7 +125,17 @@ package struct HeaderParser {
             return .informational(head)
         }
         state = .complete
+        noteFraming()
         return .final(head)
+    }
+
+    /// Determines how the body of the final response is delimited. The results are stored, because computed properties
+    /// would copy the parser.
+    private mutating func noteFraming() {
+        isMultiplexed = version == .http2 || version == .http3
+        hasNoBody = status.code == 204 || status.code == 304
+        contentLength = isTransferEncoded ? nil : declaredLength
+        isEndedByClose = !isMultiplexed && !isTransferEncoded && declaredLength == nil && !hasNoBody
     }
 
     /// Parses a status line: `HTTP/1.1 200 OK`, `HTTP/1.1 200`, or libcurl's `HTTP/2 200 `.
@@ -141,7 +152,6 @@ package struct HeaderParser {
             throw .invalid(.statusLine(unsafe Self.excerpt(line)))
         }
         self.version = version
-        fields.reserveCapacity(12)
         let phrase = unsafe String(
             decoding: Self.part(line, min(codeEnd + 1, line.count), line.count), as: UTF8.self)
         status = HTTPResponse.Status(code: Int(code), reasonPhrase: phrase)
@@ -168,7 +178,7 @@ package struct HeaderParser {
         case .contentLength, .transferEncoding, .setCookie, .none: break
         }
         guard fields.count < Self.maximumFieldCount else { throw .tooLarge(limit: maximumSize) }
-        fields.append(field)
+        unsafe fields.append(field, repeatedBy: role == .none ? line : nil)
     }
 
     /// Returns the length in a `Content-Length` field; a list of equal numbers counts as one number (RFC 9110 §8.6).
@@ -208,7 +218,7 @@ package struct HeaderParser {
     private mutating func finishFolding() {
         guard let field = folded else { return }
         folded = nil
-        fields.append(HTTPField(name: field.name, lenientValue: field.value))
+        unsafe fields.append(HTTPField(name: field.name, lenientValue: field.value), repeatedBy: nil)
     }
 
     // MARK: Bytes

@@ -15,7 +15,7 @@ extension Transfer {
         deliverHeldHead()
         guard !isStreamCut else { return .failure(streamError) }
         guard state.parser.isComplete, !wasCut else { return .failure(failure(earlyEnd)) }
-        return .success(ResponseEnding(trailers: state.parser.trailers, metrics: measure()))
+        return .success(ResponseEnding(trailers: state.parser.finishTrailers(), metrics: measure()))
     }
 
     /// Whether a body delimited by the end of the connection ended without the server's `close_notify`.

@@ -55,8 +55,9 @@ extension FuzzTarget {
                 break
             }
         }
-        try requireValid(parser.trailers)
-        results.append("\(parser.trailers) \(parser.contentLength.map(String.init) ?? "-") \(parser.isEndedByClose)")
+        try requireValid(parser.finishTrailers())
+        results.append(
+            "\(parser.finishTrailers()) \(parser.contentLength.map(String.init) ?? "-") \(parser.isEndedByClose)")
         try require(parser.contentLength ?? 0 >= 0, "the length is not negative")
         return results
     }
