@@ -44,7 +44,7 @@ import Testing
     @Test func `bytes that are not UTF-8 are sent as they are`() throws {
         var headers: HTTPFields = [:]
         headers.append(HTTPField(name: .accept, lenientValue: [0xE4, 0xFF]))
-        let list = try HeaderList(Self.request(headers), Self.plain, .none, sendsBody: false)
+        let list = try HeaderList(Self.request(headers), SharedTransferOptions(Self.plain), .none, sendsBody: false)
         let bytes = unsafe list.first.map { unsafe Array(String.bytes(of: $0.pointee.data)) }
         #expect(bytes == Array("Accept: ".utf8) + [0xE4, 0xFF])
     }
@@ -91,7 +91,7 @@ import Testing
                 .init(host: "::1", port: 80, address: "fe80::1"),
             ]
         }
-        let list = try HeaderList(Self.request([.accept: "x"]), options, .none, sendsBody: true)
+        let list = try HeaderList(Self.request([.accept: "x"]), SharedTransferOptions(options), .none, sendsBody: true)
         #expect(unsafe String.lines(of: list.first) == ["Accept: x", "Expect:"])
         #expect(
             unsafe String.lines(of: list.firstOverride) == [
@@ -144,7 +144,8 @@ import Testing
         _ headers: HTTPFields, _ options: TransferOptions = plain, upload: Upload = .none,
         sendsBody: Bool = true, isSigned: Bool = false
     ) throws -> [String] {
-        let list = try HeaderList(request(headers), options, upload, sendsBody: sendsBody, isSigned: isSigned)
+        let list = try HeaderList(
+            request(headers), SharedTransferOptions(options), upload, sendsBody: sendsBody, isSigned: isSigned)
         return unsafe String.lines(of: list.first)
     }
 

@@ -22,7 +22,7 @@ actor CurlEngine: EventLoopSource {
     private nonisolated let inbox = Lock<[Message]>([])
     let state: LoopState
     /// The multi handle; `nil` after ``shutdown()``, which frees it and closes its connections.
-    private(set) var multi: MultiHandle?
+    @safe @exclusivity(unchecked) private(set) var multi: MultiHandle?
     @safe @exclusivity(unchecked) private(set) var active: [ObjectIdentifier: Transfer] = [:]
     @safe @exclusivity(unchecked) private var admissions: AdmissionQueue<Transfer>
     /// The messages of this turn; a property so that its storage is reused.

@@ -48,7 +48,7 @@ extension Exchange {
 
     /// Returns the header fields and host overrides that are passed to libcurl.
     func headerList(by route: AlternativeRoute?) throws(TransportError) -> HeaderList {
-        guard let route else { return try headerList(request, sharedOptions.value) }
+        guard let route else { return try headerList(request, sharedOptions) }
         var (request, options) = (request, options)
         // The field names the alternative (RFC 7838 §5). A race may end at the origin.
         if !isRacing(route), let name = HTTPField.Name("Alt-Used") {
@@ -58,11 +58,11 @@ extension Exchange {
             // Empty names stand for the host of the URL. See CURLOPT_CONNECT_TO(3).
             options.connection.hostOverrides = [.init(host: "", port: port, address: "", addressPort: route.port)]
         }
-        return try headerList(request, options)
+        return try headerList(request, SharedTransferOptions(options))
     }
 
     private func headerList(
-        _ request: borrowing Request, _ options: borrowing TransferOptions
+        _ request: borrowing Request, _ options: SharedTransferOptions
     ) throws(TransportError) -> HeaderList {
         try HeaderList(
             request, options, upload, sendsBody: sendsBody, leavesOutCookies: handlesCookies,

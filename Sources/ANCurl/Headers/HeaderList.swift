@@ -40,10 +40,10 @@ package struct HeaderList: ~Copyable {
     ///     those of the jar.
     ///   - isSigned: Whether libcurl signs the header fields.
     package init(
-        _ request: borrowing Request, _ options: borrowing TransferOptions, _ upload: Upload, sendsBody: Bool,
+        _ request: borrowing Request, _ options: SharedTransferOptions, _ upload: Upload, sendsBody: Bool,
         leavesOutCookies: Bool = false, isSigned: Bool = false
     ) throws(TransportError) {
-        let overrides = options.connection.hostOverrides
+        let overrides = options.value.connection.hostOverrides
         let size = Self.size(request.headers, overrides)
         let nodesSize = unsafe size.lines * MemoryLayout<curl_slist>.stride
         block = .create(minimumCapacity: (nodesSize + size.bytes) / MemoryLayout<UInt>.size + 1) { _ in }
@@ -69,8 +69,8 @@ package struct HeaderList: ~Copyable {
             }
         }
         // libcurl would sign the field, which a proxy may change.
-        if options.decodesContent, !namesCoding, !isSigned { append(Self.acceptEncoding) }
-        let expectsContinue = options.expectContinueTimeout != nil
+        if options.value.decodesContent, !namesCoding, !isSigned { append(Self.acceptEncoding) }
+        let expectsContinue = options.value.expectContinueTimeout != nil
         // libcurl would sign the omission entry, and the server would expect the field.
         if sendsBody, !namesExpect, expectsContinue || !isSigned {
             append(expectsContinue ? "Expect: 100-continue" : "Expect:")

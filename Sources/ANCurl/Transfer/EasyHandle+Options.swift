@@ -28,7 +28,7 @@ extension EasyHandle {
     }
 
     /// Sets the options given by ``TransferOptions``, with the HTTP version that the exchange can use.
-    func apply(_ options: TransferOptions, version: HTTPVersionPolicy) throws(TransportError) {
+    func apply(_ options: SharedTransferOptions, version: HTTPVersionPolicy) throws(TransportError) {
         do {
             try applyVersion(version)
             try applyAll(options)
@@ -41,13 +41,13 @@ extension EasyHandle {
         }
     }
 
-    private func applyAll(_ options: TransferOptions) throws {
-        if let timeout = options.expectContinueTimeout {
+    private func applyAll(_ options: SharedTransferOptions) throws {
+        if let timeout = options.value.expectContinueTimeout {
             try set(CURLOPT_EXPECT_100_TIMEOUT_MS, timeout.wholeMilliseconds)
         }
-        try apply(options.tls)
-        try apply(options.proxy)
-        try apply(options.connection)
+        try apply(options.value.tls)
+        try apply(options.value.proxy)
+        try apply(options.value.connection)
     }
 
     private func applyVersion(_ policy: HTTPVersionPolicy) throws {

@@ -49,16 +49,17 @@ final class Transfer {
 
     /// Creates a transfer that repeats the request of another one, whose connection was lost or discarded.
     convenience init(repeating other: Transfer) throws(TransportError) {
-        try self.init(other.exchange, loop: other.loop, repeating: other.state)
+        try self.init(other.exchange, loop: other.loop, repeating: other)
     }
 
-    private init(
-        _ exchange: Exchange, loop: LoopState, repeating other: TransferState?
-    ) throws(TransportError) {
+    private init(_ exchange: Exchange, loop: LoopState, repeating other: Transfer?) throws(TransportError) {
         self.exchange = exchange
         self.loop = loop
-        state = other ?? TransferState(exchange, on: loop)
-        if other != nil { state.beginAgain(exchange, on: loop) }
+        state = TransferState(exchange, on: loop)
+        if let other {
+            state = other.state
+            state.beginAgain(exchange, on: loop)
+        }
         addressGuard = try AddressGuard(exchange.options.connection.addresses)
         let url = exchange.request.url.absoluteString
         origin = Self.origin(of: url)
@@ -68,7 +69,7 @@ final class Transfer {
             throw error.transportError
         }
         headers = try exchange.headerList(by: self.state.alternative)
-        try handle.apply(exchange.sharedOptions.value, version: exchange.version)
+        try handle.apply(exchange.sharedOptions, version: exchange.version)
         do throws(CurlFailure) {
             try handle.applyConstants()
             try handle.set(CURLOPT_BUFFERSIZE, ReceiveBuffer(for: exchange.delivery).rawValue)
