@@ -40,7 +40,9 @@ extension EasyHandle {
     private func applyMethod(_ method: HTTPRequest.Method, _ exchange: Exchange) throws(CurlFailure) {
         if exchange.sendsBody {
             try set(CURLOPT_UPLOAD, true)
-            try set(CURLOPT_UPLOAD_BUFFERSIZE, 256 << 10)
+            // libcurl allocates it for each request, and requires at least 16 KiB.
+            let size = min(max(exchange.upload.length ?? .max, 16 << 10), 256 << 10)
+            try set(CURLOPT_UPLOAD_BUFFERSIZE, Int(size))
             try set(CURLOPT_INFILESIZE_LARGE, offset: exchange.upload.length ?? -1)
             if method != .put { try set(CURLOPT_CUSTOMREQUEST, method.rawValue) }
         } else if method == .head {
