@@ -9,19 +9,27 @@ extension Pipeline {
     func followRedirects(
         of call: PipelineCall, respond: (ResponseHead, ResponseBody) async throws -> Void
     ) async throws {
-        let chain = RedirectChain(call, self)
-        repeat {
-            try await perform(chain.call) { head, body in
-                if try chain.proposeNext(after: head), try await chain.decide(after: head) { return }
-                try await respond(chain.head(head), body)
+        let chain = RedirectChain(self, call.request.redirectPolicy ?? redirectPolicy)
+        try await follow(chain, with: call, respond: respond)
+    }
+
+    /// Performs a call, and then the one that a redirect asks for.
+    private func follow(
+        _ chain: RedirectChain, with call: PipelineCall, respond: (ResponseHead, ResponseBody) async throws -> Void
+    ) async throws {
+        try await perform(call) { head, body in
+            let request = call.request
+            if try chain.proposeNext(after: head, to: request), try await chain.decide(after: head, to: request) {
+                return
             }
-        } while try chain.follow()
+            try await respond(chain.head(head), body)
+        }
+        if let next = try chain.next(after: call) { try await follow(chain, with: next, respond: respond) }
     }
 }
 
 /// The state of a request that follows redirects. It is an object, because frames that hold requests are large.
 private final class RedirectChain {
-    private(set) var call: PipelineCall
     private let pipeline: Pipeline
     private let policy: RedirectPolicy
     /// The redirects that were followed, oldest first.
@@ -29,25 +37,23 @@ private final class RedirectChain {
     /// The request to send next; `nil` if the last response is not a redirect.
     private var next: Request?
 
-    @inline(never)
-    init(_ call: PipelineCall, _ pipeline: Pipeline) {
-        self.call = call
+    init(_ pipeline: Pipeline, _ policy: RedirectPolicy) {
         self.pipeline = pipeline
-        policy = call.request.redirectPolicy ?? pipeline.redirectPolicy
+        self.policy = policy
     }
 
     /// Determines the request that a redirect asks for; returns whether there is one.
     @inline(never)
-    func proposeNext(after head: ResponseHead) throws -> Bool {
-        next = try policy.proposal(after: head, to: call.request, strictURL: pipeline.strictURL)
+    func proposeNext(after head: ResponseHead, to request: Request) throws -> Bool {
+        next = try policy.proposal(after: head, to: request, strictURL: pipeline.strictURL)
         return next != nil
     }
 
     /// Lets the policy decide about the next request; returns whether the redirect is followed.
     @inline(never)
-    func decide(after head: ResponseHead) async throws -> Bool {
+    func decide(after head: ResponseHead, to request: Request) async throws -> Bool {
         if let decision = policy.decision, let proposed = next {
-            next = try await decision(.init(head: head, original: call.request, proposed: proposed))
+            next = try await decision(.init(head: head, original: request, proposed: proposed))
         }
         guard var decided = next else { return false }
         decided.url = pipeline.strictURL(decided.url)
@@ -57,17 +63,18 @@ private final class RedirectChain {
         return true
     }
 
-    /// Makes the next request the current one; returns whether there is one.
+    /// Returns the call with the next request; `nil` if the last response is not a redirect.
     @inline(never)
-    func follow() throws -> Bool {
-        guard let next, let head = history.last else { return false }
+    func next(after call: PipelineCall) throws -> PipelineCall? {
+        guard let next, let head = history.last else { return nil }
         guard history.count <= policy.maximum else {
             throw SessionError.redirect(.tooMany(limit: policy.maximum, to: next.url.redactedDescription))
         }
         call.monitor?.receive(.redirected(by: head, to: next))
+        var call = call
         call.request = next
         self.next = nil
-        return true
+        return call
     }
 
     /// Returns the head of the response with the redirects before it.
