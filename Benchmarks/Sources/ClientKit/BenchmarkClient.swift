@@ -51,11 +51,17 @@ extension BenchmarkClient {
 
     private func perform(_ options: Options, requests: Int) async throws {
         let workers = min(options.inFlight, requests)
-        try await withThrowingTaskGroup { group in
+        try await withThrowingTaskGroup(of: Void.self) { group in
             for worker in 0..<workers {
                 let share = requests / workers + (worker < requests % workers ? 1 : 0)
-                group.addTask(executorPreference: taskExecutor) {
+                let work: @concurrent @Sendable () async throws -> Void = {
                     for _ in 0..<share { try await performOnce(options) }
+                }
+                // Even a preference of `nil` has each change of executors take a lock.
+                if let taskExecutor {
+                    group.addTask(executorPreference: taskExecutor, operation: work)
+                } else {
+                    group.addTask(operation: work)
                 }
             }
             try await group.waitForAll()
