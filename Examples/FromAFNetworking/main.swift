@@ -1,7 +1,6 @@
 // SPDX-License-Identifier: MIT
 
-// The same program three times: with callbacks, with both interfaces on one session, and with async functions only. It
-// requests a user, posts a note and downloads a file, with a token. The server runs in this process.
+// A program with callbacks, with both interfaces on one session, and with async functions only. Its server runs here.
 //
 //     swift run FromAFNetworking
 
@@ -9,9 +8,7 @@ import AFNetworking
 import AsyncNetworking
 import AsyncNetworkingTesting
 
-struct User: Decodable, Sendable {
-    var name: String
-}
+struct User: Decodable, Sendable { var name: String }
 
 /// 1. As written for AFNetworking: callbacks on the main queue, which an asynchronous `main` serves while it awaits.
 func withCallbacks(_ base: URL, done: @escaping @Sendable (String) -> Void) {
@@ -27,8 +24,8 @@ func withCallbacks(_ base: URL, done: @escaping @Sendable (String) -> Void) {
                 success: { task, _ in
                     let status = (task.response as? HTTPURLResponse)?.statusCode ?? 0
                     let request = URLRequest(url: base.appending(path: "file"))
-                    manager.downloadTask(with: request, progress: nil, destination: { _, _ in URL(filePath: "copy") }) {
-                        _, file, _ in
+                    let target = { (_: URL, _: URLResponse) in URL(filePath: "copy") }
+                    manager.downloadTask(with: request, progress: nil, destination: target) { _, file, _ in
                         done("callbacks: \(name), status \(status), \(file?.lastPathComponent ?? "no file")")
                     }.resume()
                 }, failure: failed)
@@ -61,10 +58,8 @@ try await StubServer.with { server in
     server.route("/user", authorized(.json(#"{"name": "Ada"}"#)))
     server.route("/notes", authorized(.json("{}", status: 201)))
     server.route("/file", .text("content"))
-    print(
-        await withCheckedContinuation { continuation in
-            withCallbacks(server.url("/")) { continuation.resume(returning: $0) }
-        })
-    try await mixed(server.url("/"))
-    try await asynchronous(server.url("/"))
+    let base = server.url("/")
+    print(await withCheckedContinuation { done in withCallbacks(base) { done.resume(returning: $0) } })
+    try await mixed(base)
+    try await asynchronous(base)
 }
