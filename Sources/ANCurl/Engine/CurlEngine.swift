@@ -16,6 +16,8 @@ actor CurlEngine: EventLoopSource {
     nonisolated let securities = SecurityCache()
     /// Set before a cookie can be sent.
     nonisolated let cookieFlag = CookieFlag()
+    /// The memory of collected response bodies.
+    nonisolated let bodyMemory = BodyMemory()
     private nonisolated let loop: EventLoop
     /// Runs tasks on the loop's thread, and retains that thread.
     nonisolated let taskExecutor: EventLoopExecutor

@@ -166,14 +166,14 @@ final class Exchange: Sendable {
     func receive(_ bytes: UnsafeRawBufferPointer) -> ExchangeStateMachine<Waiter>.BytesVerdict {
         state.withLock { state in
             let action = state.machine.receiveBytes(bytes.count, buffered: state.buffer.count)
-            if action == .take { unsafe state.buffer.append(contentsOf: bytes) }
+            if action == .take { unsafe state.buffer.append(bytes) }
             return action
         }
     }
 
-    /// Reserves capacity for a body of known size, so that the buffer is allocated once.
+    /// Reserves memory for a body of known size, so that the buffer is allocated once.
     func reserve(_ count: Int) {
-        state.withLock { $0.buffer.reserveCapacity(count) }
+        state.withLock { $0.buffer.reserve(count, from: engine.bodyMemory) }
     }
 
     /// Resumes the reader if the event that it waits for has occurred.
@@ -194,7 +194,7 @@ final class Exchange: Sendable {
     struct State {
         var machine: ExchangeStateMachine<Waiter>
         var head: ResponseHead?
-        var buffer = Data()
+        var buffer = BodyBuffer()
         var ending: ResponseEnding?
         var failure: (any Error)?
         var isEndRead = false
@@ -205,8 +205,7 @@ final class Exchange: Sendable {
         mutating func takeChunk() throws -> Chunk {
             try checkReader()
             if !buffer.isEmpty {
-                defer { buffer = Data() }
-                return .bytes(buffer, mustResume: machine.resume())
+                return .bytes(buffer.take(), mustResume: machine.resume())
             }
             guard machine.isOver else { return .notYet }
             if let failure { throw failure }
@@ -223,8 +222,7 @@ final class Exchange: Sendable {
             }
             guard machine.isOver else { return nil }
             isEndRead = true
-            defer { buffer = Data() }
-            return buffer
+            return buffer.take()
         }
 
         private func checkReader() throws {
