@@ -43,7 +43,9 @@ public struct Request: Sendable {
     ///
     /// - Parameters:
     ///   - method: The method; `GET` by default.
-    ///   - url: The absolute `http` or `https` URL; any other fails when the request is sent.
+    ///   - url: The absolute `http` or `https` URL, or `ws` or `wss` for a WebSocket connection of a session. Any other
+    ///     fails with ``TransportError/Reason/unsupportedScheme(_:)`` or ``TransportError/Reason/invalidURL(_:)`` when
+    ///     the request is sent.
     ///   - headers: The header fields; empty by default.
     ///   - body: The body; ``RequestBody/none`` by default.
     public init(

@@ -58,9 +58,12 @@ public struct TLSOptions: Hashable, Sendable {
     /// The path of a file to which the secrets of connections to servers are appended, for tools such as Wireshark;
     /// `nil`, the default, for none.
     ///
-    /// A missing file is created with mode 0600; one that cannot be opened fails requests with
+    /// A missing file is created with mode 0600; one that cannot be opened fails requests over https with
     /// ``TransportError/TLSFailure/keyLog(path:)``, and later failures to write are ignored. With the file, recorded
     /// connections can be decrypted. The environment variable `SSLKEYLOGFILE` has no effect.
+    ///
+    /// With a libcurl that does not use the same OpenSSL as this library, requests over https fail with
+    /// ``TransportError/Reason/unsupported(_:)``.
     public var keyLogPath: String?
 
     /// Creates the default options: the system's trust store, TLS 1.2 or later, and no client certificate.

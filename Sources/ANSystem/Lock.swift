@@ -44,7 +44,8 @@ public import Glibc
         }
     }
 
-    /// Replaces a part of the value and returns the old part.
+    /// Replaces a part of the value, all of it by `\.self`, and returns the old part. Blocks until the lock is free; a
+    /// call within ``withLock(_:)`` of the same lock deadlocks.
     ///
     /// The old part is released after the critical section: it may be the last reference to an object whose `deinit`
     /// uses this lock.

@@ -11,9 +11,13 @@ public struct SocketEndpoint: Hashable, Sendable {
     /// The port number; 0 for a socket that is not bound.
     public let port: Int
 
-    /// Creates the numeric form of a socket address, a `sockaddr` of `size` bytes. See getnameinfo(3).
+    /// Creates the numeric form of a socket address. See getnameinfo(3).
     ///
-    /// - Returns: `nil` if the address is not one of IPv4 or IPv6, such as that of a Unix-domain socket.
+    /// - Parameters:
+    ///   - address: A `sockaddr`, of which at least the family is readable; it is used only during the call.
+    ///   - size: The size of the address in bytes.
+    /// - Returns: `nil` if the address is not one of IPv4 or IPv6, such as that of a Unix-domain socket, or if the size
+    ///   is too small for its family.
     public init?(_ address: UnsafeRawPointer, size: UInt32) {
         let address = unsafe address.assumingMemoryBound(to: sockaddr.self)
         guard unsafe address.pointee.sa_family != sa_family_t(AF_UNIX) else { return nil }

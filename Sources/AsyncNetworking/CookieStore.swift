@@ -114,7 +114,9 @@ public struct CookieStore: Sendable {
 
     /// Writes all unexpired cookies, including session cookies, to a file in the Netscape cookie file format.
     ///
-    /// The file is replaced atomically and gets mode 0600, so that only its owner can read it.
+    /// The file is replaced atomically and gets mode 0600, so that only its owner can read it. A cookie that the format
+    /// cannot represent is left out. Without cookies, also with a transport that stores none, the file has only its
+    /// first line.
     ///
     /// - Parameter path: The path of the file, whose directory must exist.
     /// - Throws: ``SessionError/file(_:)`` if the file cannot be written.
@@ -138,8 +140,11 @@ public struct CookieStore: Sendable {
 
 extension SessionManager {
     /// The cookies that the manager's requests send and its servers set; none before the first response, unless the
-    /// program sets or loads some. They remain available after the manager was shut down. Requests with
-    /// ``ANHTTP/TransferOptions/handlesCookies`` or `Request.handlesCookies` set to `false` neither send nor set them.
+    /// program sets or loads some. They remain available after the manager was shut down.
+    ///
+    /// A request neither sends nor sets them if its `handlesCookies` is `false`, or if that is `nil` and
+    /// ``ANHTTP/TransferOptions/handlesCookies`` is `false`. With a transport that stores no cookies, such as a mock,
+    /// the store is empty, and setting a cookie throws ``SessionError/cookiesNotStored``.
     public nonisolated var cookies: CookieStore {
         CookieStore(jar: pipeline.transport.storedCookies)
     }

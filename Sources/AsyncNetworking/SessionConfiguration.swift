@@ -62,7 +62,7 @@ public struct SessionConfiguration: Sendable {
     /// default, for no limit. A value below 1 counts as 1.
     ///
     /// Further tasks wait, ordered by ``AnyTransferTask/priority`` and then by the time at which they were resumed. A
-    /// suspended task is not counted; a cancelled one is, until it has ended. Functions that return a response directly
+    /// suspended task is not counted; a running one that is cancelled is, until it has ended. Functions that return a response directly
     /// are not counted either: their callers control how many they call.
     public var maximumConcurrentTransfers: Int?
     /// The retry policy for requests without one of their own; ``RetryPolicy/none`` by default, so that nothing is

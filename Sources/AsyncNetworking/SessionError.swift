@@ -173,8 +173,8 @@ extension SessionError: CustomStringConvertible, LocalizedError {
     /// The ``description``, which Foundation returns as `localizedDescription`; never `nil`.
     public var errorDescription: String? { description }
 
-    /// A sentence that says what happened and what to check. For a rejected response it contains the beginning of the
-    /// body, which may be secret.
+    /// Text in English that says what happened and, where it helps, what to check. For a response that was rejected, or
+    /// whose body could not be parsed or decoded, it contains a part of the body, which may be secret.
     public var description: String {
         switch self {
         case .transport(let error): error.description

@@ -19,9 +19,11 @@ public struct ImageContent: Hashable, Sendable {
     /// - Parameters:
     ///   - data: The file.
     ///   - scale: The number of pixels per point; 1 by default, and a value that is not positive counts as 1.
-    ///   - limits: The limits on the stored size, both without a reduction; 128 Mi pixels and 512 MiB by default.
-    /// - Throws: The errors of ``ImageHeader/init(_:)``; ``ImageError/tooManyPixels(_:limit:)`` or
-    ///   ``ImageError/tooManyBytes(_:limit:)`` if the image exceeds the limits.
+    ///   - limits: The limits, of which both apply to the stored size, at 4 bytes per pixel; 128 Mi pixels and 512 MiB
+    ///     by default.
+    /// - Throws: ``ImageError/unknownFormat``, ``ImageError/truncated(_:)`` or ``ImageError/malformed(_:)`` if the
+    ///   header cannot be read; ``ImageError/tooManyPixels(_:limit:)`` or ``ImageError/tooManyBytes(_:limit:)`` if the
+    ///   image exceeds the limits.
     public init(_ data: Data, scale: Double = 1, limits: ImageLimits = ImageLimits()) throws(ImageError) {
         let header = try ImageHeader(data)
         try limits.check(header.size)

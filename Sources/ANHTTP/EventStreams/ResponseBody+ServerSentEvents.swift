@@ -17,9 +17,9 @@ extension ResponseBody {
     /// The sequence ends with the body; it does not reconnect, as `SessionManager.events(for:)` does. An event that is
     /// incomplete at the end is discarded. Iteration throws the errors of the transfer.
     ///
-    /// - Parameter maximumEventSize: The maximum size of the data of an event in bytes, after decompression; it also
-    ///   limits the lines of comments and other fields. A larger event or line makes iteration throw
-    ///   ``TransportError/Reason/responseTooLarge(_:)``.
+    /// - Parameter maximumEventSize: The maximum size of the data of an event in bytes, after decompression. Lines of
+    ///   comments and other fields may be 8 bytes longer. A larger event or line makes iteration throw
+    ///   ``TransportError/Reason/responseTooLarge(_:)``. A negative value counts as 0.
     public func serverSentEvents(
         maximumEventSize: Int
     ) -> some AsyncSequence<ServerSentEvent, any Error> & Sendable {

@@ -13,9 +13,13 @@
 /// | rejected because of the status, and the body is missing | | yes | |
 /// | rejected because of the media type | | yes | |
 ///
-/// The outcome of a ``DataResponseSerializer`` has a value in all cases: the body. That of a
-/// ``CompoundResponseSerializer`` has only a rejection if its own validation rejects the response, and a
-/// ``SerializationError/compound(_:)`` as its failure if no child has a value and none permits the missing body.
+/// The outcome of a ``DataResponseSerializer`` has a value in all cases: the body. If a base permits a missing body, an
+/// ``OptionalResponseSerializer`` has the value `nil` for it, and an ``EmptyResponseSerializer`` its only value.
+///
+/// The outcome of a ``CompoundResponseSerializer`` is a rejection alone if its own validation rejects the response;
+/// otherwise it is the outcome of the first child that has a value and accepts the media type. If there is none, it is
+/// empty if a child accepts the response and permits its missing body; if not, ``failure`` is
+/// ``SerializationError/compound(_:)`` and ``rejection`` is `nil`, even if the children rejected the status.
 public struct SerializationOutcome<Value: Sendable>: Sendable {
     /// The value read from the body; `nil` if the body was not read, is missing, or could not be read.
     public var value: Value?

@@ -131,7 +131,9 @@ extension HTTPField.Name {
 }
 
 extension SessionManager {
-    /// The alternative services that servers have offered to the manager, empty at first. They are used unless
-    /// ``SessionConfiguration/usesAlternativeServices`` is `false`.
+    /// The alternative services that servers have offered to the manager (RFC 7838), empty at first.
+    ///
+    /// Requests over https with ``ANHTTP/HTTPVersionPolicy/automatic`` that may be repeated use them if libcurl has
+    /// HTTP/3. With ``SessionConfiguration/usesAlternativeServices`` `false`, they are neither stored nor used.
     public nonisolated var alternativeServices: AlternativeServiceStore { pipeline.alternativeServices }
 }

@@ -9,9 +9,11 @@ public struct CacheProposal: Sendable {
     /// The request to which this is the response, after redirects, with the header fields of the session and
     /// credentials that it added, but without changes by ``SessionConfiguration/attemptInterceptors``.
     public let request: Request
-    /// The status and header fields to store, with the URL after redirects. Changes affect how long the response is
-    /// used, but not the response that the caller receives; if they do not permit storing it (RFC 9111 §3), it is not
-    /// stored.
+    /// The status and header fields to store, with the URL after redirects.
+    ///
+    /// Later requests that are answered from the cache receive the changed ones; the caller of this request receives
+    /// the original ones. The changed fields determine how long the response is used; if they do not permit storing it
+    /// (RFC 9111 §3), it is not stored.
     public var head: ResponseHead
     /// The complete body to store, decompressed unless ``ANHTTP/TransferOptions/decodesContent`` is `false`; possibly
     /// empty. If it is changed, an existing `Content-Length` in ``head`` is updated. The caller receives the original

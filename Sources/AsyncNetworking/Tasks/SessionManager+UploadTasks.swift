@@ -61,7 +61,8 @@ extension SessionManager {
     /// Starts sending a request with its body, and validates and converts the response.
     ///
     /// The response's body is collected in memory, up to ``ANHTTP/TransferOptions/maximumBodySize``, 128 MiB by
-    /// default. If the manager was invalidated or shut down, the task fails with ``SessionError/invalidated``.
+    /// default; a larger one fails the task with ``ANHTTP/TransportError/Reason/responseTooLarge(_:)``, and one that
+    /// cannot be converted with the serializer's error. If the manager was invalidated or shut down, the task fails with ``SessionError/invalidated``.
     ///
     /// - Parameters:
     ///   - request: The request to send, with its body.

@@ -4,6 +4,9 @@ public import FoundationEssentials
 
 /// A file on a server, with validators and range requests (RFC 9110 §14), and optionally with interrupted responses.
 ///
+/// Only ranges without an end (`bytes=100-`) and `If-Range` are evaluated. Any other range or precondition is answered
+/// with the whole file.
+///
 /// ```swift
 /// let file = ServedFile(StubServer.generatedBytes(1000), interruption: .close(after: 400))
 /// server.route("/disk.iso") { file.script(for: $0) }

@@ -33,7 +33,7 @@ public struct RecordedRequest: Sendable {
     /// `false` before the script reads the body, even if that is empty; see ``Script/readsBodyFirst``.
     public var isComplete = false
     /// Whether the client closed or reset the connection before the server had finished the request and its script;
-    /// `false` if the server ended the connection.
+    /// `false` if the server ended the connection, and always with a ``MockTransport``.
     ///
     /// While a script waits, a client that closes only its sending side counts as having closed the connection.
     public var isAbandoned = false

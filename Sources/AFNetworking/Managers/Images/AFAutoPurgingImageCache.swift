@@ -55,8 +55,11 @@ open class AFAutoPurgingImageCache: NSObject, AFImageRequestCache, @unchecked Se
 
     // MARK: Identifiers
 
-    /// Adds an image as the one accessed last, in place of one with the same identifier. If the capacity is exceeded,
-    /// images are removed, also this one if it alone exceeds ``preferredMemoryUsageAfterPurge``.
+    /// Adds an image as the one accessed last, in place of one with the same identifier.
+    ///
+    /// If that exceeds ``memoryCapacity``, the images that were accessed least recently are removed until at most
+    /// ``preferredMemoryUsageAfterPurge`` is in use; also this one if it alone exceeds that. An image counts 4 bytes per
+    /// pixel.
     open func add(_ image: UIImage, withIdentifier identifier: String) {
         add(image, Key(identifier: identifier))
     }
