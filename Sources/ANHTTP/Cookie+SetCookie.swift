@@ -42,9 +42,7 @@ extension Cookie {
         }
         expires = maximumAge ?? expires
         guard !isSecure || url.isHTTPS else { return nil }
-        // RFC 6265bis §4.1.3.
-        if name.hasPrefix("__Secure-"), !isSecure { return nil }
-        if name.hasPrefix("__Host-"), !isSecure || path != "/" { return nil }
+        guard hasPrefixAttributes else { return nil }
     }
 
     /// RFC 6265 §5.1.4.

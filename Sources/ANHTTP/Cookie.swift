@@ -106,18 +106,28 @@ extension Cookie {
             isHTTPOnly: isHTTPOnly, expires: seconds == 0 ? nil : Date(timeIntervalSince1970: Double(seconds)))
     }
 
-    /// The line for a cookie file; `nil` if the cookie contains characters that the format cannot represent.
+    /// The line for a cookie file; `nil` if the cookie contains characters that the format cannot represent, or if
+    /// libcurl would not store it.
     package var netscapeLine: String? {
         let parts = [
             (includesSubdomains ? "." : "") + domain, includesSubdomains ? "TRUE" : "FALSE", path,
             isSecure ? "TRUE" : "FALSE", "\(seconds)", name, value,
         ]
-        guard !domain.isEmpty, path.hasPrefix("/"), !name.isEmpty, !domain.hasPrefix("#"),
+        guard !domain.isEmpty, path.hasPrefix("/"), !name.isEmpty, !domain.hasPrefix("#"), hasPrefixAttributes,
             parts.allSatisfy({ $0.utf8.allSatisfy { $0 >= 0x20 && $0 != 0x7F } }),
             !name.utf8.contains(where: { $0 == UInt8(ascii: "=") || $0 == UInt8(ascii: ";") }),
             !value.utf8.contains(UInt8(ascii: ";"))
         else { return nil }
         return (isHTTPOnly ? Self.httpOnlyMark : "") + parts.joined(separator: "\t")
+    }
+
+    /// Whether the cookie has the attributes that a prefix of its name requires; libcurl stores no other. See RFC 6265bis
+    /// §4.1.3.
+    var hasPrefixAttributes: Bool {
+        let name = name.lowercased().utf8
+        if name.starts(with: "__secure-".utf8) { return isSecure }
+        if name.starts(with: "__host-".utf8) { return isSecure && path == "/" && !includesSubdomains }
+        return true
     }
 
     /// The expiration date in seconds since 1970, where 0 means none; a date up to the first second of 1970 is

@@ -42,7 +42,8 @@ public struct CookieStore: Sendable {
     ///
     /// - Throws: ``SessionError/cookiesNotStored`` if the transport stores no cookies, or
     ///   ``SessionError/invalidCookie(name:)`` if the name or domain of a cookie is empty, its path does not begin with
-    ///   a slash, or a part of it contains characters that cannot be sent, such as control characters or semicolons; no
+    ///   a slash, a part of it contains characters that cannot be sent, such as control characters or semicolons, or a
+    ///   name with the prefix `__Secure-` or `__Host-` lacks the attributes that it requires (RFC 6265bis §4.1.3); no
     ///   cookie is set then.
     public func set(_ cookies: Cookie...) async throws {
         try await set(cookies)
@@ -55,7 +56,8 @@ public struct CookieStore: Sendable {
     ///
     /// - Throws: ``SessionError/cookiesNotStored`` if the transport stores no cookies, or
     ///   ``SessionError/invalidCookie(name:)`` if the name or domain of a cookie is empty, its path does not begin with
-    ///   a slash, or a part of it contains characters that cannot be sent, such as control characters or semicolons; no
+    ///   a slash, a part of it contains characters that cannot be sent, such as control characters or semicolons, or a
+    ///   name with the prefix `__Secure-` or `__Host-` lacks the attributes that it requires (RFC 6265bis §4.1.3); no
     ///   cookie is set then.
     public func set(_ cookies: [Cookie]) async throws {
         guard let jar else { throw SessionError.cookiesNotStored }

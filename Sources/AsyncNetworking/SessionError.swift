@@ -40,8 +40,9 @@ public indirect enum SessionError: Error, Sendable {
     /// a response or, if a proxy refuses to open a tunnel, an error of the exchange.
     case authentication(AuthenticationFailure)
     /// A cookie could not be set: the name or domain of the cookie with this name is empty, its path does not begin
-    /// with a slash, or a part of it contains characters that cannot be sent, such as control characters or semicolons.
-    /// The same call has set no other cookie.
+    /// with a slash, a part of it contains characters that cannot be sent, such as control characters or semicolons, or
+    /// its name begins with `__Secure-` or `__Host-` and it lacks the attributes that this requires (RFC 6265bis
+    /// §4.1.3). The same call has set no other cookie.
     case invalidCookie(name: String)
     /// A cookie could not be set: the transport stores no cookies. libcurl's does; a mock may not.
     case cookiesNotStored
@@ -182,7 +183,9 @@ extension SessionError: CustomStringConvertible, LocalizedError {
         case .redirect(let failure): failure.sentence
         case .authentication(let failure): failure.sentence
         case .cookiesNotStored: "The transport of this session stores no cookies."
-        case .invalidCookie(let name): "The cookie “\(name)” has a part that is missing or cannot be sent."
+        case .invalidCookie(let name):
+            "The cookie “\(name)” has a part that is missing or cannot be sent; a name with the prefix __Secure- or "
+                + "__Host- requires isSecure, and the latter the path / and no subdomains."
         case .notCached: "The response is not cached, and the request accepts only a cached one."
         case .noResponse(let type): "The interceptor \(type) returned without a response."
         case .secondResponse(let type): "The interceptor \(type) responded twice."

@@ -51,9 +51,23 @@ import Testing
         Cookie(name: "a", value: "x\r\nSet-Cookie: b", domain: "a.example"), Cookie(name: "a", value: "x", domain: ""),
         Cookie(name: "a", value: "x", domain: "a.example", path: "relative"),
         Cookie(name: "a", value: "x", domain: "#a.example"), Cookie(name: "a\0", value: "x", domain: "a.example"),
+        Cookie(name: "__Secure-a", value: "x", domain: "a.example"),
+        Cookie(name: "__secure-\u{301}", value: "x", domain: "a.example"),
+        Cookie(name: "__Host-a", value: "x", domain: "a.example"),
+        Cookie(name: "__HOST-a", value: "x", domain: "a.example", path: "/a", isSecure: true),
+        Cookie(name: "__Host-a", value: "x", domain: "a.example", includesSubdomains: true, isSecure: true),
     ])
-    func `a cookie that the file format cannot represent has no line`(cookie: Cookie) {
+    func `a cookie that the file format cannot represent, or that libcurl does not store, has no line`(cookie: Cookie) {
         #expect(cookie.netscapeLine == nil)
+    }
+
+    @Test(arguments: [
+        Cookie(name: "__Secure-a", value: "x", domain: "a.example", path: "/a", isSecure: true),
+        Cookie(name: "__Host-a", value: "x", domain: "a.example", isSecure: true),
+        Cookie(name: "__Hosta", value: "x", domain: "a.example"),
+    ])
+    func `a cookie with the attributes that its prefix requires has a line`(cookie: Cookie) {
+        #expect(cookie.netscapeLine != nil)
     }
 
     @Test(arguments: [

@@ -268,6 +268,18 @@ import Testing
         #expect(await manager.cookies.all().isEmpty)
     }
 
+    @Test func `a cookie is stored if it has the attributes that the prefix of its name requires`() async throws {
+        let secure = Cookie(
+            name: "__Secure-a", value: "1", domain: "a.example", includesSubdomains: true, isSecure: true)
+        let host = Cookie(name: "__Host-b", value: "1", domain: "a.example", isSecure: true)
+        try await manager.cookies.set(secure, host)
+        #expect(await manager.cookies.all().map(\.name).sorted() == ["__Host-b", "__Secure-a"])
+        var plain = host
+        plain.isSecure = false
+        let error = try await sessionError { try await manager.cookies.set(plain) }
+        guard case .invalidCookie(name: "__Host-b") = error else { throw error }
+    }
+
     @Test func `an expired cookie is not listed`() async throws {
         var ended = first
         ended.expires = Date(timeIntervalSinceNow: -10)
