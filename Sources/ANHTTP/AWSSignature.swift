@@ -2,11 +2,18 @@
 
 /// Credentials and scope for signing requests with AWS Signature Version 4, for Amazon's and compatible services.
 ///
-/// A session signs requests with the ones in `AuthenticationPolicy.signatures`. The signature covers the method, the
-/// URL, the header fields of the request except cookies, and the body. Bytes and files are hashed before they are sent.
-/// A streamed body can be signed only for S3 over https, as `UNSIGNED-PAYLOAD`, or with an `x-amz-content-sha256` field
-/// set by the request; otherwise the request fails with ``TransportError/Reason/invalidRequest(_:)``. The query is sent
-/// with its parameters sorted, and compressed responses are not requested.
+/// A session that has the value in its `AuthenticationPolicy.signatures` signs the requests to its ``hosts``, except
+/// those with an `Authorization` field. A WebSocket connection to one of the hosts fails with
+/// ``TransportError/Reason/invalidRequest(_:)``.
+///
+/// The signature covers the method, the URL, the body, the time, and the header fields except `Content-Length`,
+/// `Transfer-Encoding` and stored cookies. A `Cookie` field of the request is covered only if
+/// ``TransferOptions/handlesCookies`` is `false`. The query is sent with its parameters sorted, each with `=`.
+/// Compressed responses are not requested unless the request has an `Accept-Encoding` field.
+///
+/// Bytes and files are hashed before they are sent, so a file is read twice. A streamed body can be signed only for the
+/// service `s3` over https, as `UNSIGNED-PAYLOAD`, or with an `x-amz-content-sha256` field set by the request;
+/// otherwise the request fails with ``TransportError/Reason/invalidRequest(_:)``.
 ///
 /// libcurl makes the signature, see CURLOPT_AWS_SIGV4(3); before version 7.87, requests fail with
 /// ``TransportError/Reason/unsupported(_:)``. The description never contains the secrets.
@@ -26,21 +33,24 @@ public struct AWSSignature: Hashable, Sendable, CustomStringConvertible {
     package let region: String
     /// The service, such as `s3`.
     package let service: String
-    /// The hosts whose requests are signed; `*.amazonaws.com` by default, which covers neither partitions such as
-    /// `*.amazonaws.com.cn` nor compatible services. An invalid literal among them fails requests with
-    /// ``TransportError/Reason/invalidRequest(_:)``.
+    /// The hosts to which requests are signed, over http and https and on any port; `*.amazonaws.com` by default, which
+    /// covers neither partitions such as `*.amazonaws.com.cn` nor compatible services. If empty, no request is signed.
+    ///
+    /// An invalid literal fails a session's requests to any host with ``TransportError/Reason/invalidRequest(_:)``,
+    /// except those that an earlier pattern matches, and those with an `Authorization` field.
     public var hosts: [HostPattern] = ["*.amazonaws.com"]
 
     /// Creates the credentials for signing requests to one service in one region.
     ///
     /// ``hosts`` is `*.amazonaws.com`; set it for compatible services and for partitions such as `*.amazonaws.com.cn`.
+    /// The values are not checked: if they are wrong, the server refuses the requests.
     ///
     /// - Parameters:
     ///   - accessKeyID: The identifier of the access key.
     ///   - secretAccessKey: The secret access key.
     ///   - sessionToken: The session token of temporary credentials; `nil`, the default, for permanent ones.
-    ///   - region: The region, such as `eu-central-1`.
-    ///   - service: The service, such as `s3`.
+    ///   - region: The region, such as `eu-central-1`; it must not be empty.
+    ///   - service: The service, such as `s3`, in lower case; it must not be empty.
     public init(
         accessKeyID: String, secretAccessKey: String, sessionToken: String? = nil, region: String, service: String
     ) {
@@ -51,6 +61,6 @@ public struct AWSSignature: Hashable, Sendable, CustomStringConvertible {
         self.service = service
     }
 
-    /// A description with the key's identifier, the region and the service, without secrets.
+    /// A description with the access key's identifier, the region and the service, without secrets.
     public var description: String { "AWSSignature(\(accessKeyID), \(region), \(service))" }
 }

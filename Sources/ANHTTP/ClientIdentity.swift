@@ -5,10 +5,16 @@ package import FoundationEssentials
 /// A certificate and its private key, with which the client authenticates itself to a server (mutual TLS). See RFC 8446
 /// §4.4.2.
 ///
+/// ``TLSOptions/identity`` and ``TLSOptions/hostIdentities`` determine the servers to which it is sent if they request
+/// a certificate. It is never sent to a proxy.
+///
 /// Files are read when a request over https first needs them, and again after they change. New connections then use the
-/// new identity, and requests no longer use connections made with the old one. If the identity cannot be used or has
-/// expired, the request fails with ``TransportError/TLSFailure/badClientIdentity(_:)``, even if the server requests no
-/// certificate. The description never contains the key or the passphrase.
+/// new identity, and requests no longer use connections made with the old one. If the identity cannot be used, or is not
+/// valid at the current time or ``SecurityPolicy/verificationTime``, the request fails with
+/// ``TransportError/TLSFailure/badClientIdentity(_:)``, even if the server requests no certificate. With a libcurl that
+/// does not use the same OpenSSL as this library, it fails with ``TransportError/Reason/unsupported(_:)``.
+///
+/// The description never contains the key or the passphrase.
 public struct ClientIdentity: Hashable, Sendable, CustomStringConvertible {
     package var content: Content { secretContent.value }
     package var passphrase: String? { secretPassphrase.value }
@@ -27,9 +33,11 @@ public struct ClientIdentity: Hashable, Sendable, CustomStringConvertible {
 
     /// Creates an identity from a certificate and a key in PEM (RFC 7468), without reading them.
     ///
+    /// If they cannot be used, requests over https fail with ``TransportError/TLSFailure/badClientIdentity(_:)``.
+    ///
     /// - Parameters:
-    ///   - certificates: The client's certificate, followed by any intermediate certificates; or the certificate alone
-    ///     in DER.
+    ///   - certificates: The client's certificate in PEM, followed by any intermediate certificates; or the certificate
+    ///     alone in DER, with the `key` apart.
     ///   - key: The private key in PEM; `nil`, the default, if it is in the same file or data as the certificate.
     ///   - passphrase: The passphrase of an encrypted key; `nil`, the default, for an unencrypted key. It is ignored if
     ///     the key is not encrypted.
@@ -41,8 +49,11 @@ public struct ClientIdentity: Hashable, Sendable, CustomStringConvertible {
 
     /// Creates an identity from a PKCS #12 archive, such as a `.p12` or `.pfx` file (RFC 7292), without reading it.
     ///
+    /// If it cannot be used, requests over https fail with ``TransportError/TLSFailure/badClientIdentity(_:)``. This
+    /// includes archives that older tools encrypted with RC2, which OpenSSL 3 does not support by default.
+    ///
     /// - Parameters:
-    ///   - bundle: The archive.
+    ///   - bundle: The archive, with a certificate, its private key, and any intermediate certificates.
     ///   - passphrase: The passphrase of the archive; empty by default, which also opens an archive without one.
     public static func pkcs12(_ bundle: FileOrData, passphrase: String = "") -> ClientIdentity {
         ClientIdentity(content: .pkcs12(bundle), passphrase: passphrase)
@@ -89,16 +100,17 @@ public struct ClientIdentity: Hashable, Sendable, CustomStringConvertible {
         case refuse(String)
     }
 
-    /// An error while loading a client identity; requests fail with
+    /// The reason why a client identity cannot be used, with which requests fail as
     /// ``TransportError/TLSFailure/badClientIdentity(_:)``.
     public enum LoadingError: Error, Hashable, Sendable {
         /// The private key in PEM is encrypted, and no passphrase was given.
         case passphraseMissing
-        /// The passphrase does not decrypt the private key or the archive; also if an archive needs one and none was
-        /// given.
+        /// The passphrase does not decrypt the private key or the archive; also if an archive needs one, and the empty
+        /// default was used.
         case wrongPassphrase
         /// The identity cannot be read or used, for the given reason: for example, a file is missing, the certificate
-        /// has expired, or the private key belongs to another certificate.
+        /// has expired or is not valid yet, or the private key belongs to another certificate. The value is a clause
+        /// for messages, such as `it contains no private key`.
         case unusable(String)
     }
 }
@@ -125,7 +137,7 @@ extension ClientIdentity.LoadingError {
 }
 
 extension ClientIdentity.LoadingError: CustomStringConvertible {
-    /// The problem as a clause that can end a sentence, such as `the passphrase is wrong`.
+    /// The reason as a clause that can end a sentence, such as `the passphrase is wrong`.
     public var description: String {
         switch self {
         case .passphraseMissing: "its key is encrypted, and no passphrase was given"
