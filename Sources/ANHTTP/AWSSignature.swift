@@ -3,13 +3,13 @@
 /// Credentials and scope for signing requests with AWS Signature Version 4, for Amazon's and compatible services.
 ///
 /// A session that has the value in its `AuthenticationPolicy.signatures` signs the requests to its ``hosts``, except
-/// those with an `Authorization` field. A WebSocket connection to one of the hosts fails with
-/// ``TransportError/Reason/invalidRequest(_:)``.
+/// those with an `Authorization` field. WebSocket connections cannot be signed: those to the ``hosts`` without such a
+/// field fail with ``TransportError/Reason/invalidRequest(_:)``.
 ///
 /// The signature covers the method, the URL, the body, the time, and the header fields except `Content-Length`,
-/// `Transfer-Encoding` and stored cookies. A `Cookie` field of the request is covered only if
-/// ``TransferOptions/handlesCookies`` is `false`. The query is sent with its parameters sorted, each with `=`.
-/// Compressed responses are not requested unless the request has an `Accept-Encoding` field.
+/// `Transfer-Encoding` and stored cookies. A `Cookie` field of the request is covered only if cookies are not handled;
+/// see ``TransferOptions/handlesCookies``. The query is sent with its parameters sorted, each with `=`. Compressed
+/// responses are not requested unless the request has an `Accept-Encoding` field.
 ///
 /// Bytes and files are hashed before they are sent, so a file is read twice. A streamed body can be signed only for the
 /// service `s3` over https, as `UNSIGNED-PAYLOAD`, or with an `x-amz-content-sha256` field set by the request;

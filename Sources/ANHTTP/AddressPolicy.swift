@@ -20,8 +20,8 @@ public enum AddressPolicy: Hashable, Sendable {
     ///
     /// The special-purpose addresses of RFC 6890 and multicast addresses are forbidden: loopback, private, link-local
     /// (used by cloud metadata services), carrier-grade NAT, documentation and reserved ones, IPv6 addresses that
-    /// contain a forbidden IPv4 address (mapped, NAT64, 6to4), and those that contain no IPv4 address and are outside of
-    /// 2000::/3. A Unix-domain socket, which only the program itself can choose, is allowed.
+    /// contain a forbidden IPv4 address (mapped, NAT64, 6to4), and those that contain no IPv4 address and are outside
+    /// of 2000::/3. A Unix-domain socket, which only the program itself can choose, is allowed.
     ///
     /// An exception that is neither an address nor a network, such as a host name, fails all requests with
     /// ``TransportError/Reason/invalidRequest(_:)``.

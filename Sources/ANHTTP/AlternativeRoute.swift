@@ -3,8 +3,8 @@
 /// An alternative service that a transport should use for an exchange instead of the origin's own connection: HTTP/3 on
 /// a port of the same host (RFC 7838).
 ///
-/// A transport that cannot use it ignores it. One that fails to use it performs the exchange without it, and uses it only
-/// for requests that may be repeated.
+/// A transport that cannot use it ignores it. One that fails to use it performs the exchange without it, and uses it
+/// only for requests that may be repeated.
 package struct AlternativeRoute: Sendable {
     /// The UDP port of the alternative.
     package let port: Int

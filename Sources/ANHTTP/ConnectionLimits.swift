@@ -27,8 +27,8 @@ public struct ConnectionLimits: Hashable, Sendable {
     /// then reused until 1 s before that time, or until half of a `timeout` of 1 s.
     public var maximumIdleAge = Duration.seconds(118)
     /// The longest time after its establishment for which a connection is still reused, rounded up to whole seconds, at
-    /// least 1 s and at most about 24 days; `nil`, the default, for no limit. Exchanges in progress are not interrupted.
-    /// See CURLOPT_MAXLIFETIME_CONN(3).
+    /// least 1 s and at most about 24 days; `nil`, the default, for no limit. Exchanges in progress are not
+    /// interrupted. See CURLOPT_MAXLIFETIME_CONN(3).
     public var maximumAge: Duration?
 
     /// Creates the default limits: 6 connections per host without a limit on their total number, 256 idle ones, each

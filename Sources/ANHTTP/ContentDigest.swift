@@ -3,28 +3,31 @@
 public import FoundationEssentials
 import HTTPTypes
 
-/// A digest to verify content with: an algorithm and a value.
+/// The digest of some content, by which the content is verified: an algorithm and a value. See
+/// `DownloadOptions.expectedDigest`.
 ///
 /// ```swift
 /// let digest = ContentDigest("sha256:9f86d081884c7d659a2feaa0c55ad015a3bf4f1b2b0b822cd15d6c15b0f00a08")
 /// ```
 public struct ContentDigest: Codable, Hashable, Sendable {
-    /// The hash algorithm by which the content is verified.
+    /// The hash algorithm of the digest.
     public var algorithm: Algorithm
     /// The bytes of the digest. Their number is not checked against the algorithm; a wrong one matches no content.
     public var value: Data
 
-    /// Creates a digest from an algorithm and a value, whose size is not checked.
+    /// Creates a digest from an algorithm and the bytes of its value. Their number is not checked against the
+    /// algorithm; a wrong one matches no content.
     public init(_ algorithm: Algorithm, _ value: Data) {
         self.algorithm = algorithm
         self.value = value
     }
 
     /// Creates a digest from text: an algorithm, `:` or `=`, and a value in hexadecimal or padded Base64, such as
-    /// `sha256:9f86…` or `sha-512=z4PhNX7v…==`. The algorithm is written in any case, and with or without a hyphen.
+    /// `sha256:9f86…` or `sha-512=z4PhNX7v…==`. The algorithm is SHA-256 or SHA-512, in any case, with or without a
+    /// hyphen.
     ///
-    /// - Returns: `nil` for any other text, such as a value between colons as in `Repr-Digest`, and for a value whose
-    ///   length does not match the algorithm.
+    /// - Returns: `nil` for any other text, such as one with spaces or with a value between colons as in `Repr-Digest`,
+    ///   and for a value whose length does not match the algorithm.
     public init?(_ text: String) {
         guard let separator = text.firstIndex(where: { $0 == ":" || $0 == "=" }),
             let algorithm = Algorithm(rawValue: Self.normalized(text[..<separator]))
@@ -36,11 +39,12 @@ public struct ContentDigest: Codable, Hashable, Sendable {
         self.init(algorithm, value)
     }
 
-    /// A hash algorithm, whose raw value is its name in HTTP fields; the other algorithms of RFC 9530 §5 are insecure.
+    /// A hash algorithm, whose raw value is its name in HTTP fields. The other algorithms of RFC 9530 §5 are
+    /// deprecated as insecure, and not supported.
     public enum Algorithm: String, Codable, Hashable, Sendable, CaseIterable {
-        /// SHA-256 (FIPS 180-4).
+        /// SHA-256, with digests of 32 bytes (FIPS 180-4).
         case sha256 = "sha-256"
-        /// SHA-512 (FIPS 180-4).
+        /// SHA-512, with digests of 64 bytes (FIPS 180-4).
         case sha512 = "sha-512"
 
         /// The size of a digest in bytes.
@@ -73,14 +77,15 @@ extension ContentDigest: CustomStringConvertible {
     /// The algorithm and the value in lower-case hexadecimal, such as `sha-256:9f86…`.
     public var description: String { "\(algorithm.rawValue):\(hexadecimal)" }
 
-    /// The value in lower-case hexadecimal, as tools such as sha256sum(1) print it.
+    /// The ``value`` in lower-case hexadecimal without separators, as tools such as sha256sum(1) print it.
     public var hexadecimal: String {
         value.map { ($0 < 16 ? "0" : "") + String($0, radix: 16) }.joined()
     }
 }
 
 extension ContentDigest {
-    /// The value of the fields `Content-Digest` and `Repr-Digest` (RFC 9530 §2, §3), such as `sha-256=:n4bQ…Cg=:`.
+    /// The digest as the value of a `Content-Digest` or `Repr-Digest` field, with the bytes in Base64 between colons,
+    /// such as `sha-256=:n4bQ…Cgg=:`. See RFC 9530 §2, §3.
     public var fieldValue: String { "\(algorithm.rawValue)=:\(value.base64EncodedString()):" }
 }
 

@@ -2,48 +2,60 @@
 
 public import FoundationEssentials
 
-/// An HTTP cookie (RFC 6265). Its description never contains the value.
+/// An HTTP cookie (RFC 6265), as stored in a `CookieStore`. Its description never contains the value.
 public struct Cookie: Hashable, Sendable, CustomStringConvertible {
-    /// The name of the cookie, which identifies it together with ``domain``, ``path`` and ``includesSubdomains``. It
-    /// must not be empty or contain `=`, `;` or control characters; `CookieStore.set(_:)` throws an error for such a
-    /// name.
+    /// The name of the cookie, which identifies it together with ``domain``, ``path`` and ``includesSubdomains``.
+    ///
+    /// It must not be empty or contain `=`, `;` or control characters; `CookieStore.set(_:)` throws
+    /// `SessionError.invalidCookie(name:)` for a cookie with such a name. A cookie whose name begins with `__Secure-`
+    /// or `__Host-` is ignored without an error unless ``isSecure`` is `true` and, for `__Host-`, ``path`` is `/` and
+    /// ``includesSubdomains`` is `false` (RFC 6265bis §4.1.3).
     public var name: String
-    /// The value of the cookie, sent unchanged; it is not percent-encoded or quoted. It must not contain `;` or control
-    /// characters; `CookieStore.set(_:)` throws an error for such a value.
+    /// The value of the cookie, possibly empty, sent unchanged; it is not percent-encoded or quoted. It must not
+    /// contain `;` or control characters; `CookieStore.set(_:)` throws `SessionError.invalidCookie(name:)` for a cookie
+    /// with such a value.
     public var value: String {
         get { secret.value }
         set { secret.value = newValue }
     }
     private var secret: Secret<String>
-    /// The host that the cookie is for. The initializer converts it to lower case and removes leading dots; a value
-    /// assigned later must already have that form.
+    /// The host that the cookie is for: a name, in its ASCII form `xn--…` if it is internationalized, or an IP address.
+    ///
+    /// The initializer converts it to lower case and removes leading dots; a value assigned later must already have
+    /// that form. It must not be empty, begin with `#` or contain control characters; `CookieStore.set(_:)` throws
+    /// `SessionError.invalidCookie(name:)` for a cookie with such a domain.
     public var domain: String
-    /// Whether the cookie is also sent to subdomains of ``domain``; `false` by default. It has no effect if the domain
-    /// is an IP address.
+    /// Whether the cookie is also sent to subdomains of ``domain``; `false` by default, even if the domain was given
+    /// with a leading dot. It has no effect if the domain is an IP address.
     public var includesSubdomains: Bool
     /// The path that the cookie is for; the cookie is also sent for paths below (RFC 6265 §5.1.4). `/`, the default, is
-    /// for all paths. A path that does not begin with `/` cannot be stored: `CookieStore.set(_:)` throws an error.
+    /// for all paths. libcurl ignores a slash at the end of any other path: a cookie for `/a/` is also sent for `/a`.
+    ///
+    /// The path must begin with `/` and not contain control characters; `CookieStore.set(_:)` throws
+    /// `SessionError.invalidCookie(name:)` for a cookie with another path.
     public var path: String
     /// Whether the cookie is sent over https only; `false` by default.
     ///
-    /// libcurl sends such a cookie over http as well if the host is `localhost`, `127.0.0.1` or `::1`, which it regards
-    /// as secure, but not to open a WebSocket connection.
+    /// libcurl also sends such a cookie over http to `localhost`, `127.0.0.1` and `::1`, which it regards as secure. To
+    /// open a WebSocket connection, the cookie is sent with `wss` only.
     public var isSecure: Bool
     /// Whether scripts of a web page cannot read the cookie; `false` by default. The attribute has no effect here; it
     /// is kept for other programs that read the stored cookies.
     public var isHTTPOnly: Bool
     /// The expiration date; `nil`, the default, for a session cookie, which ends with its `SessionManager` unless it is
-    /// saved. It is stored in whole seconds, rounded down. Setting a cookie with a past date removes it.
+    /// saved. It is stored in whole seconds, rounded down, up to the end of the year 9999. Setting a cookie with a past
+    /// date removes the stored one with the same ``name``, ``domain``, ``path`` and ``includesSubdomains``.
     public var expires: Date?
 
-    /// Creates a cookie; by default it is for one host, all paths, and the session. The parts are not checked.
+    /// Creates a cookie; by default it is for one host, all paths, and the session. The parts are not checked;
+    /// `CookieStore.set(_:)` throws `SessionError.invalidCookie(name:)` for a cookie that cannot be stored.
     ///
     /// - Parameters:
     ///   - name: The name of the cookie.
-    ///   - value: The value of the cookie, which is not encoded.
-    ///   - domain: The host; it is stored in lower case, and without leading dots.
+    ///   - value: The value of the cookie, which is sent without encoding.
+    ///   - domain: The host, which is converted to lower case and stripped of leading dots.
     ///   - includesSubdomains: Whether the cookie is also sent to subdomains; `false` by default.
-    ///   - path: The path that the cookie is for; `/` by default.
+    ///   - path: The path that the cookie is for, including paths below it; `/`, the default, for all paths.
     ///   - isSecure: Whether the cookie is sent over https only, except to the local host, see ``isSecure``; `false` by
     ///     default.
     ///   - isHTTPOnly: Whether scripts of a web page cannot read the cookie; `false` by default.
@@ -76,7 +88,8 @@ public struct Cookie: Hashable, Sendable, CustomStringConvertible {
         return isInDomain && (asked == path || isBelow || path == "/") && (!isSecure || url.isHTTPS)
     }
 
-    /// A description with the name, domain and path, without the value, which may be secret.
+    /// A description with the name, domain and path, such as `Cookie(id=… for *.example.com/)`, without the value,
+    /// which may be secret.
     public var description: String { "Cookie(\(name)=… for \(includesSubdomains ? "*." : "")\(domain)\(path))" }
 
     fileprivate static func normalized(_ domain: String) -> String {

@@ -36,8 +36,9 @@ extension Request {
     /// Whether stored cookies are sent with this request, and cookies of its responses are stored; `nil`, the default,
     /// to use ``TransferOptions/handlesCookies``.
     ///
-    /// A `Cookie` field of the request itself is sent in any case. The property has no effect with a transport that
-    /// stores no cookies, such as a mock.
+    /// A `Cookie` field of the request itself is sent in any case: after the stored cookies, in the same field, or
+    /// unchanged if cookies are not handled. The property has no effect with a transport that stores no cookies, such
+    /// as a mock.
     public var handlesCookies: Bool? {
         get { self[HandlesCookies.self] }
         set { self[HandlesCookies.self] = newValue }

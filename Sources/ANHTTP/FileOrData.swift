@@ -9,9 +9,9 @@ public enum FileOrData: Hashable, Sendable {
     /// Files of client identities and revocation lists are read when a request first needs them, and again after they
     /// change; if they cannot be read, requests fail with ``TransportError/TLSFailure/badClientIdentity(_:)`` or
     /// ``TransportError/TLSFailure/badSecurityPolicy(_:)``. `SecurityPolicy.certificates(in:)` reads the file once,
-    /// when it is called.
+    /// when it is called, and throws an error if it cannot be read.
     case file(String)
-    /// Bytes in memory, in a format that the file could have.
+    /// Bytes in memory, in one of the formats that a file may have for the same purpose, such as PEM or DER.
     case data(Data)
 
     /// The path, or the number of bytes: the bytes themselves may be secret.

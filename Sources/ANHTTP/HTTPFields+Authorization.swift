@@ -11,7 +11,7 @@ extension HTTPFields {
     /// as the response.
     ///
     /// - Throws: ``TransportError/Reason/invalidRequest(_:)`` if the user name contains a colon, which a server would
-    ///   take for its end, or if the user name or password contains a control character.
+    ///   take for its end, or if the user name or password contains a control character. The fields are unchanged then.
     public mutating func setBasicAuthorization(_ credential: Credential) throws(TransportError) {
         let isPrintable = (credential.user + credential.password).utf8.allSatisfy { $0 >= 0x20 && $0 != 0x7F }
         guard isPrintable else { throw TransportError(.invalidRequest(.headerValue(name: "Authorization"))) }
@@ -27,8 +27,9 @@ extension HTTPFields {
     /// A session adds no other credential to a request with the field, and returns a challenge of the server as the
     /// response.
     ///
+    /// - Parameter token: The token, without the word `Bearer`.
     /// - Throws: ``TransportError/Reason/invalidRequest(_:)`` if the token is empty or contains anything but visible
-    ///   ASCII characters.
+    ///   ASCII characters. The fields are unchanged then.
     public mutating func setBearerAuthorization(_ token: String) throws(TransportError) {
         guard !token.isEmpty, token.utf8.allSatisfy({ 0x21...0x7E ~= $0 }) else {
             throw TransportError(.invalidRequest(.headerValue(name: "Authorization")))

@@ -6,8 +6,9 @@ extension HTTPFields {
     /// Creates fields from untrusted names and values, in their order.
     ///
     /// - Parameter pairs: The names and values; names may be repeated, and values may be empty.
-    /// - Throws: ``TransportError/Reason/invalidRequest(_:)`` if a name is not a token, or a value contains CR, LF, NUL
-    ///   or another control character, or begins or ends with a space or tab (RFC 9110 §5.1, §5.5).
+    /// - Throws: ``TransportError/Reason/invalidRequest(_:)`` if a name is empty or not a token, or a value contains a
+    ///   control character other than a tab, such as CR, LF or NUL, or begins or ends with a space or tab (RFC 9110
+    ///   §5.1, §5.5).
     public init(validating pairs: some Sequence<(String, String)>) throws(TransportError) {
         self.init()
         for (name, value) in pairs {

@@ -4,8 +4,9 @@
 /// `example.com` at any depth, but not for `example.com` itself.
 ///
 /// A pattern matches all spellings of its host: names are compared without case and trailing dot, `[::1]` equals
-/// `0:0:0:0:0:0:0:1`, and `127.1` equals `127.0.0.1`. An IPv6 address without a zone matches in every zone. Patterns of
-/// the same host are equal. Internationalized names must be written in their ASCII form, `xn--…`.
+/// `0:0:0:0:0:0:0:1`, and `127.1` equals `127.0.0.1`. Schemes and ports are not compared. An IPv6 address without a
+/// zone matches in every zone. Patterns in different spellings of the same host are equal. Internationalized names must
+/// be written in their ASCII form, `xn--…`.
 public struct HostPattern: Hashable, Sendable, ExpressibleByStringLiteral, CustomStringConvertible {
     private let content: Content
 
@@ -17,17 +18,23 @@ public struct HostPattern: Hashable, Sendable, ExpressibleByStringLiteral, Custo
         case invalid(String)
     }
 
-    /// Parses a pattern.
+    /// Creates a pattern from text, such as `example.com`, `*.example.com` or `10.0.0.1`.
     ///
-    /// - Throws: ``SecurityPolicy/ConfigurationError`` unless the text is a host, or `*.` followed by a name. URLs,
-    ///   ports, other wildcards and non-ASCII names are not accepted.
+    /// - Parameter text: A name, an IPv4 or IPv6 address, or `*.` followed by a name or by up to three last numbers of
+    ///   an IPv4 address. The labels of a name consist of ASCII letters, digits, `-` and `_`. An IPv6 address may have
+    ///   brackets.
+    /// - Throws: ``SecurityPolicy/ConfigurationError`` if the text is anything else, such as a URL, a host with a port,
+    ///   another wildcard, a name that is not in ASCII, or an empty text.
     public init(_ text: String) throws(SecurityPolicy.ConfigurationError) {
         guard let content = Content(text) else { throw .hostPattern(text) }
         self.content = content
     }
 
-    /// Creates a pattern from a literal. If the literal is not a valid pattern for ``init(_:)``, all requests that
-    /// would consult it fail, for example with ``TransportError/TLSFailure/badSecurityPolicy(_:)``.
+    /// Creates a pattern from a literal, which has the form that ``init(_:)`` accepts.
+    ///
+    /// An invalid literal is not an error here. Instead, requests that consult the pattern fail: in ``TLSOptions``, all
+    /// requests over https, with ``TransportError/TLSFailure/badSecurityPolicy(_:)``; in ``AWSSignature/hosts``, those
+    /// that no earlier pattern matches, with ``TransportError/Reason/invalidRequest(_:)``.
     public init(stringLiteral text: String) {
         content = Content(text) ?? .invalid(text)
     }
@@ -55,8 +62,8 @@ public struct HostPattern: Hashable, Sendable, ExpressibleByStringLiteral, Custo
         }
     }
 
-    /// The pattern in its canonical form: in lower case, without a trailing dot, and with normalized addresses; the
-    /// text itself if it comes from an invalid literal.
+    /// The pattern in its canonical form: in lower case, without a trailing dot, and with normalized addresses without
+    /// brackets; the text itself if it comes from an invalid literal.
     public var description: String {
         switch content {
         case .host(let name): name.zonedText
