@@ -48,7 +48,8 @@ public struct AWSSignature: Hashable, Sendable, CustomStringConvertible {
     /// - Parameters:
     ///   - accessKeyID: The identifier of the access key.
     ///   - secretAccessKey: The secret access key.
-    ///   - sessionToken: The session token of temporary credentials; `nil`, the default, for permanent ones.
+    ///   - sessionToken: The session token of temporary credentials, sent as `X-Amz-Security-Token`; `nil`, the default,
+    ///     for permanent ones.
     ///   - region: The region, such as `eu-central-1`; it must not be empty.
     ///   - service: The service, such as `s3`, in lower case; it must not be empty.
     public init(
