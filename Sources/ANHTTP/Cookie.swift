@@ -6,10 +6,10 @@ public import FoundationEssentials
 public struct Cookie: Hashable, Sendable, CustomStringConvertible {
     /// The name of the cookie, which identifies it together with ``domain``, ``path`` and ``includesSubdomains``.
     ///
-    /// It must not be empty or contain `=`, `;` or control characters; `CookieStore.set(_:)` throws
-    /// `SessionError.invalidCookie(name:)` for a cookie with such a name. A cookie whose name begins with `__Secure-`
-    /// or `__Host-` is ignored without an error unless ``isSecure`` is `true` and, for `__Host-`, ``path`` is `/` and
-    /// ``includesSubdomains`` is `false` (RFC 6265bis §4.1.3).
+    /// It must not be empty or contain `=`, `;` or control characters. A name that begins with `__Secure-` or `__Host-`
+    /// requires that ``isSecure`` is `true` and, for `__Host-`, that ``path`` is `/` and ``includesSubdomains`` is
+    /// `false` (RFC 6265bis §4.1.3). `CookieStore.set(_:)` throws `SessionError.invalidCookie(name:)` otherwise. libcurl
+    /// compares names without regard to case.
     public var name: String
     /// The value of the cookie, possibly empty, sent unchanged; it is not percent-encoded or quoted. It must not
     /// contain `;` or control characters; `CookieStore.set(_:)` throws `SessionError.invalidCookie(name:)` for a cookie

@@ -239,6 +239,17 @@ import Testing
         #expect(context.address?.port == port.number)
     }
 
+    @Test func `a host that is an exception from the proxy is named itself`() async throws {
+        let port = try DeafPort(.closed)
+        let options = TransferOptions().with {
+            $0.proxy = .proxy(Proxy(.http, host: "proxy.invalid", port: 3128, bypass: ["127.0.0.1"]))
+        }
+        let url = try #require(URL(string: "http://127.0.0.1:\(port.number)/"))
+        let error = try await CurlTransport().failure(Request(url: url, options: options))
+        guard case .cannotConnect(.refused) = error.reason else { throw error }
+        #expect(error.context.host == "127.0.0.1")
+    }
+
     @Test func `a proxy without an address is named`() async throws {
         let options = TransferOptions().with { $0.proxy = .proxy(Proxy(.http, host: "proxy.invalid", port: 3128)) }
         let url = try #require(URL(string: "http://127.0.0.1/"))

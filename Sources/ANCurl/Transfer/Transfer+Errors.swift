@@ -44,7 +44,8 @@ extension Transfer {
         case CURLE_COULDNT_CONNECT:
             // libcurl 8.21 reports a refused tunnel with this code, earlier versions as CURLE_RECV_ERROR.
             if let refusal = tunnelRefusal(&context) { return refusal }
-            if let proxy { context.host = proxy.host }
+            // Not for an exception from the proxy, nor for a Unix-domain socket.
+            if let proxy, proxy.port == state.triedAddress?.port { context.host = proxy.host }
             return .cannotConnect(connectFailure(context.errno))
         case CURLE_INTERFACE_FAILED:
             return .cannotConnect(.localAddress)
