@@ -90,8 +90,10 @@ private struct ChallengeAnswers {
             !request.headers.contains(.authorization) && request.transportAuthentication?.signature == nil
         credential = answersServer ? request.credential ?? policy.credential(for: Origin(request.url)) : nil
         let cache = pipeline.credentialCache(for: request)
+        let cached = answersServer ? cache?.answer(for: request, credential) : nil
+        // The opening handshake of a WebSocket connection can be authenticated by a header field only.
         server = AuthenticationPlan(
-            credential, cached: answersServer ? cache?.answer(for: request, credential) : nil,
+            credential, cached: request.webSocketUpgrade == nil || cached?.scheme == .basic ? cached : nil,
             limit: policy.maximumCredentials)
         proxy = AuthenticationPlan(
             nil, cached: policy.challengeHandler == nil ? nil : cache?[proxyPolicy], limit: policy.maximumCredentials)

@@ -233,6 +233,28 @@ import Testing
         }
     }
 
+    @Test func `a connection is opened without the answer to an earlier Digest challenge`() async throws {
+        try await StubServer.with { server in
+            let challenge = Reply(status: 401, headers: ["WWW-Authenticate": "Digest realm=x, nonce=y, qop=auth"])
+            server.route(
+                "/", Script([.reply(challenge)]), Script([.reply(challenge)]), .text("hello"),
+                Script([.acceptWebSocket(), .echoMessages()]))
+            let manager = SessionManager(for: server)
+            var plain = Request(url: server.url("/"))
+            plain.credential = Credential(user: "me", password: "secret")
+            #expect(try await manager.data(for: plain).statusCode == 200)
+            var request = try request(server)
+            request.credential = plain.credential
+            let answer = try await manager.withWebSocket(request) { socket in
+                try await socket.send(.text("x"))
+                return try await socket.first { _ in true }
+            }
+            #expect(answer == .text("x"))
+            let fields = try await server.requests(count: 4).map { $0.headers["Authorization"]?.prefix(6) }
+            #expect(fields == [nil, nil, "Digest", nil])
+        }
+    }
+
     @Test(
         arguments: [
             ["Sec-WebSocket-Accept": "x"], ["Upgrade": "h2c"], ["Connection": "close"],
