@@ -7,11 +7,12 @@ public import FoundationEssentials
 public struct AlternativeService: Hashable, Sendable {
     /// The host of the origin in lower case, without a trailing dot and without brackets around an IPv6 address.
     public let host: String
-    /// The port of the origin.
+    /// The port of the origin; 443 if its URLs name none.
     public let port: Int
     /// The UDP port of the alternative, the same as ``port`` on most servers.
     public let alternativePort: Int
-    /// The time after which the alternative is forgotten.
+    /// The time at which the alternative ceases to be used: set by the parameter `ma` of `Alt-Svc`, 24 hours after the
+    /// response without it (RFC 7838 §3.1), and at most `Date.distantFuture`.
     public let expiry: Date
     /// Whether the server states that the alternative remains valid when the network changes.
     package let persists: Bool

@@ -12,9 +12,11 @@ import HTTPTypes
 /// api.alternativeServices.removeAll()
 /// ```
 ///
-/// Servers add, replace and remove theirs by the field `Alt-Svc` of a response over https, if their certificate and host
-/// name were verified. If there are 5,000, a new one takes the place of the one that expires first. They last as long as
-/// their manager unless they are saved. Any thread may use the store.
+/// Servers add, replace and remove theirs by the field `Alt-Svc` of a response over https, if their certificate and
+/// host name were verified. Each origin has at most one. If there are 5,000, a new one takes the place of the one that
+/// expires first. An alternative that fails is not used for 5 minutes, then for twice as long after each further
+/// failure, up to a day. The alternative services last as long as their manager unless they are saved. Any thread may
+/// use the store.
 public final class AlternativeServiceStore: Sendable {
     private let table = Lock(AlternativeServiceTable())
     private let now: @Sendable () -> Date
@@ -24,14 +26,15 @@ public final class AlternativeServiceStore: Sendable {
     }
 
     /// The alternative services that have not expired, sorted by the host and port of their origins, including those
-    /// that have failed and are not used for some time.
+    /// that have failed and are not used at present.
     public var services: [AlternativeService] {
         table.withLock { $0.current(at: now()) }
     }
 
-    /// Removes the alternative services of all origins with a host. A name that is not stored is ignored.
+    /// Removes the alternative services of all origins with a host, regardless of their ports. A name that is not
+    /// stored is ignored.
     ///
-    /// - Parameter host: The name of the host, in any case.
+    /// - Parameter host: The name of the host, in any case, or an address; an IPv6 address may be in brackets.
     public func remove(_ host: String) {
         table.withLock { $0.remove(host: HostName(host).zonedText) }
     }
@@ -56,10 +59,11 @@ public final class AlternativeServiceStore: Sendable {
 
     /// Adds the alternative services from a file in the format of curl's option `--alt-svc`, each replacing that of the
     /// same origin. Expired ones, those that are not HTTP/3 on the same host, and lines that cannot be parsed are
-    /// skipped.
+    /// skipped. If there are 5,000, each further one takes the place of the one that expires first.
     ///
     /// - Parameter path: The path of the file.
-    /// - Returns: The number of alternative services that were added; 0 if the file does not exist.
+    /// - Returns: The number of alternative services that were not skipped; 0 if the file does not exist. If the file
+    ///   has several for one origin, each counts, and the last one is used.
     /// - Throws: ``SessionError/file(_:)`` if the file exists and cannot be read.
     @discardableResult
     public func load(from path: String) throws(SessionError) -> Int {
@@ -133,7 +137,10 @@ extension HTTPField.Name {
 extension SessionManager {
     /// The alternative services that servers have offered to the manager (RFC 7838), empty at first.
     ///
-    /// Requests over https with ``ANHTTP/HTTPVersionPolicy/automatic`` that may be repeated use them if libcurl has
-    /// HTTP/3. With ``SessionConfiguration/usesAlternativeServices`` `false`, they are neither stored nor used.
+    /// Requests over https with ``ANHTTP/HTTPVersionPolicy/automatic`` use them if the linked libcurl has HTTP/3 by
+    /// ngtcp2, the method is idempotent (RFC 9110 §9.2.2), and the body is replayable. Requests through a proxy or a
+    /// Unix-domain socket, with trailers, with another authentication than Basic and Bearer, and for a WebSocket
+    /// connection do not. If ``SessionConfiguration/usesAlternativeServices`` is `false`, servers add none, and none is
+    /// used.
     public nonisolated var alternativeServices: AlternativeServiceStore { pipeline.alternativeServices }
 }

@@ -32,9 +32,10 @@ public struct AuthenticationChallenge: Sendable {
 
     /// The answer of a ``AuthenticationPolicy/challengeHandler`` to a challenge.
     public enum Disposition: Sendable {
-        /// Sends the request again with this credential. If it was already refused for this request, or supports
-        /// neither this scheme nor a later one, the result is that of ``performDefaultHandling``. If the body is not
-        /// replayable, the request fails with ``SessionError/AuthenticationFailure/bodyNotReplayable``.
+        /// Sends the request again with this credential, by this scheme or the next offered one that it supports. If it
+        /// was already refused for this request, or supports none of them, the result is that of
+        /// ``performDefaultHandling``. If the body is not replayable, the request fails with
+        /// ``SessionError/AuthenticationFailure/bodyNotReplayable``.
         case use(Credential)
         /// Returns the refusal as the response, without trying further schemes. If a proxy refused to open a tunnel,
         /// the request fails with its error instead.
@@ -61,7 +62,8 @@ public struct ProtectionSpace: Hashable, Sendable, CustomStringConvertible {
     public var isSecure: Bool
     /// The authentication scheme by which the server or proxy asks for the credential.
     public var scheme: AuthenticationScheme
-    /// The realm, as named by the server or proxy; `nil` if it is not named, or if a proxy refused to open a tunnel.
+    /// The realm, as named by the server or proxy for this scheme (RFC 9110 §11.5); `nil` if it is not named, or if a
+    /// proxy refused to open a tunnel.
     public var realm: String?
 
     /// Creates a protection space, for testing a handler.

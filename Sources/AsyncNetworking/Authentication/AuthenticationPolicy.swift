@@ -33,23 +33,25 @@ public struct AuthenticationPolicy: Sendable {
     /// single scheme is used with the first request. See ``OriginCredentials``.
     public var credentials = OriginCredentials()
     /// The path of a `.netrc` file with credentials for hosts without an entry in ``credentials``; `nil`, the default,
-    /// for none. `~` is not expanded. See netrc(5).
+    /// for none. A relative path is resolved against the working directory when the file is read, and `~` is not
+    /// expanded. See netrc(5).
     ///
     /// The file identifies hosts without scheme and port. Its entries are therefore used over https on any port of the
     /// host, and over http only for `localhost` and the loopback addresses `127.0.0.1` and `::1`. A `default` entry,
-    /// which would match every host, is ignored. If a host has several entries, the first is used. The file is read
-    /// once, when it is first needed, and again only after this property was set; a file that cannot be read has no
-    /// entries.
+    /// which would match every host, is ignored, and so is one without a password. If a host has several entries, the
+    /// first is used. The file is read once, when it is first needed, and again only after this property was set; a
+    /// file that cannot be read has no entries. Copies of the policy share the entries that were read.
     public var netrcFile: String? {
         get { netrc?.path }
         set { netrc = newValue.map(NetrcFile.init) }
     }
     private var netrc: NetrcFile?
-    /// The signatures for Amazon's services; the first one that matches a host is used. Empty by default. A pattern
-    /// that is invalid, and precedes the match, fails the request with
+    /// The signatures for Amazon's services; the first one with a pattern that matches the host is used. Empty by
+    /// default. The patterns are checked in order until one matches: an invalid one fails the request with
     /// ``ANHTTP/TransportError/Reason/invalidRequest(_:)``.
     public var signatures: [AWSSignature] = []
-    /// The sources of bearer tokens; the first one for an origin is used. Empty by default.
+    /// The sources of bearer tokens; the first one for the origin of a request is used. Empty by default. Requests that
+    /// the refresh closure of an ``Authenticator`` makes do not use that authenticator.
     public var authenticators: [Authenticator] = []
     /// A closure called for challenges that no credential answers; `nil`, the default, returns them as responses. It is
     /// also called for challenges by a proxy, but not for those of a server to which an `Authorization` field, a
@@ -70,9 +72,9 @@ public struct AuthenticationPolicy: Sendable {
     /// Creates a policy without credentials, tokens, signatures or a challenge handler; ``maximumCredentials`` is 5.
     public init() {}
 
-    /// The policy that authenticates no requests, which is a session's default. Set as `Request.authentication`, it
-    /// disables the session's policy; write `AuthenticationPolicy.none` there, because `.none` means `nil` for an
-    /// optional property.
+    /// The policy without credentials, tokens, signatures or a challenge handler, which is a session's default. Set as
+    /// `Request.authentication`, it disables the session's policy, but not `Request.credential`; write
+    /// `AuthenticationPolicy.none` there, because `.none` means `nil` for an optional property.
     public static let none = AuthenticationPolicy()
 
     /// Whether the policy can authenticate any request.
@@ -109,8 +111,8 @@ public struct OriginCredentials: Hashable, Sendable, CustomStringConvertible {
 
     subscript(_ origin: Origin) -> Credential? { values[origin] }
 
-    /// The origins and their user names, without passwords, sorted and separated by commas; empty if there are no
-    /// credentials.
+    /// The origins and their user names, without passwords, sorted and separated by commas, such as
+    /// `https://example.com:443: Credential(user: ada, password: …)`; empty if there are no credentials.
     public var description: String {
         values.map { "\($0.key): \($0.value)" }.sorted().joined(separator: ", ")
     }

@@ -50,13 +50,15 @@ public actor Authenticator {
     /// Creates an authenticator for the origins of some URLs.
     ///
     /// - Parameters:
-    ///   - urls: URLs whose origins receive the token; no other origin does.
+    ///   - urls: URLs whose origins (scheme, host and port) receive the token; no other origin does. With none, the
+    ///     token is never sent.
     ///   - token: The initial token; `nil`, the default, refreshes before the first request.
     ///   - leeway: The time before expiry at which a token is refreshed; 30 s by default. It counts at most as a tenth
-    ///     of the time between setting the token and its expiry.
+    ///     of the time between setting the token and its expiry. With zero, a token is sent until it expires.
     ///   - refreshLimit: The maximum number of refreshes within `refreshPeriod`; 5 by default. Further ones fail with
     ///     ``SessionError/AuthenticationFailure/excessiveRefreshes(limit:)``, and with 0 or less, all do.
-    ///   - refreshPeriod: The period over which refreshes are counted; 30 s by default.
+    ///   - refreshPeriod: The period over which refreshes, including failed ones, are counted; 30 s by default. With
+    ///     zero or less, their number is not limited, unless `refreshLimit` is 0 or less.
     ///   - refresh: Returns a new token. Receives the current one, or `nil`. It runs in a task of its own, which is
     ///     cancelled when no request waits for it any more. All waiting requests throw the error that it throws, except
     ///     those that can still send the current token.
@@ -90,7 +92,7 @@ public actor Authenticator {
 
     /// Sets the token, for example after another user has logged in. The result of a refresh that is already running is
     /// discarded; the requests that wait for it are then sent with this token, or wait for another refresh if it is
-    /// `nil` or expired.
+    /// `nil`, has expired, or expires within the leeway.
     ///
     /// - Parameter token: The token; `nil` removes the current one, so that the next request refreshes it.
     public func setToken(_ token: BearerToken?) {

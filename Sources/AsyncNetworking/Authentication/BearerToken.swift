@@ -5,13 +5,15 @@ public import FoundationEssentials
 
 /// An OAuth 2.0 bearer token (RFC 6750), with the refresh token for the next one. Its descriptions contain neither.
 public struct BearerToken: Hashable, Sendable, CustomStringConvertible {
-    /// The token, sent unchanged in `Authorization` after `Bearer`.
+    /// The token, sent in `Authorization` after `Bearer`. It is not checked: `HTTPFields` replaces characters that a
+    /// header field cannot contain, such as line breaks, by spaces.
     public var value: String {
         get { secret.value }
         set { secret.value = newValue }
     }
     private var secret: Secret<String>
-    /// The expiry date; `nil`, the default, if it is unknown. The token is then used until a server refuses it.
+    /// The expiry date; `nil`, the default, if it is unknown. The token is then used until a server refuses it. An
+    /// ``Authenticator`` refreshes the token shortly before this date.
     public var expires: Date?
     /// The token by which the refresh closure of an ``Authenticator`` gets the next bearer token (RFC 6749 §6); `nil`,
     /// the default, if there is none. The library itself does not use it.
