@@ -29,7 +29,8 @@ public struct AtomicFile: ~Copyable {
     ///   - destination: The path of the final file.
     ///   - mode: The permission bits of the file, before the process's umask is applied, see open(2); 0o666 by default.
     ///     Use 0o600 for secrets. The permissions of a file that is replaced are not kept.
-    /// - Throws: `EISDIR` if the destination is a directory; otherwise the error of open(2).
+    /// - Throws: `EISDIR` if the destination is a directory, `ENOENT` if its directory does not exist; otherwise the
+    ///   error of open(2).
     public init(destination: String, mode: UInt32 = 0o666) throws(SystemError) {
         let location = FileLocation(destination)
         let device = try location.openDevice()

@@ -9,8 +9,8 @@ import Glibc
     /// Opens a converter.
     ///
     /// - Parameter charset: The name of the charset, as printed by `iconv --list`, with at most 40 letters, digits,
-    ///   hyphens, underscores and colons. Other names are treated as unknown, because the slashes of `//IGNORE`, for
-    ///   example, have a special meaning for glibc.
+    ///   hyphens, underscores and colons in ASCII. Other names are treated as unknown, because the slashes of
+    ///   `//IGNORE`, for example, have a special meaning for glibc.
     /// - Throws: `EINVAL` if the charset is unknown or its conversion module is not installed; otherwise the error of
     ///   iconv_open(3).
     public init(from charset: String) throws(SystemError) {
@@ -36,7 +36,9 @@ import Glibc
 
     /// Returns a complete text converted to UTF-8. Each call starts in the initial shift state of the charset.
     ///
-    /// - Throws: `EILSEQ` if the bytes are invalid in the charset, `EINVAL` if the last character is cut off.
+    /// - Parameter bytes: The text in the charset, from its first byte to its last one; empty for no text.
+    /// - Throws: `EILSEQ` if the bytes are invalid in the charset, `EINVAL` if the last character is cut off. The
+    ///   converter can be used again after an error.
     public mutating func utf8(of bytes: RawSpan) throws(SystemError) -> [UInt8] {
         unsafe iconv(descriptor, nil, nil, nil, nil)
         var text: [UInt8] = []

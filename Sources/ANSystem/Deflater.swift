@@ -4,6 +4,8 @@ import CZlib
 import Glibc
 
 /// An incremental compressor of one stream that uses zlib. See https://www.zlib.net/manual.html.
+///
+/// ``step(_:isEnd:into:)`` is called until ``Step/isFinished``; another stream needs another compressor.
 @safe public struct Deflater: ~Copyable {
     /// Allocated on the heap because zlib keeps its address.
     private let stream: UnsafeMutablePointer<czlib_stream>
@@ -22,7 +24,7 @@ import Glibc
         public var consumed: Int
         /// The number of bytes written to the output.
         public var produced: Int
-        /// Whether the end of the stream was written.
+        /// Whether the end of the stream was written; no further step is then necessary.
         public var isFinished: Bool
     }
 

@@ -8,7 +8,7 @@ public struct Readiness: OptionSet, Hashable, Sendable {
     /// The event bits of epoll_ctl(2).
     public let rawValue: UInt32
 
-    /// Creates a set from the event bits of epoll_ctl(2).
+    /// Creates a set from the event bits of epoll_ctl(2), which are not checked.
     public init(rawValue: UInt32) {
         self.rawValue = rawValue
     }
@@ -51,13 +51,13 @@ public struct Epoll: ~Copyable, Sendable {
     }
 
     /// Adds a descriptor to the set, level-triggered unless `readiness` contains ``Readiness/edgeTriggered``. Throws
-    /// `EEXIST` if it is in the set already; see epoll_ctl(2).
+    /// `EEXIST` if it is in the set already, and `EPERM` for a regular file or a directory; see epoll_ctl(2).
     public func add(_ number: Int32, for readiness: Readiness) throws(SystemError) {
         try control(EPOLL_CTL_ADD, number, readiness)
     }
 
-    /// Replaces the events that a descriptor in the set is watched for. Throws `ENOENT` if it is not in the set; see
-    /// epoll_ctl(2).
+    /// Replaces the events that a descriptor in the set is watched for, including ``Readiness/edgeTriggered``. Throws
+    /// `ENOENT` if it is not in the set; see epoll_ctl(2).
     public func modify(_ number: Int32, for readiness: Readiness) throws(SystemError) {
         try control(EPOLL_CTL_MOD, number, readiness)
     }
@@ -81,7 +81,7 @@ public struct Epoll: ~Copyable, Sendable {
     /// A signal ends the wait early without an error.
     ///
     /// - Parameters:
-    ///   - milliseconds: The timeout in milliseconds; 0 polls, -1 waits without limit.
+    ///   - milliseconds: The timeout in milliseconds; 0 returns at once, and -1 waits without limit.
     ///   - ready: The array to append to; one call appends at most 80 descriptors.
     /// - Throws: The error of epoll_wait(2).
     public func wait(milliseconds: Int32, into ready: inout [ReadyDescriptor]) throws(SystemError) {

@@ -9,8 +9,9 @@ public protocol EventLoopSource: AnyObject, Sendable {
     /// Takes one turn on the loop's thread, which it must not block.
     ///
     /// A turn handles ready descriptors, timers that are due, and messages that were queued before
-    /// ``EventLoop/wake()``. It follows the jobs of the loop's actors whenever the loop wakes, also if nothing is
-    /// ready; the first turn is taken after ``EventLoop/start(name:source:)``, the last one after ``EventLoop/stop()``.
+    /// ``EventLoop/wake()``. It follows the jobs of the loop's actors and tasks whenever the loop wakes, also if
+    /// nothing is ready; the first turn is taken after ``EventLoop/start(name:source:)``, the last one after
+    /// ``EventLoop/stop()``.
     ///
     /// - Parameter ready: The descriptors that are ready, without the loop's own.
     /// - Returns: The number of milliseconds until the next turn at the latest: 0 if the loop must not sleep, -1 if it
@@ -22,11 +23,11 @@ public protocol EventLoopSource: AnyObject, Sendable {
 ///
 /// State on the loop needs no lock: only the loop's thread accesses it.
 ///
-/// The thread also runs the jobs of tasks whose executor is an ``EventLoopExecutor`` of the loop: between turns, in the
-/// order in which they were queued, and at most ``maximumTaskJobs`` before each turn.
+/// The thread also runs the jobs of tasks whose executor is an `EventLoopExecutor` of the loop: between turns, in the
+/// order in which they were queued, and at most 16 before each turn.
 ///
-/// The loop references its source weakly. Its creator must end it with ``stop()``; the thread and its descriptors are
-/// freed after the jobs that were queued before that.
+/// The loop references its source weakly. Once it is started, its creator must end it with ``stop()``, because the
+/// thread retains it; its descriptors are closed when the last reference to it is released.
 public final class EventLoop: SerialExecutor {
     /// The maximum number of tasks' jobs before a turn, so that tasks that are always ready do not keep the loop from
     /// its descriptors.
@@ -48,7 +49,8 @@ public final class EventLoop: SerialExecutor {
         try epoll.add(number, for: [.readable, .edgeTriggered])
     }
 
-    /// Starts the loop's thread, which retains the loop until ``stop()``. Must be called once only.
+    /// Starts the loop's thread, which retains the loop until it ends after ``stop()``. Must be called once only. All
+    /// signals are blocked on the thread.
     ///
     /// - Parameters:
     ///   - name: The thread's name in debuggers and `top -H`, cut to 15 bytes.
@@ -67,8 +69,9 @@ public final class EventLoop: SerialExecutor {
         signal { $0.isWoken = true }
     }
 
-    /// Ends the thread after the jobs that are already queued, without waiting for it. Jobs that are queued later never
-    /// run. Callable from any thread, and more than once.
+    /// Ends the thread, without waiting for it, after the actors' jobs that are already queued, at most 16 of the
+    /// tasks' jobs, and a last turn of the source. Jobs that are queued later may never run. Callable from any thread,
+    /// and more than once.
     public func stop() {
         signal { $0.isStopping = true }
     }

@@ -7,7 +7,8 @@ public struct FileDescriptor: ~Copyable, Sendable {
     /// The descriptor's number, valid as long as this value exists.
     public let number: Int32
 
-    /// Creates an owner for an open descriptor, which nothing else may close. The number is not checked.
+    /// Creates an owner for an open descriptor, which nothing else may close. The number is not checked, and is passed
+    /// to close(2) when the owner is destroyed.
     public init(takingOwnershipOf number: Int32) {
         self.number = number
     }
@@ -47,9 +48,10 @@ public struct FileDescriptor: ~Copyable, Sendable {
     ///
     /// - Parameters:
     ///   - buffer: The buffer to read into.
-    ///   - limit: The largest number of bytes to read; the size of the buffer is a limit, too, and the only one by
-    ///     default.
-    /// - Returns: The number of bytes read, possibly fewer than the limit; 0 at the end of the file.
+    ///   - limit: The largest number of bytes to read, which must not be negative; the size of the buffer is a limit,
+    ///     too, and the only one by default.
+    /// - Returns: The number of bytes read, possibly fewer than the limit; 0 at the end of the file, and if the limit is
+    ///   0 or the buffer is empty.
     /// - Throws: The error of read(2), but not `EINTR`, after which the call is repeated.
     public func read(into buffer: inout MutableRawSpan, upTo limit: Int = .max) throws(SystemError) -> Int {
         let count = unsafe buffer.withUnsafeMutableBytes { bytes in
@@ -63,11 +65,13 @@ public struct FileDescriptor: ~Copyable, Sendable {
     ///
     /// - Parameters:
     ///   - buffer: The buffer to read into.
-    ///   - limit: The largest number of bytes to read; the size of the buffer is a limit, too, and the only one by
-    ///     default.
+    ///   - limit: The largest number of bytes to read, which must not be negative; the size of the buffer is a limit,
+    ///     too, and the only one by default.
     ///   - offset: The distance from the start of the file in bytes.
-    /// - Returns: The number of bytes read, possibly fewer than the limit; 0 at the end of the file and beyond.
-    /// - Throws: The error of pread(2), such as `ESPIPE` for a pipe, but not `EINTR`, after which the call is repeated.
+    /// - Returns: The number of bytes read, possibly fewer than the limit; 0 at the end of the file and beyond, and if
+    ///   the limit is 0 or the buffer is empty.
+    /// - Throws: The error of pread(2), such as `ESPIPE` for a pipe or `EINVAL` for a negative offset, but not `EINTR`,
+    ///   after which the call is repeated.
     public func read(
         into buffer: inout MutableRawSpan, upTo limit: Int = .max, at offset: Int64
     ) throws(SystemError) -> Int {
@@ -79,7 +83,7 @@ public struct FileDescriptor: ~Copyable, Sendable {
     }
 
     /// Sets the current position to an offset from the start, in bytes, possibly beyond the end. Throws the error of
-    /// lseek(2), such as `ESPIPE` for a pipe.
+    /// lseek(2), such as `ESPIPE` for a pipe or `EINVAL` for a negative offset.
     public func seek(to offset: Int64) throws(SystemError) {
         guard lseek(number, Int(offset), SEEK_SET) >= 0 else { throw SystemError.last("lseek") }
     }

@@ -12,8 +12,8 @@ public struct FileLocation: Hashable, Sendable {
     public let exists: Bool
     /// Whether a regular file or nothing was found at the path, so that a file may be created or replaced there.
     ///
-    /// `false` for a device, a pipe or a directory. Permissions and missing parent directories are not checked. If
-    /// stat(2) failed, nothing counts as found.
+    /// `false` for a device, a pipe, a socket or a directory. Permissions and missing parent directories are not
+    /// checked. If stat(2) failed, nothing counts as found.
     public let isReplaceable: Bool
 
     /// Inspects a path once, following symbolic links; later changes are not noticed. See stat(2).
@@ -42,7 +42,7 @@ public struct FileLocation: Hashable, Sendable {
     /// Opens a device or a pipe for writing; a named pipe blocks until it has a reader, see fifo(7).
     ///
     /// - Returns: The descriptor; `nil` if ``isReplaceable``.
-    /// - Throws: `EISDIR` for a directory; otherwise the error of open(2).
+    /// - Throws: `EISDIR` for a directory, `ENXIO` for a socket; otherwise the error of open(2).
     public func openDevice() throws(SystemError) -> FileDescriptor? {
         guard !isReplaceable else { return nil }
         return try FileDescriptor(opening: path, flags: O_WRONLY)
@@ -64,7 +64,8 @@ public struct FileLocation: Hashable, Sendable {
     ///
     /// - Parameter mode: The permission bits of new directories, before the process's umask is applied; 0o777 by
     ///   default.
-    /// - Throws: The error of mkdir(2). A file in the place of the directory is not an error here.
+    /// - Throws: The error of mkdir(2). A file in the place of the last directory is not an error here; one in the
+    ///   place of a parent is (`ENOTDIR`). Parents that were created before the failure remain.
     public func createDirectories(mode: UInt32 = 0o777) throws(SystemError) {
         try Self.createDirectory(directory, mode)
     }
@@ -87,9 +88,11 @@ public struct FileLocation: Hashable, Sendable {
     /// Returns the names of a directory's entries, including hidden ones, in ascending order, without `.` and `..`. See
     /// readdir(3).
     ///
-    /// Bytes that are not valid UTF-8 become U+FFFD.
+    /// Bytes that are not valid UTF-8 become U+FFFD. If reading fails after the directory was opened, the names read
+    /// until then are returned.
     ///
-    /// - Throws: The error of opendir(3).
+    /// - Parameter directory: The path of the directory; symbolic links are followed.
+    /// - Throws: The error of opendir(3), such as `ENOENT` or `ENOTDIR`.
     public static func names(in directory: String) throws(SystemError) -> [String] {
         var names: [String] = []
         try forEachName(in: directory) { names.append($0) }

@@ -22,8 +22,8 @@ public struct MonotonicInstant: Comparable, Hashable, Sendable {
         return MonotonicInstant(nanoseconds: Int64(time.tv_sec) * 1_000_000_000 + Int64(time.tv_nsec))
     }
 
-    /// Returns the instant `duration` after this one, or before it if negative, clamped to the range of the clock.
-    /// Fractions of a nanosecond are cut off.
+    /// Returns the instant `duration` after this one, or before it if negative, clamped to the range of
+    /// ``nanoseconds``. Fractions of a nanosecond are cut off.
     public func advanced(by duration: Duration) -> MonotonicInstant {
         let step = duration.clampedNanoseconds
         let (sum, overflow) = nanoseconds.addingReportingOverflow(step)

@@ -6,7 +6,8 @@ import Glibc
 /// A file that is written under a temporary name and renamed when it is complete.
 ///
 /// The file is locked with flock(2) while it is open, so that two writers cannot mix their bytes; on a file system
-/// without support for locks it stays unlocked. It is removed unless it is kept or moved, or the process ends before.
+/// without support for locks it stays unlocked. When the value is destroyed, the file is removed, even one that existed
+/// before, unless it was kept or moved. If the process ends before, it stays.
 public struct PartialFile: ~Copyable {
     /// The temporary path, which ``move(to:overwriting:)`` does not change.
     public let path: String
@@ -34,8 +35,9 @@ public struct PartialFile: ~Copyable {
     ///   - opening: Whether the file must be new, must exist, or may be either.
     ///   - mode: The permission bits of a new file, before the process's umask is applied, see open(2); 0o666 by
     ///     default.
-    /// - Throws: `EWOULDBLOCK` from `flock`, without waiting, if another writer has locked the file; `EISDIR` for a
-    ///   directory; `EINVAL` for any other file that is not regular; otherwise the error of open(2).
+    /// - Throws: `EWOULDBLOCK` from `flock`, without waiting, if another writer has locked the file; `EEXIST` or
+    ///   `ENOENT` if the file does not meet `opening`; `EISDIR` for a directory; `EINVAL` for any other file that is
+    ///   not regular; otherwise the error of open(2) or fstat(2).
     public init(path: String, opening: Opening, mode: UInt32 = 0o666) throws(SystemError) {
         let file = try Self.open(path, opening, mode)
         let size = try file.regularFileSize()
@@ -101,6 +103,8 @@ public struct PartialFile: ~Copyable {
 
     /// Truncates the file to `size` bytes, including bytes left by a failed write; ``write(_:)`` continues there. A
     /// size beyond the end extends the file with zero bytes. See ftruncate(2).
+    ///
+    /// - Throws: The error of ftruncate(2), such as `EINVAL` for a negative size; ``size`` is then unchanged.
     public mutating func truncate(to size: Int64) throws(SystemError) {
         guard retryingInterrupts({ ftruncate(file.number, Int(size)) }) == 0 else {
             throw SystemError.last("ftruncate")
@@ -110,11 +114,13 @@ public struct PartialFile: ~Copyable {
     }
 
     /// Waits until the written bytes are on the disk, but not the name of the file in its directory. See fdatasync(2).
+    ///
+    /// - Throws: The error of fdatasync(2), such as `EIO` or `ENOSPC`; bytes may then be lost.
     public func flush() throws(SystemError) {
         guard retryingInterrupts({ fdatasync(file.number) }) == 0 else { throw SystemError.last("fdatasync") }
     }
 
-    /// Closes the file without removing it; it stays at ``path``.
+    /// Closes and unlocks the file without removing it; it stays at ``path``, unless it was moved.
     public consuming func keep() {
         isKept = true
     }

@@ -16,7 +16,7 @@ public final class RegularFile {
     /// Opens a file for reading, following symbolic links.
     ///
     /// - Throws: `EISDIR` for a directory, `EINVAL` for any other file that is not regular; otherwise the error of
-    ///   open(2).
+    ///   open(2), such as `ENOENT` or `EACCES`.
     public init(path: String) throws(SystemError) {
         // Without O_NONBLOCK, opening a FIFO would wait for a writer; for regular files the flag has no effect.
         descriptor = try FileDescriptor(opening: path, flags: O_RDONLY | O_NONBLOCK)
@@ -29,7 +29,7 @@ public final class RegularFile {
     /// - Parameters:
     ///   - path: The path of the file.
     ///   - failure: Returns the caller's error for the path and the ``SystemError/description`` of the error.
-    /// - Throws: The error that `failure` returns for one of ``init(path:)``.
+    /// - Throws: The error that `failure` returns if ``init(path:)`` throws.
     public static func open<Failure: Error>(
         _ path: String, _ failure: (_ path: String, _ reason: String) -> Failure
     ) throws(Failure) -> RegularFile {
@@ -42,8 +42,8 @@ public final class RegularFile {
 
     /// Reads into the buffer with one call of read(2), after the bytes of the last call.
     ///
-    /// - Returns: The number of bytes read, possibly fewer than the buffer has room for; 0 at the end, or if the file
-    ///   was truncated after it was opened. In the latter case ``remaining`` is not 0.
+    /// - Returns: The number of bytes read, possibly fewer than the buffer has room for; 0 at the end, for an empty
+    ///   buffer, or if the file was truncated after it was opened. In the last two cases ``remaining`` may not be 0.
     /// - Throws: The error of read(2).
     public func read(into buffer: inout MutableRawSpan) throws(SystemError) -> Int {
         let wanted = Int(min(remaining, Int64(buffer.byteCount)))

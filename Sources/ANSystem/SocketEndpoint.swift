@@ -42,8 +42,8 @@ public struct SocketEndpoint: Hashable, Sendable {
         unsafe self.init(&name.address, size: name.size)
     }
 
-    /// Returns whether a socket's connection is established; `false` also for a descriptor that is not a socket. See
-    /// getpeername(2).
+    /// Returns whether a socket is connected to a peer; `false` also while a TCP connection is being established, and
+    /// for a descriptor that is not a socket. See getpeername(2).
     public static func isConnected(_ socket: Int32) -> Bool {
         unsafe name(of: socket, by: { unsafe getpeername($0, $1, $2) }) != nil
     }

@@ -65,7 +65,8 @@ public struct SystemError: Error, Hashable, Sendable, CustomStringConvertible {
         "\(call): \(Self.message(for: code)) (errno \(code))"
     }
 
-    /// Returns the system's message for an `errno`; `unknown error` if the system has none. See strerror_r(3).
+    /// Returns the system's message for an `errno`, in the language of the process's locale; `unknown error` if the
+    /// system has none. See strerror_r(3).
     public static func message(for code: Int32) -> String {
         unsafe withUnsafeTemporaryAllocation(of: CChar.self, capacity: 256) { buffer in
             guard let start = buffer.baseAddress, unsafe strerror_r(code, start, buffer.count) == 0 else {

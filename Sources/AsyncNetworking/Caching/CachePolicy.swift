@@ -32,8 +32,8 @@ public enum CachePolicy: Hashable, Sendable {
     /// A stored response of any age is acceptable, unless it requires validation; without one the server is asked.
     /// `Cache-Control: max-stale` is sent, unless the request has a `Cache-Control`.
     case returnCacheElseLoad
-    /// Only a stored response, of any age, is acceptable; without one, or if it requires validation, or without a
-    /// cache, the request fails with ``SessionError/notCached``. Nothing is sent.
+    /// Only a stored response, of any age, is acceptable, unless it requires validation. If there is none, or the
+    /// session has no cache, the request fails with ``SessionError/notCached``. Nothing is sent.
     case returnCacheDontLoad
 
     /// Adds the policy's `Cache-Control` to a request without one.

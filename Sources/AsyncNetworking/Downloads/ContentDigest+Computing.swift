@@ -17,10 +17,11 @@ extension ContentDigest {
         try self.init(algorithm, digest)
     }
 
-    /// Computes the digest of a file. The calling thread reads the whole file, and is blocked meanwhile.
+    /// Computes the digest of a file. The calling thread reads the whole file, up to the size that it had when it was
+    /// opened, and is blocked meanwhile.
     ///
     /// - Parameters:
-    ///   - path: The path of the file.
+    ///   - path: The path of the file; symbolic links are followed.
     ///   - algorithm: The hash algorithm; SHA-256 by default.
     /// - Throws: ``AsyncNetworking/SessionError/file(_:)`` if the file cannot be read, or is not a regular file;
     ///   ``AsyncNetworking/SessionError/transport(_:)`` if OpenSSL fails, for example for lack of memory.

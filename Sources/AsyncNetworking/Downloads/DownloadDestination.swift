@@ -10,8 +10,8 @@
 ///
 /// The bytes are written to a temporary file, whose name ends with `.part`, and which is moved to its final path
 /// atomically when it is complete. It is in the directory of the destination or, if a closure chooses that, in a
-/// directory for temporary files. A device or a pipe at a given path is written directly. A response with a status
-/// outside of 200–299 is never written.
+/// directory for temporary files; a download that is resumed continues the ``ResumeData/partialFile``. A device or a
+/// pipe at a given path is written directly. A response with a status outside of 200–299 is never written.
 public struct DownloadDestination: ExpressibleByStringInterpolation, Sendable {
     let target: Target
     /// Whether an existing file is overwritten.
@@ -27,15 +27,17 @@ public struct DownloadDestination: ExpressibleByStringInterpolation, Sendable {
     /// Returns a destination at a path.
     ///
     /// If the path is a symbolic link, its target is replaced and the link is kept. If it is a device or a pipe, bytes
-    /// are written to it directly.
+    /// are written to it directly. If it is a directory, the download fails with ``SessionError/file(_:)``.
     ///
     /// - Parameters:
     ///   - path: The path; a relative one is resolved against the working directory when the task starts.
     ///   - overwritesExisting: Whether an existing file is overwritten; `true` by default. If `false`, the download
     ///     fails with ``SessionError/FileFailure/Reason/exists`` if the file exists: before the request is sent if it
-    ///     exists when the task starts, otherwise when the download is complete.
-    ///   - createsIntermediateDirectories: Whether missing directories are created; `false` by default, so that the
-    ///     download fails with ``SessionError/FileFailure/Reason/missingDirectory``.
+    ///     exists when the task starts, otherwise when the download is complete. It succeeds nevertheless if
+    ///     ``DownloadOptions/skipsVerifiedFile`` applies.
+    ///   - createsIntermediateDirectories: Whether missing directories of the path are created when the task starts;
+    ///     `false` by default, so that the download then fails with
+    ///     ``SessionError/FileFailure/Reason/missingDirectory``.
     public static func file(
         _ path: String, overwritesExisting: Bool = true, createsIntermediateDirectories: Bool = false
     ) -> DownloadDestination {
@@ -48,17 +50,18 @@ public struct DownloadDestination: ExpressibleByStringInterpolation, Sendable {
     /// durable; see ``DownloadOptions/isDurable``.
     ///
     /// - Parameters:
-    ///   - directory: The directory for the temporary file; `nil`, the default, uses `TMPDIR` or else `/tmp`. It must
-    ///     exist. If the chosen path is on another file system, the file is copied there first and still appears
-    ///     atomically.
+    ///   - directory: The directory for the temporary file; `nil`, the default, uses the environment variable `TMPDIR`
+    ///     or, if that is unset or empty, `/tmp`. It must exist. If the chosen path is on another file system, the file
+    ///     is copied there first and still appears atomically.
     ///   - overwritesExisting: Whether an existing file is overwritten; `true` by default. If `false`, the download
     ///     fails with ``SessionError/FileFailure/Reason/exists`` if the file exists then.
     ///   - createsIntermediateDirectories: Whether missing directories of the chosen path are created; `false` by
-    ///     default.
+    ///     default, so that the download fails with ``SessionError/FileFailure/Reason/missingDirectory``.
     ///   - choose: Receives the temporary file with the response, and returns the path; a relative one is resolved
-    ///     against the working directory. It is called once by the task, after the digests were verified; not if the
-    ///     download fails before. If it throws an error of the program's own, the download fails with that error and
-    ///     the temporary file is removed.
+    ///     against the working directory. If the path is a symbolic link to a file, its target is replaced; a device or
+    ///     a pipe is replaced itself. The closure is called once by the task, after the digests were verified; not if
+    ///     the download fails before. If it throws an error of the program's own, the download fails with that error
+    ///     and the temporary file is removed.
     public static func chosen(
         temporaryDirectory directory: String? = nil, overwritesExisting: Bool = true,
         createsIntermediateDirectories: Bool = false,
@@ -70,7 +73,8 @@ public struct DownloadDestination: ExpressibleByStringInterpolation, Sendable {
             createsIntermediateDirectories: createsIntermediateDirectories)
     }
 
-    /// Creates a destination at a path. An existing file is overwritten, and missing directories are not created.
+    /// Creates a destination at a path. An existing file is overwritten, and missing directories are not created; see
+    /// ``file(_:overwritesExisting:createsIntermediateDirectories:)`` for other destinations.
     ///
     /// - Parameter path: The path; a relative one is resolved against the working directory when the task starts.
     public init(stringLiteral path: String) {

@@ -49,18 +49,21 @@ public struct DownloadOptions: Sendable {
     /// `nil`, the default, expects that of a resumed download, or else none. If the digest differs, the download fails
     /// with ``SessionError/digest(expected:found:path:url:)``, and the downloaded bytes are removed.
     ///
-    /// Digests that the server sends in `Repr-Digest` and `Content-Digest` (RFC 9530) are always verified if they are
-    /// SHA-256 or SHA-512 and the content was not decoded.
+    /// Digests that the server sends in `Content-Digest` (RFC 9530) are always verified if they are SHA-256 or SHA-512
+    /// and the content was not decoded. Those in `Repr-Digest` are, too, for a GET request without `Range` that is not
+    /// written to a device or a pipe.
     public var expectedDigest: ContentDigest?
     /// Whether the download succeeds without a request if the destination exists and has the ``expectedDigest``;
     /// `false` by default.
     ///
     /// The file is read to compute its digest. The response of the ``DownloadedFile`` then has the status 304 and no
-    /// header fields. The option is ignored without a digest, and if a closure chooses the path.
+    /// header fields. The option is ignored if ``expectedDigest`` is `nil`, if a closure chooses the path, or if the
+    /// file cannot be read or is not a regular file.
     public var skipsVerifiedFile = false
     /// The number of bytes after which a durable download flushes its file to the disk and updates its record; 8 MiB by
-    /// default, and 0 or less for each chunk. It also does so once per second. At most the bytes since the last flush
-    /// are lost with the process.
+    /// default; with 0 or less, it does so after each chunk. It also does so after the first chunk that arrives a
+    /// second or more after the last flush. At most the bytes since the last flush are lost if the process is killed.
+    /// The interval has no effect on a download that is not durable.
     public var flushInterval: Int64 = 8 << 20
 
     /// Creates the default options: a download that is not durable, starts over if it cannot be resumed, keeps its

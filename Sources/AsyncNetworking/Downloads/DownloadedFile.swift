@@ -10,8 +10,9 @@ public struct DownloadedFile: Sendable {
     /// decompression if the content was decompressed.
     public var size: Int64
     /// The response that the file was written from: its status, header fields, trailers and metrics. If several
-    /// requests were necessary, it is the last one. If ``DownloadOptions/skipsVerifiedFile`` made the request
-    /// unnecessary, its status is 304.
+    /// requests were necessary, it is the last one. The status is in 200–299, usually 206 for a download that was
+    /// resumed, with two exceptions: 416 if the bytes were already complete, and 304 if
+    /// ``DownloadOptions/skipsVerifiedFile`` made the request unnecessary.
     public var response: Response<Void>
 
     /// Creates the value, for testing.

@@ -8,14 +8,16 @@ extension ResponseBody {
     /// Writes the rest of the body to a file as it arrives, without blocking the network thread.
     ///
     /// The file appears under its name atomically when it is complete, replacing an existing one; a failure or
-    /// cancellation leaves an existing file unchanged. If the path is a symbolic link, its target is replaced; a device
-    /// or a pipe is written to directly. To write a body that can be resumed, use
+    /// cancellation leaves an existing file unchanged. An empty body results in an empty file. If the path is a
+    /// symbolic link, its target is replaced; a device or a pipe is written to directly, so that bytes written before a
+    /// failure remain. To write a body that can be resumed, use
     /// ``AsyncNetworking/SessionManager/download(_:to:options:)``.
     ///
     /// - Parameter path: The path of the file, whose directory must exist.
-    /// - Returns: The number of bytes written, after decompression.
+    /// - Returns: The number of bytes written, after decompression, without those that were read before the call.
     /// - Throws: ``AsyncNetworking/SessionError/file(_:)`` if the file cannot be written; ``ANHTTP/TransportError`` if
-    ///   the body cannot be received; or `CancellationError` if the calling task is cancelled.
+    ///   the body cannot be received; `CancellationError` if the calling task is cancelled; or the error of a
+    ///   ``ANHTTP/ResponseBodySource`` of the program's own.
     @discardableResult
     public func write(to path: String) async throws -> Int64 {
         try await write(to: path) { _ in }

@@ -14,7 +14,7 @@ public struct ResumeData: Codable, Hashable, Sendable {
     /// The URL of the original request, before redirects.
     ///
     /// An expired link can be replaced by another URL of the same file; the validator of the response (`ETag` or
-    /// `Last-Modified`) shows whether it is the same.
+    /// `Last-Modified`), its size and any known digests show whether it is the same.
     public var url: URL
     /// The request's header fields, without the sensitive ones (see ``RedirectPolicy/sensitiveHeaders``). Credentials
     /// must be added again to resume the download.
@@ -27,9 +27,10 @@ public struct ResumeData: Codable, Hashable, Sendable {
     /// The size of the whole file in bytes; `nil` if the server did not send it.
     public var totalBytes: Int64?
     /// The path of the file with the bytes that have been received. If it is missing or shorter than ``offset``, the
-    /// download cannot be resumed.
+    /// download cannot be resumed, and ``DownloadOptions/startsOverIfNotResumable`` selects what happens.
     public var partialFile: String
-    /// The absolute path of the destination; `nil` if a closure was to choose it.
+    /// The path of the destination, with symbolic links resolved; `nil` if a closure was to choose it. It is absolute
+    /// unless ``SessionManager/restoredDownloads(in:options:preparing:)`` found the download in a relative directory.
     public var destination: String?
     /// The digest that the program expects of the whole file; `nil` for none.
     ///
@@ -50,8 +51,8 @@ public struct ResumeData: Codable, Hashable, Sendable {
     /// include sensitive ones such as `Authorization`. The download adds `Range` and `If-Range`.
     public var request: Request { Request(url: url, headers: headers) }
 
-    /// Returns the resume data of an unfinished durable download to a path; `nil` if its record is missing or cannot be
-    /// read.
+    /// Returns the resume data of an unfinished durable download to a path; `nil` if its record is missing, malformed,
+    /// or cannot be read. Reads the record on the calling thread.
     ///
     /// It detects neither that the partial file is missing nor that the download is being continued: resuming it then
     /// starts over (or fails with ``SessionError/notResumable(_:)``) in the first case, and fails with

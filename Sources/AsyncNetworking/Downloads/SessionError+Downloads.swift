@@ -13,7 +13,7 @@ extension SessionError {
         public var path: String
         /// The system call that failed.
         package var call: String
-        /// The value of `errno` after the system call that failed; see errno(3).
+        /// The value of `errno` after the system call that failed, such as `ENOENT`; see errno(3).
         public var errno: Int32
         /// The system's message for `errno`.
         package var message: String
@@ -66,8 +66,8 @@ extension SessionError {
         }
     }
 
-    /// The reason why a download could not be resumed: the resource has changed, its version is unknown, the server
-    /// does not send ranges, or the partial file is missing or too short.
+    /// The reason why a download could not be resumed: the resource has changed, its version is unknown, the request is
+    /// not a GET without `Range`, the server sent no range or a wrong one, or the partial file is missing or too short.
     public struct ResumeFailure: Hashable, Sendable, CustomStringConvertible {
         /// A sentence with the reason, such as `The download cannot be resumed: the resource has changed.`
         public let description: String

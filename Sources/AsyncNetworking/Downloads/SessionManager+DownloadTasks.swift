@@ -37,10 +37,12 @@ extension SessionManager {
     ///
     /// - Parameters:
     ///   - data: The resume data.
-    ///   - request: The request to send; `nil`, the default, sends ``ResumeData/request``, which has no credentials.
+    ///   - request: The request to send; `nil`, the default, sends ``ResumeData/request``, which has no credentials. A
+    ///     download cannot be resumed with a method other than GET, or with a `Range` field.
     ///   - destination: The destination; `nil`, the default, uses that of the earlier download. If a closure was to
     ///     choose that, the task fails with ``SessionError/file(_:)``.
-    ///   - options: The options; ``DownloadOptions/resumeData`` is ignored in favor of `data`.
+    ///   - options: The options; ``DownloadOptions/startsOverIfNotResumable`` selects what happens if the download
+    ///     cannot be resumed, and ``DownloadOptions/resumeData`` is ignored in favor of `data`.
     public nonisolated func makeDownloadTask(
         resuming data: ResumeData, with request: Request? = nil, to destination: DownloadDestination? = nil,
         options: DownloadOptions = DownloadOptions()
@@ -127,7 +129,8 @@ extension SessionManager {
     ///   - data: The resume data.
     ///   - request: The request to send; `nil`, the default, sends a GET request for the same URL with the stored
     ///     header fields, which exclude sensitive ones. To replace an expired link, pass a request for another URL of
-    ///     the same file: the validator, the size and any digests are compared.
+    ///     the same file: the validator, the size and any digests are compared. A download cannot be resumed with a
+    ///     method other than GET, or with a `Range` field.
     ///   - destination: The destination; `nil`, the default, uses that of the earlier download. If a closure was to
     ///     choose that, the task fails with ``SessionError/file(_:)``.
     ///   - options: The options; ``DownloadOptions/startsOverIfNotResumable`` selects what happens if the download
@@ -156,7 +159,8 @@ extension SessionManager {
     ///     chooses it.
     ///   - options: The options; by default the download is not durable, and its partial file is kept if it can be
     ///     resumed.
-    ///   - scope: Receives the task, which is running.
+    ///   - scope: Receives the task, which is running or, with ``SessionConfiguration/maximumConcurrentTransfers``,
+    ///     waits for its turn.
     /// - Returns: The value that `scope` returns.
     /// - Throws: The error that `scope` throws; an error of the task only if `scope` awaits its value.
     public nonisolated func withDownload<Value>(
@@ -172,10 +176,12 @@ extension SessionManager {
     /// name.
     ///
     /// Call this function after a restart, because Linux has no service that continues downloads while the program is
-    /// not running. Downloads that this or another process is writing are skipped.
+    /// not running. Downloads that this or another process is writing are skipped, as are records that cannot be read.
+    /// A record whose partial file is missing is removed.
     ///
     /// - Parameters:
-    ///   - directory: The directory of the destinations; its subdirectories are not searched.
+    ///   - directory: The directory of the destinations; its subdirectories are not searched. A relative path is
+    ///     resolved again, against the working directory, when a task starts.
     ///   - options: The options of the tasks, which are durable in any case; ``DownloadOptions/durable`` by default.
     ///   - prepare: Modifies each request before its task is created, to add credentials, which are not stored, or to
     ///     replace an expired link. By default the requests are sent as they were stored.
@@ -219,7 +225,7 @@ extension TransferTask where Value == DownloadedFile {
     /// ``ResumeData/partialFile``; ``cancel()`` removes them instead, unless the download is durable.
     ///
     /// - Returns: The resume data; `nil` if no bytes have arrived, the download cannot be resumed, or it was already
-    ///   complete.
+    ///   complete. If the download had already failed, the same as ``resumeData``.
     public func cancelProducingResumeData() async -> ResumeData? {
         core.isResumeDataWanted = true
         await end()

@@ -19,19 +19,22 @@ public import FoundationEssentials
 /// |---|---|
 /// | has status 200 and the type `text/event-stream` | its events |
 /// | ends | reconnects if the method is `GET`, up to the policy's `limit`; the response to another method is complete, and so is the sequence |
-/// | is lost | reconnects if the request can be repeated, which the retry policy decides |
+/// | is lost | reconnects if the request can be repeated: the retry policy permits it, and the body is replayable |
 /// | cannot be established, or has a status that the retry policy retries, such as 503 | reconnects if the request can be repeated |
 /// | has status 204 | the sequence ends |
 /// | has another status or type | throws ``ANSerialization/SerializationError/rejected(_:)`` with at most 64 KiB of the body |
 ///
 /// The wait is the reconnection time, which the server sets with `retry:`, plus the longer of the `backoff` of the
-/// retry policy and `Retry-After`. The backoff begins anew when something was received, and so do the policy's `limit`
-/// and `deadline`. The retry policy is the request's `Request.retryPolicy`; the default one has no limit on retries.
-/// The session's policy, and the `decision` and `budget` of the request's, do not apply.
+/// retry policy and `Retry-After`. A `Retry-After` above the policy's `maximumRetryAfter` is not waited for: the source
+/// throws the error of that response. The backoff begins anew when something was received, and so do the policy's
+/// `limit` and `deadline`; the `deadline` applies only after a failure. The retry policy is the request's
+/// `Request.retryPolicy`; without one, it is the default ``RetryPolicy``, but without a limit on retries. The session's
+/// policy, and the `decision` and `budget` of the request's, do not apply.
 ///
 /// A source can be iterated once; a second iteration ends immediately. Nothing is sent before the first one. A slow
-/// reader slows the server down: at most two chunks are read ahead of it. When the iteration ends, so does the
-/// connection; if the calling task is cancelled, `next()` throws `CancellationError` after the exchange has ended.
+/// reader slows the server down: besides two chunks, at most ``ANHTTP/TransferOptions/streamBufferSize`` bytes are read
+/// ahead of it. When the iteration ends, so does the connection; if the calling task is cancelled, `next()` throws
+/// `CancellationError` after the exchange has ended.
 ///
 /// A connection without any bytes, not even comments, for ``ANHTTP/Timeouts/idle`` counts as lost.
 public struct EventSource: AsyncSequence, Sendable {
@@ -59,7 +62,8 @@ public struct EventSource: AsyncSequence, Sendable {
     public enum Status: Sendable {
         /// A request is being sent, or its response is awaited: the first one, or one to reconnect.
         case connecting
-        /// A response with this head was accepted, and its events are being received.
+        /// A response with this head, which has status 200 and the type `text/event-stream`, was accepted, and its
+        /// events are being received.
         case open(ResponseHead)
         /// The connection ended, with this error, or with `nil` if the response was complete. The next one is made at
         /// this time.

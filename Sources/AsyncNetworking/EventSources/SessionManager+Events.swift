@@ -20,9 +20,9 @@ extension SessionManager {
     ///     `Request.retryPolicy` there is no limit on the number of reconnections.
     ///   - reconnectionTime: The shortest wait before a reconnection until the server sets one with `retry:`; 3 s by
     ///     default. A negative one counts as zero.
-    ///   - maximumEventSize: The maximum size of the data of an event, and of a line, in bytes; 16 MiB by default. A
-    ///     larger event or line ends the sequence with ``ANHTTP/TransportError/Reason/responseTooLarge(_:)``, in a
-    ///     ``SessionError``.
+    ///   - maximumEventSize: The maximum size of the data of an event in bytes; 16 MiB by default, and a negative one
+    ///     counts as zero. A line may have 8 bytes more, for the name of its field. A larger event or line ends the
+    ///     sequence with ``ANHTTP/TransportError/Reason/responseTooLarge(_:)``, in a ``SessionError``.
     /// - Returns: The source, which sends nothing until it is iterated.
     public nonisolated func events(
         for request: Request, reconnectionTime: Duration = .seconds(3), maximumEventSize: Int = 16 << 20

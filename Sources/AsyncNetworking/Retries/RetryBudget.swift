@@ -9,8 +9,9 @@ import ANSystem
 /// adds `perRequest`, and each second `perSecond`, up to the capacity. With the defaults, at most one retry for every
 /// five requests is permitted in the long run, plus one each second.
 ///
-/// Only requests with a policy that permits retries count as first attempts. A session keeps one count for each origin,
-/// which requests with policies of their own share.
+/// Only requests with a policy that permits retries and has a budget count as first attempts. A session keeps one count
+/// for each origin, which requests with policies of their own share. It keeps at most 1,000 counts below their
+/// capacity; beyond that, an arbitrary one starts anew.
 public struct RetryBudget: Hashable, Sendable {
     /// The maximum number of retries that a host can accumulate; 10 by default.
     package var capacity: Double
@@ -23,7 +24,7 @@ public struct RetryBudget: Hashable, Sendable {
     ///
     /// - Parameters:
     ///   - capacity: The maximum number of retries that an origin can accumulate, and with which it starts; 10 by
-    ///     default. Below 1, no retry is permitted.
+    ///     default. Below 1, no retry is permitted. Fractions accumulate: a retry takes one whole.
     ///   - perRequest: The number of retries that each first attempt adds; 0.2 by default, 0 for none.
     ///   - perSecond: The number of retries that each second adds; 1 by default, 0 for none.
     public init(capacity: Double = 10, perRequest: Double = 0.2, perSecond: Double = 1) {

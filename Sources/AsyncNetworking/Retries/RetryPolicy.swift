@@ -65,13 +65,15 @@ public struct RetryPolicy: Sendable {
     /// the field: the program sets it, with a value that is unique for each request. All retries send the same value.
     public var idempotencyKeyField: HTTPField.Name? = .idempotencyKey
     /// The longest `Retry-After` to wait for; 60 s by default, `nil` for no limit. A response with a longer one is not
-    /// retried, but returned to the caller, unless ``decision`` chooses the wait.
+    /// retried, but returned to the caller, unless ``decision`` chooses the wait. With zero or less, that applies to
+    /// any `Retry-After` that asks for a wait.
     public var maximumRetryAfter: Duration? = .seconds(60)
     /// The time limit for all attempts and waits together, including bodies; `nil`, the default, for no limit.
     ///
     /// Each exchange is limited to the time that is left, and then fails with
-    /// ``ANHTTP/TransportError/Reason/timedOut(_:)``; see ``ANHTTP/Timeouts/total``. It has no effect if ``limit`` is 0
-    /// or less; `Request.timeout` limits a call in any case.
+    /// ``ANHTTP/TransportError/Reason/timedOut(_:)``; see ``ANHTTP/Timeouts/total``. With zero or less, every
+    /// exchange fails, and none is retried. The deadline has no effect if ``limit`` is 0 or less; `Request.timeout`
+    /// limits a call in any case.
     public var deadline: Duration?
     /// The limit on the share of retries among the requests to one origin; by default up to 10 retries at once, and in
     /// the long run one per second and one for every five requests. `nil` for no limit.
@@ -107,12 +109,13 @@ public struct RetryPolicy: Sendable {
 
     /// The attempt about which ``RetryPolicy/decision`` is asked.
     public struct Context: Sendable {
-        /// The request, with the session's header fields and before redirects.
+        /// The request, with the session's header fields and before redirects; without credentials that the
+        /// authentication policy adds. Changes have no effect on the request that is sent.
         public var request: Request
         /// The number of the attempt, starting at 1.
         public var attempt: Int
-        /// The head of the response, or the error. Errors of lower layers, such as ``ANHTTP/TransportError``, are not
-        /// wrapped in a ``SessionError``.
+        /// The head of the response, whose status is 400 or above, or the error. Errors of lower layers, such as
+        /// ``ANHTTP/TransportError``, are not wrapped in a ``SessionError``.
         public var result: Result<ResponseHead, any Error>
         /// Whether the result is one of the policy's ``RetryPolicy/statuses`` or ``RetryPolicy/failures``; the other
         /// conditions of a retry, such as the method, are not considered.

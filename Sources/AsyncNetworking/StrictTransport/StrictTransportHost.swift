@@ -7,8 +7,8 @@ public import FoundationEssentials
 public struct StrictTransportHost: Hashable, Sendable {
     /// The host name in lower case, without a trailing dot.
     public let host: String
-    /// The time after which the host is forgotten; `Date.distantFuture`, the default, for never. An entry whose time
-    /// has passed has no effect.
+    /// The time at which the entry expires, and from which it has no effect; `Date.distantFuture`, the default, for
+    /// never.
     public var expiry: Date
     /// Whether the hosts below ``host`` are included; `false` by default.
     public var includesSubdomains: Bool
@@ -17,8 +17,10 @@ public struct StrictTransportHost: Hashable, Sendable {
     /// control characters or characters outside of ASCII.
     ///
     /// - Parameters:
-    ///   - host: The host name, in any case; internationalized names in their ASCII form (`xn--…`).
-    ///   - expiry: The time after which the host is forgotten; never by default.
+    ///   - host: The host name, in any case, with or without a trailing dot; internationalized names in their ASCII
+    ///     form (`xn--…`).
+    ///   - expiry: The time at which the entry expires; `Date.distantFuture`, the default, for never. A later time
+    ///     counts as that, and an entry whose time has passed has no effect.
     ///   - includesSubdomains: Whether the hosts below `host` are included; `false` by default.
     public init?(host: String, expiry: Date = .distantFuture, includesSubdomains: Bool = false) {
         let name = HostName(host)

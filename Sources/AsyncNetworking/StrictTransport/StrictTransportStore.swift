@@ -45,7 +45,7 @@ public final class StrictTransportStore: Sendable {
     /// Removes a host. A name that is not stored is ignored; a host above it that includes its subdomains still
     /// applies.
     ///
-    /// - Parameter host: The name of the host, in any case.
+    /// - Parameter host: The name of the host, in any case, with or without a trailing dot.
     public func remove(_ host: String) {
         table.withLock { $0.remove(HostName(host).text) }
     }
@@ -68,10 +68,11 @@ public final class StrictTransportStore: Sendable {
     }
 
     /// Adds the hosts from a file in the format of curl's option `--hsts`, each replacing one with the same name.
-    /// Expired hosts and lines that cannot be parsed are skipped.
+    /// Expired hosts and lines that cannot be parsed are skipped. The limit of 5,000 does not apply.
     ///
     /// - Parameter path: The path of the file.
-    /// - Returns: The number of hosts that were added; 0 if the file does not exist.
+    /// - Returns: The number of hosts that were not skipped; 0 if the file does not exist. If the file names a host
+    ///   several times, each counts, and the last one is used.
     /// - Throws: ``SessionError/file(_:)`` if the file exists and cannot be read.
     @discardableResult
     public func load(from path: String) throws(SessionError) -> Int {
@@ -94,7 +95,8 @@ public final class StrictTransportStore: Sendable {
 }
 
 extension SessionManager {
-    /// The hosts to which the manager's requests are sent over https only; empty at first, and always used unless
-    /// ``SessionConfiguration/usesStrictTransport`` is `false`.
+    /// The hosts to which the manager's requests are sent over https only (RFC 6797); empty at first. If
+    /// ``SessionConfiguration/usesStrictTransport`` is `false`, servers add none, and the hosts have no effect on
+    /// requests.
     public nonisolated var strictTransport: StrictTransportStore { pipeline.strictTransport }
 }

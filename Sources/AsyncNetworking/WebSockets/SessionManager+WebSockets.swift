@@ -34,11 +34,11 @@ extension SessionManager {
     /// - Returns: The value that `body` returns.
     /// - Throws: ``SessionError``: ``ANSerialization/SerializationError/rejected(_:)``, with the response's head and at
     ///   most 64 KiB of its body, if the status is not 101; ``ANHTTP/TransportError/Reason/invalidRequest(_:)`` for
-    ///   another method, a body, or a transport that does not support WebSockets; ``SessionError/invalidated`` if the
-    ///   manager was invalidated or shut down before; or the error of a connection that could not be made, or that
-    ///   ended before all messages were sent. `CancellationError` if the calling task is cancelled or the manager
-    ///   cancels its requests. The error that `body` throws, wrapped in a ``SessionError`` if it is a
-    ///   ``ANHTTP/TransportError`` or ``ANSerialization/SerializationError``.
+    ///   another method, a body, or a status 101 from a transport that does not support WebSockets;
+    ///   ``SessionError/invalidated`` if the manager was invalidated or shut down before; or the error of a connection
+    ///   that could not be made, or that ended before all messages were sent. `CancellationError` if the calling task
+    ///   is cancelled or the manager cancels its requests. The error that `body` throws, wrapped in a ``SessionError``
+    ///   if it is a ``ANHTTP/TransportError`` or ``ANSerialization/SerializationError``.
     public nonisolated func withWebSocket<Value: Sendable>(
         _ request: Request, options: WebSocketOptions = WebSocketOptions(),
         _ body: (WebSocket) async throws -> Value

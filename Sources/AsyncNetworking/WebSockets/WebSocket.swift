@@ -55,14 +55,14 @@ public struct WebSocket: AsyncSequence, Sendable {
     }
 
     /// Closes the connection, and returns when the server has answered, or after 5 s. Messages that have not been read
-    /// are discarded. Closing a connection that has ended has no effect. Cancelling the calling task does not shorten
-    /// the wait, unless it is the task that called `withWebSocket`.
+    /// are discarded, and the iteration ends. Closing a connection that has ended has no effect. Cancelling the calling
+    /// task does not shorten the wait, unless it is the task that called `withWebSocket`.
     ///
     /// The connection is also closed, with code 1000, when the closure of `withWebSocket` returns, and with code 1001
     /// (going away) if it throws.
     ///
     /// - Parameters:
-    ///   - code: The code: 1000, the default, or another one that RFC 6455 §7.4 permits, such as 3000 to 4999.
+    ///   - code: The code: 1000, the default, 1001 to 1003, 1007 to 1014, or 3000 to 4999 (RFC 6455 §7.4).
     ///   - reason: An explanation, empty by default; it is truncated to 123 bytes of UTF-8.
     /// - Throws: ``ANHTTP/TransportError/Reason/invalidRequest(_:)`` for another code, without closing the connection,
     ///   or the error of the connection if it ended before all messages were sent.
