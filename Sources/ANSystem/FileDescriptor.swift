@@ -50,8 +50,8 @@ public struct FileDescriptor: ~Copyable, Sendable {
     ///   - buffer: The buffer to read into.
     ///   - limit: The largest number of bytes to read, which must not be negative; the size of the buffer is a limit,
     ///     too, and the only one by default.
-    /// - Returns: The number of bytes read, possibly fewer than the limit; 0 at the end of the file, and if the limit is
-    ///   0 or the buffer is empty.
+    /// - Returns: The number of bytes read, possibly fewer than the limit; 0 at the end of the file, and if the limit
+    ///   is 0 or the buffer is empty.
     /// - Throws: The error of read(2), but not `EINTR`, after which the call is repeated.
     public func read(into buffer: inout MutableRawSpan, upTo limit: Int = .max) throws(SystemError) -> Int {
         let count = unsafe buffer.withUnsafeMutableBytes { bytes in
