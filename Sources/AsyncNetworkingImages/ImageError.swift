@@ -29,7 +29,8 @@ public enum ImageError: Error, Hashable, Sendable {
     /// specified no ``ImageDecoder`` of its own.
     case decoderUnavailable
     /// The decoder failed for this reason, a message of libvips or of another decoder, for example because the data are
-    /// damaged or the decoder does not support the format.
+    /// damaged or the decoder does not support the format. If libvips fails for several images at the same time, the
+    /// message may be that of another one.
     case decoding(reason: String)
 }
 
@@ -37,7 +38,7 @@ extension ImageError: CustomStringConvertible, LocalizedError {
     /// The ``description``, which Foundation returns as `localizedDescription`.
     public var errorDescription: String? { description }
 
-    /// A sentence that says what happened and what to check.
+    /// A sentence that says what happened and, for the limits and a missing decoder, which setting to change.
     public var description: String {
         switch self {
         case .unknownFormat: "The data are not an image of a known format."

@@ -42,7 +42,7 @@ public struct ImageResponseSerializer: AdjustableResponseSerializer {
         self.validation = validation
     }
 
-    /// Returns the image, decoded if there is a ``decoder``.
+    /// Returns the image in a response, decoded if there is a ``decoder``.
     ///
     /// - Parameters:
     ///   - head: The head of the response, whose status and media type are not checked here.
@@ -65,12 +65,12 @@ public struct ImageResponseSerializer: AdjustableResponseSerializer {
 }
 
 extension ResponseSerializer where Self == ImageResponseSerializer {
-    /// A serializer that returns an image without decoding it, with a scale of 1, and accepts the statuses 200 to 299
-    /// with the media types of images.
+    /// A serializer that returns an image without decoding it, with a scale of 1 and at most 128 Mi pixels and 512 MiB,
+    /// and accepts the statuses 200 to 299 with the media types of images, `ResponseValidation.image`.
     public static var image: ImageResponseSerializer { ImageResponseSerializer() }
 
-    /// Returns a serializer that decodes the image before it returns, and accepts the statuses 200 to 299 with the
-    /// media types of images.
+    /// Returns a serializer that decodes the image before it returns, with a scale of 1, and accepts the statuses 200
+    /// to 299 with the media types of images, `ResponseValidation.image`.
     ///
     /// The decoder runs in the calling task: a call from the main actor blocks it.
     /// ``AsyncNetworkingImages/ImageDownloader`` decodes off all actors.
@@ -95,7 +95,9 @@ extension ResponseValidation {
     /// `image/x-xbitmap`, `image/x-win-bitmap`), `image/webp`, `image/avif`, `image/heif`, `image/heic`, and
     /// `image/vnd.microsoft.icon`.
     ///
-    /// A body without a media type, or with another one such as `application/octet-stream`, is rejected.
+    /// A body without a media type, or with another one such as `application/octet-stream`, is rejected. An empty body
+    /// is accepted with any media type; ``AsyncNetworkingImages/ImageResponseSerializer`` then throws
+    /// `SerializationError.emptyBody`.
     public static let image = ResponseValidation(
         mediaTypes: [
             "image/tiff", "image/jpeg", "image/gif", "image/png", "image/ico", "image/x-icon", "image/bmp",

@@ -30,12 +30,13 @@ public final class AutoPurgingImageCache: Sendable {
     /// Adds an image as the most recently accessed one, in place of one with the same key. It counts with its
     /// ``ImageContent/memoryCost``.
     ///
-    /// If the use then exceeds ``capacity``, images are removed as by ``purge()``, possibly including this one.
+    /// If the use then exceeds ``capacity``, the images that were not accessed for the longest time are removed until
+    /// it is at most ``preferredUseAfterPurge`` and ``capacity``. This image is removed last, if it alone exceeds that.
     public func add(_ image: ImageContent, for key: ImageCacheKey) {
         store.add(image, for: key, cost: image.memoryCost)
     }
 
-    /// Returns an image and marks it as accessed; `nil` if the cache does not have it.
+    /// Returns an image and marks it as the most recently accessed one; `nil` if the cache does not have it.
     public func image(for key: ImageCacheKey) -> ImageContent? {
         store.value(for: key)
     }

@@ -14,7 +14,9 @@ public struct MemoryPressure: AsyncSequence, Sendable {
     private let clock: any Clock<Duration>
     private let stallTime: @Sendable () -> Duration?
 
-    /// Creates a sequence; the information is first read when an iterator's first element is awaited.
+    /// Creates a sequence for the control group to which the process belongs now.
+    ///
+    /// The pressure is first read when an iterator's first element is awaited.
     ///
     /// - Parameter interval: The time between two readings; 2 seconds by default, the interval at which the kernel
     ///   updates its averages. It must be positive: with 0 or less, the files are read without a pause.
@@ -37,7 +39,7 @@ public struct MemoryPressure: AsyncSequence, Sendable {
         self.stallTime = stallTime
     }
 
-    /// Returns an iterator of its own for each call; the first call of ``Iterator/next()`` begins its observation.
+    /// Returns a new iterator, whose observation begins with the first call of ``Iterator/next()``.
     public func makeAsyncIterator() -> Iterator {
         Iterator(sequence: self)
     }
@@ -51,7 +53,7 @@ public struct MemoryPressure: AsyncSequence, Sendable {
             self.sequence = sequence
         }
 
-        /// Waits for memory pressure, for at least one interval unless it returns `nil`.
+        /// Waits until a reading shows memory pressure, for at least one interval unless it returns `nil`.
         ///
         /// - Returns: An empty value under memory pressure; `nil` if the pressure cannot be observed, or as soon as the
         ///   calling task is cancelled.

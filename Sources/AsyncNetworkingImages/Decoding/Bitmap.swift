@@ -6,7 +6,7 @@ public import FoundationEssentials
 ///
 /// Alpha is not premultiplied, and 255 for an image without transparency.
 public struct Bitmap: Hashable, Sendable {
-    /// The size in pixels, after reduction and rotation by the decoder; both sides are at least 1.
+    /// The size in pixels, after any reduction and rotation by the decoder; both sides are at least 1.
     public let size: PixelSize
     /// The pixels in sRGB, row by row from the top left and without padding: 4 bytes each, red, green, blue and alpha,
     /// which is not premultiplied.
@@ -17,7 +17,7 @@ public struct Bitmap: Hashable, Sendable {
     /// - Parameters:
     ///   - size: The size in pixels.
     ///   - pixels: Red, green, blue and alpha, one byte each and alpha not premultiplied, row by row from the top left.
-    /// - Returns: `nil` if a side is below 1, or the number of bytes is not 4 per pixel of the size.
+    /// - Returns: `nil` if a side is below 1, or `pixels` does not have exactly 4 bytes for each pixel of the size.
     public init?(size: PixelSize, pixels: Data) {
         guard size.width > 0, size.height > 0, pixels.count == size.decodedBytes else { return nil }
         self.size = size

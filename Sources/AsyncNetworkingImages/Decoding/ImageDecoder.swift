@@ -58,8 +58,8 @@ public struct ImageDecodingOptions: Hashable, Sendable {
     /// ``BuiltInImageDecoder`` always applies the rotation that their box `irot` specifies, and ignores EXIF there.
     public var appliesOrientation: Bool
     /// The limits on the size of the image, checked against its header before decoding, and by ``BuiltInImageDecoder``
-    /// against the real size; 128 Mi pixels and 512 MiB by default. An image that exceeds them fails with an
-    /// ``ImageError``.
+    /// against the real size; 128 Mi pixels and 512 MiB by default. An image that exceeds them fails with
+    /// ``ImageError/tooManyPixels(_:limit:)`` or ``ImageError/tooManyBytes(_:limit:)``.
     public var limits: ImageLimits
 
     /// Creates options; by default the image keeps its size, its orientation is applied, and it has at most 128 Mi
@@ -70,7 +70,8 @@ public struct ImageDecodingOptions: Hashable, Sendable {
     ///     image. A width or height below 1 counts as 1.
     ///   - appliesOrientation: Whether the orientation that EXIF specifies is applied, except to AVIF and HEIF; `true`
     ///     by default.
-    ///   - limits: The limits on the size of the image; 128 Mi pixels and 512 MiB by default.
+    ///   - limits: The limits on the size of the image, before and after a reduction; 128 Mi pixels and 512 MiB by
+    ///     default.
     public init(
         maximumSize: PixelSize? = nil, appliesOrientation: Bool = true, limits: ImageLimits = ImageLimits()
     ) {

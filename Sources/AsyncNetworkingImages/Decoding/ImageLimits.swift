@@ -14,7 +14,9 @@ public struct ImageLimits: Hashable, Sendable {
     /// ``ImageError/tooManyBytes(_:limit:)``. With a value below 4, every image is refused.
     public var decodedBytes: Int
 
-    /// Creates limits. The values are not checked: with 0 or a negative one, every image is refused.
+    /// Creates limits from two values, which are not checked.
+    ///
+    /// Every image is refused if `pixels` is below 1 or `decodedBytes` is below 4, the size of one pixel.
     ///
     /// - Parameters:
     ///   - pixels: The maximum number of pixels, before a reduction; 128 Mi by default.

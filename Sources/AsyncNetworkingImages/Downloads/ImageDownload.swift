@@ -44,9 +44,9 @@ public final class ImageDownload: Identifiable, Sendable {
     /// one has a result.
     ///
     /// Before the first bytes have arrived, there is no state, except an empty one for a request that joins a download,
-    /// and the last one if the image is in the memory cache or the request ends. The header of the image is usually known before the file
-    /// is complete, so that a place for the image can be laid out. A slow reader skips states, but never the last.
-    /// Cancelling the task that reads the stream does not cancel the request.
+    /// and the last one if the image is in the memory cache or the request ends. The header of the image is usually
+    /// known before the file is complete, so that a place for the image can be laid out. A slow reader skips states,
+    /// but never the last. Cancelling the task that reads the stream does not cancel the request.
     public var updates: BroadcastStream<Status> { broadcast.stream }
 
     /// The image, available when it was downloaded. Cancelling a task that awaits it cancels this request, for all

@@ -97,8 +97,8 @@ public final class ImageDownloader: Sendable {
     ///     active; normal by default. If a request joins a waiting download, the higher priority counts.
     /// - Throws: `SessionError` if the request failed, its status or media type was not accepted, or the file is empty
     ///   or too large; ``ImageError`` if the file is not an image, exceeds the limits or cannot be decoded; the errors
-    ///   of a custom decoder; `CancellationError` if the calling task is cancelled, unless the image is in the memory
-    ///   cache, or the session cancels its requests.
+    ///   of a custom decoder; `CancellationError` if the session cancels its requests, or if the calling task is
+    ///   cancelled and the image is not in the memory cache.
     public func image(for url: URL, priority: TransferPriority = .normal) async throws -> ImageContent {
         try await image(for: Request(url: url, headers: [.accept: "image/*"]), priority: priority)
     }
@@ -112,8 +112,8 @@ public final class ImageDownloader: Sendable {
     ///     active; normal by default. If a request joins a waiting download, the higher priority counts.
     /// - Throws: `SessionError` if the request failed, its status or media type was not accepted, or the file is empty
     ///   or too large; ``ImageError`` if the file is not an image, exceeds the limits or cannot be decoded; the errors
-    ///   of a custom decoder; `CancellationError` if the calling task is cancelled, unless the image is in the memory
-    ///   cache, or the session cancels its requests.
+    ///   of a custom decoder; `CancellationError` if the session cancels its requests, or if the calling task is
+    ///   cancelled and the image is not in the memory cache.
     public func image(for request: Request, priority: TransferPriority = .normal) async throws -> ImageContent {
         if let image = cachedImage(for: request) { return image }
         return try await download(request, priority: priority).image
@@ -137,8 +137,8 @@ public final class ImageDownloader: Sendable {
 
     /// Requests an image, and returns at once with a receipt that observes and cancels the request.
     ///
-    /// If ``cachedImage(for:)`` has the image, the receipt has ended already. The errors of the request are those of
-    /// ``ImageDownload/image``.
+    /// If ``cachedImage(for:)`` has the image, the receipt has ended already. The receipt's ``ImageDownload/image``
+    /// throws the errors of the request.
     ///
     /// - Parameters:
     ///   - request: The request to send, to which no `Accept` field is added.

@@ -15,7 +15,8 @@ public enum ImageFormat: String, Hashable, Sendable, CaseIterable {
     case webp
     /// AVIF, also animated: AV1 images in the ISO base media file format (https://aomediacodec.github.io/av1-avif/).
     case avif
-    /// HEIF (ISO/IEC 23008-12), including HEIC, also sequences of images.
+    /// HEIF (ISO/IEC 23008-12), including HEIC, also sequences of images. It is recognized by the major brand of the
+    /// file, AVIF also by a compatible one.
     case heif
     /// BMP: Windows bitmaps, also with the headers of OS/2.
     case bmp
@@ -24,7 +25,8 @@ public enum ImageFormat: String, Hashable, Sendable, CaseIterable {
     /// ICO: Windows icons, with one or more images; no cursors.
     case ico
 
-    /// The media type of the format, such as `image/png`; `image/vnd.microsoft.icon` for ``ico``.
+    /// The media type of the format, such as `image/png`; `image/heif` for all files of ``heif``, including HEIC, and
+    /// `image/vnd.microsoft.icon` for ``ico``.
     public var mediaType: String {
         switch self {
         case .ico: "image/vnd.microsoft.icon"

@@ -15,8 +15,9 @@ public import FoundationEssentials
 /// | TIFF | in the first directory, often at the end of the file: the size of the first page |
 /// | ICO | in the directory: the size of the largest icon |
 ///
-/// The size is the stored one: a rotation that EXIF or the box `irot` specifies is not applied. The decoded size may
-/// differ from what a header claims; ``BuiltInImageDecoder`` therefore checks ``ImageLimits`` again.
+/// The size of an icon in PNG is that of its own header, if that has arrived. The size is the stored one: a rotation
+/// that EXIF or the box `irot` specifies is not applied. The decoded size may differ from what a header claims;
+/// ``BuiltInImageDecoder`` therefore checks ``ImageLimits`` again.
 public struct ImageHeader: Hashable, Sendable {
     /// The format, as recognized by the first bytes of the file, regardless of its media type.
     public let format: ImageFormat

@@ -7,7 +7,7 @@ public struct ConformanceError: Error, Hashable, Sendable, CustomStringConvertib
     /// A sentence with the expected and the actual behaviour, which test libraries report.
     public let description: String
 
-    /// Creates an error, as for a program's own checks of a transport.
+    /// Creates an error with a description, for a program's own checks of a transport.
     ///
     /// - Parameter description: A sentence with the expected and the actual behaviour.
     public init(_ description: String) {

@@ -43,17 +43,19 @@ public struct TransportConformanceCase: Sendable, CustomStringConvertible {
     /// The same as ``name``, for the reports of a test library.
     public var description: String { name }
 
-    /// Tests a transport with a new ``StubServer``, and shuts the transport down, even if the case fails.
+    /// Tests a transport with a new ``StubServer``, and shuts the transport down, even if the case fails, but not if
+    /// the server cannot be started.
     ///
     /// - Parameters:
     ///   - options: The options of the server; by default plain HTTP on a free port of 127.0.0.1. With TLS, `transfer`
     ///     must trust its certificate; with a Unix-domain socket, `transfer` must contain its path.
-    ///   - transfer: The options of each request, which should not use a proxy; the default options without a proxy if
-    ///     omitted.
+    ///   - transfer: The options of each request, which should not use a proxy; by default the default options of
+    ///     requests, but without a proxy.
     ///   - makeTransport: Creates the transport. It is called once, before the server is started.
     /// - Throws: ``ConformanceError`` if the transport violates the requirement, or else an unexpected error of the
-    ///   transport, of `makeTransport`, or of starting the server; ``ActivityTimeout`` if an expected request does not
-    ///   arrive within 30 s; `CancellationError` if the task is cancelled.
+    ///   transport or of `makeTransport`; `SystemError` or ``OpenSSLError`` if the server cannot be started;
+    ///   ``ActivityTimeout`` if an expected request does not arrive within 30 s; `CancellationError` if the task is
+    ///   cancelled.
     public func run(
         options: StubServer.Options = .init(), transfer: TransferOptions = TransferOptions().with { $0.proxy = .none },
         makeTransport: () throws -> any Transport
@@ -86,7 +88,7 @@ public struct TransportConformanceCase: Sendable, CustomStringConvertible {
     /// Tests a mock transport without a server, and shuts it down, even if the case fails.
     ///
     /// Requirements for the server's connections, such as that an abandoned exchange ends its connection, are not
-    /// checked.
+    /// checked. There is no time limit on the wait for an expected request.
     ///
     /// - Parameter makeMock: Creates the transport from the script of the case, once; see
     ///   ``MockTransport/init(script:clock:)``.

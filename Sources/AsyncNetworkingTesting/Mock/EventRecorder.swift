@@ -27,7 +27,8 @@ public final class EventRecorder: TransferEventSink {
         events.compactMap { if case .informational(let head) = $0 { head } else { nil } }
     }
 
-    /// The metrics in the first event `finished`; `nil` before the end of the exchange.
+    /// The metrics of the exchange, from the first event `TransferEvent.finished`; `nil` before the end of the
+    /// exchange.
     public var metrics: TransferMetrics? {
         events.lazy.compactMap { if case .finished(let metrics) = $0 { metrics } else { nil } }.first
     }

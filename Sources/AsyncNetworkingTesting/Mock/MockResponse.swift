@@ -35,7 +35,7 @@ public struct MockResponse: Sendable {
     /// Creates a response from its parts: a head, and a step for each chunk.
     ///
     /// - Parameters:
-    ///   - status: The status; 200 by default. With 204 or 304, `chunks` are not provided.
+    ///   - status: The status; 200 by default. With 204 or 304, and in response to HEAD, `chunks` are not provided.
     ///   - headers: The header fields, to which none are added, not even `Content-Length`; empty by default.
     ///   - chunks: The chunks of the body; none by default. Empty ones are skipped.
     ///   - trailers: The trailer fields after the body; none by default.
@@ -108,7 +108,8 @@ public struct MockResponse: Sendable {
     /// - Parameters:
     ///   - status: The status, such as `.found`.
     ///   - location: The value of `Location`: a URL, relative or absolute, or any other text. Bytes that are invalid in
-    ///     a field value (RFC 9110 §5.5), such as line feeds, are replaced by spaces.
+    ///     a field value (RFC 9110 §5.5), such as line feeds, are replaced by spaces, and surrounding spaces and tabs
+    ///     are removed.
     public static func redirect(_ status: HTTPResponse.Status, to location: String) -> MockResponse {
         MockResponse(status: status, headers: [.location: location])
     }
@@ -118,11 +119,12 @@ public struct MockResponse: Sendable {
         MockResponse([.fail(error)])
     }
 
-    /// A response that hangs until the task is cancelled or the transport is shut down.
+    /// A response without a head, which hangs until the task is cancelled or the transport is shut down; the exchange
+    /// then fails with `CancellationError` or `TransportError.Reason.shutDown`.
     public static var hang: MockResponse { MockResponse([.hang]) }
 
-    /// Returns a copy of the response that begins with an interim response. That of a second call precedes that of the
-    /// first.
+    /// Returns a copy of the response that begins with an interim response. The interim response of a second call
+    /// precedes that of the first.
     ///
     /// - Parameters:
     ///   - status: The status, which should be 100 to 199 and is not checked.

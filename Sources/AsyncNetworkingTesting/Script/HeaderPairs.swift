@@ -40,8 +40,8 @@ public struct HeaderPairs: Hashable, Sendable, RandomAccessCollection, Expressib
         return pairs.filter { $0.name.lowercased() == name }.map(\.value)
     }
 
-    /// Appends a field after all others, even if there is one with the same name. The field is not checked; see
-    /// ``HeaderPair/init(_:_:)``.
+    /// Appends a field after all others, even if there is one with the same name. The field is not checked: a server
+    /// sends an invalid one unchanged, so that the response is malformed.
     public mutating func append(_ name: String, _ value: String) {
         pairs.append(HeaderPair(name, value))
     }
@@ -59,15 +59,17 @@ public struct HeaderPairs: Hashable, Sendable, RandomAccessCollection, Expressib
 /// case.
 public struct HeaderPair: Hashable, Sendable, CustomStringConvertible {
     /// The name of the field, with its original case; sent unchanged by a server, even if it is not a token (RFC 9110
-    /// §5.1).
+    /// §5.1), in which case a mock omits the field.
     public var name: String
-    /// The value of the field: without surrounding spaces and tabs in a received request, sent unchanged by a server.
+    /// The value of the field: without surrounding spaces and tabs in a received request, and sent unchanged by a
+    /// server. A mock replaces invalid bytes (RFC 9110 §5.5) by spaces, and removes surrounding spaces and tabs.
     public var value: String
 
     /// Creates a field from a name and a value, which are not checked.
     ///
     /// A server sends invalid ones unchanged, so that the response is malformed. A mock omits a field whose name is not
-    /// a token, and replaces invalid bytes of a value by spaces.
+    /// a token (RFC 9110 §5.6.2), replaces invalid bytes of a value (RFC 9110 §5.5) by spaces, and removes surrounding
+    /// spaces and tabs.
     public init(_ name: String, _ value: String) {
         self.name = name
         self.value = value

@@ -82,8 +82,8 @@ public struct Reply: Sendable {
 
     /// The way in which the end of a body is indicated (RFC 9112 §6); ``contentLength`` by default.
     public enum Framing: Hashable, Sendable {
-        /// A `Content-Length` field: with the declared length, even if the body has another one, or by default with
-        /// that of the body.
+        /// A `Content-Length` field: with the declared length, which is not checked and may differ from that of the
+        /// body, or by default with that of the body.
         ///
         /// A body that is larger than the declared length is sent completely, so that its rest follows the response. If
         /// the declared length is larger than the body, the client waits for the missing bytes until the connection
@@ -95,13 +95,14 @@ public struct Reply: Sendable {
         /// The end of the connection: the server appends `Connection: close` and closes the connection after the
         /// script.
         case untilClose
-        /// The framing by the fields in ``Reply/headers``: the server adds none, sends the body unchanged, and closes
-        /// the connection only if one of them, or the request, requires it.
+        /// The framing by the fields in ``Reply/headers``: the server adds none, sends the body unchanged and without
+        /// ``Reply/trailers``, and closes the connection only if a `Connection: close` among them, or the request,
+        /// requires it.
         case asGiven
 
         /// A `Content-Length` field with the length of the body, the default of a reply.
         public static var contentLength: Framing { .contentLength() }
-        /// The chunked coding, with chunks of at most 16 KiB.
+        /// The chunked coding (RFC 9112 §7.1), with chunks of at most 16 KiB, followed by ``Reply/trailers``.
         public static var chunked: Framing { .chunked() }
     }
 }

@@ -6,8 +6,9 @@ import FoundationEssentials
 extension Script {
     /// Returns a script that responds with status 200 and server-sent events (`text/event-stream`).
     ///
-    /// The events are sent one by one as in ``stream(_:type:every:then:)``, in the format of WHATWG HTML, “Server-sent
-    /// events”.
+    /// The events are sent one by one, in the format of WHATWG HTML, “Server-sent events”, even in response to HEAD.
+    /// `Content-Length` is the size of the body, and one byte more if an interruption follows the events. A client may
+    /// receive several events at once, or an event in parts.
     ///
     /// - Parameters:
     ///   - events: The events. Each line of their data is sent as a `data:` line. An event without an ID is sent

@@ -54,7 +54,8 @@ public struct Script: Sendable {
         /// including those read before.
         ///
         /// Nothing is read if the body is complete. With a number below 1, only ``Script/expectation`` is met. If the
-        /// client closes the connection before, the script ends.
+        /// client closes the connection before, the script ends; a malformed body is answered with status 400, and ends
+        /// the connection.
         case readBody(upTo: Int64? = nil)
         /// Sends an interim response, such as 100 or 103, by default without header fields. The status is not checked.
         /// A ``MockTransport`` reports it as an event, and accepts it only before the response.
@@ -107,7 +108,9 @@ public struct Script: Sendable {
         /// If the fields accept `permessage-deflate`, compressed frames of the client are sent back unchanged. The
         /// connection is closed after the script.
         case acceptWebSocket(headers: HeaderPairs = [:])
-        /// Sends a WebSocket message in a single frame, unmasked and uncompressed, after ``acceptWebSocket(headers:)``.
+        /// Sends a WebSocket message in a single frame, unmasked and uncompressed. The script must have accepted a
+        /// WebSocket connection with ``acceptWebSocket(headers:)`` before. A server does not check that; with a
+        /// ``MockTransport``, the exchange otherwise fails with `TransportError.Reason.invalidResponse`.
         case message(WebSocketMessage)
         /// Sends the frames of the client's messages back and answers pings: for a number of messages, or by default
         /// until the client closes the connection. With zero or a negative number, nothing is read.
@@ -147,8 +150,9 @@ public struct Script: Sendable {
 
     /// A reaction to `Expect: 100-continue` (RFC 9110 §10.1.1).
     public enum Expectation: Hashable, Sendable {
-        /// Sends `100 Continue`, at once by default, also for a negative delay, or after a delay, even if the body
-        /// begins to arrive meanwhile.
+        /// Sends `100 Continue` after a delay; zero, the default, or a negative duration for none.
+        ///
+        /// After a delay it is sent even if the body has begun to arrive meanwhile.
         case sendContinue(after: Duration = .zero)
         /// Sends nothing and waits for the body, which a client sends only after its own timeout.
         case withhold

@@ -45,14 +45,19 @@ extension Script {
 }
 
 extension MockResponse {
-    /// Returns a response without a body, with header fields such as `["Retry-After": "5"]`; those whose names are not
-    /// tokens (RFC 9110 §5.6.2) are omitted, and invalid bytes of values are replaced by spaces.
+    /// Returns a response without a body, with header fields such as `["Retry-After": "5"]`, to which none are added.
+    ///
+    /// Fields whose names are not tokens (RFC 9110 §5.6.2) are omitted. Invalid bytes of values (RFC 9110 §5.5) are
+    /// replaced by spaces, and surrounding spaces and tabs are removed.
     public static func status(_ status: HTTPResponse.Status, headers: HeaderPairs) -> MockResponse {
         .status(status, headers: HTTPFields(lenient: headers))
     }
 
-    /// Returns a response with status 200, bytes, and header fields such as `["Content-Type": "image/png"]`; those
-    /// whose names are not tokens (RFC 9110 §5.6.2) are omitted, and invalid bytes of values are replaced by spaces.
+    /// Returns a response with status 200, bytes in one chunk, and header fields such as
+    /// `["Content-Type": "image/png"]`, to which none are added, not even `Content-Length`.
+    ///
+    /// Fields whose names are not tokens (RFC 9110 §5.6.2) are omitted. Invalid bytes of values (RFC 9110 §5.5) are
+    /// replaced by spaces, and surrounding spaces and tabs are removed.
     public static func data(_ data: Data, headers: HeaderPairs) -> MockResponse {
         .data(data, headers: HTTPFields(lenient: headers))
     }

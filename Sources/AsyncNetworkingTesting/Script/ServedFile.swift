@@ -37,11 +37,14 @@ public struct ServedFile: Sendable {
     ///
     /// - Parameters:
     ///   - bytes: The content of the file.
-    ///   - entityTag: The entity tag including its quotes; `"1"` by default, `nil` for none.
-    ///   - headers: The header fields of each response in addition to those that the file determines; empty by default.
+    ///   - entityTag: The entity tag including its quotes, sent as `ETag`; `"1"` by default, `nil` for none.
+    ///   - headers: The header fields of each response in addition to `ETag`, `Content-Range` and `Content-Length`;
+    ///     empty by default.
     ///   - hasRanges: Whether range requests are supported; `true` by default.
-    ///   - interruption: The interruption of each response; `nil`, the default, for none.
-    ///   - pace: The pace at which bodies are sent; `nil`, the default, to send them without pauses.
+    ///   - interruption: The place at which each response with status 200 or 206 is cut short; `nil`, the default, for
+    ///     complete responses.
+    ///   - pace: The pace at which the bodies of responses with status 200 or 206 are sent; `nil`, the default, to send
+    ///     them without pauses.
     public init(
         _ bytes: Data, entityTag: String? = "\"1\"", headers: HeaderPairs = [:], hasRanges: Bool = true,
         interruption: Interruption? = nil, pace: Script.Pace? = nil
@@ -76,8 +79,9 @@ public struct ServedFile: Sendable {
     /// | `Range: bytes=N-`, N at or after the end | 416 with `Content-Range: bytes */length` |
     /// | any other `Range` | 200, the whole file |
     ///
-    /// Other preconditions, such as `If-None-Match`, and the method are ignored; a response to HEAD has no body. If
-    /// ``hasRanges`` is `false`, every response is the whole file.
+    /// Other preconditions, such as `If-None-Match`, and the method are ignored. A response to HEAD has no body, but is
+    /// followed by the ``interruption`` that would cut its body short. If ``hasRanges`` is `false`, every response is
+    /// the whole file. A response with status 416 has an empty body and is not interrupted.
     public func script(for request: RecordedRequest) -> Script {
         var fields = headers
         if let entityTag { fields.append("ETag", entityTag) }

@@ -13,17 +13,17 @@ extension StubServer {
         public var port: UInt16
         /// The TLS options; `nil`, the default, for plain HTTP.
         public var tls: TLS?
-        /// The maximum number of connections waiting to be accepted; 4096 by default, limited by the system's
-        /// `somaxconn`. See listen(2).
+        /// The maximum number of connections waiting to be accepted; 4096 by default. The system limits it to its
+        /// `somaxconn`, and a negative value counts as that. See listen(2).
         public var backlog: Int32 = 4096
         /// The maximum number of bytes that are recorded of a request body; 1 MiB by default. Nothing is recorded if it
         /// is zero or negative.
         ///
-        /// The recorded length and SHA-256 include all bytes.
+        /// ``RecordedRequest/bodyLength`` and ``RecordedRequest/bodySHA256`` cover all bytes.
         public var maximumRecordedBody = 1 << 20
         /// The maximum size of a request head in bytes, also that of the trailer fields and of a line of the chunked
         /// coding; 1 MiB by default. A larger one is answered with status 400, and the connection is closed. With 0 or
-        /// a negative value, that is every request.
+        /// a negative value, every request is answered in this way.
         public var maximumHeadSize = 1 << 20
         /// The size of the system's receive buffer of each connection in bytes; `nil`, the default, for the system's
         /// default.
@@ -52,8 +52,9 @@ extension StubServer {
         case ipv6
         /// A Unix-domain socket, whose file is deleted when the server stops.
         ///
-        /// Any existing file at the path is deleted when the server starts. The path has at most 107 bytes in UTF-8;
-        /// starting a server with a longer one throws `SystemError`. See unix(7).
+        /// Any existing file at the path is deleted when the server starts. The path must have 1 to 107 bytes in UTF-8.
+        /// Starting a server throws `SystemError` if the path is longer, names a directory, or lies in one that does
+        /// not exist or is not writable. See unix(7).
         case unix(path: String)
     }
 
@@ -63,13 +64,15 @@ extension StubServer {
         public var certificate: TestCertificate
         /// The minimum version; TLS 1.2 by default. For TLS 1.0 and 1.1, OpenSSL's security level is lowered to 0.
         public var minimumVersion = TLSVersion.v1_2
-        /// The maximum version; `nil`, the default, for the highest that OpenSSL supports.
+        /// The maximum version; `nil`, the default, for the highest that OpenSSL supports. If it is below
+        /// ``minimumVersion``, every handshake fails.
         public var maximumVersion: TLSVersion?
         /// The application protocols for ALPN (RFC 7301) in order of preference; `http/1.1` by default, empty to
         /// disable ALPN.
         ///
-        /// If the client offers none of them, the handshake continues without a protocol. The server itself supports
-        /// only HTTP/1.1; for other protocols, scripts send the bytes.
+        /// A name has 1 to 255 bytes in UTF-8; the rest of a longer one is ignored. If the client offers none of the
+        /// protocols, the handshake continues without one. The server itself supports only HTTP/1.1; for other
+        /// protocols, scripts send the bytes.
         public var protocols = ["http/1.1"]
         /// The root authorities, as PEM, one of which must have issued the client's certificate, directly or through
         /// intermediate ones that the client sends; the handshake fails for any other client.
@@ -93,12 +96,12 @@ extension StubServer {
 
     /// The actual address of a server, as reported by the system after it began to listen.
     public enum Endpoint: Hashable, Sendable {
-        /// An IP address in text form without brackets, and the actual port.
+        /// The IP address in text form without brackets, 127.0.0.1 or ::1, and the actual port.
         case tcp(host: String, port: Int)
         /// The path of a Unix-domain socket, as given in the options.
         case unix(path: String)
 
-        /// The port; 0 for a Unix-domain socket.
+        /// The actual TCP port; 0 for a Unix-domain socket.
         public var port: Int {
             switch self {
             case .tcp(_, let port): port

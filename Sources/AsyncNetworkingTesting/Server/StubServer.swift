@@ -57,7 +57,8 @@ public final class StubServer: Sendable {
     ///   - options: The options; by default plain HTTP on a free port of 127.0.0.1.
     ///   - body: Receives the server, which is stopped when it returns or throws.
     /// - Returns: The value that `body` returns, after all threads and descriptors of the server have been released.
-    /// - Throws: The errors of ``init(_:)`` and of `body`.
+    /// - Throws: `SystemError` if the server cannot listen on the address or start a thread; ``OpenSSLError`` if the
+    ///   TLS options are invalid; the errors of `body`, unchanged.
     @discardableResult
     public static func with<Result>(
         _ options: Options = Options(), _ body: (StubServer) async throws -> Result
@@ -117,14 +118,15 @@ public final class StubServer: Sendable {
         router.add(.handler(handler), method: method, path: path)
     }
 
-    /// Responds to requests for whose path and method there is no route with the script that a function returns.
+    /// Responds to requests that have no route for their path and method with the script that a function returns.
     ///
-    /// Without a fallback, they are answered with status 404. Scripts of ``enqueue(_:)`` take precedence.
+    /// Without a fallback, such requests are answered with status 404. A second call replaces the function. Scripts of
+    /// ``enqueue(_:)`` take precedence.
     ///
     /// - Parameter handler: Returns the script for a request, whose body has been read, so that
-    ///   ``Script/readsBodyFirst`` and ``Script/expectation`` have no effect. It replaces an earlier fallback, and is
-    ///   called on the connection's thread, concurrently for several connections. If it throws an error, the response
-    ///   has status 500 and a description of the error.
+    ///   ``Script/readsBodyFirst`` and ``Script/expectation`` have no effect. It is called on the connection's thread,
+    ///   concurrently for several connections. If it throws an error, the response has status 500 and a description of
+    ///   the error.
     public func fallback(_ handler: @escaping @Sendable (RecordedRequest) throws -> Script) {
         router.setFallback(.handler(handler))
     }
@@ -222,7 +224,7 @@ public final class StubServer: Sendable {
     /// Waits until exactly `count` connections are open, in the sense of ``Activity/openConnections``.
     ///
     /// - Parameters:
-    ///   - count: The number of connections; 0 to wait until all are closed.
+    ///   - count: The number of connections; 0 to wait until all are closed. A negative number is never reached.
     ///   - limit: The maximum wait; 30 s by default.
     /// - Throws: ``ActivityTimeout`` after `limit`, `CancellationError` if the task is cancelled.
     public func connections(open count: Int, within limit: Duration = .seconds(30)) async throws {
@@ -242,7 +244,10 @@ public final class StubServer: Sendable {
         public internal(set) var connectionsAccepted = 0
         /// The number of connections that were accepted and that the server has not closed yet, even if the client has.
         public internal(set) var openConnections = 0
-        /// The reasons for failed TLS handshakes in order, each a description of an ``OpenSSLError``.
+        /// The reasons for failed TLS handshakes in the order of their failures, each a description of an
+        /// ``OpenSSLError``; empty if none has failed.
+        ///
+        /// A handshake also fails if the client or the server ends the connection meanwhile.
         public internal(set) var failedHandshakes: [String] = []
         /// The control frames that WebSocket clients sent, as far as they were read by the scripts or at the end of the
         /// connection.

@@ -27,7 +27,7 @@ public struct TestCertificate: Sendable {
     /// - Parameter profile: The names and the validity period; by default `localhost`, 127.0.0.1 and ::1, valid from
     ///   one hour ago until one day from now.
     /// - Throws: ``OpenSSLError`` if the profile is invalid, for example because an element of ``Profile/ipAddresses``
-    ///   is not an IP address or ``Profile/commonName`` is empty or too long.
+    ///   is not an IP address or ``Profile/commonName`` does not have 1 to 64 characters.
     public static func selfSigned(_ profile: Profile = .localhost) throws -> TestCertificate {
         try CertificateBuilder(profile: profile, role: .leaf).build(signedBy: nil)
     }
@@ -67,7 +67,9 @@ public struct TestCertificate: Sendable {
         /// creation of the certificate throws ``OpenSSLError``.
         public var commonName: String
         /// The DNS names that the certificate is valid for (`subjectAltName`, RFC 5280 §4.2.1.6); `localhost` by
-        /// default, empty for none.
+        /// default, empty for none. The names are not checked, except that the creation of the certificate throws
+        /// ``OpenSSLError`` if one is empty. They must not contain commas, which OpenSSL takes for separators; see
+        /// x509v3_config(5).
         public var dnsNames: [String]
         /// The IP addresses in text form, without brackets, that the certificate is valid for (`subjectAltName`);
         /// 127.0.0.1 and ::1 by default, empty for none. With a text that is not an IP address, the creation of the
@@ -80,8 +82,9 @@ public struct TestCertificate: Sendable {
         ///
         /// - Parameters:
         ///   - commonName: The common name of the subject, 1 to 64 characters; `localhost` by default.
-        ///   - dnsNames: The DNS names that the certificate is valid for; `localhost` by default.
-        ///   - ipAddresses: The IP addresses that the certificate is valid for; 127.0.0.1 and ::1 by default.
+        ///   - dnsNames: The DNS names that the certificate is valid for; `localhost` by default, empty for none.
+        ///   - ipAddresses: The IP addresses, in text form without brackets, that the certificate is valid for;
+        ///     127.0.0.1 and ::1 by default, empty for none.
         ///   - validity: The validity period; ``Validity/valid`` by default.
         public init(
             commonName: String = "localhost", dnsNames: [String] = ["localhost"],
@@ -113,16 +116,20 @@ public struct TestCertificate: Sendable {
         }
     }
 
-    /// A validity period relative to the time at which the certificate is created. Fractions of a second are ignored.
+    /// A validity period relative to the time at which the certificate is created.
+    ///
+    /// Fractions of a second are ignored. If the start or the end is a time before 1900 or after 9999, the creation of
+    /// the certificate throws ``OpenSSLError``.
     public struct Validity: Hashable, Sendable {
         /// The start of the period, relative to the creation of the certificate; negative if it lies before that.
         public var start: Duration
         /// The end of the period, relative to the creation of the certificate; negative if it lies before that.
         public var end: Duration
 
-        /// Creates a period from its start and end, both relative to the time at which the certificate is created and
-        /// inclusive. An end before the start is not rejected: the certificate is never valid. Fractions of a second
-        /// are ignored.
+        /// Creates a period from its start and end, both inclusive and relative to the time at which the certificate is
+        /// created.
+        ///
+        /// An end before the start is not rejected: the certificate is never valid. Fractions of a second are ignored.
         public init(from start: Duration, to end: Duration) {
             self.start = start
             self.end = end

@@ -51,13 +51,13 @@ public struct TestCertificateAuthority: Sendable {
                 .build(signedBy: signer))
     }
 
-    /// Returns a new server or client certificate, signed by this authority.
+    /// Returns a new server or client certificate, signed by this authority, even if the authority has expired.
     ///
     /// - Parameter profile: The names and the validity period; by default `localhost`, 127.0.0.1 and ::1, valid from
     ///   one hour ago until one day from now.
     /// - Throws: ``OpenSSLError`` if the profile is invalid, for example because an element of
-    ///   ``TestCertificate/Profile/ipAddresses`` is not an IP address or the common name is empty or too long. An
-    ///   expired authority can issue certificates, too.
+    ///   ``TestCertificate/Profile/ipAddresses`` is not an IP address or the common name does not have 1 to 64
+    ///   characters.
     public func issue(_ profile: TestCertificate.Profile = .localhost) throws -> TestCertificate {
         try CertificateBuilder(profile: profile, role: .leaf).build(signedBy: signer)
     }
