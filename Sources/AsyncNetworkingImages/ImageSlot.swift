@@ -73,8 +73,8 @@ public final class ImageSlot: Sendable {
     /// - Parameters:
     ///   - url: The URL of the image, requested with `Accept: image/*`; `nil` cancels the request, and shows the
     ///     placeholder or nothing.
-    ///   - placeholder: The image to show meanwhile; `nil`, the default, leaves what is shown, unless there is nothing
-    ///     to request. It is ignored if the image is in the memory cache.
+    ///   - placeholder: The image to show meanwhile; `nil`, the default, leaves what is shown, or shows nothing if
+    ///     `url` is `nil`. It is ignored if the image is in the memory cache.
     public func show(_ url: URL?, placeholder: ImageContent? = nil) {
         show(url.map { Request(url: $0, headers: [.accept: "image/*"]) }, placeholder: placeholder)
     }
@@ -88,8 +88,8 @@ public final class ImageSlot: Sendable {
     /// - Parameters:
     ///   - request: The request for the image, to which no `Accept` field is added; `nil` cancels the request, and
     ///     shows the placeholder or nothing.
-    ///   - placeholder: The image to show meanwhile; `nil`, the default, leaves what is shown, unless there is nothing
-    ///     to request. It is ignored if the image is in the memory cache.
+    ///   - placeholder: The image to show meanwhile; `nil`, the default, leaves what is shown, or shows nothing if
+    ///     `request` is `nil`. It is ignored if the image is in the memory cache.
     public func show(_ request: Request?, placeholder: ImageContent? = nil) {
         guard let request else { return change { $0.clear(placeholder) } }
         let cached = downloader.cachedImage(for: request)

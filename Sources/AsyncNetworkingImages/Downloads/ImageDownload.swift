@@ -29,8 +29,11 @@ public final class ImageDownload: Identifiable, Sendable {
         ///
         /// An image from the response cache counts like a received one. The speed is not measured.
         public var progress: TransferProgress?
-        /// The image or the error; `nil` before the request has ended. The errors are those of ``ImageDownload/image``:
-        /// `CancellationError` after ``ImageDownload/cancel()``, or if the session cancelled its requests.
+        /// The image or the error; `nil` before the request has ended.
+        ///
+        /// The error is a `SessionError` if the request failed or its response was not accepted, an ``ImageError`` if
+        /// the file is not an acceptable image, an error of a custom decoder, or `CancellationError` after
+        /// ``ImageDownload/cancel()`` or if the session cancelled its requests.
         public var result: Result<ImageContent, any Error>?
     }
 

@@ -56,7 +56,8 @@ public final class ImageDownloader: Sendable {
     ///
     /// - Parameters:
     ///   - session: The session that performs the requests; by default a new one, not shared with other downloaders,
-    ///     with the response cache of the program, `ResponseCache.standard`, which is on disk.
+    ///     with the response cache of the program, `ResponseCache.standard`, in memory and, if its directory can be
+    ///     used, on disk.
     ///   - cache: The cache in memory, which downloaders may share; a new one of 100 MiB by default, `nil` for none.
     ///   - serializer: Validates the responses, and decodes the images, off all actors, if it has a decoder; without
     ///     one by default.

@@ -13,10 +13,11 @@ public enum ImageFormat: String, Hashable, Sendable, CaseIterable {
     case gif
     /// WebP (RFC 9649): lossy, lossless and extended.
     case webp
-    /// AVIF, also animated: AV1 images in the ISO base media file format (https://aomediacodec.github.io/av1-avif/).
+    /// AVIF, also animated: AV1 images in the ISO base media file format (https://aomediacodec.github.io/av1-avif/). It
+    /// is recognized by the brand `avif` or `avis`, the major one or a compatible one.
     case avif
     /// HEIF (ISO/IEC 23008-12), including HEIC, also sequences of images. It is recognized by the major brand of the
-    /// file, AVIF also by a compatible one.
+    /// file.
     case heif
     /// BMP: Windows bitmaps, also with the headers of OS/2.
     case bmp

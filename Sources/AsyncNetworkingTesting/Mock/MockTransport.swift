@@ -95,7 +95,7 @@ public final class MockTransport: Transport {
     public var requests: [ReceivedRequest] { state.value.requests }
 
     /// Waits without a time limit until at least `count` requests were received with their bodies, and returns all of
-    /// them, in the order of ``requests``.
+    /// them in the order in which their bodies were complete.
     ///
     /// - Parameter count: The number of requests; with 0 or a negative number, returns at once.
     /// - Throws: `CancellationError` if the task is cancelled, also before the call.

@@ -7,15 +7,15 @@ public import FoundationEssentials
 /// The server adds only the field required by the framing: no `Date`, `Server` or `Content-Type`. A mock transport
 /// differs as described for ``MockTransport/init(script:clock:)``.
 public struct Reply: Sendable {
-    /// The version in the status line, which may be any text; `HTTP/1.1` by default.
+    /// The version in the status line, which may be any text; `HTTP/1.1` by default. A ``MockTransport`` ignores it.
     public var version = "HTTP/1.1"
-    /// The status code, which may be any number; 200 by default. With one below 200, and with 204 and 304, the body is
-    /// not sent.
+    /// The status code, which may be any number; 200 by default. A ``MockTransport`` clamps it to 0...999. With one
+    /// below 200, and with 204 and 304, the body is not sent.
     public var status: Int
     /// The reason phrase; empty to omit it.
     ///
     /// If it is `nil`, the default, the registered phrase, such as `Not Found` (RFC 9110 §15), is sent for the common
-    /// statuses, and none for others.
+    /// statuses, and none for others. A ``MockTransport`` ignores the property.
     public var reason: String?
     /// The header fields, sent unchanged and in order; empty by default.
     ///

@@ -6,9 +6,9 @@ public import FoundationEssentials
 ///
 /// A method, target, field name or field value that is not valid UTF-8 is decoded as Latin-1.
 ///
-/// A value of this type is a snapshot, which does not change while the server receives more of the request. The request
-/// in ``StubServer/activity`` is replaced by a newer one when the script has finished reading the body, or the part
-/// that it reads, and when the connection ends.
+/// A value of this type is a snapshot, which does not change while the server receives more of the request.
+/// ``StubServer/activity`` has a newer one whenever the server has finished reading the body, or the part of it that a
+/// script reads, and when the connection ends.
 public struct RecordedRequest: Sendable {
     /// The method as sent, such as `GET`; it may be any text.
     public var method: String
