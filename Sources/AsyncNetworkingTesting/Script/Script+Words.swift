@@ -132,6 +132,9 @@ extension Script {
 
     /// Returns a script that sends the head at once, and the body in small pieces with pauses between them.
     ///
+    /// A ``MockTransport`` ignores `bytes`: it pauses before each chunk, including the first, and its chunks have at
+    /// most the size of ``Reply/Framing/chunked(size:)``, or else 64,256 bytes.
+    ///
     /// - Parameters:
     ///   - bytes: The number of bytes of a piece, including those of chunk sizes; a value below 1 counts as 1.
     ///   - interval: The pause between two pieces; zero or a negative duration for none.

@@ -210,7 +210,8 @@ public final class StubServer: Sendable {
     /// A request has arrived after the end of its body, or after its head if its script reads the body later or not at
     /// all. A request that its client abandons between its head and that point counts, too; see
     /// ``RecordedRequest/isAbandoned``. A request that is malformed up to that point is answered with status 400, and
-    /// does not count.
+    /// does not count; nor does one whose connection the server shuts down before that point, as by
+    /// ``disconnectAll()``.
     ///
     /// - Parameters:
     ///   - count: The number of requests; with 0 or a negative number, does not wait.
@@ -237,7 +238,8 @@ public final class StubServer: Sendable {
         ///
         /// A request is in the list after the end of its body, or after its head if its script reads the body later or
         /// not at all. Requests that are malformed up to that point, and are answered with status 400, are not
-        /// included.
+        /// included, nor those whose connection the server shut down before that point, as by
+        /// ``StubServer/disconnectAll()``.
         public internal(set) var requests: [RecordedRequest] = []
         /// The number of connections accepted so far, including those that a ``Greeting`` ended or whose TLS handshake
         /// failed.
@@ -245,7 +247,7 @@ public final class StubServer: Sendable {
         /// The number of connections that were accepted and that the server has not closed yet, even if the client has.
         public internal(set) var openConnections = 0
         /// The reasons for failed TLS handshakes in the order of their failures, each a description of an
-        /// ``OpenSSLError``; empty if none has failed.
+        /// ``OpenSSLError``; empty without failures.
         ///
         /// A handshake also fails if the client or the server ends the connection meanwhile.
         public internal(set) var failedHandshakes: [String] = []
