@@ -48,14 +48,14 @@ public struct FileDescriptor: ~Copyable, Sendable {
     ///
     /// - Parameters:
     ///   - buffer: The buffer to read into.
-    ///   - limit: The largest number of bytes to read, which must not be negative; the size of the buffer is a limit,
-    ///     too, and the only one by default.
+    ///   - limit: The largest number of bytes to read, where a negative number counts as 0; the size of the buffer is a
+    ///     limit, too, and the only one by default.
     /// - Returns: The number of bytes read, possibly fewer than the limit; 0 at the end of the file, and if the limit
     ///   is 0 or the buffer is empty.
     /// - Throws: The error of read(2), but not `EINTR`, after which the call is repeated.
     public func read(into buffer: inout MutableRawSpan, upTo limit: Int = .max) throws(SystemError) -> Int {
         let count = unsafe buffer.withUnsafeMutableBytes { bytes in
-            retryingInterrupts { unsafe Glibc.read(number, bytes.baseAddress, min(limit, bytes.count)) }
+            retryingInterrupts { unsafe Glibc.read(number, bytes.baseAddress, max(0, min(limit, bytes.count))) }
         }
         guard count >= 0 else { throw SystemError.last("read") }
         return count
@@ -65,8 +65,8 @@ public struct FileDescriptor: ~Copyable, Sendable {
     ///
     /// - Parameters:
     ///   - buffer: The buffer to read into.
-    ///   - limit: The largest number of bytes to read, which must not be negative; the size of the buffer is a limit,
-    ///     too, and the only one by default.
+    ///   - limit: The largest number of bytes to read, where a negative number counts as 0; the size of the buffer is a
+    ///     limit, too, and the only one by default.
     ///   - offset: The distance from the start of the file in bytes.
     /// - Returns: The number of bytes read, possibly fewer than the limit; 0 at the end of the file and beyond, and if
     ///   the limit is 0 or the buffer is empty.
@@ -76,7 +76,9 @@ public struct FileDescriptor: ~Copyable, Sendable {
         into buffer: inout MutableRawSpan, upTo limit: Int = .max, at offset: Int64
     ) throws(SystemError) -> Int {
         let count = unsafe buffer.withUnsafeMutableBytes { bytes in
-            retryingInterrupts { unsafe pread(number, bytes.baseAddress, min(limit, bytes.count), Int(offset)) }
+            retryingInterrupts {
+                unsafe pread(number, bytes.baseAddress, max(0, min(limit, bytes.count)), Int(offset))
+            }
         }
         guard count >= 0 else { throw SystemError.last("pread") }
         return count

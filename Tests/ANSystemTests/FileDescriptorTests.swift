@@ -62,6 +62,15 @@ import Testing
         #expect(try pipe.reader.bytes(upTo: 0) == [])
     }
 
+    @Test func `a negative limit reads no bytes`() throws {
+        let pipe = try TestPipe()
+        try pipe.writer.write([1, 2])
+        var bytes = Data(count: 4)
+        var buffer = bytes.mutableBytes
+        let count = try pipe.reader.read(into: &buffer, upTo: -1)
+        #expect(count == 0)
+    }
+
     @Test func `reading and writing the wrong end of a pipe fail`() throws {
         let pipe = try TestPipe()
         let (readError, writeError) = (

@@ -123,7 +123,8 @@ public actor Authenticator {
 
     /// Waits until there is a token newer than the refused one.
     func renew(after refused: Ticket? = nil) async throws {
-        if let refused, refused.version != version { return }
+        // A token that was removed meanwhile has another version, too, but is no replacement.
+        if let refused, refused.version != version, current != nil { return }
         do {
             try await awaitRefresh()
         } catch {

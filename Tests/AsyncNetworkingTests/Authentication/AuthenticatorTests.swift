@@ -322,6 +322,17 @@ private struct WaitsForTokens: EventMonitor {
         #expect(transport.authorizations == ["Bearer 0", "Bearer 2"])
     }
 
+    @Test func `a refused request whose token was removed meanwhile is sent with a new one`() async throws {
+        let authenticator = try authenticator(issuer)
+        let transport = MockTransport { request in
+            if request.headers[.authorization] == "Bearer 1" { return .text("welcome") }
+            await authenticator.setToken(nil)
+            return .text("no", status: .unauthorized)
+        }
+        #expect(try await manager(on: transport, authenticator).get("x").text == "welcome")
+        #expect(transport.authorizations == ["Bearer 0", "Bearer 1"])
+    }
+
     @Test func `a request that waits when the token is removed fails after too many refreshes`() async throws {
         let gate = Gate()
         let issuer = Issuer(gate: gate)
