@@ -3,11 +3,13 @@
 public import FoundationEssentials
 
 extension SerializationError: CustomStringConvertible, LocalizedError {
-    /// The ``description``, which Foundation returns as `localizedDescription`.
+    /// The ``description``, never `nil`; Foundation returns it as `localizedDescription`.
     public var errorDescription: String? { description }
 
-    /// A sentence in English that describes the failure and what to check. It may contain an excerpt of the response's
-    /// body.
+    /// A sentence in English that describes the failure and what to check.
+    ///
+    /// It may contain an excerpt of the response's body or of the parameters. The errors of
+    /// ``SerializationError/compound(_:)`` are separated by slashes, and each is shortened to 500 bytes.
     public var description: String {
         switch self {
         case .url(let failure): failure.description
@@ -32,7 +34,7 @@ extension SerializationError: CustomStringConvertible, LocalizedError {
 }
 
 extension SerializationError.TextFailure: CustomStringConvertible {
-    /// A sentence that describes the problem and what to check.
+    /// A sentence with the charset that describes the problem and what to check.
     public var description: String {
         switch self {
         case .unknownCharset(let charset):

@@ -1,7 +1,9 @@
 // SPDX-License-Identifier: MIT
 
 extension SerializationError.JSONFailure: CustomStringConvertible {
-    /// A sentence with the URL, if it is known, the reason, the offset and the excerpt.
+    /// A sentence with the reason, the ``offset``, the ``excerpt``, and the URL of the response if it is known.
+    ///
+    /// The URL has no user information, query values and fragment.
     public var description: String {
         "The body\(url.ofClause) is not JSON: \(reason.description) at byte \(offset), near “\(excerpt)”."
     }
@@ -26,14 +28,16 @@ extension SerializationError.JSONFailure.Reason: CustomStringConvertible {
 }
 
 extension SerializationError.DecodingFailure: CustomStringConvertible {
-    /// A sentence with the URL, if it is known, the type, the path, the reason and the excerpt.
+    /// A sentence with the ``type``, the ``path``, the ``reason``, the ``excerpt``, and the ``url`` if it is known.
     public var description: String {
         "The body\(url.ofClause) does not fit \(type)\(path.isEmpty ? "" : " at “\(Excerpt.of(path))”"): \(reason) Near “\(excerpt)”."
     }
 }
 
 extension SerializationError.PropertyListFailure: CustomStringConvertible {
-    /// A sentence with the URL, if it is known, the reason and the excerpt.
+    /// A sentence with the reason, the ``excerpt``, and the URL of the response if it is known.
+    ///
+    /// The URL has no user information, query values and fragment.
     public var description: String {
         let reason =
             switch reason {
@@ -47,7 +51,9 @@ extension SerializationError.PropertyListFailure: CustomStringConvertible {
 }
 
 extension SerializationError.XMLFailure: CustomStringConvertible {
-    /// A sentence with the URL and the line, if they are known, the reason and the excerpt.
+    /// A sentence with the reason, the ``excerpt``, and the ``line`` and the URL of the response if they are known.
+    ///
+    /// The URL has no user information, query values and fragment.
     public var description: String {
         let reason =
             switch reason {

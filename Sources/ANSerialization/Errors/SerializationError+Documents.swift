@@ -3,16 +3,22 @@
 // The problems with the document in a response's body.
 
 extension SerializationError {
-    /// A JSON document that is malformed (RFC 8259), nested too deeply, or not permitted by the ``JSONReadingOptions``.
+    /// A JSON document that is malformed (RFC 8259), nested more than 512 levels deep, or not permitted by the
+    /// ``JSONReadingOptions``.
     public struct JSONFailure: Hashable, Sendable {
         /// The reason for the error.
         package var reason: Reason
-        /// The offset in bytes of the error in the body, counted from 0: that of the offending byte, of the number that
-        /// is out of range, of the string that is not UTF-8, or of the end of an incomplete document. 0 if it is
-        /// unknown, as with JSON5, and for an outermost value that is neither an array nor an object.
+        /// The offset in bytes of the error in the document, counted from 0.
+        ///
+        /// It is that of the offending byte, of the number that is out of range, of the string that is not UTF-8, or of
+        /// the end of an incomplete document. 0 if it is unknown, as with JSON5, and for an outermost value that is
+        /// neither an array nor an object. For a text of a JSON stream, it is counted from the start of that text.
         public var offset: Int
-        /// The text around the offset, at most 40 bytes on each side, with control characters replaced by spaces; with
-        /// JSON5 the beginning of the document, at most 120 bytes.
+        /// The text around the ``offset``, at most 40 bytes on each side; with JSON5 the beginning of the document, at
+        /// most 120 bytes.
+        ///
+        /// Control characters are replaced by spaces, and bytes that are not UTF-8 by U+FFFD. An ellipsis (`…`) marks
+        /// each end that was cut.
         public var excerpt: String
         /// The URL of the response; see ``DecodingFailure/url``.
         package var url: String?
@@ -44,27 +50,40 @@ extension SerializationError {
     public struct DecodingFailure: Sendable {
         /// The name of the requested type, such as `Array<User>`.
         public var type: String
-        /// The coding path, such as `users[3].name`; empty for the outermost value, or if the decoder gave none.
+        /// The coding path of the value, such as `users[3].name`; empty for the outermost value, or if the decoder gave
+        /// none. If a member is missing, it is the path of the object that lacks it.
         public var path: String
-        /// The reason, mostly as given by the decoder, shortened to 300 bytes.
+        /// The reason as a sentence, shortened to 300 bytes: usually the description of the `DecodingError`, the name
+        /// of the missing member, or the description of another error of the decoder.
         public var reason: String
-        /// The text around the value at the path, at most 40 bytes on each side, or around the last value on the path
-        /// that exists; the beginning of the document if the value cannot be located, as in binary property lists and
-        /// other formats.
+        /// The text around the value at the ``path``, at most 40 bytes on each side, or around the last value on the
+        /// path that exists.
+        ///
+        /// In an XML property list, it is the text around the last name of the path that was found. It is the beginning
+        /// of the document, at most 40 bytes, if the value cannot be located, as in JSON5, binary property lists and
+        /// other formats. Control characters are replaced by spaces, and bytes that are not UTF-8 by U+FFFD. An
+        /// ellipsis (`…`) marks each end that was cut.
         public var excerpt: String
         /// The error of the decoder, usually a `DecodingError`, with its own coding path and description.
         public var underlying: any Error
-        /// The URL of the response, without user information, query values and fragment; `nil` unless a session passed
-        /// the response to a serializer, as for a ``Rejection`` or an event that the program decodes.
+        /// The URL of the response, without user information, query values and fragment.
+        ///
+        /// It is set when a session serializes a response. `nil` for other documents: a ``Rejection`` or an event that
+        /// the program decodes, a text of a JSON stream, a part of a multipart response, and a response that the
+        /// program passes to a serializer.
         public package(set) var url: String?
     }
 
-    /// A property list that is malformed, nested more than 64 levels deep, contains itself, or expands excessively. Its
-    /// ``description`` names the reason.
+    /// A property list that is malformed, nested more than 64 levels deep, contains itself, or expands excessively.
+    ///
+    /// The ``description`` names the reason.
     public struct PropertyListFailure: Hashable, Sendable {
         /// The reason for the failure.
         package var reason: Reason
-        /// The beginning of the body as text, at most 120 bytes, with control characters replaced by spaces.
+        /// The beginning of the property list as text, at most 120 bytes; binary data is not readable.
+        ///
+        /// Control characters are replaced by spaces, and bytes that are not UTF-8 by U+FFFD. An ellipsis (`…`) follows
+        /// if the end was cut.
         public var excerpt: String
         /// The URL of the response; see ``DecodingFailure/url``.
         package var url: String?
@@ -82,8 +101,9 @@ extension SerializationError {
         }
     }
 
-    /// An XML document that is malformed, incomplete or rejected as unsafe, or whose parsing a delegate aborted. Its
-    /// ``description`` names the reason.
+    /// An XML document that is malformed, incomplete or rejected as unsafe, or whose parsing a delegate aborted.
+    ///
+    /// The ``description`` names the reason, with libxml2's error code (`xmlParserErrors`) for a malformed document.
     public struct XMLFailure: Hashable, Sendable {
         /// The reason for the failure.
         package var reason: Reason
@@ -91,7 +111,10 @@ extension SerializationError {
         /// unknown.
         public var line: Int?
         /// The text around the place where the parser stopped, at most 40 bytes on each side; the beginning of the
-        /// document if ``line`` is `nil`.
+        /// document, at most 40 bytes, if ``line`` is `nil`.
+        ///
+        /// It is an excerpt of the document in UTF-8. Control characters are replaced by spaces. An ellipsis (`…`)
+        /// marks each end that was cut.
         public var excerpt: String
         /// The URL of the response; see ``DecodingFailure/url``.
         package var url: String?

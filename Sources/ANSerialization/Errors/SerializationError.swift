@@ -18,59 +18,73 @@
 /// The reason why a request could not be created from values, or a value from a response.
 @nonexhaustive
 public indirect enum SerializationError: Error, Sendable {
-    /// A string, or the target of a request, is not a valid http or https URL, or is relative without a base URL.
+    /// A string, or the target of a request, is not a valid http or https URL with a host in ASCII, or is relative
+    /// without a base URL.
     case url(URLFailure)
-    /// Parameters or a value for a JSON body cannot be encoded, or the request has a body already.
+    /// Parameters or a value for a JSON body cannot be encoded, or they would replace a body that the request already
+    /// has.
     case parameters(ParametersFailure)
-    /// A multipart body cannot be created or sent; or the file of another body cannot be read, or its length is wrong,
-    /// while it is throttled, compressed, or written by `RequestBody.write(to:)`. If it occurs while a request is sent,
-    /// the request fails with `TransportError.RequestBodyFailure.source`, which contains this error.
+    /// A multipart body cannot be created, written to a file or sent; or another body that is throttled, compressed, or
+    /// written by `RequestBody.write(to:)` has a file that cannot be read, or another length than declared.
+    ///
+    /// If it occurs while a request is sent, the request fails with `TransportError.RequestBodyFailure.source`, which
+    /// contains this error.
     case multipart(MultipartFailure)
-    /// The response has an unexpected status or media type; the rejection contains its head and body.
+    /// The response has a status or media type that the serializer's ``ResponseValidation`` does not accept; the
+    /// rejection contains its head and body.
     case rejected(Rejection)
-    /// The response with this status code has no body, or one that counts as empty by
-    /// ``EmptyResponseRules``, although a value was requested; `wanted` is the name of its type, such as `User`, or a description, such as `image`.
+    /// The response has no body, or one that counts as empty by ``EmptyResponseRules``, although a value was requested.
+    ///
+    /// `status` is the status code of the response, and `wanted` the name of the requested type, such as `User`, or a
+    /// description, such as `image`.
     case emptyBody(status: Int, wanted: String)
-    /// The body is not valid text in its charset, or the charset is unknown; also thrown for XML.
+    /// The body is not valid text in its charset, or the charset is unknown.
+    ///
+    /// It is also thrown for XML, except that invalid UTF-8 in XML is ``xml(_:)``.
     case text(TextFailure)
-    /// The body is not valid JSON by RFC 8259 or the ``JSONReadingOptions``, or is nested too deeply.
+    /// The body is not valid JSON by RFC 8259 or the ``JSONReadingOptions``, is nested more than 512 levels deep, or
+    /// contains a number that is too large for a `Double`.
     case json(JSONFailure)
     /// The body is not a valid property list, or is rejected as unsafe: it is nested more than 64 levels deep, contains
     /// itself, or expands excessively.
     case propertyList(PropertyListFailure)
-    /// The body is not well-formed XML, or is rejected as unsafe: it declares entities or attributes, is nested too
-    /// deeply, or has an element with too many attributes; or a delegate aborted parsing.
+    /// The body is not well-formed XML, or is rejected as unsafe; or a delegate aborted parsing.
+    ///
+    /// A document is rejected if it declares entities, attributes, or a notation that lacks a public or a system
+    /// identifier, is nested more than 256 levels deep, or has an element with more than 1,000 attributes.
     case xml(XMLFailure)
     /// The body is well-formed, but does not match the requested type; or a decoder for another format than JSON and
     /// property lists threw an error.
     case decoding(DecodingFailure)
     /// A text of a stream of JSON texts, such as JSON lines, cannot be read: it is not valid JSON, does not match the
-    /// requested type, is too long, or was cut off.
+    /// requested type, is too long, was cut off, or does not follow a record separator.
     case jsonStream(JSONStreamFailure)
     /// A multipart response cannot be read: it has no valid boundary, is malformed or incomplete, or exceeds a limit;
     /// or its parts are read out of order.
     case parts(PartsFailure)
-    /// None of several serializers could read the response; contains the error of each in order, and is empty if there
-    /// were none.
+    /// None of the serializers of a ``CompoundResponseSerializer`` could read the response; contains the error of each
+    /// in order, and is empty if there were no serializers.
     case compound([any Error])
 
-    /// A problem with a string for a URL: it is malformed, has another scheme, has no host, or is relative without a
-    /// base.
+    /// A problem with a string for a URL: it is malformed, its scheme is neither http nor https, its host is missing or
+    /// not ASCII, or it is relative without a base URL.
     public struct URLFailure: Hashable, Sendable, CustomStringConvertible {
         /// The scheme that is neither http nor https, in lower case; `nil` for other problems.
         public let scheme: String?
         /// A sentence that describes the problem and what to check. It contains the beginning of the string, without
-        /// user information, query and fragment.
+        /// user information, query and fragment, shortened to 120 bytes.
         public let description: String
     }
 
-    /// The reason why parameters cannot be encoded. Failures are equal if their paths and descriptions are.
+    /// The reason why parameters or a value for a JSON body cannot be encoded, or cannot be added to a request that has
+    /// a body. Failures are equal if their paths and descriptions are.
     public struct ParametersFailure: Equatable, Sendable, CustomStringConvertible {
-        /// The path of the value, such as `user.tags[2]`, or its name in a query or form, such as `user[tags][]`; empty
-        /// for the outermost one, and `nil` if the failure does not concern one value.
+        /// The path of the value, such as `user.tags[2]`, or its name in a query or form, such as `user[tags][]`.
+        ///
+        /// It is empty for the outermost value, and if an encoder or a value threw an error without a coding path;
+        /// `nil` if the failure does not concern one value.
         public let path: String?
-        /// The error thrown by an `Encodable` value, an encoder of Foundation, or a closure of the program; `nil` for
-        /// other failures.
+        /// The error thrown by an `Encodable` value, an encoder, or a closure of the program; `nil` for other failures.
         public let underlying: (any Error)?
         /// A sentence that describes the problem and what to check.
         public let description: String
@@ -81,25 +95,33 @@ public indirect enum SerializationError: Error, Sendable {
         }
     }
 
-    /// A problem with a multipart body: a boundary, a header field, a file, a length, or the lack of parts.
+    /// A problem with a multipart body, such as an invalid boundary or header field, an unreadable file, a wrong
+    /// length, or the lack of parts; or with the file or length of another body that is throttled, compressed or
+    /// written.
+    ///
+    /// The ``description`` names the problem.
     public struct MultipartFailure: Hashable, Sendable, CustomStringConvertible {
-        /// A sentence that describes the problem and what to check.
+        /// A sentence that describes the problem and what to check. It contains the path of a file that cannot be read
+        /// or written.
         public let description: String
     }
 
     /// A body that cannot be decoded as text: its charset is unknown, or its bytes are invalid in the charset.
     public enum TextFailure: Hashable, Sendable {
-        /// The given charset, from the `Content-Type` or the document itself, is unknown: not in the list of
-        /// ``TextEncoding/init(charset:)``, or not installed with glibc.
+        /// The given charset, from the `Content-Type` or the document itself, is unknown: not one of the names that
+        /// ``TextEncoding/init(charset:)`` accepts, or not installed with glibc.
         case unknownCharset(String)
-        /// The body is invalid in the given charset: the declared one, or else the one that was assumed.
+        /// The body is invalid in the given charset: the one that the serializer or the response specifies, or else the
+        /// one that was assumed.
         case invalidBytes(charset: String)
     }
 }
 
 extension SerializationError {
-    /// The rejection of the response, also one in ``compound(_:)``; `nil` for other errors. Of several serializers'
-    /// rejections, it is the first one because of the status, or else the first one.
+    /// The rejection of the response by its status or media type, also one in ``compound(_:)``; `nil` for other errors.
+    ///
+    /// If a ``compound(_:)`` contains several rejections, it is the first one because of the status, or else the first
+    /// one.
     public var rejection: Rejection? {
         switch self {
         case .rejected(let rejection):
