@@ -13,8 +13,8 @@ public import FoundationEssentials
 ///
 /// The transport stores the cookies. libcurl follows RFC 6265 and, if built with libpsl as in most distributions, uses
 /// the public-suffix list, so that no host can set a cookie for all of `co.uk`. Cookies are not shared between
-/// managers, and last as long as their manager unless they are saved. With a transport that stores no cookies, such as
-/// a mock, the store is empty and setting a cookie throws ``SessionError/cookiesNotStored``.
+/// managers, and last as long as their manager unless they are saved. With a transport of the program's own, such as a
+/// mock, no cookies are stored: the store is empty, and setting a cookie throws ``SessionError/cookiesNotStored``.
 public struct CookieStore: Sendable {
     let jar: (any CookieJar)?
 
@@ -27,7 +27,8 @@ public struct CookieStore: Sendable {
     }
 
     /// Returns the cookies for a URL, longer paths first (RFC 6265 §5.4): those that match its host and path and have
-    /// not expired, and the secure ones only if its scheme is `https`.
+    /// not expired, and the secure ones only if its scheme is `https`. Empty if the URL has no host or the transport
+    /// stores no cookies.
     ///
     /// Secure cookies are left out for `wss`; pass the URL with `https` instead. They are also left out for http URLs
     /// of `localhost`, `127.0.0.1` and `::1`, to which libcurl nevertheless sends them.
@@ -38,13 +39,16 @@ public struct CookieStore: Sendable {
     /// Sets cookies, each replacing one with the same name, domain, path and ``ANHTTP/Cookie/includesSubdomains``. An
     /// expired cookie removes the one that it would replace.
     ///
-    /// Any domain is accepted: the rules that restrict servers do not apply to the program.
+    /// Any domain is accepted: the rules that restrict servers do not apply to the program. Only the rules for prefixes
+    /// of names do: libcurl discards, without an error, a cookie whose name begins with `__Secure-` and that is not
+    /// secure, and one whose name begins with `__Host-` and that is not secure, not for the path `/`, or for
+    /// subdomains. For libcurl, paths that differ only in case or in a slash at their end are the same.
     ///
     /// - Throws: ``SessionError/cookiesNotStored`` if the transport stores no cookies, or
-    ///   ``SessionError/invalidCookie(name:)`` if the name or domain of a cookie is empty, its path does not begin with
-    ///   a slash, a part of it contains characters that cannot be sent, such as control characters or semicolons, or a
-    ///   name with the prefix `__Secure-` or `__Host-` lacks the attributes that it requires (RFC 6265bis §4.1.3); no
-    ///   cookie is set then.
+    ///   ``SessionError/invalidCookie(name:)`` if the name or domain of a cookie is empty, its name contains `=` or
+    ///   `;`, its value contains `;`, its domain begins with `#`, its path does not begin with a slash, one of these
+    ///   contains a control character, or a name with the prefix `__Secure-` or `__Host-` lacks the attributes that it
+    ///   requires (RFC 6265bis §4.1.3); no cookie is set then.
     public func set(_ cookies: Cookie...) async throws {
         try await set(cookies)
     }
@@ -52,13 +56,16 @@ public struct CookieStore: Sendable {
     /// Sets the cookies of an array, each replacing one with the same name, domain, path and
     /// ``ANHTTP/Cookie/includesSubdomains``. An expired cookie removes the one that it would replace.
     ///
-    /// Any domain is accepted: the rules that restrict servers do not apply to the program.
+    /// Any domain is accepted: the rules that restrict servers do not apply to the program. Only the rules for prefixes
+    /// of names do: libcurl discards, without an error, a cookie whose name begins with `__Secure-` and that is not
+    /// secure, and one whose name begins with `__Host-` and that is not secure, not for the path `/`, or for
+    /// subdomains. For libcurl, paths that differ only in case or in a slash at their end are the same.
     ///
     /// - Throws: ``SessionError/cookiesNotStored`` if the transport stores no cookies, or
-    ///   ``SessionError/invalidCookie(name:)`` if the name or domain of a cookie is empty, its path does not begin with
-    ///   a slash, a part of it contains characters that cannot be sent, such as control characters or semicolons, or a
-    ///   name with the prefix `__Secure-` or `__Host-` lacks the attributes that it requires (RFC 6265bis §4.1.3); no
-    ///   cookie is set then.
+    ///   ``SessionError/invalidCookie(name:)`` if the name or domain of a cookie is empty, its name contains `=` or
+    ///   `;`, its value contains `;`, its domain begins with `#`, its path does not begin with a slash, one of these
+    ///   contains a control character, or a name with the prefix `__Secure-` or `__Host-` lacks the attributes that it
+    ///   requires (RFC 6265bis §4.1.3); no cookie is set then.
     public func set(_ cookies: [Cookie]) async throws {
         guard let jar else { throw SessionError.cookiesNotStored }
         if let invalid = cookies.first(where: { $0.netscapeLine == nil }) {
@@ -68,30 +75,30 @@ public struct CookieStore: Sendable {
     }
 
     /// Removes the cookies with the same name, domain, path and ``ANHTTP/Cookie/includesSubdomains`` as the given ones.
-    /// Their other properties, such as the value, are not compared. Cookies that are not stored are ignored; with a
-    /// transport that stores no cookies, this has no effect.
+    /// Their other properties, such as the value, are not compared. Cookies that are not stored are ignored. Saved
+    /// files are not changed, and with a transport that stores no cookies, this has no effect.
     public func remove(_ cookies: Cookie...) async {
         await jar?.remove(cookies)
     }
 
-    /// Removes the cookies that have not expired and satisfy a predicate. Files are not changed, and with a transport
-    /// that stores no cookies, this has no effect.
+    /// Removes the cookies that have not expired and satisfy a predicate. Saved files are not changed, and with a
+    /// transport that stores no cookies, this has no effect.
     ///
     /// - Parameter condition: Returns whether to remove a cookie; called once for each, in the order of ``all()``.
     public func removeAll(where condition: (Cookie) -> Bool) async {
         await jar?.remove(all().filter(condition))
     }
 
-    /// Removes all cookies of the manager, also those that have expired. Files are not changed, and with a transport
-    /// that stores no cookies, this has no effect.
+    /// Removes all cookies of the manager, also those that have expired. Saved files are not changed, and with a
+    /// transport that stores no cookies, this has no effect.
     public func removeAll() async {
         await jar?.removeAll()
     }
 
     // MARK: Files
 
-    /// Returns all unexpired cookies, including session cookies, in the Netscape cookie file format, which curl and
-    /// other tools read. Without cookies, the text is the header line of that format.
+    /// Returns all unexpired cookies, including session cookies, as text in the Netscape cookie file format, which curl
+    /// and other tools read. Without cookies, the text is only the first line of such a file, a comment.
     ///
     /// The text contains the values of the cookies, which are often secret. A cookie that the format cannot represent,
     /// for example with a control character, is left out.
@@ -101,11 +108,15 @@ public struct CookieStore: Sendable {
     }
 
     /// Sets the cookies from text in the Netscape cookie file format, each replacing one with the same name, domain,
-    /// path and ``ANHTTP/Cookie/includesSubdomains``. Expired cookies and lines that cannot be parsed are skipped.
+    /// path and ``ANHTTP/Cookie/includesSubdomains``.
+    ///
+    /// Skipped are comments, lines that cannot be parsed, expired cookies, and cookies with a path that does not begin
+    /// with a slash or with characters that cannot be sent. A line whose expiration is 0 is a session cookie.
     ///
     /// - Parameter text: The text, with one cookie on each line.
-    /// - Returns: The number of cookies that were set.
-    /// - Throws: ``SessionError/cookiesNotStored`` if the transport stores no cookies.
+    /// - Returns: The number of cookies that were set, including any that libcurl discards because of a prefix of their
+    ///   name, such as a cookie `__Secure-a` that is not secure.
+    /// - Throws: ``SessionError/cookiesNotStored`` if the transport stores no cookies, even if the text is empty.
     @discardableResult
     public func `import`(_ text: String) async throws -> Int {
         let cookies = text.utf8.split(separator: UInt8(ascii: "\n")).compactMap { Cookie(netscapeLine: Substring($0)) }
@@ -120,19 +131,24 @@ public struct CookieStore: Sendable {
     /// cannot represent is left out. Without cookies, also with a transport that stores none, the file has only its
     /// first line.
     ///
-    /// - Parameter path: The path of the file, whose directory must exist.
+    /// - Parameter path: The path of the file, absolute or relative to the current directory of the process. Its
+    ///   directory must exist.
     /// - Throws: ``SessionError/file(_:)`` if the file cannot be written.
     public func save(to path: String) async throws {
         try PrivateTextFile.write(await export(), to: path)
     }
 
     /// Sets the cookies from a file in the Netscape cookie file format, each replacing one with the same name, domain,
-    /// path and ``ANHTTP/Cookie/includesSubdomains``. Expired cookies and lines that cannot be parsed are skipped.
+    /// path and ``ANHTTP/Cookie/includesSubdomains``.
     ///
-    /// - Parameter path: The path of the file.
-    /// - Returns: The number of cookies that were set; 0 if the file does not exist.
+    /// Skipped are comments, lines that cannot be parsed, expired cookies, and cookies with a path that does not begin
+    /// with a slash or with characters that cannot be sent. A line whose expiration is 0 is a session cookie.
+    ///
+    /// - Parameter path: The path of the file, absolute or relative to the current directory of the process.
+    /// - Returns: The number of cookies that were set, including any that libcurl discards because of a prefix of their
+    ///   name, such as a cookie `__Secure-a` that is not secure; 0 if the file does not exist.
     /// - Throws: ``SessionError/file(_:)`` if the file exists and cannot be read, or ``SessionError/cookiesNotStored``
-    ///   if the transport stores no cookies.
+    ///   if it exists and the transport stores no cookies.
     @discardableResult
     public func load(from path: String) async throws -> Int {
         guard let text = try PrivateTextFile.read(path) else { return 0 }

@@ -27,40 +27,48 @@ public import ANHTTP
 /// | ``exchange(_:)`` | during each exchange, from `started` to `finished` |
 /// | ``redirected(by:to:)`` | after an exchange answered by a redirect that is followed |
 /// | ``refreshingToken`` | before waiting for an ``Authenticator`` to refresh its token |
-/// | ``answeringChallenge(of:)`` | after an exchange answered by a challenge for which there is a credential |
+/// | ``answeringChallenge(of:)`` | when an exchange is answered by a challenge for which there is a credential; for a response that is streamed, as for tasks, before the exchange reports `finished` |
 /// | ``waitingForConnectivity(_:)`` | after an exchange that failed because there is no route, before waiting for one |
 /// | ``retrying(after:)`` | after an attempt that will be retried, before the wait |
 /// | ``ended(_:)`` | last, in every case |
 ///
 /// A request that an interceptor or the response cache answers without the network has no exchange. A download that
-/// needs several requests has the events of each, from ``began`` to ``ended(_:)``.
+/// needs several requests has the events of each, from ``began`` to ``ended(_:)``. The validation of a cached response
+/// in the background has no events.
 @nonexhaustive
 public enum RequestEvent: Sendable {
-    /// The request was passed to the session; always the first event.
+    /// The request begins, before interceptors receive it; always the first event. A task begins its request when it
+    /// first runs, not when it is created.
     case began
-    /// An event of one exchange with a server; see ``ANHTTP/TransferEvent``.
+    /// An event of one exchange with a server; see ``ANHTTP/TransferEvent``. A request has a further exchange for each
+    /// redirect, answered challenge and retry.
     case exchange(TransferEvent)
-    /// A redirect, the response with the head `by`, is followed: `to` is sent next. It is the result of
-    /// ``RedirectPolicy/decision``, if any, before credentials are added.
+    /// A redirect, the response with the head `by`, is followed: `to` is sent next. `to` is the request that
+    /// ``RedirectPolicy/decision`` returned or, without one, that the policy proposed, before credentials are added.
     case redirected(by: ResponseHead, to: Request)
-    /// The request needs a new bearer token, before it is sent or because the server refused the last one, and waits
-    /// for the ``Authenticator`` to refresh it. It does not wait if another request has refreshed it since this one was
-    /// sent.
+    /// The request needs a new bearer token, before it is sent or because the server answered the last one with 401,
+    /// and waits for the ``Authenticator`` to refresh it. The event is also reported, but without a wait, if another
+    /// request has refreshed the token since this one was sent.
     case refreshingToken
     /// There is a credential for this protection space, and the request is sent again with it; if its body is not
-    /// replayable, it fails instead. A credential that names a single scheme is used with the first request, and not
-    /// reported.
+    /// replayable, it fails instead. Not reported for credentials that are sent without waiting for a challenge: one
+    /// that names a single scheme, and one that a server or proxy of this session has accepted before.
+    ///
+    /// For a response that is streamed, as for tasks, the exchange with the challenge reports its last events after
+    /// this one, possibly at the same time on another thread.
     case answeringChallenge(of: ProtectionSpace)
     /// The request failed with this error because there is no route, and is sent again when there is one, unless
-    /// ``ANHTTP/Timeouts/connectivity`` or `Request.timeout` expires before.
+    /// ``ANHTTP/Timeouts/connectivity``, `Request.timeout` or ``RetryPolicy/deadline`` expires before.
     case waitingForConnectivity(TransportError)
-    /// This attempt failed, and the request is sent again after the attempt's ``ANHTTP/RetryHistory/Attempt/wait``.
+    /// This attempt failed, and the request is sent again after its ``ANHTTP/RetryHistory/Attempt/wait``.
     case retrying(after: RetryHistory.Attempt)
     /// The request ended; always the last event. The result covers receiving the response and, if it is streamed, the
     /// closure that reads it.
     ///
-    /// A failure after that, such as of the caller's serializer or of moving a downloaded file, counts as success.
-    /// Errors of lower layers, such as ``ANHTTP/TransportError``, are not wrapped in a ``SessionError`` yet.
+    /// A failure after that, such as of the caller's serializer or of moving a downloaded file, counts as success. The
+    /// error is not converted yet: errors of lower layers, such as ``ANHTTP/TransportError``, are not wrapped in a
+    /// ``SessionError``, and a request that the manager cancels may fail with ``ANHTTP/TransportError/Reason/shutDown``
+    /// instead of `CancellationError`.
     case ended(Result<Void, any Error>)
 }
 
@@ -74,14 +82,17 @@ public enum RequestEvent: Sendable {
 /// }
 /// ```
 ///
-/// The events of one request arrive in order, one at a time; events of different requests are interleaved, and `task`
-/// identifies the request. Events are delivered synchronously on the thread where they occur, often the network thread,
-/// so a monitor must not block. A session without monitors creates no events.
+/// The events of one request arrive in order and one at a time, except that ``RequestEvent/answeringChallenge(of:)``
+/// may overlap with the last events of the exchange with the challenge. Events of different requests are interleaved,
+/// and `task` identifies the request. Events are delivered synchronously on the thread where they occur, often the
+/// network thread, so a monitor must not block. The session keeps its monitors as long as it exists; without monitors
+/// it creates no events.
 public protocol EventMonitor: Sendable {
     /// Receives an event of a task's request.
     ///
     /// Called synchronously on the thread where the event occurs, often the network thread, so it must return
-    /// immediately. Calls for different requests may overlap.
+    /// immediately. Calls for different requests may overlap; calls for one request do not, except that of
+    /// ``RequestEvent/answeringChallenge(of:)``.
     ///
     /// - Parameters:
     ///   - event: The event.
@@ -136,7 +147,7 @@ extension Pipeline {
 
 extension RequestEvent: CustomStringConvertible {
     /// The event as text for a log line, without header fields, bodies or the secrets of URLs. The text of an error is
-    /// that of its own description: for a rejected response it includes the beginning of the body.
+    /// that of its own description: for a rejected response it includes the beginning of the body, which may be secret.
     public var description: String {
         switch self {
         case .began: "began"

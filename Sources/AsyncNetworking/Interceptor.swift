@@ -33,7 +33,8 @@ public import ANHTTP
 ///
 /// A streamed body reaches the interceptor as a stream; it is never collected first. `respond` runs the caller's code
 /// that reads the body, so it returns when the response has been read. It must be called exactly once, unless the
-/// interceptor throws. An error thrown by `respond` becomes the error of the call, even if the interceptor catches it.
+/// interceptor throws. An error thrown by `respond` becomes the error of the call, even if the interceptor catches it
+/// and returns.
 ///
 /// An interceptor runs in the task that makes the request, and shares its isolation and cancellation.
 /// ``SessionConfiguration/interceptors`` run around calls, ``SessionConfiguration/attemptInterceptors`` around each
@@ -41,15 +42,16 @@ public import ANHTTP
 public protocol Interceptor: Sendable {
     /// Handles one request.
     ///
-    /// Called in the task that makes the request; it may wait. Requests are handled concurrently.
+    /// Called in the task that makes the request; it may wait. Requests are handled concurrently, so calls may overlap.
     ///
     /// - Parameters:
     ///   - interception: The request, and the function that passes it on.
-    ///   - respond: Delivers the response to the caller. Must be called exactly once, unless this function throws:
-    ///     otherwise the request fails with ``SessionError/noResponse(ofInterceptor:)`` or
-    ///     ``SessionError/secondResponse(ofInterceptor:)``.
-    /// - Throws: Any error; it becomes the error of the call. If the interceptor runs around exchanges and has not
-    ///   called `respond`, the retry policy treats the error like one of the exchange.
+    ///   - respond: Delivers the response to the caller, and returns or throws when the caller's code has read it. Must
+    ///     be called exactly once, unless this function throws: otherwise the request fails with
+    ///     ``SessionError/noResponse(ofInterceptor:)`` or ``SessionError/secondResponse(ofInterceptor:)``.
+    /// - Throws: Any error; it becomes the error of the call, wrapped in a ``SessionError`` if it is a
+    ///   ``ANHTTP/TransportError`` or ``ANSerialization/SerializationError``. If the interceptor runs around exchanges
+    ///   and has not called `respond`, the retry policy treats the error like one of the exchange.
     func intercept(
         _ interception: Interception, respond: (ResponseHead, ResponseBody) async throws -> Void
     ) async throws
@@ -60,8 +62,8 @@ public struct Interception: Sendable {
     /// The request, as modified by earlier steps. For ``SessionConfiguration/interceptors`` it has neither the
     /// session's header fields nor its transfer options yet.
     public let request: Request
-    /// The number of the attempt, starting at 1; it is above 1 for a retry. For ``SessionConfiguration/interceptors``
-    /// it is always 1.
+    /// The number of the attempt, starting at 1; it is above 1 for a retry. Redirects and answers to challenges belong
+    /// to the attempt. For ``SessionConfiguration/interceptors`` it is always 1.
     public var attempt: Int { call.attempt }
     /// How the caller reads the response's body: collected in memory, up to a limit, or as a stream. Tasks, including
     /// ``DataTask``, always read a stream.
@@ -83,8 +85,9 @@ public struct Interception: Sendable {
 
     /// Passes the request to the next step, and runs a closure with the response.
     ///
-    /// It may be called again after a call has returned, to repeat the request, whose body must then be replayable
-    /// (``ANHTTP/RequestBody/isReplayable``).
+    /// It may be called again after a call has ended, to repeat the request. The body must then be replayable
+    /// (``ANHTTP/RequestBody/isReplayable``), which is not checked here: a body that can be read only once may be sent
+    /// incompletely.
     ///
     /// - Parameters:
     ///   - request: The request to pass on; `nil`, the default, passes ``request``.

@@ -73,9 +73,12 @@ extension TransportError {
 }
 
 extension Request {
-    /// Whether this request waits for a route to its host instead of failing without one; `nil`, the default, uses
-    /// ``AsyncNetworking/SessionConfiguration/waitsForConnectivity``. ``ANHTTP/Timeouts/connectivity`` limits the wait,
-    /// and so does `timeout`; by default there is no limit. A request whose body is not replayable does not wait.
+    /// Whether this request, if it fails because there is no route to its host, waits for one and is then sent again;
+    /// `nil`, the default, uses ``AsyncNetworking/SessionConfiguration/waitsForConnectivity``.
+    ///
+    /// It also waits if its host name cannot be resolved while there is no default route.
+    /// ``ANHTTP/Timeouts/connectivity`` limits the wait, and so do `timeout` and the deadline of the retry policy; by
+    /// default there is no limit. A request whose body is not replayable fails without waiting.
     public var waitsForConnectivity: Bool? {
         get { self[WaitsForConnectivity.self] }
         set { self[WaitsForConnectivity.self] = newValue }

@@ -5,13 +5,14 @@ import ANHTTP
 extension Request {
     /// The time limit of the whole call; `nil`, the default, for none.
     ///
-    /// It includes all attempts, redirects and challenges, the waits between them, and the reading of the response's
-    /// body, also while a task is suspended or a WebSocket connection is open. It does not include the time before a
-    /// task is started, nor deserialization. A download that needs several requests, and an event source, measure each
-    /// request anew.
+    /// It includes all attempts, redirects and challenges, the waits between them, interceptors, and the reading of the
+    /// response's body, also while a task is suspended or a WebSocket connection is open. It does not include the time
+    /// before a task first runs, nor deserialization. A download that needs several requests, and an event source,
+    /// measure each request anew.
     ///
     /// When it expires, the call fails with ``ANHTTP/TransportError/Reason/timedOut(_:)``; with zero or less, nothing
-    /// is sent. The program's own closures, such as interceptors, are not interrupted.
+    /// is sent. A retry whose wait would not end before is not made; the call then ends with the last response or
+    /// error. The program's own closures, such as interceptors and the refresh of a token, are not interrupted.
     /// ``ANHTTP/TransferOptions/timeouts`` limit the phases of each exchange instead.
     public var timeout: Duration? {
         get { self[CallTimeout.self]?.limit }

@@ -13,9 +13,10 @@ public import HTTPTypes
 /// | 307, 308 | unchanged, with the body | unchanged | unchanged, with the body |
 ///
 /// A request that becomes GET loses its trailers and the fields that describe the body, such as `Content-Type`. Other
-/// statuses, and responses without `Location`, are not redirects but responses. A `Location` that is not an http or
-/// https URL with a host, such as `app://callback`, fails with ``SessionError/RedirectFailure/location(_:)``; to receive
-/// such a redirect as the response, use ``none``.
+/// statuses, and responses without `Location`, are not redirects but responses. A `Location` is resolved against the
+/// URL of the request. One that does not lead to an http or https URL with a host, such as `app://callback`, fails with
+/// ``SessionError/RedirectFailure/location(_:)``; to receive such a redirect as the response, use ``none``. For a
+/// WebSocket connection it may also be a ws or wss URL.
 ///
 /// If the origin (scheme, host or port) changes, the fields in ``sensitiveHeaders`` and an explicit `Host` field are
 /// removed. A redirect from https to http fails with ``SessionError/RedirectFailure/downgrade(to:)``, unless the new
@@ -27,11 +28,13 @@ public struct RedirectPolicy: Sendable {
     /// ``decision`` is not called.
     public var isEnabled = true
     /// The maximum number of redirects followed for one request; 20 by default. The next one fails with
-    /// ``SessionError/RedirectFailure/tooMany(limit:to:)``; with 0 or less, the first one does.
+    /// ``SessionError/RedirectFailure/tooMany(limit:to:)``, unless ``decision`` returns it as the response; with 0 or
+    /// less, the first one does.
     public var maximum = 20
     /// The header fields that are removed when the origin changes: `Authorization`, `Proxy-Authorization` and `Cookie`
     /// by default. Resume data and records of durable downloads do not contain them either. With a response cache,
-    /// those of the session's policy count as credentials: a response is used only for requests with the same ones.
+    /// those of the session's policy, and `Authorization` and `Cookie` in any case, count as credentials: a stored
+    /// response is used only for requests with the same ones.
     public var sensitiveHeaders: Set<HTTPField.Name> = [.authorization, .proxyAuthorization, .cookie]
     /// A closure that decides about each redirect with a valid `Location` that is no downgrade, including the one
     /// beyond ``maximum``; `nil`, the default, follows all up to the maximum.
@@ -50,11 +53,11 @@ public struct RedirectPolicy: Sendable {
     public struct Redirection: Sendable {
         /// The head of the response that redirects, with its status and the `Location` field.
         public var head: ResponseHead
-        /// The request that was answered by the redirect. It is the result of the previous redirect if there were
-        /// several.
+        /// The request that was answered by the redirect, without the credentials that the session adds. If there were
+        /// several redirects, it is the one that followed the previous redirect.
         public var original: Request
         /// The request that the policy would send next: with the URL of `Location`, the method and body for the status,
-        /// and without the sensitive header fields if the origin changes.
+        /// and without the ``RedirectPolicy/sensitiveHeaders`` and an explicit `Host` field if the origin changes.
         public var proposed: Request
     }
 

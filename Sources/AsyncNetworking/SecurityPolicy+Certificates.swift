@@ -8,7 +8,9 @@ extension SecurityPolicy {
     /// Returns the certificates of a file or data in DER form, for
     /// ``ANHTTP/SecurityPolicy/pinning(certificates:mode:)``.
     ///
-    /// - Parameter source: The file or data: any number of PEM certificates (RFC 7468), or one DER certificate.
+    /// - Parameter source: The file or data: any number of PEM certificates (RFC 7468), or one DER certificate. Other
+    ///   text, other kinds of PEM blocks, and blocks that are not valid Base64 are ignored. A file is read once, by the
+    ///   calling thread.
     /// - Returns: The certificates in the order of the source, at least one; their content is not checked.
     /// - Throws: ``ANHTTP/SecurityPolicy/ConfigurationError`` if the file cannot be read, or there is no certificate.
     public static func certificates(in source: FileOrData) throws(ConfigurationError) -> [Data] {
@@ -25,10 +27,11 @@ extension SecurityPolicy {
     /// Returns the certificates of all files of a directory, in DER form and in the order of the file names.
     ///
     /// - Parameter path: The directory. The files must have the extension `.cer`, `.crt`, `.der` or `.pem`, in lower
-    ///   case; others are ignored, and subdirectories are not searched.
-    /// - Returns: The certificates; at least one.
-    /// - Throws: ``ANHTTP/SecurityPolicy/ConfigurationError`` if the directory or a file cannot be read, if a file
-    ///   contains no certificate, or if the directory has no such file.
+    ///   case, and contain PEM certificates or one DER certificate each; others are ignored, and subdirectories are not
+    ///   searched.
+    /// - Returns: The certificates, at least one; their content is not checked.
+    /// - Throws: ``ANHTTP/SecurityPolicy/ConfigurationError`` if the directory or a file with one of the extensions
+    ///   cannot be read, if such a file contains no certificate, or if the directory has no such file.
     public static func certificates(inDirectory path: String) throws(ConfigurationError) -> [Data] {
         var certificates: [Data] = []
         for file in try certificateFiles(inDirectory: path) { certificates += try Self.certificates(in: .file(file)) }
