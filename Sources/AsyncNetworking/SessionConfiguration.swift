@@ -16,7 +16,7 @@ public struct SessionConfiguration: Sendable {
     /// The URL that relative paths are resolved against (RFC 3986 §5); a slash is appended to its path, if any, unless
     /// it ends with one. `nil`, the default, requires absolute URLs: a relative one fails with
     /// ``SessionError/serialization(_:)``, as does every path if the base URL is not an absolute http or https URL. The
-    /// URL of a `Request`, which is always absolute, is not resolved.
+    /// URL of a `Request` is not resolved and must be absolute.
     public var baseURL: URL?
     /// How strings are combined with ``baseURL``: as references by RFC 3986 (`.reference`, the default), where a
     /// leading slash leads to the root of the host, or as paths below the base URL (`.appendingPath`), where it is
@@ -30,10 +30,10 @@ public struct SessionConfiguration: Sendable {
     /// by default. The languages are those of the process's environment (`LC_ALL`, `LC_MESSAGES`, `LANG` and
     /// `LANGUAGE`, as in gettext(3)); without a locale, and in the locales C and POSIX, there is no `Accept-Language`.
     public var sendsDefaultHeaders = true
-    /// The serializer that encodes the parameters of requests into queries and bodies; `.http` by default, which
-    /// encodes them into the query for GET, HEAD and DELETE, and into a form body, empty without parameters, for other
-    /// methods. Others are `.json` and `.propertyList`. It also runs for requests without parameters, but has no effect
-    /// on a `Request` that the program creates itself.
+    /// The serializer that encodes the parameters of the verbs and of other functions that create a request; `.http` by
+    /// default, which encodes them into the query for GET, HEAD and DELETE, and into a form body, empty without
+    /// parameters, for other methods. Others are `.json` and `.propertyList`. It also runs for requests without
+    /// parameters, but has no effect on a `Request` that the program creates itself.
     public var requestSerializer: any RequestSerializer = .http
     /// The encoder and the decoder for the JSON of requests and responses, unless a call or a serializer has one of its
     /// own. By default dates are ISO 8601 text, encoded in whole seconds; the other strategies are Foundation's.
@@ -41,8 +41,9 @@ public struct SessionConfiguration: Sendable {
     public var json = JSONCoding()
     /// The transfer options for requests that do not change them.
     package var transfer = TransferOptions()
-    /// The limits of the connection pool; by default at most 6 connections per host, without a limit on their total
-    /// number, and 256 idle ones, each for at most 118 s. Ignored with a ``transport`` of the program's own.
+    /// The limits of the connection pool. By default there are at most 6 connections per host, without a limit on their
+    /// total number; idle ones are closed above 256 connections, and are not reused after 118 s. Ignored with a
+    /// ``transport`` of the program's own.
     public var connectionLimits = ConnectionLimits()
     /// The interceptors around each call, outermost first; none by default.
     ///
@@ -62,22 +63,26 @@ public struct SessionConfiguration: Sendable {
     /// default, for no limit. A value below 1 counts as 1.
     ///
     /// Further tasks wait, ordered by ``AnyTransferTask/priority`` and then by the time at which they were resumed. A
-    /// suspended task is not counted; a running one that is cancelled is, until it has ended. Functions that return a response directly
-    /// are not counted either: their callers control how many they call.
+    /// suspended task is not counted; a running one that is cancelled is counted until it has ended. Functions that
+    /// return a response directly are not counted either: their callers control how many they call.
     public var maximumConcurrentTransfers: Int?
     /// The retry policy for requests without one of their own; ``RetryPolicy/none`` by default, so that nothing is
-    /// retried. An ``EventSource`` does not use it.
+    /// retried. An ``EventSource`` does not use it: its reconnections follow `Request.retryPolicy` only.
     public var retryPolicy = RetryPolicy.none
     /// The redirect policy for requests without one of their own; follows at most 20 redirects by default.
     public var redirectPolicy = RedirectPolicy()
-    /// Whether requests with the scheme `http` are sent over https to hosts that require it, and servers can add their
-    /// host by the field `Strict-Transport-Security` (RFC 6797); `true` by default. See
+    /// Whether requests with the scheme `http` are sent over https to hosts that require it, and responses over https
+    /// can add their host by the field `Strict-Transport-Security` (RFC 6797); `true` by default. Servers whose
+    /// certificate or host name the security policy does not verify cannot add theirs. See
     /// ``SessionManager/strictTransport``.
     public var usesStrictTransport = true
-    /// Whether requests with ``ANHTTP/HTTPVersionPolicy/automatic`` are sent over HTTP/3 to https servers that offered it
-    /// by the field `Alt-Svc` (RFC 7838), if the linked libcurl supports it; `true` by default. If HTTP/3 fails, the
-    /// request is sent over HTTP/2 or HTTP/1.1; therefore requests that may not be repeated, such as POST, do not use it.
-    /// See ``SessionManager/alternativeServices``.
+    /// Whether requests with ``ANHTTP/HTTPVersionPolicy/automatic`` are sent over HTTP/3 to https servers that offered
+    /// it by the field `Alt-Svc` (RFC 7838), if the linked libcurl supports it; `true` by default.
+    ///
+    /// If HTTP/3 fails, the request is sent over HTTP/2 or HTTP/1.1; therefore requests that may not be repeated, such
+    /// as POST, do not use it. Nor do requests through a proxy, WebSocket connections, and requests with trailers, a
+    /// signature, or a credential that the transport handles, such as for Digest. See
+    /// ``SessionManager/alternativeServices``.
     public var usesAlternativeServices = true
     /// The credentials, tokens and signatures for requests without an authentication policy of their own;
     /// ``AuthenticationPolicy/none`` by default.
@@ -96,7 +101,8 @@ public struct SessionConfiguration: Sendable {
     /// ``CachePolicy/protocolPolicy`` by default, which follows RFC 9111.
     public var cachePolicy = CachePolicy.protocolPolicy
     /// The name of the user to whom the session's cookies, client certificates, security policy and
-    /// ``attemptInterceptors`` belong; `nil`, the default, for a user of this session only.
+    /// ``attemptInterceptors`` belong; `nil`, the default, for a user of this session only. Without a ``cache`` it has
+    /// no effect.
     ///
     /// A response that depends on one of them is used only in sessions with the same name. A name makes a cache on the
     /// disk useful to later sessions of the same user.
@@ -116,12 +122,12 @@ public struct SessionConfiguration: Sendable {
     /// takes its place. This applies to GET requests of functions that return the whole body, such as
     /// ``SessionManager/data(for:)`` and the verbs, without a body, a range, conditions, `no-cache` or `no-store`, and
     /// with a cache policy other than ``CachePolicy/reload`` and ``CachePolicy/revalidate``. Streamed responses and
-    /// tasks, including ``DataTask``, neither wait nor are waited for.
+    /// tasks, including ``DataTask``, neither wait nor are waited for. `Request.timeout` limits the wait.
     public var sharesTransfers = false
-    /// The transport that performs exchanges; `nil`, the default, uses libcurl. With another one, ``connectionLimits``
-    /// are ignored, no cookies are stored, and transfer options such as `tls` have an effect only if the transport
-    /// implements them. A session that is shut down, or invalidated with its tasks, also shuts down its transport, even
-    /// if another session uses it.
+    /// The transport that performs exchanges; `nil`, the default, uses libcurl. With one of the program's own,
+    /// ``connectionLimits`` are ignored, no cookies are stored, WebSocket connections are not supported, and transfer
+    /// options such as `tls` have an effect only if the transport implements them. A session that is shut down, or
+    /// invalidated with its tasks, also shuts down its transport, even if another session uses it.
     public var transport: (any Transport)?
     /// The clock for retries and reconnections (waits, deadlines and budgets), for waits for a route, for the timeouts
     /// of whole calls, for ``SessionManager/shutdown(draining:)``, for transfer rates and for the flushes of durable
@@ -138,7 +144,8 @@ public struct SessionConfiguration: Sendable {
     /// The source of random numbers from 0 to 1 for the jitter of retries.
     package var randomUnit: @Sendable () -> Double = { .random(in: 0...1) }
 
-    /// Creates the default configuration with a base URL, modified by a closure. Each property states its default.
+    /// Creates the default configuration with a base URL, modified by a closure. The default of each property is stated
+    /// there.
     ///
     /// - Parameters:
     ///   - baseURL: The URL that relative paths are resolved against; `nil`, the default, requires absolute URLs.
@@ -148,8 +155,8 @@ public struct SessionConfiguration: Sendable {
         configure(&self)
     }
 
-    /// A transfer option for requests that do not change it, such as `timeouts`, `proxy` or `tls`; the defaults are
-    /// those of ``ANHTTP/TransferOptions``. `Request.changeOptions(_:)` and the argument `options` of a call change
+    /// A transfer option for requests that do not change it, such as `timeouts`, `proxy` or `tls`; the default values
+    /// are those of ``ANHTTP/TransferOptions``. `Request.changeOptions(_:)` and the argument `options` of a call change
     /// options for one request.
     ///
     /// ```swift

@@ -39,34 +39,40 @@ public indirect enum SessionError: Error, Sendable {
     /// The request could not be authenticated; see ``AuthenticationFailure``. A challenge that no credential answers is
     /// a response or, if a proxy refuses to open a tunnel, an error of the exchange.
     case authentication(AuthenticationFailure)
-    /// A cookie could not be set: the name or domain of the cookie with this name is empty, its path does not begin
-    /// with a slash, a part of it contains characters that cannot be sent, such as control characters or semicolons, or
-    /// its name begins with `__Secure-` or `__Host-` and it lacks the attributes that this requires (RFC 6265bis
-    /// §4.1.3). The same call has set no other cookie.
+    /// A cookie could not be set: the name or domain of the cookie with this name is empty, its name contains `=` or
+    /// `;`, its value contains `;`, its domain begins with `#`, its path does not begin with a slash, one of these
+    /// contains a control character, or its name begins with `__Secure-` or `__Host-` and it lacks the attributes that
+    /// this requires (RFC 6265bis §4.1.3). The same call has set no other cookie.
     case invalidCookie(name: String)
-    /// A cookie could not be set: the transport stores no cookies. libcurl's does; a mock may not.
+    /// A cookie could not be set, because the transport stores no cookies. That of libcurl does; one of the program's
+    /// own, such as a mock, does not.
     case cookiesNotStored
-    /// The request accepts only a cached response, and none is cached or the session has no cache. See
-    /// ``CachePolicy/returnCacheDontLoad``.
+    /// The request accepts only a cached response, and there is none that it may use without validation, or the session
+    /// has no cache; nothing was sent. See ``CachePolicy/returnCacheDontLoad``.
     case notCached
-    /// An ``Interceptor``, whose type is given, returned without calling `respond` and without throwing.
+    /// An ``Interceptor``, whose type is given, returned without having called `respond` and without throwing.
     case noResponse(ofInterceptor: String)
     /// An ``Interceptor``, whose type is given, called `respond` more than once.
     case secondResponse(ofInterceptor: String)
-    /// A file, such as that of a download or of a cookie store, could not be read or written.
+    /// A file, such as that of a download or of a cookie store, could not be read or written; see
+    /// ``FileFailure/reason-swift.property``.
     case file(FileFailure)
-    /// A download could not be resumed, and ``DownloadOptions/startsOverIfNotResumable`` is `false`; or the server sent
-    /// a range although none was requested, or not the bytes of the range that it announced.
+    /// A download could not be resumed, and ``DownloadOptions/startsOverIfNotResumable`` is `false`; or, regardless of
+    /// that option, the server sent a range although none was requested, or not the bytes of the range that it
+    /// announced.
     case notResumable(ResumeFailure)
-    /// The file of a download to this path from this URL does not have the digest that the program or the server
-    /// specified. If a closure was to choose the path, `path` is the directory of the temporary file. The downloaded
-    /// bytes were removed, except those written to a device, so the download cannot be resumed.
+    /// The content of a download does not have the digest that the program or the server specified. `path` is the file
+    /// that was to be written; if a closure was to choose it, the directory of the temporary file. `url` is that of the
+    /// request, before redirects.
+    ///
+    /// The downloaded bytes were removed, except those written to a device, so the download cannot be resumed. A cached
+    /// response from which they came is removed as well.
     case digest(expected: ContentDigest, found: ContentDigest, path: String, url: URL)
     /// A download failed for this reason, and can be resumed with this data; see
     /// ``SessionManager/download(resuming:with:to:options:)``.
     case interrupted(by: SessionError, ResumeData)
     /// The manager was invalidated or shut down before the request, which was not sent. Requests that are running at
-    /// that time throw `CancellationError` if they are cancelled.
+    /// that time throw `CancellationError` instead if the manager cancels them.
     case invalidated
 
     /// The reason why a redirect could not be followed.
@@ -74,7 +80,7 @@ public indirect enum SessionError: Error, Sendable {
         /// The server redirected more often than ``RedirectPolicy/maximum`` permits, perhaps in a loop. The redirect that
         /// was not followed leads to this URL, given without user information and query values.
         case tooMany(limit: Int, to: String)
-        /// The value of `Location`, given as received, is not an http or https URL with a host.
+        /// The value of `Location`, given as received, does not lead to an http or https URL with a host.
         case location(String)
         /// The redirect leads from https to this http URL, given without user information and query values.
         case downgrade(to: String)
@@ -85,8 +91,8 @@ public indirect enum SessionError: Error, Sendable {
     /// The reason why a request could not be authenticated.
     public enum AuthenticationFailure: Hashable, Sendable {
         /// The request would have to be sent again, to answer a challenge or with a refreshed token, and its body is
-        /// not replayable. A credential that names a single scheme is used with the first request. See
-        /// ``ANHTTP/RequestBody/isReplayable``.
+        /// not replayable (``ANHTTP/RequestBody/isReplayable``). To avoid a challenge, use a credential that names a
+        /// single scheme: it is sent with the first request.
         case bodyNotReplayable
         /// The token was refreshed `limit` times within the `refreshPeriod` of the ``Authenticator``, and the request
         /// needs another refresh. Later requests can refresh it again when fewer refreshes fall within that period.
@@ -95,14 +101,14 @@ public indirect enum SessionError: Error, Sendable {
 }
 
 extension SessionError {
-    /// The error of the exchange; `nil` if this error has another cause. The error of an interrupted download is that
-    /// of its ``cause``.
+    /// The error of the failed exchange, also that of an interrupted download; `nil` if this error has another cause,
+    /// such as a rejected response or a file that cannot be written.
     public var transport: TransportError? {
         if case .transport(let error) = cause { error } else { nil }
     }
 
-    /// The error of creating the request or of validating and deserializing the response; `nil` if this error has
-    /// another cause. The error of an interrupted download is that of its ``cause``.
+    /// The error of creating the request or of validating and deserializing the response, also that of an interrupted
+    /// download; `nil` if this error has another cause, such as a failed exchange.
     public var serialization: SerializationError? {
         if case .serialization(let error) = cause { error } else { nil }
     }
@@ -117,14 +123,18 @@ extension SessionError {
 
     /// Whether a timeout expired: one of ``ANHTTP/Timeouts``, `Request.timeout`, ``RetryPolicy/deadline``, or
     /// ``ANHTTP/WebSocketOptions/pingTimeout``. The system's own timeout while connecting (`ETIMEDOUT`) is not
-    /// included; it is a connection failure, see ``isConnectionFailure``.
+    /// included; it is a connection failure, see ``isConnectionFailure``. Also `true` for a download that a timeout
+    /// interrupted.
     public var isTimeout: Bool {
         if case .timedOut = reason { true } else { false }
     }
 
-    /// Whether no connection could be established: name resolution, TCP, or the proxy failed, including TLS with the
-    /// proxy itself, unless it is set by environment variables, and credentials that the proxy refused. An expired
-    /// timeout and a failure of TLS with the server are not included; see ``isTimeout`` and ``isTrustFailure``.
+    /// Whether no connection could be established: name resolution, TCP, or the proxy failed, or the address is
+    /// forbidden or cannot be used. Failures of TLS with the proxy itself are included, unless the proxy is set by
+    /// environment variables, and so are credentials that the proxy refused.
+    ///
+    /// An expired timeout and a failure of TLS with the server are not included; see ``isTimeout`` and
+    /// ``isTrustFailure``.
     public var isConnectionFailure: Bool {
         switch reason {
         case .cannotResolve, .cannotConnect, .proxy: true
@@ -133,8 +143,9 @@ extension SessionError {
     }
 
     /// Whether the server is not trusted, its certificate could not be verified, or TLS failed for another reason, such
-    /// as an interrupted handshake or a client certificate that cannot be used. A failure of TLS with a proxy is
-    /// included only if the proxy is set by environment variables; see ``isConnectionFailure``.
+    /// as an interrupted handshake, trusted certificates that cannot be read, or a client certificate that cannot be
+    /// used. A failure of TLS with a proxy is included only if the proxy is set by environment variables; see
+    /// ``isConnectionFailure``.
     public var isTrustFailure: Bool {
         if case .tls = reason { true } else { false }
     }
@@ -144,8 +155,9 @@ extension SessionError {
     public var statusCode: Int? { rejection?.status }
 
     /// The body of the rejected response, such as the error message of an API; empty if the response had none, `nil` if
-    /// this error is not a rejection. It is truncated to 64 KiB if the body was to be streamed, as for an event source
-    /// or a WebSocket connection, and to 1 MiB for a download.
+    /// this error is not a rejection. It is truncated to 64 KiB if the body was to be streamed, as for
+    /// ``SessionManager/withResponse(for:validating:reporting:_:)``, an event source or a WebSocket connection, and to
+    /// 1 MiB for a download.
     public var responseBody: Data? { rejection?.body }
 
     /// The rejected response, with its head and body, also that of an interrupted download; `nil` if this error is not
@@ -153,9 +165,9 @@ extension SessionError {
     /// deserialized.
     public var rejection: Rejection? { serialization?.rejection }
 
-    /// The attempts before the last one, none if the request was sent once, and the reason why there was no further
-    /// attempt; empty for other errors than failed exchanges and rejected responses, such as a body that could not be
-    /// deserialized.
+    /// The attempts before the last one, and the reason why there was no further attempt. There are no attempts if the
+    /// request was sent once, and for errors other than failed exchanges and rejected responses, such as a body that
+    /// could not be deserialized.
     public var retryHistory: RetryHistory {
         context?.retryHistory ?? rejection?.head.retryHistory ?? RetryHistory()
     }

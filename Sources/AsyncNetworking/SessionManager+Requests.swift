@@ -28,8 +28,9 @@ extension SessionManager {
 
     /// Performs a request and deserializes the response.
     ///
-    /// The body is collected in memory, up to ``ANHTTP/TransferOptions/maximumBodySize``, 128 MiB by default. The
-    /// serializer validates the response and runs in the calling task.
+    /// The body is collected in memory; one of more than ``ANHTTP/TransferOptions/maximumBodySize`` bytes, 128 MiB by
+    /// default, fails with ``ANHTTP/TransportError/Reason/responseTooLarge(_:)``, in a ``SessionError``. The serializer
+    /// validates the response and runs in the calling task.
     ///
     /// - Parameters:
     ///   - request: The request to send.
@@ -37,9 +38,10 @@ extension SessionManager {
     /// - Returns: The response with the value that the serializer returned.
     /// - Throws: ``SessionError/serialization(_:)`` with ``ANSerialization/SerializationError/rejected(_:)``, including
     ///   the body, if the serializer does not accept the response's status or media type, or with another error if it
-    ///   cannot convert the body; another ``SessionError`` if the request fails, such as ``SessionError/transport(_:)``
-    ///   or ``SessionError/invalidated``; or `CancellationError` if the calling task is cancelled or the manager
-    ///   cancels its requests. Errors of interceptors and serializers of the program's own are thrown unchanged.
+    ///   cannot convert the body; another ``SessionError`` if the request fails, such as
+    ///   ``SessionError/transport(_:)``, or ``SessionError/invalidated`` if the manager was invalidated or shut down
+    ///   before; or `CancellationError` if the calling task is cancelled or the manager cancels its requests. Errors of
+    ///   interceptors and serializers of the program's own are thrown unchanged.
     public nonisolated func response<Serializer: ResponseSerializer>(
         for request: Request, as serializer: Serializer
     ) async throws -> Response<Serializer.Output> {
@@ -48,8 +50,9 @@ extension SessionManager {
 
     /// Performs a request and returns only the deserialized value, without the response's head and metrics.
     ///
-    /// The body is collected in memory, up to ``ANHTTP/TransferOptions/maximumBodySize``, 128 MiB by default. The
-    /// serializer validates the response and runs in the calling task.
+    /// The body is collected in memory; one of more than ``ANHTTP/TransferOptions/maximumBodySize`` bytes, 128 MiB by
+    /// default, fails with ``ANHTTP/TransportError/Reason/responseTooLarge(_:)``, in a ``SessionError``. The serializer
+    /// validates the response and runs in the calling task.
     ///
     /// - Parameters:
     ///   - request: The request to send.
@@ -57,9 +60,10 @@ extension SessionManager {
     /// - Returns: The value that the serializer returned.
     /// - Throws: ``SessionError/serialization(_:)`` with ``ANSerialization/SerializationError/rejected(_:)``, including
     ///   the body, if the serializer does not accept the response's status or media type, or with another error if it
-    ///   cannot convert the body; another ``SessionError`` if the request fails, such as ``SessionError/transport(_:)``
-    ///   or ``SessionError/invalidated``; or `CancellationError` if the calling task is cancelled or the manager
-    ///   cancels its requests. Errors of interceptors and serializers of the program's own are thrown unchanged.
+    ///   cannot convert the body; another ``SessionError`` if the request fails, such as
+    ///   ``SessionError/transport(_:)``, or ``SessionError/invalidated`` if the manager was invalidated or shut down
+    ///   before; or `CancellationError` if the calling task is cancelled or the manager cancels its requests. Errors of
+    ///   interceptors and serializers of the program's own are thrown unchanged.
     public nonisolated func value<Serializer: ResponseSerializer>(
         for request: Request, as serializer: Serializer
     ) async throws -> Serializer.Output {
@@ -69,15 +73,16 @@ extension SessionManager {
     /// Performs a request and runs a closure as soon as the response's head has arrived, with the body as a stream.
     ///
     /// The size of the body is not limited. A slow reader slows the server down: at most
-    /// ``ANHTTP/TransferOptions/streamBufferSize`` bytes are buffered. The part of the body that `body` has not read
-    /// when it ends is discarded. The request ends with the closure, which runs in the calling task.
+    /// ``ANHTTP/TransferOptions/streamBufferSize`` bytes, 256 KiB by default, are buffered. The part of the body that
+    /// `body` has not read when it ends is discarded. The request ends with the closure, which runs in the calling
+    /// task. Once the closure has been called, the request is not retried.
     ///
     /// - Parameters:
     ///   - request: The request to send.
     ///   - validation: The accepted statuses and media types; by default every response is accepted, such as a 404.
     ///   - events: Receives the events of every exchange, including those answered by redirects; `nil`, the default,
     ///     for none. Called on the thread of the event, mostly the network thread, so it must return immediately.
-    ///   - body: Receives the response's head and its body, which is valid only while the closure runs;
+    ///   - body: Receives the head of the final response and its body, which is valid only while the closure runs.
     ///     ``ANHTTP/ResponseHead/redirectHistory`` lists the redirects that were followed.
     /// - Returns: The value that `body` returns.
     /// - Throws: ``SessionError``, which wraps ``ANSerialization/SerializationError/rejected(_:)`` with up to 64 KiB of
@@ -103,9 +108,9 @@ extension SessionManager {
     ///
     /// At most one of `json`, `form` and `body` may be given, and parameters together with `json` or `body` only if
     /// they are encoded into the query. Parameters are encoded by ``SessionConfiguration/requestSerializer`` into the
-    /// query or the body, depending on the method; with a form, they become fields that precede its parts. With neither
-    /// parameters nor a body, the default serializer adds an empty form body for methods other than GET, HEAD and
-    /// DELETE.
+    /// query or the body, depending on the method; with a form, they become fields that precede its parts, for any
+    /// method. With neither parameters nor a body, the default serializer adds an empty form body for methods other
+    /// than GET, HEAD and DELETE.
     ///
     /// - Parameters:
     ///   - method: The method; any method may have a body.
@@ -114,13 +119,16 @@ extension SessionManager {
     ///   - parameters: The parameters; `nil`, the default, for none. Empty ones may result in a body, as in JSON.
     ///   - json: A value for a JSON body, encoded by ``SessionConfiguration/json``; `nil`, the default, for none.
     ///     `Content-Type` is `application/json` unless `headers` contain another.
-    ///   - form: A multipart form for the body; `nil`, the default, for none. One without parts and parameters counts
-    ///     as `nil`. `Content-Type` in `headers` is an error, because the field contains the form's boundary.
+    ///   - form: A multipart form for the body; `nil`, the default, for none. One without parts counts as `nil` if
+    ///     there are no parameters either. With any form, `Content-Type` in `headers` is an error, because that field
+    ///     contains the form's boundary.
     ///   - body: Any other body; ``ANHTTP/RequestBody/none`` by default.
     ///   - headers: Header fields that replace all others of the same name: those of the serializer, of the session's
     ///     configuration, and the default ones. None by default.
-    ///   - timeout: The time limit of the whole call; `nil`, the default, for none. See `Request.timeout`.
-    ///   - options: Modifies the session's transfer options for this request; `nil`, the default, changes none.
+    ///   - timeout: The time limit of the whole call, measured from the time when the request is sent; `nil`, the
+    ///     default, for none. See `Request.timeout`.
+    ///   - options: Modifies the session's transfer options for this request, and is called before this function
+    ///     returns; `nil`, the default, changes none.
     /// - Returns: The request, without the header fields that the session adds when it is sent.
     /// - Throws: ``SessionError/serialization(_:)`` if the URL or a part of the request cannot be created, if more than
     ///   one of `json`, `form` and `body` is given, if parameters would replace a body, or if `headers` contain

@@ -12,8 +12,8 @@ extension SessionManager {
     /// Performs a GET request. Parameters are encoded by ``SessionConfiguration/requestSerializer``, by default into
     /// the query.
     ///
-    /// The response's body is collected in memory, up to ``ANHTTP/TransferOptions/maximumBodySize``, 128 MiB by
-    /// default.
+    /// The response's body is collected in memory; one of more than ``ANHTTP/TransferOptions/maximumBodySize`` bytes,
+    /// 128 MiB by default, fails with ``ANHTTP/TransportError/Reason/responseTooLarge(_:)``, in a ``SessionError``.
     ///
     /// ```swift
     /// let user = try await api.get("users/7", as: .decodable(User.self)).value
@@ -78,14 +78,17 @@ extension SessionManager {
     /// At most one of `json`, `form` and `body` may be given; otherwise the call throws. With a `form`, `parameters`
     /// become its first fields. With `json` or `body`, the call throws if there are `parameters`, unless
     /// ``SessionConfiguration/requestSerializer`` encodes them into the query. The response's body is collected in
-    /// memory, up to ``ANHTTP/TransferOptions/maximumBodySize``, 128 MiB by default.
+    /// memory; one of more than ``ANHTTP/TransferOptions/maximumBodySize`` bytes, 128 MiB by default, fails with
+    /// ``ANHTTP/TransportError/Reason/responseTooLarge(_:)``, in a ``SessionError``.
     ///
     /// - Parameters:
     ///   - target: A path or URL as a string, resolved against the base URL, or a `URL`.
     ///   - parameters: Parameters for the body; `nil`, the default, for none. Without any body, the default serializer
     ///     adds an empty form body.
     ///   - json: A value for a JSON body, encoded by ``SessionConfiguration/json``; `nil`, the default, for none.
-    ///   - form: A multipart form for the body; `nil`, the default, for none.
+    ///     `Content-Type` is `application/json` unless `headers` contain another.
+    ///   - form: A multipart form for the body; `nil`, the default, for none. The call throws if `headers` then contain
+    ///     `Content-Type`.
     ///   - body: Any other body; ``ANHTTP/RequestBody/none`` by default.
     ///   - headers: Header fields that replace all others of the same name; none by default.
     ///   - timeout: The time limit of the whole call; `nil`, the default, for none. See `Request.timeout`.
@@ -117,14 +120,17 @@ extension SessionManager {
     /// At most one of `json`, `form` and `body` may be given; otherwise the call throws. With a `form`, `parameters`
     /// become its first fields. With `json` or `body`, the call throws if there are `parameters`, unless
     /// ``SessionConfiguration/requestSerializer`` encodes them into the query. The response's body is collected in
-    /// memory, up to ``ANHTTP/TransferOptions/maximumBodySize``, 128 MiB by default.
+    /// memory; one of more than ``ANHTTP/TransferOptions/maximumBodySize`` bytes, 128 MiB by default, fails with
+    /// ``ANHTTP/TransportError/Reason/responseTooLarge(_:)``, in a ``SessionError``.
     ///
     /// - Parameters:
     ///   - target: A path or URL as a string, resolved against the base URL, or a `URL`.
     ///   - parameters: Parameters for the body; `nil`, the default, for none. Without any body, the default serializer
     ///     adds an empty form body.
     ///   - json: A value for a JSON body, encoded by ``SessionConfiguration/json``; `nil`, the default, for none.
-    ///   - form: A multipart form for the body; `nil`, the default, for none.
+    ///     `Content-Type` is `application/json` unless `headers` contain another.
+    ///   - form: A multipart form for the body; `nil`, the default, for none. The call throws if `headers` then contain
+    ///     `Content-Type`.
     ///   - body: Any other body; ``ANHTTP/RequestBody/none`` by default.
     ///   - headers: Header fields that replace all others of the same name; none by default.
     ///   - timeout: The time limit of the whole call; `nil`, the default, for none. See `Request.timeout`.
@@ -156,14 +162,17 @@ extension SessionManager {
     /// At most one of `json`, `form` and `body` may be given; otherwise the call throws. With a `form`, `parameters`
     /// become its first fields. With `json` or `body`, the call throws if there are `parameters`, unless
     /// ``SessionConfiguration/requestSerializer`` encodes them into the query. The response's body is collected in
-    /// memory, up to ``ANHTTP/TransferOptions/maximumBodySize``, 128 MiB by default.
+    /// memory; one of more than ``ANHTTP/TransferOptions/maximumBodySize`` bytes, 128 MiB by default, fails with
+    /// ``ANHTTP/TransportError/Reason/responseTooLarge(_:)``, in a ``SessionError``.
     ///
     /// - Parameters:
     ///   - target: A path or URL as a string, resolved against the base URL, or a `URL`.
     ///   - parameters: Parameters for the body; `nil`, the default, for none. Without any body, the default serializer
     ///     adds an empty form body.
     ///   - json: A value for a JSON body, encoded by ``SessionConfiguration/json``; `nil`, the default, for none.
-    ///   - form: A multipart form for the body; `nil`, the default, for none.
+    ///     `Content-Type` is `application/json` unless `headers` contain another.
+    ///   - form: A multipart form for the body; `nil`, the default, for none. The call throws if `headers` then contain
+    ///     `Content-Type`.
     ///   - body: Any other body; ``ANHTTP/RequestBody/none`` by default.
     ///   - headers: Header fields that replace all others of the same name; none by default.
     ///   - timeout: The time limit of the whole call; `nil`, the default, for none. See `Request.timeout`.
@@ -192,14 +201,18 @@ extension SessionManager {
     /// Performs a DELETE request. Parameters are encoded by ``SessionConfiguration/requestSerializer``, by default into
     /// the query; a body is possible.
     ///
-    /// At most one of `json`, `form` and `body` may be given; otherwise the call throws. The response's body is
-    /// collected in memory, up to ``ANHTTP/TransferOptions/maximumBodySize``, 128 MiB by default.
+    /// At most one of `json`, `form` and `body` may be given; otherwise the call throws. With `json` or `body`, it also
+    /// throws if there are `parameters` and ``SessionConfiguration/requestSerializer`` encodes them into the body. The
+    /// response's body is collected in memory; one of more than ``ANHTTP/TransferOptions/maximumBodySize`` bytes, 128
+    /// MiB by default, fails with ``ANHTTP/TransportError/Reason/responseTooLarge(_:)``, in a ``SessionError``.
     ///
     /// - Parameters:
     ///   - target: A path or URL as a string, resolved against the base URL, or a `URL`.
     ///   - parameters: Parameters for the query, or for the first fields of a form; `nil`, the default, for none.
     ///   - json: A value for a JSON body, encoded by ``SessionConfiguration/json``; `nil`, the default, for none.
-    ///   - form: A multipart form for the body; `nil`, the default, for none.
+    ///     `Content-Type` is `application/json` unless `headers` contain another.
+    ///   - form: A multipart form for the body; `nil`, the default, for none. The call throws if `headers` then contain
+    ///     `Content-Type`.
     ///   - body: Any other body; ``ANHTTP/RequestBody/none`` by default.
     ///   - headers: Header fields that replace all others of the same name; none by default.
     ///   - timeout: The time limit of the whole call; `nil`, the default, for none. See `Request.timeout`.

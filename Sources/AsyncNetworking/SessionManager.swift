@@ -13,25 +13,29 @@ import HTTPTypes
 /// let user = try await api.get("users/7", as: .decodable(User.self)).value
 /// ```
 ///
-/// A manager performs any number of requests concurrently. Every asynchronous function belongs to the task that calls
-/// it: cancelling that task cancels the transfer, and the function returns only after the transfer has ended.
+/// A manager performs any number of requests concurrently. Every asynchronous function that sends a request belongs to
+/// the task that calls it: cancelling that task cancels the transfer, and the function returns only after the transfer
+/// has ended.
 ///
 /// The actor isolates the end of the manager's life, ``invalidate(cancellingTasks:)`` and ``shutdown(draining:)``.
-/// Requests do not enter it: they begin on the caller's executor without a hop, and the list of running requests, which
-/// each request enters for nanoseconds, is guarded by a lock.
+/// Requests do not enter it: they begin on the caller's executor without a hop, and the list of running requests is
+/// guarded by a lock.
 ///
 /// A manager is released with its last reference, and its thread and connections with it; running requests keep alive
 /// what they need. No call is required before that. Call ``shutdown(draining:)`` to wait until all requests have ended.
 public actor SessionManager {
-    /// The configuration that the manager was created with; it cannot be changed afterwards.
+    /// The configuration that the manager was created with. Changes of a copy have no effect on the manager.
     public nonisolated let configuration: SessionConfiguration
     nonisolated let pipeline: Pipeline
     nonisolated let registry = TaskRegistry()
     nonisolated let scheduler: TaskScheduler
     nonisolated let resolver: URLResolver
 
-    /// Creates a manager with the default configuration, modified by a closure. Unless the closure sets a transport,
-    /// this starts the network thread, as ``init(_:)`` does.
+    /// Creates a manager with the default configuration, modified by a closure.
+    ///
+    /// Unless the closure sets a transport, this starts the network thread; connections are made when requests need
+    /// them. If the thread or libcurl cannot be set up, every request fails with ``SessionError/transport(_:)``, which
+    /// contains the reason.
     ///
     /// - Parameters:
     ///   - baseURL: The URL that relative paths are resolved against; `nil`, the default, requires absolute URLs.
@@ -130,13 +134,14 @@ public actor SessionManager {
 
     /// Rejects new requests permanently; they fail with ``SessionError/invalidated``.
     ///
-    /// This function does not wait until the running requests have ended; ``shutdown(draining:)`` does. Suspended tasks
-    /// that are not cancelled can still be resumed. A later call with `true` cancels what an earlier one let continue;
-    /// other repeated calls have no effect. With `true`, this function returns when the connections are closed.
+    /// This function does not wait until the running requests have ended; ``shutdown(draining:)`` does. A later call
+    /// with `true` cancels what an earlier one let continue; other repeated calls have no effect.
     ///
-    /// - Parameter cancellingTasks: Whether running requests and tasks are cancelled, so that they throw
-    ///   `CancellationError`, and all connections are closed. A closure of the program that handles a response runs on
-    ///   until it reads from it. If `false`, they finish, including any redirects and retries.
+    /// - Parameter cancellingTasks: Whether running requests and all tasks are cancelled, so that they throw
+    ///   `CancellationError`, and all connections are closed before this function returns. A closure of the program
+    ///   that handles a response is not interrupted, but reading an incomplete body then throws an error in it. If
+    ///   `false`, requests and tasks finish, including any redirects and retries, suspended tasks can still be resumed,
+    ///   and connections stay open until the manager is released or shut down.
     public func invalidate(cancellingTasks: Bool) async {
         registry.close(cancelling: cancellingTasks)
         guard cancellingTasks else { return }
@@ -148,14 +153,17 @@ public actor SessionManager {
     ///
     /// Suspended tasks are cancelled immediately, because they would never end; one that is suspended later is waited
     /// for. When this function returns, no request of this manager is running; ``invalidate(cancellingTasks:)`` does
-    /// not wait. It may be called again, also concurrently: each call waits, and the one whose limit expires first
-    /// cancels the requests. A closure passed to ``withResponse(for:validating:reporting:_:)`` is part of its request:
-    /// calling this function from inside one waits for that closure, and so for itself.
+    /// not wait.
     ///
-    /// - Parameter limit: The time after which requests that are still running are cancelled, by
-    ///   ``SessionConfiguration/clock``; `nil`, the default, waits without a limit, and zero or less cancels them at
-    ///   once. The function then still waits for closures of the program that handle a response, which are not
-    ///   interrupted. Cancelling the calling task has the same effect as reaching the limit.
+    /// It may be called again, also concurrently: each call waits, and the one whose limit expires first cancels the
+    /// requests. A closure passed to ``withResponse(for:validating:reporting:_:)`` is part of its request: calling this
+    /// function from inside one waits for that closure, and so for itself.
+    ///
+    /// - Parameter limit: The time after which requests that are still running are cancelled, so that they throw
+    ///   `CancellationError`; `nil`, the default, waits without a limit, and zero or less cancels them at once. It is
+    ///   measured by ``SessionConfiguration/clock``. The function then still waits for closures of the program that
+    ///   handle a response, which are not interrupted. Cancelling the calling task has the same effect as reaching the
+    ///   limit.
     public func shutdown(draining limit: Duration? = nil) async {
         registry.close(cancelling: false)
         transfers { $0.status.state == .suspended }.cancel()
@@ -180,9 +188,9 @@ public actor SessionManager {
 ///
 /// - Parameters:
 ///   - baseURL: The URL that relative paths are resolved against; `nil`, the default, requires absolute URLs.
-///   - configure: Modifies the default configuration; does nothing by default.
-///   - body: Receives the manager. Requests that are still running when it ends are cancelled, and have ended when this
-///     function returns.
+///   - configure: Modifies the default configuration; does nothing by default. It is called once, before `body`.
+///   - body: Receives the manager. Requests and tasks that are still running or suspended when it ends are cancelled,
+///     and have ended when this function returns.
 /// - Returns: The value that `body` returns.
 /// - Throws: The error that `body` throws.
 public func withSession<Value>(
