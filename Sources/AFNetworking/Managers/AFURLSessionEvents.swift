@@ -60,7 +60,8 @@ open class AFURLSessionEvents: NSObject, URLSessionDataDelegate, URLSessionDownl
     /// It is called during the TLS handshake, on the thread that serves all connections, and must return at once.
     /// `completionHandler` takes the decision, with the meaning described for
     /// ``AFURLSessionManager/SessionChallengeBlock``. If it is called later, the handshake is repeated on a new
-    /// connection; if it is released without a call, the connection is refused.
+    /// connection; if it is released without a call, the connection is refused (-1202). A client certificate that
+    /// cannot be used fails the task with -1205.
     open func urlSession(
         _ session: URLSession, didReceive challenge: URLAuthenticationChallenge,
         completionHandler: @escaping (URLSession.AuthChallengeDisposition, URLCredential?) -> Void
@@ -78,7 +79,8 @@ open class AFURLSessionEvents: NSObject, URLSessionDataDelegate, URLSessionDownl
     ///
     /// The `RedirectPolicy` of the session applies before and after it: by default a redirect from https to http, or to
     /// an invalid URL, fails with -1010 without a call, and following more than 20 redirects fails with -1007. If the
-    /// request has no body, that of the proposed one is sent.
+    /// origin changes, the proposed request has no `Authorization` and `Cookie` fields; the fields of the request passed
+    /// to `completionHandler` are sent as they are. If it has no body, that of the proposed one is sent.
     open func urlSession(
         _ session: URLSession, task: URLSessionTask, willPerformHTTPRedirection response: HTTPURLResponse,
         newRequest request: URLRequest, completionHandler: @escaping (URLRequest?) -> Void
@@ -91,11 +93,14 @@ open class AFURLSessionEvents: NSObject, URLSessionDataDelegate, URLSessionDownl
     /// the answer, at once or later. Without a block, the 401 or 407 response is the result, unless a shared
     /// AsyncNetworking session can answer it; a proxy that refuses to open a tunnel fails the task with -1004.
     ///
-    /// It is not called for a 401 if the request has an `Authorization` field. By default, after five refused
+    /// It is called after any credentials of a shared session were refused, and not for a 401 if the request has an
+    /// `Authorization` field, or a shared session signs it or adds a bearer token. By default, after five refused
     /// credentials, or a second time the same one, the response is the result.
     ///
     /// If a block is set for it and none for session challenges, it is also called during TLS handshakes, on the thread
-    /// that serves all connections; see ``AFURLSessionManager/setAuthenticationChallengeHandler(_:)``.
+    /// that serves all connections: it must return at once, and can call `completionHandler` later. A client certificate
+    /// that cannot be used fails the task with -1205. See
+    /// ``AFURLSessionManager/setAuthenticationChallengeHandler(_:)``.
     open func urlSession(
         _ session: URLSession, task: URLSessionTask, didReceive challenge: URLAuthenticationChallenge,
         completionHandler: @escaping (URLSession.AuthChallengeDisposition, URLCredential?) -> Void
@@ -136,8 +141,8 @@ open class AFURLSessionEvents: NSObject, URLSessionDataDelegate, URLSessionDownl
     /// example after a redirect or a challenge. `completionHandler` takes a new stream; `nil`, as without a block,
     /// fails the request with -1021.
     ///
-    /// It is not called for multipart forms of this module: these are sent again without it, and fail if a part is a
-    /// stream.
+    /// It is not called for multipart forms of this module: these are sent again without it. If a part is a stream, the
+    /// request fails with -1021 after a redirect, and with -1013 after a challenge.
     open func urlSession(
         _ session: URLSession, task: URLSessionTask,
         needNewBodyStream completionHandler: @escaping (InputStream?) -> Void

@@ -37,8 +37,8 @@ extension AFURLSessionManager {
     /// for example after a redirect or a challenge. Without a block or a stream, the request fails with -1021. It is
     /// called on the manager's own serial queue; `nil` removes it.
     ///
-    /// It is not called for multipart forms of this module: these are sent again without it, and fail if a part is a
-    /// stream.
+    /// It is not called for multipart forms of this module: these are sent again without it. If a part is a stream, the
+    /// request fails with -1021 after a redirect, and with -1013 after a challenge.
     public func setTaskNeedNewBodyStreamBlock(_ block: ((URLSession, URLSessionTask) -> InputStream?)?) {
         setHook(\.needNewBodyStream, block)
     }
@@ -49,7 +49,8 @@ extension AFURLSessionManager {
     ///
     /// The `RedirectPolicy` of the session applies before and after it: by default a redirect from https to http, or to
     /// an invalid URL, fails with -1010 without a call, and following more than 20 redirects fails with -1007. If the
-    /// returned request has no body, that of the proposed one is sent.
+    /// origin changes, the proposed request has no `Authorization` and `Cookie` fields; the fields of the returned one
+    /// are sent as they are. If the returned request has no body, that of the proposed one is sent.
     public func setTaskWillPerformHTTPRedirectionBlock(
         _ block: ((URLSession, URLSessionTask, URLResponse, URLRequest) -> URLRequest?)?
     ) {
@@ -78,14 +79,15 @@ extension AFURLSessionManager {
     /// `nil`. It is called on the manager's own serial queue; `nil` removes it.
     ///
     /// This is the name that Swift derived from Objective-C for ``setTaskDidCompleteBlock(_:)``: the two set the same
-    /// block. For a rejected server certificate, and for an error that a challenge block returned, the error is -999
-    /// and differs from that of the completion handler, as described there.
+    /// block. The error of the response serializer is not included. For a rejected server certificate, and for an error
+    /// that a challenge block returned, the error is -999 and differs from that of the completion handler.
     public func setTaskDidComplete(_ block: ((URLSession, URLSessionTask, (any Error)?) -> Void)?) {
         setTaskDidCompleteBlock(block)
     }
 
-    /// Sets the block to call with the metrics of a task that has ended, an ``AFURLSessionTaskMetrics``, before the
-    /// block of ``setTaskDidCompleteBlock(_:)``. It is called on the manager's own serial queue; `nil` removes it.
+    /// Sets the block to call with the metrics of a task that has ended, an ``AFURLSessionTaskMetrics`` that is never
+    /// `nil`, before the block of ``setTaskDidCompleteBlock(_:)``. It is called on the manager's own serial queue; `nil`
+    /// removes it.
     public func setTaskDidFinishCollectingMetricsBlock(
         _ block: ((URLSession, URLSessionTask, URLSessionTaskMetrics?) -> Void)?
     ) {

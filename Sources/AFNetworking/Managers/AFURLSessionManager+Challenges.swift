@@ -14,22 +14,28 @@ extension AFURLSessionManager {
     /// | `.cancelAuthenticationChallenge` | refuses it (-1202) | refuses the connection (-1202) |
     /// | `.rejectProtectionSpace` | refuses it (-1202) | sends none |
     ///
-    /// It is called for each new connection, during the TLS handshake, and must return at once; see
-    /// ``setSessionDidReceiveAuthenticationChallenge(_:)``. A client certificate that cannot be used fails the task
-    /// with -1205. The port of the protection space is always 443.
+    /// The authentication method of the protection space is ``NSURLAuthenticationMethodServerTrust`` or
+    /// ``NSURLAuthenticationMethodClientCertificate``, its port always 443.
+    ///
+    /// It is called for each new connection, during the TLS handshake, on the thread that serves all connections: it
+    /// must return at once, and cannot answer later. A client certificate that cannot be used fails the task with
+    /// -1205.
     public typealias SessionChallengeBlock = (
         URLSession, URLAuthenticationChallenge, AutoreleasingUnsafeMutablePointer<URLCredential?>?
     ) -> URLSession.AuthChallengeDisposition
 
     /// A block that answers an authentication challenge. It returns one of: an `NSError`, with which the task fails; a
     /// `URLCredential`; a disposition, or an `NSNumber` with its `rawValue`; or `nil`, after which it must call the
-    /// completion handler. For any other value the task fails with an error of the domain `Invalid Return Value`.
+    /// completion handler, at once or later. For any other value the task fails with an error of the domain
+    /// `Invalid Return Value`.
     ///
     /// For a challenge of HTTP, `.performDefaultHandling` uses the 401 or 407 response as the result, unless a shared
     /// session can answer it, and `.useCredential` without a credential uses it in any case; `.rejectProtectionSpace`
     /// continues with the next scheme that the server offers; `.cancelAuthenticationChallenge`, and releasing the
-    /// completion handler without a call, end the task with -999. For challenges during TLS handshakes see
-    /// ``setAuthenticationChallengeHandler(_:)``.
+    /// completion handler without a call, end the task with -999.
+    ///
+    /// For a challenge during a TLS handshake, it is called on the thread that serves all connections and must return
+    /// at once; see ``setAuthenticationChallengeHandler(_:)``.
     public typealias TaskChallengeBlock = (
         URLSession, URLSessionTask, URLAuthenticationChallenge,
         @escaping (URLSession.AuthChallengeDisposition, URLCredential?) -> Void
@@ -38,10 +44,11 @@ extension AFURLSessionManager {
     /// Sets the block that decides whether to trust a server, in place of the security policy, and that answers
     /// requests for a client certificate; `nil` removes it.
     ///
-    /// The block is called during the TLS handshake, on the thread that serves all connections, not on the manager's
-    /// queue: it must return at once. ``SessionChallengeBlock`` describes its results. A client certificate is a
-    /// `URLCredential` that was created with an identity; a shared session with one of its own sends that without a
-    /// call. Set the block before a task starts.
+    /// The block is called for each new connection, during the TLS handshake, on the thread that serves all
+    /// connections, not on the manager's queue: it must return at once, and cannot answer later.
+    /// ``SessionChallengeBlock`` describes its results. A client certificate is a `URLCredential` that was created with
+    /// an identity; one that cannot be used fails the task with -1205. A shared session with a client certificate of
+    /// its own sends that without a call. Set the block before a task starts.
     public func setSessionDidReceiveAuthenticationChallenge(_ block: SessionChallengeBlock?) {
         setHook(\.sessionChallenge, block)
         installHandshakeHooks()
@@ -49,21 +56,25 @@ extension AFURLSessionManager {
 
     /// Sets the block that answers servers and proxies that request a credential; `nil` removes it. Without a block
     /// their 401 and 407 responses are results, unless a shared session can answer them; a proxy that refuses to open a
-    /// tunnel fails the task with -1004. Set it before a task starts.
+    /// tunnel fails the task with -1004. Set it before a task starts. ``TaskChallengeBlock`` describes its results.
     ///
-    /// For these it is called on the manager's own serial queue, but not for a 401 if the request has an
-    /// `Authorization` field. Accepted credentials are not kept for later tasks. By default, after five refused
+    /// For these it is called on the manager's own serial queue, after any credentials of a shared session were
+    /// refused. It is not called for a 401 if the request has an `Authorization` field, or a shared session signs it or
+    /// adds a bearer token. Accepted credentials are not kept for later tasks. By default, after five refused
     /// credentials, or a second time the same one, the response is the result. If the body cannot be sent again, the
     /// task fails with -1013, or with -1021 for a stream without ``setTaskNeedNewBodyStreamBlock(_:)``.
     ///
     /// Unless ``setSessionDidReceiveAuthenticationChallenge(_:)`` has set a block, this block also decides on server
     /// certificates and answers requests for a client certificate. For these it is called during the TLS handshake, on
-    /// the thread that serves all connections, with one of the tasks for the host. A credential created with the trust
-    /// accepts the server, one created with an identity is sent to it, and an error ends the task.
+    /// the thread that serves all connections, with one of the tasks for the host: it must return at once. To answer
+    /// later, it returns `nil` and calls the completion handler when the answer is known; the handshake is then
+    /// repeated on a new connection, and no byte of the request has been sent before.
+    ///
+    /// During a handshake, a credential created with the trust accepts the server, one created with an identity is sent
+    /// to it, and an error ends the task. An identity that cannot be used fails the task with -1205.
     /// `.cancelAuthenticationChallenge` refuses the connection, and `.rejectProtectionSpace` the server's certificate
     /// (-1202). Any other answer, and releasing the completion handler without a call, applies the rules of the
-    /// security policy and sends no client certificate. If the answer comes after the block has returned, the handshake
-    /// is repeated on a new connection; no byte of the request has been sent before.
+    /// security policy and sends no client certificate.
     public func setAuthenticationChallengeHandler(_ handler: TaskChallengeBlock?) {
         setHook(\.taskChallenge, handler)
         installHandshakeHooks()
@@ -130,11 +141,13 @@ extension AFURLSessionManager {
     }
 
     /// Sets the block that answers servers and proxies that request a credential, with the signature of AFNetworking 3;
-    /// `nil` removes it.
+    /// `nil` removes it. Set it before a task starts.
     ///
     /// The block returns the disposition, and stores a credential in its last argument for `.useCredential`, which
     /// without one is default handling. It replaces the block of ``setAuthenticationChallengeHandler(_:)``, is called
-    /// for the same challenges and on the same queues, and cannot answer later.
+    /// for the same challenges, and cannot answer later. For challenges of HTTP it is called on the manager's own
+    /// serial queue. For those about certificates it is called during the TLS handshake, on the thread that serves all
+    /// connections, and must return at once; a client certificate that cannot be used fails the task with -1205.
     public func setTaskDidReceiveAuthenticationChallenge(
         _ block: (
             (

@@ -28,11 +28,20 @@ open class AFURLSessionManager: AFURLSessionEvents, NSSecureCoding, NSCopying, R
     /// Creates a manager with settings of a configuration, an ``AFJSONResponseSerializer`` and the default security
     /// policy.
     ///
-    /// The settings are the timeouts, header fields, connection limit, proxy, and those of cookies and the cache;
-    /// others have no effect. `timeoutIntervalForRequest` limits the time without a byte. A timeout of 0 or less has no
-    /// effect, and neither has a resource timeout of a week or more, the default. Cookies are stored in the session
-    /// itself. A `URLCache` sets capacities only, for the directory of `ResponseCache.standard`; with `URLCache.shared`
-    /// there is no cache.
+    /// | setting | effect |
+    /// |---|---|
+    /// | `timeoutIntervalForRequest` | limits the time without a byte; 60 s by default |
+    /// | `timeoutIntervalForResource` | limits each exchange as a whole; none for a week, the default, or more |
+    /// | `httpAdditionalHeaders` | header fields for requests that lack them |
+    /// | `httpMaximumConnectionsPerHost` | 6 by default; no limit for 0 or less |
+    /// | `connectionProxyDictionary` | its first enabled one of HTTPS, HTTP, SOCKS, for all URLs; or else the environment's |
+    /// | `requestCachePolicy` | the cache policy of requests without their own |
+    /// | `urlCache` | a cache of these capacities; none for `nil` and `URLCache.shared` |
+    /// | `httpShouldSetCookies`, `httpCookieAcceptPolicy` | no cookies if the first is `false` or the second `.never` |
+    ///
+    /// Others have no effect. A timeout of 0 or less, or of 10⁹ seconds or more, means no limit. Cookies are stored in
+    /// the session itself. With a disk capacity, the cache is in the directory of `ResponseCache.standard`, otherwise
+    /// in memory.
     ///
     /// - Parameter configuration: The configuration, which is copied; `nil` for the default one.
     public init(sessionConfiguration configuration: URLSessionConfiguration?) {
@@ -61,8 +70,13 @@ open class AFURLSessionManager: AFURLSessionEvents, NSSecureCoding, NSCopying, R
     public var coreSession: SessionManager { state.withLock { $0.core } }
 
     /// The session that blocks receive as an argument, with the manager's tasks and configuration. Tasks that its
-    /// `dataTask(with:)`, `uploadTask(with:from…:)` and `downloadTask(with:)` create are the manager's; Foundation
-    /// performs others, such as those with a completion handler, without the security policy and header fields.
+    /// `dataTask(with:)`, `uploadTask(with:from…:)` and `downloadTask(with:)` create without a completion handler are
+    /// the manager's.
+    ///
+    /// Foundation performs all others itself: tasks with a completion handler, WebSocket tasks and uploads of a
+    /// streamed request. For them it uses an ephemeral configuration instead of the manager's, without its timeouts,
+    /// proxy, cookies and cache, and neither the security policy nor the header fields apply. Its
+    /// `finishTasksAndInvalidate()` and `invalidateAndCancel()` invalidate the manager's session.
     open var session: URLSession { state.withLock { $0.session(of: self) } }
 
     /// The rules for trusting servers, read when a task starts. Default: a valid certificate chain for the host name,
@@ -142,7 +156,8 @@ open class AFURLSessionManager: AFURLSessionEvents, NSSecureCoding, NSCopying, R
     /// fails with -1103, unless a shared session sets another limit. Call `resume()` to start it.
     ///
     /// - Parameters:
-    ///   - request: The request to send. The session's timeout applies if this has Foundation's default, 60 seconds.
+    ///   - request: The request to send. A timeout of 60 seconds, Foundation's default, means that of the session; 0 or
+    ///     less means none.
     ///   - uploadProgress: Called with the progress of the request body, on the manager's own serial queue; `nil`, the
     ///     default, for none.
     ///   - downloadProgress: Called with the progress of the response body after decompression, on the manager's own
@@ -160,7 +175,8 @@ open class AFURLSessionManager: AFURLSessionEvents, NSSecureCoding, NSCopying, R
     /// after decompression fails with -1103, unless a shared session sets another limit. Call `resume()` to start it.
     ///
     /// - Parameters:
-    ///   - request: The request to send, whose own body is ignored.
+    ///   - request: The request to send, whose own body is ignored. A timeout of 60 seconds, Foundation's default, means
+    ///     that of the session; 0 or less means none.
     ///   - fileURL: The file, which is read each time the body is sent; the task fails with -1100 if it cannot be read.
     ///   - progress: Called with the progress of the request body, on the manager's own serial queue; `nil` for none.
     ///   - completionHandler: Called on ``completionQueue`` with the response, the object of the response serializer,
@@ -176,7 +192,8 @@ open class AFURLSessionManager: AFURLSessionEvents, NSSecureCoding, NSCopying, R
     /// decompression fails with -1103, unless a shared session sets another limit. Call `resume()` to start it.
     ///
     /// - Parameters:
-    ///   - request: The request to send.
+    ///   - request: The request to send. A timeout of 60 seconds, Foundation's default, means that of the session; 0 or
+    ///     less means none.
     ///   - bodyData: The body; `nil` sends the body of the request.
     ///   - progress: Called with the progress of the request body, on the manager's own serial queue; `nil` for none.
     ///   - completionHandler: Called on ``completionQueue`` with the response, the object of the response serializer,
@@ -194,7 +211,8 @@ open class AFURLSessionManager: AFURLSessionEvents, NSSecureCoding, NSCopying, R
     ///
     /// - Parameters:
     ///   - request: The request to send. If the size of its body is known, as for a multipart form or from a
-    ///     `Content-Length`, it is sent as `Content-Length`, unlike in AFNetworking.
+    ///     `Content-Length`, it is sent as `Content-Length`, unlike in AFNetworking. A timeout of 60 seconds,
+    ///     Foundation's default, means that of the session; 0 or less means none.
     ///   - progress: Called with the progress of the request body, on the manager's own serial queue; `nil` for none.
     ///   - completionHandler: Called on ``completionQueue`` with the response, the object of the response serializer,
     ///     if any, and the error of the transfer or the serializer, if any; there may be both. `nil` for no handler.
@@ -212,7 +230,8 @@ open class AFURLSessionManager: AFURLSessionEvents, NSSecureCoding, NSCopying, R
     /// cannot be moved, `AFURLSessionDownloadTaskDidFailToMoveFile` is posted, and the URL is passed without an error.
     ///
     /// - Parameters:
-    ///   - request: The request to send. The session's timeout applies if this has Foundation's default, 60 seconds.
+    ///   - request: The request to send. A timeout of 60 seconds, Foundation's default, means that of the session; 0 or
+    ///     less means none.
     ///   - progress: Called with the progress of the body before decompression, on the manager's own serial queue;
     ///     `nil` for none.
     ///   - destination: Returns an unused URL for the file, on the manager's own serial queue, given its temporary URL
@@ -233,7 +252,8 @@ open class AFURLSessionManager: AFURLSessionEvents, NSSecureCoding, NSCopying, R
     ///
     /// - Parameters:
     ///   - resumeData: The data from `cancel(byProducingResumeData:)` or ``NSURLSessionDownloadTaskResumeData``, which
-    ///     lacks the `Authorization` and `Cookie` fields of the request. If it is not valid, the task fails with -1000.
+    ///     contains the request, but by default not its `Authorization` and `Cookie` fields. If it is not valid, the
+    ///     task fails with -1000.
     ///   - progress: Called with the progress of the body before decompression, on the manager's own serial queue;
     ///     `nil` for none.
     ///   - destination: Returns an unused URL for the file, on the manager's own serial queue, given its temporary URL
@@ -289,13 +309,14 @@ open class AFURLSessionManager: AFURLSessionEvents, NSSecureCoding, NSCopying, R
     }
 
     /// Returns the progress of a task's request body, which can cancel, pause and resume the task; `nil` if the task
-    /// has ended or belongs to another manager. Its total is -1 while unknown.
+    /// has ended or does not belong to this manager. Its total is -1 while unknown.
     open func uploadProgress(for task: URLSessionTask) -> Progress? {
         driver(of: task)?.progress(\.uploadProgress)
     }
 
     /// Returns the progress of a task's response body, which can cancel, pause and resume the task; `nil` if the task
-    /// has ended or belongs to another manager. Its total is -1 while unknown, as for a compressed body of a data task.
+    /// has ended or does not belong to this manager. Its total is -1 while unknown, as for a compressed body of a data
+    /// task.
     open func downloadProgress(for task: URLSessionTask) -> Progress? {
         driver(of: task)?.progress(\.downloadProgress)
     }
@@ -314,8 +335,8 @@ open class AFURLSessionManager: AFURLSessionEvents, NSSecureCoding, NSCopying, R
         super.init(ManagerState(archived?.configuration ?? .default))
     }
 
-    /// Archives the settings that the manager uses from its configuration, except its `URLCache`. A shared
-    /// AsyncNetworking session is not archived.
+    /// Archives the settings that the manager uses from its configuration, except its `URLCache`. Header fields are
+    /// archived in clear text. A shared AsyncNetworking session is not archived.
     open func encode(with coder: NSCoder) {
         coder.encodeValue(ArchivedConfiguration(state.withLock { $0.configuration }), forKey: "sessionConfiguration")
     }
@@ -323,7 +344,9 @@ open class AFURLSessionManager: AFURLSessionEvents, NSSecureCoding, NSCopying, R
     /// Always `true`: archives can be decoded with `requiresSecureCoding`.
     open class var supportsSecureCoding: Bool { true }
 
-    /// Returns an ``AFURLSessionManager`` with the same configuration or shared session, and otherwise the defaults.
+    /// Returns an ``AFURLSessionManager`` with the same configuration or shared session, and otherwise the defaults: its
+    /// security policy, serializer, queue, group and blocks are not copied. A copy of a subclass is of this class, too,
+    /// unless the subclass overrides this method.
     open func copy(with zone: NSZone? = nil) -> Any {
         AFURLSessionManager(sessionConfiguration: copiedConfiguration)
     }

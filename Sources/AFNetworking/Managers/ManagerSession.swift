@@ -5,9 +5,10 @@ import ANSystem
 /// The `URLSession` that blocks receive. It returns the manager's configuration and tasks and forwards the creation of
 /// tasks to the manager.
 ///
-/// Two kinds of tasks are created by Foundation's session, its superclass, which knows neither the manager's security
-/// policy nor its header fields: tasks with a completion handler, and tasks created after the manager was invalidated
-/// and freed.
+/// All other tasks are performed by Foundation's session, its superclass: those with a completion handler, WebSocket
+/// tasks, uploads of a streamed request, and tasks created after the manager was freed. It has an ephemeral
+/// configuration, so these tasks lack the manager's configuration (timeouts, proxy, cookies, cache), its security policy
+/// and its header fields.
 final class ManagerSession: URLSession, @unchecked Sendable {
     private let manager: Lock<Weak<AFURLSessionManager>>
     private let ownConfiguration: URLSessionConfiguration
