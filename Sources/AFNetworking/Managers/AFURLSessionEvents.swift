@@ -79,8 +79,8 @@ open class AFURLSessionEvents: NSObject, URLSessionDataDelegate, URLSessionDownl
     ///
     /// The `RedirectPolicy` of the session applies before and after it: by default a redirect from https to http, or to
     /// an invalid URL, fails with -1010 without a call, and following more than 20 redirects fails with -1007. If the
-    /// origin changes, the proposed request has no `Authorization` and `Cookie` fields; the fields of the request passed
-    /// to `completionHandler` are sent as they are. If it has no body, that of the proposed one is sent.
+    /// origin changes, the proposed request has no `Authorization` and `Cookie` fields; the fields of the request
+    /// passed to `completionHandler` are sent as they are. If it has no body, that of the proposed one is sent.
     open func urlSession(
         _ session: URLSession, task: URLSessionTask, willPerformHTTPRedirection response: HTTPURLResponse,
         newRequest request: URLRequest, completionHandler: @escaping (URLRequest?) -> Void
@@ -98,8 +98,8 @@ open class AFURLSessionEvents: NSObject, URLSessionDataDelegate, URLSessionDownl
     /// credentials, or a second time the same one, the response is the result.
     ///
     /// If a block is set for it and none for session challenges, it is also called during TLS handshakes, on the thread
-    /// that serves all connections: it must return at once, and can call `completionHandler` later. A client certificate
-    /// that cannot be used fails the task with -1205. See
+    /// that serves all connections: it must return at once, and can call `completionHandler` later. A client
+    /// certificate that cannot be used fails the task with -1205. See
     /// ``AFURLSessionManager/setAuthenticationChallengeHandler(_:)``.
     open func urlSession(
         _ session: URLSession, task: URLSessionTask, didReceive challenge: URLAuthenticationChallenge,

@@ -34,14 +34,14 @@ open class AFURLSessionManager: AFURLSessionEvents, NSSecureCoding, NSCopying, R
     /// | `timeoutIntervalForResource` | limits each exchange as a whole; none for a week, the default, or more |
     /// | `httpAdditionalHeaders` | header fields for requests that lack them |
     /// | `httpMaximumConnectionsPerHost` | 6 by default; no limit for 0 or less |
-    /// | `connectionProxyDictionary` | its first enabled one of HTTPS, HTTP, SOCKS, for all URLs; or else the environment's |
+    /// | `connectionProxyDictionary` | its first proxy for HTTPS, HTTP or SOCKS, for all URLs; or the environment's |
     /// | `requestCachePolicy` | the cache policy of requests without their own |
     /// | `urlCache` | a cache of these capacities; none for `nil` and `URLCache.shared` |
     /// | `httpShouldSetCookies`, `httpCookieAcceptPolicy` | no cookies if the first is `false` or the second `.never` |
     ///
     /// Others have no effect. A timeout of 0 or less, or of 10⁹ seconds or more, means no limit. Cookies are stored in
-    /// the session itself. With a disk capacity, the cache is in the directory of `ResponseCache.standard`, otherwise
-    /// in memory.
+    /// the session itself. A proxy needs a host and a port, and must not be disabled. With a disk capacity, the cache
+    /// is in the directory of `ResponseCache.standard`, otherwise in memory.
     ///
     /// - Parameter configuration: The configuration, which is copied; `nil` for the default one.
     public init(sessionConfiguration configuration: URLSessionConfiguration?) {
@@ -175,12 +175,13 @@ open class AFURLSessionManager: AFURLSessionEvents, NSSecureCoding, NSCopying, R
     /// after decompression fails with -1103, unless a shared session sets another limit. Call `resume()` to start it.
     ///
     /// - Parameters:
-    ///   - request: The request to send, whose own body is ignored. A timeout of 60 seconds, Foundation's default, means
-    ///     that of the session; 0 or less means none.
+    ///   - request: The request to send, whose own body is ignored. A timeout of 60 seconds, Foundation's default,
+    ///     means that of the session; 0 or less means none.
     ///   - fileURL: The file, which is read each time the body is sent; the task fails with -1100 if it cannot be read.
     ///   - progress: Called with the progress of the request body, on the manager's own serial queue; `nil` for none.
-    ///   - completionHandler: Called on ``completionQueue`` with the response, the object of the response serializer,
-    ///     if any, and the error of the transfer or the serializer, if any; there may be both. `nil` for no handler.
+    ///   - completionHandler: Called on
+    ///     ``completionQueue`` with the response, the object of the response serializer, if any, and the error of the transfer or the serializer, if any; there may be both. `nil`
+    ///     for no handler.
     open func uploadTask(
         with request: URLRequest, fromFile fileURL: URL, progress: ((Progress) -> Void)?,
         completionHandler: ((URLResponse, Any?, (any Error)?) -> Void)?
@@ -344,9 +345,9 @@ open class AFURLSessionManager: AFURLSessionEvents, NSSecureCoding, NSCopying, R
     /// Always `true`: archives can be decoded with `requiresSecureCoding`.
     open class var supportsSecureCoding: Bool { true }
 
-    /// Returns an ``AFURLSessionManager`` with the same configuration or shared session, and otherwise the defaults: its
-    /// security policy, serializer, queue, group and blocks are not copied. A copy of a subclass is of this class, too,
-    /// unless the subclass overrides this method.
+    /// Returns an ``AFURLSessionManager`` with the same configuration or shared session, and otherwise the defaults:
+    /// its security policy, serializer, queue, group and blocks are not copied. A copy of a subclass is of this class,
+    /// too, unless the subclass overrides this method.
     open func copy(with zone: NSZone? = nil) -> Any {
         AFURLSessionManager(sessionConfiguration: copiedConfiguration)
     }

@@ -7,8 +7,8 @@ import ANSystem
 ///
 /// All other tasks are performed by Foundation's session, its superclass: those with a completion handler, WebSocket
 /// tasks, uploads of a streamed request, and tasks created after the manager was freed. It has an ephemeral
-/// configuration, so these tasks lack the manager's configuration (timeouts, proxy, cookies, cache), its security policy
-/// and its header fields.
+/// configuration, so these tasks lack the manager's configuration (timeouts, proxy, cookies, cache), its security
+/// policy and its header fields.
 final class ManagerSession: URLSession, @unchecked Sendable {
     private let manager: Lock<Weak<AFURLSessionManager>>
     private let ownConfiguration: URLSessionConfiguration
