@@ -85,9 +85,9 @@ extension AFURLSessionManager {
         setTaskDidCompleteBlock(block)
     }
 
-    /// Sets the block to call with the metrics of a task that has ended, an
-    /// ``AFURLSessionTaskMetrics`` that is never `nil`, before the block of ``setTaskDidCompleteBlock(_:)``. It is called on the manager's own serial queue; `nil`
-    /// removes it.
+    /// Sets the block to call with the metrics of a task that has ended, an ``AFURLSessionTaskMetrics`` that is never
+    /// `nil`, before the block of ``setTaskDidCompleteBlock(_:)``. It is called on the manager's own serial queue;
+    /// `nil` removes it.
     public func setTaskDidFinishCollectingMetricsBlock(
         _ block: ((URLSession, URLSessionTask, URLSessionTaskMetrics?) -> Void)?
     ) {

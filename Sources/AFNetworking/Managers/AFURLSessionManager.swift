@@ -179,9 +179,8 @@ open class AFURLSessionManager: AFURLSessionEvents, NSSecureCoding, NSCopying, R
     ///     means that of the session; 0 or less means none.
     ///   - fileURL: The file, which is read each time the body is sent; the task fails with -1100 if it cannot be read.
     ///   - progress: Called with the progress of the request body, on the manager's own serial queue; `nil` for none.
-    ///   - completionHandler: Called on
-    ///     ``completionQueue`` with the response, the object of the response serializer, if any, and the error of the transfer or the serializer, if any; there may be both. `nil`
-    ///     for no handler.
+    ///   - completionHandler: Called on ``completionQueue`` with the response, the object of the response serializer,
+    ///     if any, and the error of the transfer or the serializer, if any; there may be both. `nil` for no handler.
     open func uploadTask(
         with request: URLRequest, fromFile fileURL: URL, progress: ((Progress) -> Void)?,
         completionHandler: ((URLResponse, Any?, (any Error)?) -> Void)?
