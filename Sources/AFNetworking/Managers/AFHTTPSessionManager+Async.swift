@@ -19,7 +19,8 @@ extension AFHTTPSessionManager {
     /// be served.
     ///
     /// - Parameters:
-    ///   - urlString: The URL, resolved against ``baseURL``.
+    ///   - urlString: The URL, resolved against ``baseURL`` (RFC 3986 §5): a leading slash replaces the base's path. An
+    ///     invalid one fails with -1000 of ``AFURLRequestSerializationErrorDomain``.
     ///   - parameters: The values to encode with ``requestSerializer``; `nil`, the default, for none.
     ///   - headers: Header fields that replace those of the request serializer with the same name; `nil`, the default,
     ///     for none.
@@ -39,7 +40,8 @@ extension AFHTTPSessionManager {
     /// be served.
     ///
     /// - Parameters:
-    ///   - urlString: The URL, resolved against ``baseURL``.
+    ///   - urlString: The URL, resolved against ``baseURL`` (RFC 3986 §5): a leading slash replaces the base's path. An
+    ///     invalid one fails with -1000 of ``AFURLRequestSerializationErrorDomain``.
     ///   - parameters: The values to encode with ``requestSerializer``; `nil`, the default, for none.
     ///   - headers: Header fields that replace those of the request serializer with the same name; `nil`, the default,
     ///     for none.
@@ -61,7 +63,8 @@ extension AFHTTPSessionManager {
     /// be served.
     ///
     /// - Parameters:
-    ///   - urlString: The URL, resolved against ``baseURL``.
+    ///   - urlString: The URL, resolved against ``baseURL`` (RFC 3986 §5): a leading slash replaces the base's path. An
+    ///     invalid one fails with -1000 of ``AFURLRequestSerializationErrorDomain``.
     ///   - parameters: The values to encode with ``requestSerializer``; `nil`, the default, for none.
     ///   - headers: Header fields that replace those of the request serializer with the same name; `nil`, the default,
     ///     for none.
@@ -83,9 +86,10 @@ extension AFHTTPSessionManager {
     /// be served.
     ///
     /// - Parameters:
-    ///   - urlString: The URL, resolved against ``baseURL``.
-    ///   - parameters: A dictionary with the fields of the form; `nil`, the default, for none. Other values fail with
-    ///     -1016.
+    ///   - urlString: The URL, resolved against ``baseURL`` (RFC 3986 §5): a leading slash replaces the base's path. An
+    ///     invalid one fails with -1000 of ``AFURLRequestSerializationErrorDomain``.
+    ///   - parameters: A dictionary with the fields of the form, sorted by name; `nil`, the default, for none. Other
+    ///     values fail with -1016 of ``AFURLRequestSerializationErrorDomain``.
     ///   - headers: Header fields that replace those of the request serializer with the same name; `nil`, the default,
     ///     for none.
     ///   - block: Appends the parts, before this function suspends; `nil` for none.
@@ -107,7 +111,8 @@ extension AFHTTPSessionManager {
     /// be served.
     ///
     /// - Parameters:
-    ///   - urlString: The URL, resolved against ``baseURL``.
+    ///   - urlString: The URL, resolved against ``baseURL`` (RFC 3986 §5): a leading slash replaces the base's path. An
+    ///     invalid one fails with -1000 of ``AFURLRequestSerializationErrorDomain``.
     ///   - parameters: The values to encode with ``requestSerializer``; `nil`, the default, for none.
     ///   - headers: Header fields that replace those of the request serializer with the same name; `nil`, the default,
     ///     for none.
@@ -128,7 +133,8 @@ extension AFHTTPSessionManager {
     /// be served.
     ///
     /// - Parameters:
-    ///   - urlString: The URL, resolved against ``baseURL``.
+    ///   - urlString: The URL, resolved against ``baseURL`` (RFC 3986 §5): a leading slash replaces the base's path. An
+    ///     invalid one fails with -1000 of ``AFURLRequestSerializationErrorDomain``.
     ///   - parameters: The values to encode with ``requestSerializer``; `nil`, the default, for none.
     ///   - headers: Header fields that replace those of the request serializer with the same name; `nil`, the default,
     ///     for none.
@@ -149,7 +155,8 @@ extension AFHTTPSessionManager {
     /// be served.
     ///
     /// - Parameters:
-    ///   - urlString: The URL, resolved against ``baseURL``.
+    ///   - urlString: The URL, resolved against ``baseURL`` (RFC 3986 §5): a leading slash replaces the base's path. An
+    ///     invalid one fails with -1000 of ``AFURLRequestSerializationErrorDomain``.
     ///   - parameters: The values to encode with ``requestSerializer``; `nil`, the default, for none.
     ///   - headers: Header fields that replace those of the request serializer with the same name; `nil`, the default,
     ///     for none.

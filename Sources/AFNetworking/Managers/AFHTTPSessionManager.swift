@@ -15,7 +15,8 @@ open class AFHTTPSessionManager: AFURLSessionManager, @unchecked Sendable {
     private let serializer = Lock(AFHTTPRequestSerializer())
 
     /// Creates a manager with a configuration, `nil` for the default one, and the default serializers and security
-    /// policy. It has no base URL: URLs must be absolute.
+    /// policy. It has no base URL: URLs must be absolute. See ``AFURLSessionManager/init(sessionConfiguration:)`` for
+    /// the settings that are used.
     public convenience override init(sessionConfiguration configuration: URLSessionConfiguration?) {
         self.init(baseURL: nil, sessionConfiguration: configuration)
     }
@@ -33,14 +34,16 @@ open class AFHTTPSessionManager: AFURLSessionManager, @unchecked Sendable {
     /// - Parameters:
     ///   - url: The base of relative URLs (RFC 3986 §5), with a slash added after its path if that is not empty and has
     ///     none at its end; `nil` for none.
-    ///   - configuration: The configuration, which is copied; `nil` for the default one.
+    ///   - configuration: The configuration, which is copied; `nil` for the default one. See
+    ///     ``AFURLSessionManager/init(sessionConfiguration:)`` for the settings that are used.
     public init(baseURL url: URL?, sessionConfiguration configuration: URLSessionConfiguration?) {
         base = URLResolver(base: url ?? configuration?.sharedSession?.configuration.baseURL)
         super.init(sessionConfiguration: configuration)
         state.withLock { [url = base.base] in $0.baseURL = url }
     }
 
-    /// The base of relative URLs (RFC 3986 §5), with a slash after its path, if any; `nil` if URLs must be absolute.
+    /// The base of relative URLs (RFC 3986 §5), as passed to the initializer or taken from a shared session, with a
+    /// slash added after its path if that is not empty and has none at its end; `nil` if URLs must be absolute.
     open var baseURL: URL? { base.base }
 
     /// The resolver of URLs, for which a subclass may override ``baseURL``.
@@ -103,7 +106,8 @@ open class AFHTTPSessionManager: AFURLSessionManager, @unchecked Sendable {
     /// Starts a GET request with the encoded parameters, by default in its query.
     ///
     /// - Parameters:
-    ///   - urlString: The URL, resolved against ``baseURL``.
+    ///   - urlString: The URL, resolved against ``baseURL`` (RFC 3986 §5): a leading slash replaces the base's path. An
+    ///     invalid one fails with -1000 of ``AFURLRequestSerializationErrorDomain``.
     ///   - parameters: The values to encode with ``requestSerializer``; `nil` for none.
     ///   - headers: Header fields that replace those of the request serializer with the same name; `nil`, the default,
     ///     for none.
@@ -129,7 +133,8 @@ open class AFHTTPSessionManager: AFURLSessionManager, @unchecked Sendable {
     /// Starts a HEAD request with the encoded parameters, by default in its query.
     ///
     /// - Parameters:
-    ///   - urlString: The URL, resolved against ``baseURL``.
+    ///   - urlString: The URL, resolved against ``baseURL`` (RFC 3986 §5): a leading slash replaces the base's path. An
+    ///     invalid one fails with -1000 of ``AFURLRequestSerializationErrorDomain``.
     ///   - parameters: The values to encode with ``requestSerializer``; `nil` for none.
     ///   - headers: Header fields that replace those of the request serializer with the same name; `nil`, the default,
     ///     for none.
@@ -152,7 +157,8 @@ open class AFHTTPSessionManager: AFURLSessionManager, @unchecked Sendable {
     /// Starts a POST request with the encoded parameters, by default as its body.
     ///
     /// - Parameters:
-    ///   - urlString: The URL, resolved against ``baseURL``.
+    ///   - urlString: The URL, resolved against ``baseURL`` (RFC 3986 §5): a leading slash replaces the base's path. An
+    ///     invalid one fails with -1000 of ``AFURLRequestSerializationErrorDomain``.
     ///   - parameters: The values to encode with ``requestSerializer``; `nil` for none.
     ///   - headers: Header fields that replace those of the request serializer with the same name; `nil`, the default,
     ///     for none.
@@ -178,9 +184,10 @@ open class AFHTTPSessionManager: AFURLSessionManager, @unchecked Sendable {
     /// Starts a POST request with a multipart form (RFC 7578): a field per parameter, then the parts of `block`.
     ///
     /// - Parameters:
-    ///   - urlString: The URL, resolved against ``baseURL``.
-    ///   - parameters: A dictionary with the form's fields; `nil` for none. Other values fail with -1016 of
-    ///     ``AFURLRequestSerializationErrorDomain``.
+    ///   - urlString: The URL, resolved against ``baseURL`` (RFC 3986 §5): a leading slash replaces the base's path. An
+    ///     invalid one fails with -1000 of ``AFURLRequestSerializationErrorDomain``.
+    ///   - parameters: A dictionary with the form's fields, sorted by name; `nil` for none. Other values fail with
+    ///     -1016 of ``AFURLRequestSerializationErrorDomain``.
     ///   - headers: Header fields that replace those of the request serializer with the same name; `nil`, the default,
     ///     for none.
     ///   - block: Appends the parts, before this method returns; `nil` for none.
@@ -207,7 +214,8 @@ open class AFHTTPSessionManager: AFURLSessionManager, @unchecked Sendable {
     /// Starts a PUT request with the encoded parameters, by default as its body.
     ///
     /// - Parameters:
-    ///   - urlString: The URL, resolved against ``baseURL``.
+    ///   - urlString: The URL, resolved against ``baseURL`` (RFC 3986 §5): a leading slash replaces the base's path. An
+    ///     invalid one fails with -1000 of ``AFURLRequestSerializationErrorDomain``.
     ///   - parameters: The values to encode with ``requestSerializer``; `nil` for none.
     ///   - headers: Header fields that replace those of the request serializer with the same name; `nil`, the default,
     ///     for none.
@@ -230,7 +238,8 @@ open class AFHTTPSessionManager: AFURLSessionManager, @unchecked Sendable {
     /// Starts a PATCH request with the encoded parameters, by default as its body.
     ///
     /// - Parameters:
-    ///   - urlString: The URL, resolved against ``baseURL``.
+    ///   - urlString: The URL, resolved against ``baseURL`` (RFC 3986 §5): a leading slash replaces the base's path. An
+    ///     invalid one fails with -1000 of ``AFURLRequestSerializationErrorDomain``.
     ///   - parameters: The values to encode with ``requestSerializer``; `nil` for none.
     ///   - headers: Header fields that replace those of the request serializer with the same name; `nil`, the default,
     ///     for none.
@@ -253,7 +262,8 @@ open class AFHTTPSessionManager: AFURLSessionManager, @unchecked Sendable {
     /// Starts a DELETE request with the encoded parameters, by default in its query.
     ///
     /// - Parameters:
-    ///   - urlString: The URL, resolved against ``baseURL``.
+    ///   - urlString: The URL, resolved against ``baseURL`` (RFC 3986 §5): a leading slash replaces the base's path. An
+    ///     invalid one fails with -1000 of ``AFURLRequestSerializationErrorDomain``.
     ///   - parameters: The values to encode with ``requestSerializer``; `nil` for none.
     ///   - headers: Header fields that replace those of the request serializer with the same name; `nil`, the default,
     ///     for none.
@@ -275,12 +285,13 @@ open class AFHTTPSessionManager: AFURLSessionManager, @unchecked Sendable {
 
     /// Creates a suspended task for any HTTP method. Call `resume()` to start it.
     ///
-    /// All verbs except those with a multipart form call this method. The async verbs call it directly, without a call
-    /// of the verb with callbacks.
+    /// All verbs except those with a multipart form call this method; an override therefore applies to them. The async
+    /// verbs call it directly, without a call of the verb with callbacks.
     ///
     /// - Parameters:
     ///   - method: The HTTP method, in which Foundation writes common ones, such as `get`, in upper case.
-    ///   - urlString: The URL, resolved against ``baseURL``.
+    ///   - urlString: The URL, resolved against ``baseURL`` (RFC 3986 §5): a leading slash replaces the base's path. An
+    ///     invalid one fails with -1000 of ``AFURLRequestSerializationErrorDomain``.
     ///   - parameters: The values to encode with ``requestSerializer``; `nil` for none.
     ///   - headers: Header fields that replace those of the request serializer with the same name; `nil` for none.
     ///   - uploadProgress: Called on the manager's own serial queue for the request body; `nil` for none.
@@ -327,7 +338,9 @@ open class AFHTTPSessionManager: AFURLSessionManager, @unchecked Sendable {
     }
 
     /// Archives the base URL, the serializers, the security policy, and the settings that the manager uses from its
-    /// configuration, except its `URLCache`. Blocks, queues and a shared AsyncNetworking session are not archived.
+    /// configuration, except its `URLCache`. Header fields are archived in clear text. Blocks, queues and a shared
+    /// AsyncNetworking session are not archived. For a response serializer that is not an ``AFHTTPResponseSerializer``,
+    /// a new ``AFHTTPResponseSerializer`` is archived.
     open override func encode(with coder: NSCoder) {
         super.encode(with: coder)
         if let baseURL { coder.encodeValue(baseURL, forKey: "baseURL") }
@@ -337,10 +350,12 @@ open class AFHTTPSessionManager: AFURLSessionManager, @unchecked Sendable {
     }
 
     /// Returns an ``AFHTTPSessionManager`` with the same base URL and configuration or shared session, and copies of
-    /// the serializers and the security policy. Blocks, completion queue and group are not copied.
+    /// the serializers and the security policy. Blocks, completion queue, group and reachability manager are not
+    /// copied. A copy of a subclass is of this class, too, unless the subclass overrides this method.
     ///
     /// If the copy of a serializer or policy is of another class, because a subclass does not override `copy(with:)`,
-    /// the object itself is shared.
+    /// the object itself is shared. In place of a response serializer that is not an ``AFHTTPResponseSerializer``, the
+    /// copy has a new ``AFHTTPResponseSerializer``.
     open override func copy(with zone: NSZone? = nil) -> Any {
         let copy = AFHTTPSessionManager(baseURL: baseURL, sessionConfiguration: copiedConfiguration)
         copy.requestSerializer = requestSerializer.copyOfSameClass(zone)

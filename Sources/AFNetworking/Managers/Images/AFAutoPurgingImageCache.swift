@@ -5,7 +5,8 @@ import AsyncNetworkingImages
 /// A cache of images in memory that removes those accessed least recently when it exceeds its capacity.
 ///
 /// An image counts 4 bytes per pixel, decoded or not. Under memory pressure, according to the kernel's pressure stall
-/// information (`Documentation/accounting/psi.rst`), all images are removed. A request's identifier is its URL,
+/// information (`Documentation/accounting/psi.rst`), all images are removed; without this information, as with a kernel
+/// before 4.20, only the capacity limits the cache. A request's identifier is its URL,
 /// to which AFNetworking appended the additional identifier; here they are compared separately, so that `a/b` with `c`
 /// differs from `a/bc`. All members may be used from any thread.
 open class AFAutoPurgingImageCache: NSObject, AFImageRequestCache, @unchecked Sendable {
@@ -58,8 +59,8 @@ open class AFAutoPurgingImageCache: NSObject, AFImageRequestCache, @unchecked Se
     /// Adds an image as the one accessed last, in place of one with the same identifier.
     ///
     /// If that exceeds ``memoryCapacity``, the images that were accessed least recently are removed until at most
-    /// ``preferredMemoryUsageAfterPurge`` is in use; also this one if it alone exceeds that. An image counts 4 bytes per
-    /// pixel.
+    /// ``preferredMemoryUsageAfterPurge`` is in use; also this one if it alone exceeds that. An image counts 4 bytes
+    /// per pixel.
     open func add(_ image: UIImage, withIdentifier identifier: String) {
         add(image, Key(identifier: identifier))
     }

@@ -36,9 +36,10 @@ open class AFImageDownloadReceipt: NSObject, @unchecked Sendable {
 
 /// A downloader of images with callbacks, which are called on the main queue.
 ///
-/// Requests for the same URL with the same method and header fields share a task. AFNetworking compared the URLs only;
-/// its known faults are corrected: cancelling a waiting request does not start more downloads than permitted, and
-/// data that are not an image are a failure. All members may be used from any thread.
+/// Requests for the same URL with the same method and header fields share a task; their bodies and other settings are
+/// not compared. AFNetworking compared the URLs only; its known faults are corrected: cancelling a waiting request does
+/// not start more downloads than permitted, and data that are not an image are a failure. All members may be used from
+/// any thread.
 open class AFImageDownloader: NSObject, @unchecked Sendable {
     /// Makes the look-up in the cache and the admission of a request one step.
     private let serialQueue = DispatchQueue(label: "com.alamofire.imagedownloader")
@@ -80,7 +81,8 @@ open class AFImageDownloader: NSObject, @unchecked Sendable {
     /// Creates a downloader.
     ///
     /// - Parameters:
-    ///   - sessionManager: The manager of the tasks. Its response serializer must return an ``AFImage``.
+    ///   - sessionManager: The manager of the tasks. Its response serializer must return an ``AFImage``: other objects,
+    ///     and none, fail with -1016 of `NSURLErrorDomain`.
     ///   - downloadPrioritization: The order in which waiting downloads are started.
     ///   - maximumActiveDownloads: The maximum number of concurrent downloads; a value below 1 counts as 1.
     ///   - imageCache: The cache; `nil` for none.
@@ -131,7 +133,8 @@ open class AFImageDownloader: NSObject, @unchecked Sendable {
     }
 
     /// The manager of the tasks, by default one with an ``AFImageResponseSerializer``. Its response serializer must
-    /// return an ``AFImage``: other objects fail with -1016. A change applies to later downloads.
+    /// return an ``AFImage``: other objects, and none, fail with -1016 of `NSURLErrorDomain`. A change applies to later
+    /// downloads.
     open var sessionManager: AFHTTPSessionManager {
         get { state.withLock { $0.sessionManager } }
         set { state.set(\.sessionManager, to: newValue) }
@@ -150,11 +153,13 @@ open class AFImageDownloader: NSObject, @unchecked Sendable {
     /// Downloads an image, or takes it from ``imageCache`` if the cache policy of the request permits that.
     ///
     /// - Parameters:
-    ///   - request: The request. It shares the task of an equal request that has not ended.
+    ///   - request: The request. It shares the task of a request with the same URL, method and header fields that has
+    ///     not ended.
     ///   - success: Called on the main queue with the request, the response (`nil` for an image from the cache) and the
     ///     image. The block may be `nil`.
     ///   - failure: Called on the main queue with the request, the response, if any, and the error: -999 for a
-    ///     cancelled request, or that of the transfer or the serializer. The block may be `nil`.
+    ///     cancelled request, -1016 for a response without an image, or that of the transfer or the serializer. The
+    ///     block may be `nil`.
     /// - Returns: The receipt, with a new identifier; `nil` for an image from the cache, or a request without a URL,
     ///   which fails with -1000.
     @discardableResult
@@ -168,12 +173,14 @@ open class AFImageDownloader: NSObject, @unchecked Sendable {
     /// Downloads an image, or takes it from ``imageCache`` if the cache policy of the request permits that.
     ///
     /// - Parameters:
-    ///   - request: The request. It shares the task of an equal request that has not ended.
+    ///   - request: The request. It shares the task of a request with the same URL, method and header fields that has
+    ///     not ended.
     ///   - receiptID: The identifier for the receipt, for the program's use; it need not be unique.
     ///   - success: Called on the main queue with the request, the response (`nil` for an image from the cache) and the
     ///     image. The block may be `nil`.
     ///   - failure: Called on the main queue with the request, the response, if any, and the error: -999 for a
-    ///     cancelled request, or that of the transfer or the serializer. The block may be `nil`.
+    ///     cancelled request, -1016 for a response without an image, or that of the transfer or the serializer. The
+    ///     block may be `nil`.
     /// - Returns: The receipt; `nil` for an image from the cache, or a request without a URL, which fails with -1000.
     @discardableResult
     open func downloadImage(

@@ -57,11 +57,12 @@ open class AFNetworkActivityIndicatorManager: NSObject, @unchecked Sendable {
     }
 
     /// Whether the program should show the indicator at present, which follows activity with the ``activationDelay``
-    /// and the ``completionDelay``.
+    /// and the ``completionDelay``. Always `false` while the manager is not enabled.
     open var isNetworkActivityIndicatorVisible: Bool { indicator.isVisible }
 
-    /// The time in seconds for which there must be activity before the indicator is shown, so that short requests do
-    /// not show it. Default: 1. A negative value counts as 0. A change does not apply to a delay that has begun.
+    /// The time in seconds from the beginning of activity until the indicator is shown, so that short requests do not
+    /// show it. It is shown if there is activity when the delay ends, even if that was interrupted. Default: 1. A
+    /// negative value counts as 0. A change does not apply to a delay that has begun.
     open var activationDelay: TimeInterval {
         get { indicator.activationDelay / .seconds(1) }
         set { indicator.activationDelay = newValue.delay }
