@@ -8,13 +8,15 @@
 open class AFCompoundResponseSerializer: AFHTTPResponseSerializer, @unchecked Sendable {
     private let serializers: UncheckedSendable<[any AFURLResponseSerialization]>
 
-    /// Creates a serializer without children, which returns the response body.
+    /// Creates a serializer that tries no others and returns the response body; it accepts the status codes 200 to 299
+    /// and any media type.
     public override init() {
         serializers = UncheckedSendable([])
         super.init()
     }
 
-    /// Creates a serializer that tries other serializers.
+    /// Creates a serializer that tries other serializers. If none of them returns an object, it accepts the status
+    /// codes 200 to 299 and any media type.
     ///
     /// - Parameter responseSerializers: The serializers, in the order in which they are tried. Those that are not
     ///   subclasses of ``AFHTTPResponseSerializer`` are skipped.
@@ -63,7 +65,7 @@ open class AFCompoundResponseSerializer: AFHTTPResponseSerializer, @unchecked Se
         super.init(coder: coder)
     }
 
-    /// Archives the acceptable responses and the children, which must be `NSSecureCoding`.
+    /// Archives the acceptable responses and the serializers that are tried, which must be `NSSecureCoding`.
     open override func encode(with coder: NSCoder) {
         super.encode(with: coder)
         coder.encode(responseSerializers as NSArray, forKey: "responseSerializers")

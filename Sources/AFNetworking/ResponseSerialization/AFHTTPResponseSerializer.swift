@@ -70,7 +70,8 @@ open class AFHTTPResponseSerializer: NSObject, AFURLResponseSerialization, NSSec
     ///
     /// This class and ``AFCompoundResponseSerializer`` return the body in any case. The other subclasses in this module
     /// return `nil` for an unacceptable media type, unless the body is empty, and an object together with the error if
-    /// only the status code is unacceptable.
+    /// only the status code is unacceptable. If validation throws ``AFUnnamedError``, no error is set for it, and the
+    /// body is still converted.
     ///
     /// - Parameters:
     ///   - response: The response; one that is not an `HTTPURLResponse` is acceptable.
@@ -113,8 +114,8 @@ open class AFHTTPResponseSerializer: NSObject, AFURLResponseSerialization, NSSec
         }
     }
 
-    /// Whether ``failure(of:_:)`` and ``object(of:_:_:_:)`` determine the object. A subclass may have overridden a method
-    /// that takes a Foundation response, and so may the children of a compound serializer.
+    /// Whether ``failure(of:_:)`` and ``object(of:_:_:_:)`` determine the object. A subclass may have overridden a
+    /// method that takes a Foundation response, and so may the children of a compound serializer.
     var needsNoResponse: Bool {
         let type = type(of: self)
         return type == AFJSONResponseSerializer.self || type == AFHTTPResponseSerializer.self

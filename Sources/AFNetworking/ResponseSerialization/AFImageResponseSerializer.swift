@@ -5,9 +5,9 @@ import AsyncNetworkingImages
 
 /// A serializer that returns an ``AFImage``.
 ///
-/// It accepts the media types of AFNetworking: TIFF, JPEG, GIF, PNG, icons and bitmaps. Others, such as `image/webp`,
-/// can be added to ``AFHTTPResponseSerializer/acceptableContentTypes``. For data that are not an image of a known
-/// format, or exceed 128 Mi pixels or 512 MiB when decoded, the error is -1016 of
+/// It accepts the media types of AFNetworking: TIFF, JPEG, GIF, PNG, icons and bitmaps, and by default the status codes
+/// 200 to 299. Others, such as `image/webp`, can be added to ``AFHTTPResponseSerializer/acceptableContentTypes``. For
+/// data that are not an image of a known format, or exceed 128 Mi pixels or 512 MiB when decoded, the error is -1016 of
 /// ``AFURLResponseSerializationErrorDomain``, where AFNetworking returned neither an object nor an error. For an empty
 /// body there is neither.
 open class AFImageResponseSerializer: AFHTTPResponseSerializer, BodyConverter, @unchecked Sendable {

@@ -4,19 +4,20 @@ import ANSystem
 
 /// A serializer that returns the Foundation objects for JSON: dictionaries, arrays, strings, numbers and `NSNull`.
 ///
-/// It accepts `application/json`, `text/json` and `text/javascript`. For a body that is empty or a single space the
-/// object is `nil`, without an error; for one that is not JSON the error is 3840 of `NSCocoaErrorDomain`. If only the
-/// status code is unacceptable, there are both an object and an error.
+/// It accepts `application/json`, `text/json` and `text/javascript`, and by default the status codes 200 to 299. For a
+/// body that is empty or a single space the object is `nil`, without an error; for one that is not JSON the error is
+/// 3840 of `NSCocoaErrorDomain`. If only the status code is unacceptable, there are both an object and an error.
 open class AFJSONResponseSerializer: AFHTTPResponseSerializer, BodyConverter, @unchecked Sendable {
     private static let contentTypes: Set = ["application/json", "text/json", "text/javascript"]
 
-    /// Creates a serializer without options, which accepts an array or a dictionary as the outermost value and keeps
-    /// nulls.
+    /// Creates a serializer without options, which accepts JSON media types and the status codes 200 to 299, requires
+    /// an array or a dictionary as the outermost value, and keeps nulls.
     public override init() {
         super.init(Settings(contentTypes: Self.contentTypes))
     }
 
-    /// Creates a serializer with options for reading JSON.
+    /// Creates a serializer with options for reading JSON, which accepts JSON media types and the status codes 200 to
+    /// 299.
     ///
     /// - Parameter readingOptions: The options; `.fragmentsAllowed` accepts any outermost value instead of an array or
     ///   a dictionary.

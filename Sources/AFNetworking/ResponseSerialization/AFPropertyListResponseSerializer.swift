@@ -6,8 +6,8 @@ import AsyncNetworking
 /// A serializer that returns the objects of XML and binary property lists. It accepts `application/x-plist`.
 ///
 /// The error is 3840 of `NSCocoaErrorDomain` for an empty body, which is that of every download, for a list that is
-/// malformed, nested more than 64 levels deep or contains itself, and for the OpenStep format. If there is no body, the
-/// object is `nil` without an error.
+/// malformed, nested more than 64 levels deep, contains itself, or would expand to more than 64 times its size and 1
+/// MiB through shared objects, and for the OpenStep format. If the body is `nil`, the object is `nil` without an error.
 open class AFPropertyListResponseSerializer: AFHTTPResponseSerializer, BodyConverter, @unchecked Sendable {
     /// Creates a serializer without options, which accepts `application/x-plist` and the status codes 200 to 299, and
     /// reads XML and binary lists.
@@ -15,7 +15,8 @@ open class AFPropertyListResponseSerializer: AFHTTPResponseSerializer, BodyConve
         super.init(Settings(contentTypes: ["application/x-plist"]))
     }
 
-    /// Creates a serializer with options for reading.
+    /// Creates a serializer with options for reading, which accepts `application/x-plist` and the status codes 200 to
+    /// 299.
     ///
     /// - Parameters:
     ///   - format: A format, which has no effect: XML and binary lists are read.

@@ -18,11 +18,11 @@ public protocol AFURLResponseSerialization: NSObjectProtocol {
 
 extension AFURLResponseSerialization {
     /// Returns the object for a response and its body, for a call with `&error`. There may be both an object and an
-    /// error.
+    /// error, for example the error message of an API.
     ///
     /// - Parameters:
     ///   - response: The response, if any.
-    ///   - data: The body, if any.
+    ///   - data: The body, if any; empty for a download.
     ///   - error: Set if the response is unacceptable or its body cannot be converted, otherwise unchanged.
     /// - Returns: The object, if any.
     public func responseObject(for response: URLResponse?, data: Data?, error: inout NSError?) -> Any? {
@@ -31,7 +31,8 @@ extension AFURLResponseSerialization {
 }
 
 /// The domain of errors of response serializers. Their codes are those of `NSURLErrorDomain`: -1011 for an unacceptable
-/// status code, -1016 for an unacceptable media type or a body that is not an image.
+/// status code, -1016 for an unacceptable media type or a body that is not an image. A body that is not JSON, XML or a
+/// property list has an error of `NSCocoaErrorDomain` or `XMLParser.errorDomain` instead.
 public let AFURLResponseSerializationErrorDomain = "com.alamofire.error.serialization.response"
 
 /// The user info key for the `HTTPURLResponse` of an error of a response serializer of this module. Absent if there was
@@ -46,8 +47,8 @@ public let AFNetworkingOperationFailingURLResponseDataErrorKey = "com.alamofire.
 /// depth.
 ///
 /// - Parameters:
-///   - object: The object; one that is neither an array nor a dictionary with string keys is returned unchanged, also
-///     `NSNull`.
+///   - object: The object, which is not changed; one that is neither an array nor a dictionary with string keys is
+///     returned as it is, also `NSNull`.
 ///   - readingOptions: The options for reading, which have no effect; none by default.
 public func AFJSONObjectByRemovingKeysWithNullValues(
     _ object: Any, _ readingOptions: JSONSerialization.ReadingOptions = []
@@ -83,9 +84,19 @@ extension ResponseSerializing {
 
 /// An error that marks a response as unacceptable without setting an error.
 ///
-/// Validation throws it for an unacceptable media type if the body is empty and the status code is acceptable. The JSON
-/// and image serializers then return neither an object nor an error, which completion handlers treat as success; other
-/// serializers still convert the body.
+/// Validation throws it for an unacceptable media type if the body is empty and the status code is acceptable; an
+/// override of ``AFHTTPResponseSerializer/validate(_:data:)`` may throw it for any response. No error is set then, and
+/// the body is still converted, so that a body that is not empty counts as success, with its object, unless the
+/// conversion fails. For an empty body the result depends on the serializer:
+///
+/// | serializer | object | error |
+/// |---|---|---|
+/// | ``AFJSONResponseSerializer``, ``AFImageResponseSerializer`` | none | none, which is a success |
+/// | ``AFPropertyListResponseSerializer``, ``AFXMLDocumentResponseSerializer`` | none | that of an empty document |
+/// | ``AFXMLParserResponseSerializer`` | a parser of the empty document | none |
+/// | ``AFHTTPResponseSerializer`` | the empty body | none |
+///
+/// If the caller passes no error pointer, the serializers that convert bodies return no object.
 public struct AFUnnamedError: Error, Sendable {
     /// Creates the error, for an override of ``AFHTTPResponseSerializer/validate(_:data:)``.
     public init() {}

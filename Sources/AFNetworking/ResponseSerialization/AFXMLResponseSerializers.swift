@@ -9,9 +9,11 @@ private let contentTypes: Set = ["application/xml", "text/xml"]
 
 /// A serializer that returns an `XMLParser`, which the caller starts. It accepts `application/xml` and `text/xml`.
 ///
-/// The error is one of `XMLParser.errorDomain`, with the codes of libxml2, for a document that declares entities, has
-/// malformed tags, is nested more than 256 levels deep, or is not text in a known encoding. Other faults are detected
-/// by the parser: on Linux, its `parse()` returns `true` for a truncated document; check `parserError`, too.
+/// The error is one of `XMLParser.errorDomain`, with the codes of libxml2, for a document that declares entities or
+/// default attributes, has malformed tags or more than 1,000 attributes in one, is nested more than 256 levels deep, or
+/// is not text in a known encoding. Other faults are detected by the parser, which an empty body, such as that of a
+/// download, gets as well: on Linux, its `parse()` returns `true` for a truncated document; check `parserError`, too.
+/// The parser loads no external entities.
 open class AFXMLParserResponseSerializer: AFHTTPResponseSerializer, BodyConverter, @unchecked Sendable {
     /// Creates a serializer that accepts `application/xml` and `text/xml`, and the status codes 200 to 299.
     public override init() {
@@ -34,8 +36,9 @@ open class AFXMLParserResponseSerializer: AFHTTPResponseSerializer, BodyConverte
 /// A serializer that returns an `XMLDocument`. It accepts `application/xml` and `text/xml`.
 ///
 /// The error is one of `XMLParser.errorDomain`, with the codes of libxml2, for an empty body, which is that of every
-/// download, for a document that is malformed, truncated or nested more than 256 levels deep, and for one that declares
-/// entities: `XMLDocument` on Linux would read the files that external entities refer to.
+/// download, for a document that is malformed, truncated, not text in a known encoding, nested more than 256 levels
+/// deep or has more than 1,000 attributes in one tag, and for one that declares default attributes or entities:
+/// `XMLDocument` on Linux would read the files that external entities refer to.
 open class AFXMLDocumentResponseSerializer: AFHTTPResponseSerializer, BodyConverter, @unchecked Sendable {
     /// Creates a serializer without options, which accepts `application/xml` and `text/xml`, and the status codes 200
     /// to 299.
@@ -43,7 +46,8 @@ open class AFXMLDocumentResponseSerializer: AFHTTPResponseSerializer, BodyConver
         super.init(Settings(contentTypes: contentTypes))
     }
 
-    /// Creates a serializer with options for the document.
+    /// Creates a serializer with options for the document, which accepts `application/xml` and `text/xml`, and the
+    /// status codes 200 to 299.
     ///
     /// - Parameter mask: The raw value of `XMLNode.Options`; see ``options``.
     public init(xmlDocumentOptions mask: UInt) {
