@@ -39,10 +39,8 @@ public struct CookieStore: Sendable {
     /// Sets cookies, each replacing one with the same name, domain, path and ``ANHTTP/Cookie/includesSubdomains``. An
     /// expired cookie removes the one that it would replace.
     ///
-    /// Any domain is accepted: the rules that restrict servers do not apply to the program. Only the rules for prefixes
-    /// of names do: libcurl discards, without an error, a cookie whose name begins with `__Secure-` and that is not
-    /// secure, and one whose name begins with `__Host-` and that is not secure, not for the path `/`, or for
-    /// subdomains. For libcurl, paths that differ only in case or in a slash at their end are the same.
+    /// Any domain is accepted: the rules that restrict servers do not apply to the program. For libcurl, paths that
+    /// differ only in case or in a slash at their end are the same.
     ///
     /// - Throws: ``SessionError/cookiesNotStored`` if the transport stores no cookies, or
     ///   ``SessionError/invalidCookie(name:)`` if the name or domain of a cookie is empty, its name contains `=` or
@@ -56,10 +54,8 @@ public struct CookieStore: Sendable {
     /// Sets the cookies of an array, each replacing one with the same name, domain, path and
     /// ``ANHTTP/Cookie/includesSubdomains``. An expired cookie removes the one that it would replace.
     ///
-    /// Any domain is accepted: the rules that restrict servers do not apply to the program. Only the rules for prefixes
-    /// of names do: libcurl discards, without an error, a cookie whose name begins with `__Secure-` and that is not
-    /// secure, and one whose name begins with `__Host-` and that is not secure, not for the path `/`, or for
-    /// subdomains. For libcurl, paths that differ only in case or in a slash at their end are the same.
+    /// Any domain is accepted: the rules that restrict servers do not apply to the program. For libcurl, paths that
+    /// differ only in case or in a slash at their end are the same.
     ///
     /// - Throws: ``SessionError/cookiesNotStored`` if the transport stores no cookies, or
     ///   ``SessionError/invalidCookie(name:)`` if the name or domain of a cookie is empty, its name contains `=` or
@@ -110,12 +106,12 @@ public struct CookieStore: Sendable {
     /// Sets the cookies from text in the Netscape cookie file format, each replacing one with the same name, domain,
     /// path and ``ANHTTP/Cookie/includesSubdomains``.
     ///
-    /// Skipped are comments, lines that cannot be parsed, expired cookies, and cookies with a path that does not begin
-    /// with a slash or with characters that cannot be sent. A line whose expiration is 0 is a session cookie.
+    /// Skipped are comments, lines that cannot be parsed, expired cookies, cookies with a path that does not begin with
+    /// a slash or with characters that cannot be sent, and those without the attributes that the prefix `__Secure-` or
+    /// `__Host-` of their names requires. A line whose expiration is 0 is a session cookie.
     ///
     /// - Parameter text: The text, with one cookie on each line.
-    /// - Returns: The number of cookies that were set, including any that libcurl discards because of a prefix of their
-    ///   name, such as a cookie `__Secure-a` that is not secure.
+    /// - Returns: The number of cookies that were set.
     /// - Throws: ``SessionError/cookiesNotStored`` if the transport stores no cookies, even if the text is empty.
     @discardableResult
     public func `import`(_ text: String) async throws -> Int {
@@ -141,12 +137,12 @@ public struct CookieStore: Sendable {
     /// Sets the cookies from a file in the Netscape cookie file format, each replacing one with the same name, domain,
     /// path and ``ANHTTP/Cookie/includesSubdomains``.
     ///
-    /// Skipped are comments, lines that cannot be parsed, expired cookies, and cookies with a path that does not begin
-    /// with a slash or with characters that cannot be sent. A line whose expiration is 0 is a session cookie.
+    /// Skipped are comments, lines that cannot be parsed, expired cookies, cookies with a path that does not begin with
+    /// a slash or with characters that cannot be sent, and those without the attributes that the prefix `__Secure-` or
+    /// `__Host-` of their names requires. A line whose expiration is 0 is a session cookie.
     ///
     /// - Parameter path: The path of the file, absolute or relative to the current directory of the process.
-    /// - Returns: The number of cookies that were set, including any that libcurl discards because of a prefix of their
-    ///   name, such as a cookie `__Secure-a` that is not secure; 0 if the file does not exist.
+    /// - Returns: The number of cookies that were set; 0 if the file does not exist.
     /// - Throws: ``SessionError/file(_:)`` if the file exists and cannot be read, or ``SessionError/cookiesNotStored``
     ///   if it exists and the transport stores no cookies.
     @discardableResult
