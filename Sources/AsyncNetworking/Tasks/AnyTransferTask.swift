@@ -60,7 +60,7 @@ public struct AnyTransferTask: Hashable, Identifiable, Sendable {
     }
 
     /// The request as it was passed to the manager, without the session's header fields and changes by redirects or
-    /// retries; `nil` if it could not be created.
+    /// retries; `nil` if it could not be created, for example because its URL is invalid.
     public var request: Request? {
         switch origin {
         case .task(let core): core.request
@@ -70,58 +70,64 @@ public struct AnyTransferTask: Hashable, Identifiable, Sendable {
 
     // MARK: Control
 
-    /// Starts or continues the task. Has no effect on a task that is waiting or running, was cancelled, or has ended.
-    /// With ``SessionConfiguration/maximumConcurrentTransfers``, the task may wait for its turn.
+    /// Starts or continues the task. Has no effect on a task that is waiting or running, was cancelled, or has ended,
+    /// nor on the request of an async function. With ``SessionConfiguration/maximumConcurrentTransfers``, the task may
+    /// wait for its turn.
     public func resume() { core?.resume() }
 
     /// Suspends the task: it stops reading the response and sending the request, and gives its slot to a waiting task.
-    /// Has no effect on a task that is suspended, was cancelled, or has ended.
+    /// Has no effect on a task that is suspended, was cancelled, or has ended, nor on the request of an async function.
     ///
     /// The connection stays open. Data already buffered is still transferred, and a request body of known length up to
     /// 256 KiB is still sent; until the body of the response is read, redirects and retries go on. The idle timeout is
     /// paused only while the task holds up the transfer, because the buffer for the response
-    /// (``ANHTTP/TransferOptions/streamBufferSize``) is full or a chunk of the request's body is due. The total timeout
-    /// is not paused, and the server may have timeouts of its own.
+    /// (``ANHTTP/TransferOptions/streamBufferSize``) is full or a chunk of the request's body is due.
+    /// ``ANHTTP/Timeouts/total`` and `Request.timeout` are not paused, and the server may have timeouts of its own.
     public func suspend() { core?.suspend() }
 
     /// Cancels the task, and returns without waiting for its end. Its value then throws `CancellationError`, unless the
-    /// task was already complete. Cancelling it again has no effect.
+    /// task was already complete. Has no effect on a task that was cancelled or has ended, nor on the request of an
+    /// async function.
     public func cancel() { core?.cancel() }
 
     // MARK: Observation
 
     /// A snapshot of the task's state, response, progress and outcome. It does not change; read the property again, or
-    /// iterate ``events``, to follow the task.
+    /// iterate ``events``, to follow the task. For the request of an async function, it contains only the state
+    /// ``TaskState/running``.
     public var status: TaskStatus { core?.status ?? TaskStatus(state: .running) }
 
-    /// The task's events: every reader receives all of them from the first one on, in order, until the task ends.
+    /// The task's events: every reader receives all of them from the first one on, in order, until the task ends. Empty
+    /// for the request of an async function.
     ///
     /// Events of progress are the exception: of each direction, a late or slow reader receives only the latest. The
-    /// events are kept as long as the task. Their number is bounded by the limits on response heads, redirects and
-    /// retries.
+    /// events are kept as long as the task. Their number does not depend on the size of the bodies; it grows with
+    /// redirects, challenges, retries, interim responses, and calls of ``suspend()`` and ``resume()``.
     public var events: BroadcastStream<TaskEvent> { stream { $0 } }
 
     /// The progress of sending the request's body: yields the latest value first, then newer ones until the task ends.
-    /// A GET without a body reports none.
+    /// A GET without a body reports none, nor does the request of an async function.
     ///
     /// Bytes count as sent when they have been passed to the connection; they are reported at most every 50 ms, and at
     /// the end. Progress starts over if the body is sent again, after a redirect, a retry or a challenge.
     public var uploadProgress: BroadcastStream<TransferProgress> { stream(\.uploadProgress) }
 
     /// The progress of receiving the response's body: yields the latest value first, then newer ones until the task
-    /// ends.
+    /// ends. The request of an async function reports none.
     ///
     /// Only the body of the final response counts, in bytes before decompression: not those of redirects, answered
-    /// challenges and retried attempts, nor the error response to a download. The progress of a download that is
-    /// resumed starts at the bytes that are already in the file, and its total is the size of the whole file. A
-    /// response without an exchange, such as one from the cache, is reported once it is complete, with the size of its
-    /// decompressed body.
+    /// challenges and retried attempts, nor the error response to a download. Bytes are reported at most every 50 ms,
+    /// and at the end. The progress of a download that is resumed starts at the bytes that are already in the file, and
+    /// its total is the size of the whole file; it starts over if the download does. A response without an exchange,
+    /// such as one from the cache, is reported once it is complete, with the size of its decompressed body.
     public var downloadProgress: BroadcastStream<TransferProgress> { stream(\.downloadProgress) }
 
     /// The progress in the task's main direction: ``uploadProgress`` for an upload task, otherwise
-    /// ``downloadProgress``. It yields the latest value first, then newer ones until the task ends.
+    /// ``downloadProgress``. It yields the latest value first, then newer ones until the task ends. The request of an
+    /// async function reports none.
     ///
-    /// Any number of readers may iterate it. Progress costs nothing if no one reads it.
+    /// Any number of readers may iterate it. Progress is reported at most every 50 ms, and at the end, whether or not
+    /// it is read.
     public var progress: BroadcastStream<TransferProgress> {
         kind == .upload ? uploadProgress : downloadProgress
     }
@@ -137,28 +143,32 @@ public struct AnyTransferTask: Hashable, Identifiable, Sendable {
     /// The task's priority among the tasks that wait because of ``SessionConfiguration/maximumConcurrentTransfers``;
     /// ``TransferPriority/normal`` by default.
     ///
-    /// A change reorders a waiting task. It has no effect on running tasks, nor if there is no limit.
+    /// A change reorders a waiting task. It has no effect on running tasks, on the requests of async functions, nor if
+    /// there is no limit.
     public var priority: TransferPriority {
         get { core?.priority ?? .normal }
         nonmutating set { core?.priority = newValue }
     }
 
-    /// A description for the program's own use, which the library ignores; `nil` by default.
+    /// A description for the program's own use, which the library ignores; `nil` by default. It cannot be set for the
+    /// request of an async function.
     public var label: String? {
         get { core?.label }
         nonmutating set { core?.label = newValue }
     }
 
     /// The number of bytes that the task is expected to transfer in its main direction, for the total of a
-    /// ``TransferGroup`` until the transfer itself reports one; the length of an upload's body by default, otherwise
-    /// `nil`. It does not limit the transfer, and a group reads it when ``TransferGroup/progress`` is read.
+    /// ``TransferGroup`` until the transfer itself reports one. By default it is the length of the body for an upload,
+    /// as far as that is known without reading a file; otherwise `nil`. Setting `nil` restores the default, and the
+    /// request of an async function cannot have a value. It does not limit the transfer, and a group reads it when
+    /// ``TransferGroup/progress`` is read.
     public var expectedBytes: Int64? {
         get { core?.expectedBytes }
         nonmutating set { core?.expectedBytes = newValue }
     }
 
     /// The tags by which ``SessionManager/transfers(tagged:)`` finds the task; empty by default. A group that was
-    /// returned before does not change with them.
+    /// returned before does not change with them. They cannot be set for the request of an async function.
     public var tags: Set<String> {
         get { core?.tags ?? [] }
         nonmutating set { core?.tags = newValue }
@@ -174,13 +184,13 @@ extension AnyTransferTask: CustomStringConvertible {
 /// The kind of a task, by what is done with the bodies of its request and response.
 public enum TaskKind: Hashable, Sendable {
     /// A request whose response is collected in memory, as by a ``DataTask``, ``SessionManager/data(for:)`` and the
-    /// verbs. The validation of a cached response in the background is also of this kind.
+    /// verbs; also the validation of a cached response in the background.
     case data
     /// A request whose response is streamed to a closure, as by
     /// ``SessionManager/withResponse(for:validating:reporting:_:)`` and an ``EventSource``, or a WebSocket connection.
     case stream
-    /// An upload task, which sends a body.
+    /// An upload task, which sends a body and collects the response in memory, as by ``SessionManager/upload(_:as:)``.
     case upload
-    /// A download task, which writes the response to a file.
+    /// A download task, which writes the response to a file, as by ``SessionManager/download(_:to:options:)``.
     case download
 }

@@ -13,7 +13,7 @@ import ANSystem
 /// | any other | the latest value first, then newer ones | skips values, but never the last |
 ///
 /// The stream of a task, a group or an event source ends with it. Cancelling the task that reads a stream ends only
-/// that iteration: what it reports on continues. A stream never throws: the error of a task is thrown by its
+/// that iteration; the task, group or source continues. A stream never throws: the error of a task is thrown by its
 /// ``TransferTask/value``.
 public struct BroadcastStream<Element: Sendable>: AsyncSequence, Sendable {
     /// Returns the next value for a reader that has received those up to a number, and its own number; `nil` at the

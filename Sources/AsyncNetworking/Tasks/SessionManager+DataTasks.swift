@@ -28,7 +28,9 @@ extension SessionManager {
     ///   - request: The request to send. A response body above its ``ANHTTP/TransferOptions/maximumBodySize``, 128 MiB
     ///     by default, fails the task with ``ANHTTP/TransportError/Reason/responseTooLarge(_:)``.
     ///   - serializer: The serializer that validates the response and converts its body. If it does not accept the
-    ///     response, the task fails with ``ANSerialization/SerializationError/rejected(_:)``, in a ``SessionError``.
+    ///     response, the task fails with ``ANSerialization/SerializationError/rejected(_:)``, in a ``SessionError``; if
+    ///     it cannot convert the body, with its error, wrapped in a ``SessionError`` if it is a
+    ///     ``ANSerialization/SerializationError``.
     public nonisolated func makeDataTask<Serializer: ResponseSerializer>(
         for request: Request, as serializer: Serializer
     ) -> TransferTask<Response<Serializer.Output>> {

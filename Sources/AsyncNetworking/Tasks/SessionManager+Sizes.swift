@@ -11,8 +11,8 @@ extension SessionManager {
     /// unless the task's request has that field, and sets `expectedBytes` to the `Content-Length` of the response. At
     /// most eight requests are sent at a time. Uploads, tasks that have ended, and requests with a body are skipped.
     ///
-    /// A request that fails, has a status outside of 200–299 or no `Content-Length` leaves the size unknown; no error
-    /// is thrown. If the calling task is cancelled, the sizes that have not arrived stay unknown. Read
+    /// A request that fails, has a status outside of 200–299 or no valid `Content-Length` leaves the size unknown; no
+    /// error is thrown. If the calling task is cancelled, the sizes that have not arrived stay unknown. Read
     /// ``TransferGroup/progress`` after this function returns: it uses the sizes known at that time.
     ///
     /// - Parameter group: The group. This manager sends the requests, also those for tasks of other managers.

@@ -35,14 +35,19 @@ extension SessionManager {
     ///
     /// If the request cannot be created, the task fails with ``SessionError/serialization(_:)``. It fails with
     /// ``ANSerialization/SerializationError/rejected(_:)``, in a ``SessionError``, if the serializer does not accept
-    /// the response's status or media type, and with ``SessionError/invalidated`` if the manager was invalidated or
-    /// shut down.
+    /// the response's status or media type; with the serializer's error, also wrapped if it is a
+    /// ``ANSerialization/SerializationError``, if it cannot convert the body; and with ``SessionError/invalidated`` if
+    /// the manager was invalidated or shut down. The response's body is collected in memory; one of more than
+    /// ``ANHTTP/TransferOptions/maximumBodySize`` bytes, 128 MiB by default, fails the task with
+    /// ``ANHTTP/TransportError/Reason/responseTooLarge(_:)``, in a ``SessionError``.
     ///
     /// - Parameters:
     ///   - target: A path or URL as a string, resolved against the base URL, or a `URL`.
-    ///   - form: A multipart form for the body; `nil`, the default, for none.
-    ///   - body: Any other body; ``ANHTTP/RequestBody/none`` by default. At most one of `form` and `body` may be given.
-    ///     With neither, the default serializer adds an empty form body, unless the method is GET, HEAD or DELETE.
+    ///   - form: A multipart form for the body; `nil`, the default, for none. One without parts counts as `nil`. With
+    ///     any form, `Content-Type` in `headers` is an error.
+    ///   - body: Any other body; ``ANHTTP/RequestBody/none`` by default. If both `form` and `body` are given, the task
+    ///     fails with ``SessionError/serialization(_:)``. With neither, the default serializer adds an empty form body,
+    ///     unless the method is GET, HEAD or DELETE.
     ///   - method: The method; POST by default.
     ///   - headers: Header fields that replace all others of the same name; none by default.
     ///   - serializer: Validates and converts the response; by default it accepts the statuses 200–299 and returns the
@@ -60,9 +65,11 @@ extension SessionManager {
 
     /// Starts sending a request with its body, and validates and converts the response.
     ///
-    /// The response's body is collected in memory, up to ``ANHTTP/TransferOptions/maximumBodySize``, 128 MiB by
-    /// default; a larger one fails the task with ``ANHTTP/TransportError/Reason/responseTooLarge(_:)``, and one that
-    /// cannot be converted with the serializer's error. If the manager was invalidated or shut down, the task fails with ``SessionError/invalidated``.
+    /// The response's body is collected in memory; one of more than ``ANHTTP/TransferOptions/maximumBodySize`` bytes,
+    /// 128 MiB by default, fails the task with ``ANHTTP/TransportError/Reason/responseTooLarge(_:)``, in a
+    /// ``SessionError``. If the serializer cannot convert the body, the task fails with its error, wrapped in a
+    /// ``SessionError`` if it is a ``ANSerialization/SerializationError``. If the manager was invalidated or shut down,
+    /// the task fails with ``SessionError/invalidated``.
     ///
     /// - Parameters:
     ///   - request: The request to send, with its body.
@@ -79,7 +86,7 @@ extension SessionManager {
 
     /// Starts sending a request with its body and runs a closure with the task; the task ends with the closure.
     ///
-    /// If the task is still running when `scope` returns or throws, it is cancelled. It has ended when this function
+    /// If the task has not ended when `scope` returns or throws, it is cancelled. It has ended when this function
     /// returns. To wait for the response, await the task's ``TransferTask/value`` in `scope`.
     ///
     /// - Parameters:
@@ -87,7 +94,8 @@ extension SessionManager {
     ///   - serializer: Validates and converts the response; by default it accepts the statuses 200–299 and returns the
     ///     body. If it does not accept the response, the task fails with
     ///     ``ANSerialization/SerializationError/rejected(_:)``, in a ``SessionError``.
-    ///   - scope: Receives the task, which is running.
+    ///   - scope: Receives the task, which is running or, with ``SessionConfiguration/maximumConcurrentTransfers``,
+    ///     waits for its turn.
     /// - Returns: The value that `scope` returns.
     /// - Throws: The error that `scope` throws; an error of the task only if `scope` awaits its value.
     public nonisolated func withUpload<Serializer: ResponseSerializer, Value>(

@@ -12,7 +12,8 @@ public enum TaskEvent: Sendable {
     case resumed
     /// The task was suspended after it had been resumed; a task that was never resumed reports no such event.
     case suspended
-    /// The task was cancelled and will end; it ends successfully if it was already complete.
+    /// The task was cancelled and will end, usually with the outcome ``TaskOutcome/cancelled``; it ends successfully if
+    /// it was already complete.
     case cancelled
     /// A request is about to be sent: the first one, or one after a redirect, a retry or a challenge; with all header
     /// fields except those that the transport adds.
@@ -20,13 +21,16 @@ public enum TaskEvent: Sendable {
     /// An interim response, with a status of 100–199.
     indirect case informational(ResponseHead)
     /// The head of the final response has arrived; redirects, answered challenges and retried responses are not
-    /// reported. A download that needs several requests reports several.
+    /// reported. A download that needs several requests reports several. A response that is rejected afterwards is
+    /// reported, too.
     indirect case response(ResponseHead)
     /// A download is resumed after `offset` bytes; `total` is the size of the whole file, or `nil` if unknown.
     case continued(offset: Int64, total: Int64?)
-    /// Bytes of the request's body were sent; see ``AnyTransferTask/uploadProgress``.
+    /// Bytes of the request's body were sent; see ``AnyTransferTask/uploadProgress``. A late or slow reader receives
+    /// only the latest of these events.
     case uploadProgress(TransferProgress)
-    /// Bytes of the response's body were received; see ``AnyTransferTask/downloadProgress``.
+    /// Bytes of the response's body were received; see ``AnyTransferTask/downloadProgress``. A late or slow reader
+    /// receives only the latest of these events.
     case downloadProgress(TransferProgress)
     /// An exchange has ended, successfully or not, with these metrics.
     indirect case metrics(TransferMetrics)
@@ -53,8 +57,8 @@ public enum TaskOutcome: Sendable {
     /// The task failed with this error, which ``TransferTask/value`` throws: a ``SessionError``, or an error of the
     /// program's own code.
     case failed(any Error)
-    /// The task was cancelled before it was complete, or the program's own code has thrown `CancellationError`, which
-    /// ``TransferTask/value`` throws.
+    /// The task was cancelled before it was complete, by the program or by its manager, or the program's own code has
+    /// thrown `CancellationError`. ``TransferTask/value`` throws `CancellationError`.
     case cancelled
 
     init(_ error: any Error) {
@@ -66,7 +70,8 @@ public enum TaskOutcome: Sendable {
 public struct TaskStatus: Sendable {
     /// The state of the task at the time of the snapshot.
     public var state: TaskState
-    /// The head of the final response; `nil` before it has arrived, and for a task that ended without one.
+    /// The head of the final response, also of one that is rejected afterwards; `nil` before it has arrived, and for a
+    /// task that ended without one. If a download needs several requests, it is that of the latest one.
     public var response: ResponseHead?
     /// The progress of sending the request's body; `nil` before the first report.
     public var uploadProgress: TransferProgress?

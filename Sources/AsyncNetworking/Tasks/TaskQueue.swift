@@ -76,7 +76,8 @@ package struct TaskQueue<Element: Sendable>: Sendable {
 /// A priority does not affect tasks that are running, nor the order in which they get connections, and is not sent to
 /// servers.
 public struct TransferPriority: RawRepresentable, Hashable, Comparable, Sendable {
-    /// The priority, from 0, started last, to 1, started first; 0.5 for a task by default.
+    /// The priority, from 0 (started last) to 1 (started first); 0.5 for a task by default. Values outside of that
+    /// range do not occur.
     public let rawValue: Double
 
     /// Creates a priority; a value outside of 0 to 1 is clamped, and NaN counts as 0.

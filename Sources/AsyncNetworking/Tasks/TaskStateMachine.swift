@@ -89,8 +89,8 @@ public enum TaskState: Hashable, Sendable, CaseIterable {
     case suspended
     /// The task was resumed and waits for a slot; see ``SessionConfiguration/maximumConcurrentTransfers``.
     case waiting
-    /// The task is running: its request is being sent, its response received, or it waits, for example for a retry or a
-    /// route.
+    /// The task is running: its request is being sent, its response received, or it waits, for example for a retry, a
+    /// route or a connection. The request of an async function is always in this state.
     case running
     /// The task was cancelled and has not ended yet.
     case cancelling

@@ -9,8 +9,9 @@ public import FoundationEssentials
 /// is cancelled, or until the manager cancels its requests. Releasing this object does not stop the task, unless the
 /// task was never resumed: then it is cancelled.
 ///
-/// All members may be used from any thread or task at any time. Those that are not `async` return immediately.
-/// It has all properties of ``AnyTransferTask``, such as ``AnyTransferTask/progress`` and ``AnyTransferTask/status``.
+/// All members may be used from any thread or task at any time. Those that are not `async` return immediately. All
+/// properties of ``AnyTransferTask``, such as ``AnyTransferTask/progress`` and ``AnyTransferTask/status``, are also
+/// properties of this type.
 @dynamicMemberLookup
 public final class TransferTask<Value: Sendable>: Identifiable, Sendable {
     package let core: TransferCore
@@ -60,7 +61,7 @@ public final class TransferTask<Value: Sendable>: Identifiable, Sendable {
         core.abandon()
     }
 
-    /// The task without its value, for lists of tasks of different kinds.
+    /// The task without its value, for lists of tasks of different kinds; it controls and observes the same task.
     ///
     /// A task that was never resumed is still cancelled when its `TransferTask` is released.
     public var erased: AnyTransferTask { AnyTransferTask(core) }
@@ -92,11 +93,12 @@ public final class TransferTask<Value: Sendable>: Identifiable, Sendable {
         _ = await work.result
     }
 
-    /// The head of the response, available when it has arrived. Cancelling the Swift task that awaits it does not
-    /// cancel the transfer.
+    /// The head of the response, available when it has arrived, even if the response is rejected afterwards. Cancelling
+    /// the Swift task that awaits it does not cancel the transfer.
     ///
-    /// For a download that ``DownloadOptions/skipsVerifiedFile`` made unnecessary, it is a response with status 304. If
-    /// a download needs several requests, it is the head of the first accepted response.
+    /// Awaiting it does not resume the task. For a download that ``DownloadOptions/skipsVerifiedFile`` made
+    /// unnecessary, it is a response with status 304. If a download needs several requests, it is the head of the first
+    /// accepted response.
     ///
     /// - Throws: The error of ``value`` if the task ends without a response, or `CancellationError` if the calling task
     ///   is cancelled.
@@ -128,13 +130,14 @@ extension TransferTask {
     /// the task was already complete. Cancelling it again has no effect.
     public func cancel() { core.cancel() }
 
-    /// A property of ``AnyTransferTask``, such as ``AnyTransferTask/progress`` or ``AnyTransferTask/status``.
+    /// A property of ``AnyTransferTask`` that can be read only, such as ``AnyTransferTask/progress`` or
+    /// ``AnyTransferTask/status``.
     public subscript<Member>(dynamicMember member: KeyPath<AnyTransferTask, Member>) -> Member {
         erased[keyPath: member]
     }
 
     /// A property of ``AnyTransferTask`` that can be set, such as ``AnyTransferTask/priority`` or
-    /// ``AnyTransferTask/label``.
+    /// ``AnyTransferTask/label``. Setting it changes the task itself.
     public subscript<Member>(dynamicMember member: ReferenceWritableKeyPath<AnyTransferTask, Member>) -> Member {
         get { erased[keyPath: member] }
         set { erased[keyPath: member] = newValue }
@@ -161,12 +164,13 @@ extension TransferTask {
     }
 }
 
-/// A task that collects the response's body in memory; its value is the response with the body.
-/// ``SessionManager/makeDataTask(for:)`` creates one.
+/// A task that collects the response's body in memory, regardless of its status; its value is the response with the
+/// body. ``SessionManager/makeDataTask(for:)`` creates one.
 public typealias DataTask = TransferTask<Response<Data>>
 
-/// A task that sends a body; its value is the response with its body. ``SessionManager/upload(_:as:)`` starts one with
-/// the default serializer. The type is that of ``DataTask``; ``AnyTransferTask/kind`` differs.
+/// A task that sends a body; its value is the response with its body, whose status is 200–299.
+/// ``SessionManager/upload(_:as:)`` starts one with the default serializer. The type is that of ``DataTask``;
+/// ``AnyTransferTask/kind`` differs.
 public typealias UploadTask = TransferTask<Response<Data>>
 
 /// A task that writes the response to a file; its value is the file, with the response.
