@@ -164,12 +164,12 @@ extension TransferTask {
     }
 }
 
-/// A task that collects the response's body in memory, regardless of its status; its value is the response with the
-/// body. ``SessionManager/makeDataTask(for:)`` creates one.
+/// A task that collects the response's body in memory; its value is the response with the body.
+/// ``SessionManager/makeDataTask(for:)`` creates one, which accepts any status.
 public typealias DataTask = TransferTask<Response<Data>>
 
-/// A task that sends a body; its value is the response with its body, whose status is 200–299.
-/// ``SessionManager/upload(_:as:)`` starts one with the default serializer. The type is that of ``DataTask``;
+/// A task that sends a body; its value is the response with its body. ``SessionManager/upload(_:as:)`` starts one with
+/// the default serializer, which accepts the statuses 200–299. The type is that of ``DataTask``;
 /// ``AnyTransferTask/kind`` differs.
 public typealias UploadTask = TransferTask<Response<Data>>
 
