@@ -77,7 +77,8 @@ open class AFNetworkReachabilityManager: NSObject, @unchecked Sendable {
     /// Creates a manager for the route to a host. It reports nothing until ``startMonitoring()`` is called.
     ///
     /// - Parameter domain: The name of the host, or its IP address in text form, without scheme and port. While it is
-    ///   monitored, a name is looked up at first, when the default route changes, and repeatedly after a failure.
+    ///   monitored, a name is looked up at first, when the default route changes, and repeatedly after a failure, at
+    ///   intervals of up to 30 s. One that cannot be looked up is not reachable.
     public convenience init(forDomain domain: String) {
         self.init(target: .host(domain))
     }
@@ -85,7 +86,8 @@ open class AFNetworkReachabilityManager: NSObject, @unchecked Sendable {
     /// Creates a manager for the route to an IP address, which is a string here and a `sockaddr` in AFNetworking. It
     /// reports nothing until ``startMonitoring()`` is called.
     ///
-    /// - Parameter address: The IPv4 or IPv6 address in text form, without port. Other text is taken for a host name.
+    /// - Parameter address: The IPv4 or IPv6 address in text form, without port. Other text is taken for a host name,
+    ///   which is looked up.
     public convenience init(forAddress address: String) {
         self.init(target: .host(address))
     }

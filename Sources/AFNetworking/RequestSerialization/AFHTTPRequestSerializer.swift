@@ -8,8 +8,8 @@ import HTTPTypes
 /// methods.
 ///
 /// The body has the media type `application/x-www-form-urlencoded` unless a `Content-Type` is set. It replaces an
-/// existing body, and is empty without parameters. ``AFQueryStringFromParameters(_:)`` describes the encoding. All
-/// members may be used from any thread.
+/// existing body, and is empty without parameters. ``httpMethodsEncodingParametersInURI`` changes the methods.
+/// ``AFQueryStringFromParameters(_:)`` describes the encoding. All members may be used from any thread.
 open class AFHTTPRequestSerializer: NSObject, AFURLRequestSerialization, NSSecureCoding, NSCopying, @unchecked Sendable
 {
     let state: Lock<RequestSerializerState>
@@ -109,7 +109,8 @@ open class AFHTTPRequestSerializer: NSObject, AFURLRequestSerialization, NSSecur
         state.withLock { $0.setHeader(field, value) }
     }
 
-    /// Returns the value of a header field that is added to all requests, or `nil`. Names are case-insensitive.
+    /// Returns the value of a header field that is added to requests without a field of that name; `nil` if there is
+    /// none. Names are case-insensitive.
     open func value(forHTTPHeaderField field: String) -> String? {
         state.withLock { state in
             state.kept.headers.first { $0.key.caseInsensitiveCompare(field) == .orderedSame }?.value
@@ -145,8 +146,8 @@ open class AFHTTPRequestSerializer: NSObject, AFURLRequestSerialization, NSSecur
         set { state.withLock { $0.methodsInURI = newValue } }
     }
 
-    /// Sets the style of queries and form bodies, and removes a block that was set for them. There is only the default
-    /// style, so a call restores the default encoding.
+    /// Sets the style of queries and form bodies, and removes a block that was set for them. There is only one style,
+    /// so that a call restores the default encoding, which ``AFQueryStringFromParameters(_:)`` describes.
     open func setQueryStringSerializationWith(_ style: AFHTTPRequestQueryStringSerializationStyle) {
         state.withLock { $0.kept.style = style }
         state.set(\.makeQuery, to: nil)
@@ -171,8 +172,8 @@ open class AFHTTPRequestSerializer: NSObject, AFURLRequestSerialization, NSSecur
     ///   - urlString: The absolute URL.
     ///   - parameters: The values to encode; `nil` for none.
     ///   - error: Takes the error on failure; `nil` if the caller ignores it. It is one of
-    ///     ``AFURLRequestSerializationErrorDomain``, such as -1000 for a string that is not a URL, or that of a query
-    ///     block or of Foundation's encoder.
+    ///     ``AFURLRequestSerializationErrorDomain``, such as -1000 for a string that is not a URL and -1016 for
+    ///     parameters that cannot be encoded, or that of a query block or of Foundation's encoder.
     /// - Returns: The request; after a failure one whose URL has no host, which cannot be sent.
     open func request(
         withMethod method: String, urlString: String, parameters: Any?, error: NSErrorPointer
@@ -230,12 +231,15 @@ open class AFHTTPRequestSerializer: NSObject, AFURLRequestSerialization, NSSecur
     /// appends. If the form is empty, the request is the one without parameters.
     ///
     /// - Parameters:
-    ///   - method: The HTTP method. GET and HEAD, which cannot have a form, fail with -1002.
+    ///   - method: The HTTP method. GET and HEAD, which cannot have a form, fail with -1002 of
+    ///     ``AFURLRequestSerializationErrorDomain``.
     ///   - urlString: The absolute URL.
     ///   - parameters: The fields, which are sorted by name; `nil` for none. Data is sent as bytes, null as an empty
     ///     field, and other values as text in ``stringEncoding``.
     ///   - block: Appends the other parts, before this method returns; `nil` for none.
-    ///   - error: Takes the first error of the serializer or a part; `nil` if the caller ignores it.
+    ///   - error: Takes the first error of the serializer or a part, such as -1000 of
+    ///     ``AFURLRequestSerializationErrorDomain`` for a string that is not a URL and -1016 for values that cannot be
+    ///     encoded; `nil` if the caller ignores it. An error that `appendPart` throws to `block` is not included.
     /// - Returns: The request, with a body stream, `Content-Type` and `Content-Length`; after a failure one whose URL
     ///   has no host, which cannot be sent.
     open func multipartFormRequest(
@@ -261,12 +265,14 @@ open class AFHTTPRequestSerializer: NSObject, AFURLRequestSerialization, NSSecur
     }
 
     /// Writes the body stream of a multipart request to a file, and returns the request without the stream at once,
-    /// before the file is complete. Its header fields, such as `Content-Length`, are kept.
+    /// before the file is complete. Its header fields, such as `Content-Length`, are kept, so that a manager can upload
+    /// the file with it.
     ///
     /// An existing file is replaced when the body is complete, and unchanged after an error.
     ///
     /// - Parameters:
-    ///   - request: The request. If it has no body stream, the file is empty.
+    ///   - request: The request. If it has no body stream, the file is empty. A stream that is not a form of this
+    ///     module is read to its end and cannot be sent afterwards; neither can a part that is a stream.
     ///   - fileURL: The URL of the file, whose directory must exist.
     ///   - handler: Called on the main queue with `nil` when the file is complete, or with the error; `nil` for none.
     /// - Returns: The request without a body.

@@ -5,9 +5,9 @@ import ANSystem
 /// A serializer that encodes parameters into the query of GET, HEAD and DELETE requests and into a JSON body for other
 /// methods.
 ///
-/// If the parameters are `nil`, an existing body and `Content-Type` are kept. Otherwise the media type is
-/// `application/json` unless a `Content-Type` is set. Parameters that are not a valid JSON object, such as a number
-/// alone, fail with -1016 of ``AFURLRequestSerializationErrorDomain``.
+/// For other methods, an existing body and `Content-Type` are kept if the parameters are `nil`; otherwise the media
+/// type is `application/json` unless a `Content-Type` is set. Parameters that are not a valid JSON object, such as a
+/// number alone, a date or NaN, fail with -1016 of ``AFURLRequestSerializationErrorDomain``.
 open class AFJSONRequestSerializer: AFHTTPRequestSerializer, BodyEncoder, @unchecked Sendable {
     /// Creates a serializer that writes compact JSON, without options, and has the default header fields.
     public override init() {

@@ -2,14 +2,15 @@
 
 /// A multipart form under construction (RFC 7578), passed to the block of a multipart request.
 ///
-/// Quotation marks and line breaks in field and file names are percent-encoded, as browsers do (WHATWG HTML
-/// §4.10.21.8). The parts are sent in the order in which they were appended, after the fields for the parameters. The
-/// first error of a method that does not throw, such as one for a media type with control characters, fails the request
-/// with -1016 of ``AFURLRequestSerializationErrorDomain``. Parts that are appended after the block has returned are not
-/// sent.
+/// Quotation marks, line breaks and NUL in field and file names are percent-encoded, as browsers do (WHATWG HTML
+/// §4.10.21.8; NUL in addition). The parts are sent in the order in which they were appended, after the fields for the
+/// parameters. The first error of a method that does not throw, such as one for a media type with control characters or
+/// with a space at either end, fails the request with -1016 of ``AFURLRequestSerializationErrorDomain``. Parts that are
+/// appended after the block has returned are not sent.
 public protocol AFMultipartFormData: AnyObject {
     /// Appends a file with a file name and a media type that follow from its URL. Its size is determined now, and it is
-    /// read each time the request is sent, which fails if the file has become shorter.
+    /// read each time the request is sent, which fails with -1016 of `NSURLErrorDomain` if the file has become shorter;
+    /// if it has become longer, the additional bytes are not sent.
     ///
     /// - Parameters:
     ///   - fileURL: The URL of the file. The file name is its last component; the media type follows from the path
@@ -19,8 +20,9 @@ public protocol AFMultipartFormData: AnyObject {
     ///   fail the request: if the block ignores it, the form is sent without the part.
     func appendPart(withFileURL fileURL: URL, name: String) throws
 
-    /// Appends a file. Its size is determined now, and it is read each time the request is sent, which fails if the
-    /// file has become shorter.
+    /// Appends a file. Its size is determined now, and it is read each time the request is sent, which fails with -1016
+    /// of `NSURLErrorDomain` if the file has become shorter; if it has become longer, the additional bytes are not
+    /// sent.
     ///
     /// - Parameters:
     ///   - fileURL: The URL of the file.
@@ -28,12 +30,12 @@ public protocol AFMultipartFormData: AnyObject {
     ///   - fileName: The file name to send.
     ///   - mimeType: The media type to send.
     /// - Throws: -1000 of ``AFURLRequestSerializationErrorDomain`` if it is not a readable, regular file, or the media
-    ///   type has control characters. It does not fail the request: if the block ignores it, the form is sent without
-    ///   the part.
+    ///   type has control characters or a space or tab at either end. It does not fail the request: if the block
+    ///   ignores it, the form is sent without the part.
     func appendPart(withFileURL fileURL: URL, name: String, fileName: String, mimeType: String) throws
 
-    /// Appends the bytes of a stream, which can be read only once: a request that must be sent again, for example after
-    /// a redirect with status 307, fails.
+    /// Appends the bytes of a stream, which can be read only once: a request that must be sent again fails, with -1021
+    /// of `NSURLErrorDomain` after a redirect with status 307, for example, and with -1013 after a challenge.
     ///
     /// - Parameters:
     ///   - inputStream: The stream, which is read when the request is sent and must have exactly `length` bytes;
@@ -63,7 +65,9 @@ public protocol AFMultipartFormData: AnyObject {
     /// Appends a part with the given header fields only; not even `Content-Disposition` is added.
     ///
     /// - Parameters:
-    ///   - headers: The header fields, sent in the order of their names; `nil` for none. Invalid ones fail the request.
+    ///   - headers: The header fields, sent in the order of their names; `nil` for none. A name that is not a token
+    ///     (RFC 9110 §5.6.2), and a value with control characters or with a space or tab at either end, fails the
+    ///     request with -1016 of ``AFURLRequestSerializationErrorDomain``.
     ///   - body: The content.
     func appendPart(withHeaders headers: [String: String]?, body: Data)
 

@@ -5,9 +5,9 @@ import ANSystem
 /// A serializer that encodes parameters into the query of GET, HEAD and DELETE requests and into a property list for
 /// other methods.
 ///
-/// If the parameters are `nil`, an existing body and `Content-Type` are kept. Otherwise the media type is
-/// `application/x-plist` unless a `Content-Type` is set. Parameters that are not a property list fail with the error of
-/// `PropertyListSerialization`.
+/// For other methods, an existing body and `Content-Type` are kept if the parameters are `nil`; otherwise the media
+/// type is `application/x-plist` unless a `Content-Type` is set. Parameters that are not a property list fail with the
+/// error of `PropertyListSerialization`.
 open class AFPropertyListRequestSerializer: AFHTTPRequestSerializer, BodyEncoder, @unchecked Sendable {
     /// Creates a serializer that writes XML property lists, without options, and has the default header fields.
     public override init() {

@@ -3,12 +3,12 @@
 /// A type that encodes parameters into requests. ``AFHTTPRequestSerializer`` and its subclasses conform; a manager
 /// accepts these only.
 public protocol AFURLRequestSerialization: NSObjectProtocol {
-    /// Returns a copy of a request with encoded parameters. An override in a subclass of this module's serializers is
-    /// called on the thread that calls a verb of ``AFHTTPSessionManager``.
+    /// Returns a copy of a request with encoded parameters. A verb of ``AFHTTPSessionManager`` calls an override in a
+    /// subclass of this module's serializers on the thread that calls the verb.
     ///
     /// - Parameters:
     ///   - request: The request, which must not be changed.
-    ///   - parameters: Dictionaries, arrays, sets, strings and numbers; `nil` for none.
+    ///   - parameters: The values to encode, usually a dictionary; `nil` for none.
     ///   - error: Takes the error if the request cannot be created; `nil` if the caller ignores it.
     /// - Returns: The request; `nil` on failure.
     func request(

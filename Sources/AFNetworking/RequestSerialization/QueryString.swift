@@ -12,10 +12,10 @@ public func AFPercentEscapedStringFromString(_ string: String) -> String {
 ///
 /// | value | text |
 /// |---|---|
-/// | a dictionary | `name[key]=value` for each key |
+/// | a dictionary | `name[key]=value` for each key; `key=value` at the top level |
 /// | an array | `name[]=value` for each element, in order |
 /// | a set | `name=value` for each element, sorted |
-/// | `NSNull` | `name`, without `=` |
+/// | `NSNull`, or `nil` in an optional | `name`, without `=` |
 /// | a Boolean value | `name=1` or `name=0` |
 /// | `Data` | `name=` and Base64 |
 /// | another value | `name=` and its description |

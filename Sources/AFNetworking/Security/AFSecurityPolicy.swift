@@ -8,11 +8,12 @@ public enum AFSSLPinningMode: UInt, Codable, Sendable {
     /// No pinning: pinned certificates are ignored, and the chain must end at a trusted certificate authority.
     /// ``AFSecurityPolicy/allowInvalidCertificates`` describes the exception.
     case none = 0
-    /// A public key in the chain must be that of a pinned certificate, which may be renewed with the same key. The
-    /// chain must also be valid, unless ``AFSecurityPolicy/allowInvalidCertificates`` is `true`.
+    /// A public key in the chain must be that of a pinned certificate, so that the server's certificate may be renewed
+    /// with the same key. The chain must also be valid, unless ``AFSecurityPolicy/allowInvalidCertificates`` is `true`.
     case publicKey = 1
-    /// The chain must end at a pinned certificate. It must also end at a trusted certificate authority, unless
-    /// ``AFSecurityPolicy/allowInvalidCertificates`` is `true`.
+    /// The chain must contain a pinned certificate, the server's own or that of an authority, and be valid up to it. It
+    /// must also end at a trusted certificate authority, unless ``AFSecurityPolicy/allowInvalidCertificates`` is
+    /// `true`.
     case certificate = 2
 }
 
@@ -23,7 +24,8 @@ public typealias SecTrust = ServerTrust
 /// The rules for trusting servers: certificate pinning and validation. See ``ANHTTP/SecurityPolicy`` for how they are
 /// applied.
 ///
-/// The policy of a manager is read when a task starts. All members may be used from any thread.
+/// The policy of a manager is read when a task starts, so that changes apply to later tasks. All members may be used
+/// from any thread.
 open class AFSecurityPolicy: NSObject, NSSecureCoding, NSCopying, @unchecked Sendable {
     private let state = Lock(State())
 
@@ -76,7 +78,7 @@ open class AFSecurityPolicy: NSObject, NSSecureCoding, NSCopying, @unchecked Sen
     /// - Parameters:
     ///   - pinningMode: The part of a certificate chain to compare; `.none` ignores the certificates.
     ///   - certificates: The certificates, in DER. With an empty set, a pinning mode other than `.none` refuses every
-    ///     server.
+    ///     server; with a certificate that cannot be parsed, it fails all tasks with -1200.
     public convenience init(pinningMode: AFSSLPinningMode, withPinnedCertificates certificates: Set<Data>) {
         self.init()
         state.withLock { state in
@@ -103,7 +105,7 @@ open class AFSecurityPolicy: NSObject, NSSecureCoding, NSCopying, @unchecked Sen
     open var sslPinningMode: AFSSLPinningMode { state.withLock { $0.rules.pinningMode } }
 
     /// The pinned certificates, in DER; `nil` by default. With `nil` or an empty set, a pinning mode other than `.none`
-    /// refuses every server. One that cannot be parsed fails all tasks with -1200 in these modes.
+    /// refuses every server (-1202). A certificate that cannot be parsed fails all tasks with -1200 in these modes.
     open var pinnedCertificates: Set<Data>? {
         get { state.withLock { $0.rules.pinnedCertificates } }
         set { state.withLock { $0.rules.pinnedCertificates = newValue } }

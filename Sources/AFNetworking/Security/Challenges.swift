@@ -6,11 +6,12 @@ public import AsyncNetworking
 /// AsyncNetworking, created from PEM or PKCS #12.
 public typealias SecIdentity = ClientIdentity
 
-/// The authentication method of challenges that request a client certificate; answer with a `URLCredential` with an
-/// identity.
+/// The authentication method of challenges that request a client certificate. The answer is a `URLCredential` that was
+/// created with an identity.
 public let NSURLAuthenticationMethodClientCertificate = "NSURLAuthenticationMethodClientCertificate"
 
-/// The authentication method of challenges about trusting a server; answer with a `URLCredential` with its trust.
+/// The authentication method of challenges about trusting a server. The answer that accepts it is a `URLCredential`
+/// that was created with its trust.
 public let NSURLAuthenticationMethodServerTrust = "NSURLAuthenticationMethodServerTrust"
 
 extension URLProtectionSpace {
