@@ -80,7 +80,7 @@ open class AFURLSessionEvents: NSObject, URLSessionDataDelegate, URLSessionDownl
     /// The `RedirectPolicy` of the session applies before and after it: by default a redirect from https to http, or to
     /// an invalid URL, fails with -1010 without a call, and following more than 20 redirects fails with -1007. If the
     /// origin changes, the proposed request has no `Authorization` and `Cookie` fields; the fields of the request
-    /// passed to `completionHandler` are sent as they are. If it has no body, that of the proposed one is sent.
+    /// passed to `completionHandler` are sent unchanged. If it has no body, that of the proposed one is sent.
     open func urlSession(
         _ session: URLSession, task: URLSessionTask, willPerformHTTPRedirection response: HTTPURLResponse,
         newRequest request: URLRequest, completionHandler: @escaping (URLRequest?) -> Void

@@ -80,7 +80,7 @@ struct MultiHandle: ~Copyable {
         unsafe _ = curl_multi_socket_action(raw, CCURL_SOCKET_TIMEOUT, 0, &running)
     }
 
-    /// Returns the next finished transfer with libcurl's result; `nil` if there is none.
+    /// Returns the next finished transfer with libcurl's result; `nil` if no other is finished.
     func nextFinished() -> (Transfer, CURLcode)? {
         var handle: UnsafeMutableRawPointer?
         var result = CURLE_OK

@@ -29,7 +29,7 @@ struct HeaderFieldList {
     ///   - line: The line with which heads that repeat the field are compared; `nil` if they must parse it again.
     mutating func append(_ field: HTTPField, repeatedBy line: UnsafeBufferPointer<UInt8>?) {
         let bytes = unsafe line.map { $0.count <= Self.longestLine ? unsafe Array($0) : [] } ?? []
-        // Assigning a field whose name differs only in case from that of the present one would have no effect.
+        // Assigning a field whose name differs only in case would have no effect.
         if count < fields.count, fields[count].name.rawName == field.name.rawName {
             fields[count] = field
             lines[count] = bytes
@@ -42,7 +42,7 @@ struct HeaderFieldList {
         count += 1
     }
 
-    /// Removes and returns the last field; `nil` if none has been received.
+    /// Removes and returns the last field; `nil` before the first one.
     mutating func popLast() -> HTTPField? {
         guard count > 0 else { return nil }
         count -= 1

@@ -23,12 +23,12 @@ package struct HeaderList: ~Copyable {
     /// none.
     package private(set) var cookies: String?
 
-    /// The first header field; `nil` if there is none.
+    /// The first header field; `nil` for an empty list.
     package var first: UnsafeMutablePointer<curl_slist>? {
         unsafe overrideStart > 0 ? nodes.baseAddress : nil
     }
 
-    /// The first host override; `nil` if there is none.
+    /// The first host override; `nil` for an empty list.
     package var firstOverride: UnsafeMutablePointer<curl_slist>? {
         unsafe nodeCount > overrideStart ? nodes.baseAddress.map { unsafe $0 + overrideStart } : nil
     }
