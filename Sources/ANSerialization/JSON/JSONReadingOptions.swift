@@ -1,7 +1,7 @@
 // SPDX-License-Identifier: MIT
 
-/// Extensions of JSON that are accepted, beyond arrays and objects by RFC 8259; none by default. Other documents fail
-/// with ``SerializationError/json(_:)``.
+/// The documents that a ``JSONResponseSerializer`` accepts in addition to arrays and objects by RFC 8259; none by
+/// default. Other documents fail with ``SerializationError/json(_:)``.
 public struct JSONReadingOptions: OptionSet, Hashable, Sendable {
     /// The options as a bit mask, for `OptionSet`.
     public let rawValue: UInt8
@@ -18,9 +18,13 @@ public struct JSONReadingOptions: OptionSet, Hashable, Sendable {
     /// hexadecimal numbers, and so on.
     ///
     /// A text that is not also JSON is parsed by Foundation's `JSONDecoder`, which differs from the specification: it
-    /// rejects the escapes `\v` and `\0` and whitespace outside of ASCII, and keeps escaped line ends. Numbers without
-    /// a fractional part are integers, even if written as `5.0`; of members with the same name the first wins. Errors
-    /// have no position. The outermost value must be an array or object, unless ``allowsFragments`` is set.
+    /// rejects whitespace outside of ASCII, the character NUL in escapes, and escapes such as `\v`, `\0` and `\a`; of
+    /// those that JSON lacks, it accepts only `\'`, `\x41`, and escaped line ends, which it keeps.
+    ///
+    /// Numbers whose value is an integer of up to 64 bits become ``JSONValue/integer(_:)`` or
+    /// ``JSONValue/unsigned(_:)``, even if written as `5.0`; `Infinity` and `NaN` become ``JSONValue/double(_:)``. Of
+    /// members with the same name the first wins. Errors have no position. The outermost value must be an array or
+    /// object, unless ``allowsFragments`` is set.
     public static let allowsJSON5 = JSONReadingOptions(rawValue: 2)
 }
 
@@ -35,11 +39,11 @@ public struct JSONNullLocations: OptionSet, Hashable, Sendable {
         self.rawValue = rawValue
     }
 
-    /// Members of objects, which are removed with their names.
+    /// The members of objects, which are removed together with their names.
     public static let objects = JSONNullLocations(rawValue: 1)
-    /// Elements of arrays; the following elements move up.
+    /// The elements of arrays; the indices of the following elements decrease.
     public static let arrays = JSONNullLocations(rawValue: 2)
-    /// Members of objects and elements of arrays.
+    /// The members of objects and the elements of arrays.
     public static let everywhere: JSONNullLocations = [.objects, .arrays]
 }
 

@@ -3,7 +3,7 @@
 extension JSONValue: ExpressibleByArrayLiteral, ExpressibleByDictionaryLiteral, ExpressibleByStringLiteral,
     ExpressibleByIntegerLiteral, ExpressibleByFloatLiteral, ExpressibleByBooleanLiteral
 {
-    /// Creates an ``array(_:)`` from a literal, such as `[1, "a", .null]`; `nil` cannot be an element.
+    /// Creates an ``array(_:)`` from a literal, such as `[1, "a", .null]`; `nil` cannot be an element, use ``null``.
     public init(arrayLiteral elements: JSONValue...) {
         self = .array(elements)
     }
@@ -13,7 +13,7 @@ extension JSONValue: ExpressibleByArrayLiteral, ExpressibleByDictionaryLiteral, 
         self = .object(Dictionary(members) { _, last in last })
     }
 
-    /// Creates a ``string(_:)`` from a literal, whose text is not parsed as JSON.
+    /// Creates a ``string(_:)`` from a literal without interpolations, whose text is not parsed as JSON.
     public init(stringLiteral value: String) {
         self = .string(value)
     }
@@ -23,7 +23,8 @@ extension JSONValue: ExpressibleByArrayLiteral, ExpressibleByDictionaryLiteral, 
         self = .integer(value)
     }
 
-    /// Creates a ``double(_:)`` from a literal with a fraction or exponent. `1.0` is not equal to the integer `1`.
+    /// Creates a ``double(_:)`` from a literal with a fraction or exponent. `1.0` is not equal to the literal `1`, an
+    /// ``integer(_:)``.
     public init(floatLiteral value: Double) {
         self = .double(value)
     }

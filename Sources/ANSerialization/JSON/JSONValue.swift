@@ -6,25 +6,31 @@
 /// let name = document["user"]?["names"]?[0]?.string
 /// ```
 ///
-/// Integers of up to 64 bits are exact; all other numbers are rounded to the nearest double, and one that is too large
-/// for a double is an error. If a name occurs more than once in an object, the last member wins. Numbers of different
-/// cases are not equal, such as `1` and `1.0`; compare their ``double``.
+/// A ``JSONResponseSerializer`` reads one from a response, and ``Parameters/init(_:)`` converts one for a request.
+///
+/// When parsed, integers of up to 64 bits are exact; all other numbers are rounded to the nearest double, and one that
+/// is too large for a double is an error. If a name occurs more than once in an object, the last member wins. Numbers
+/// of different cases are not equal, such as `1` and `1.0`; compare their ``double``. See
+/// ``JSONReadingOptions/allowsJSON5`` for the differences in JSON5.
 public enum JSONValue: Hashable, Sendable {
     /// The literal `null`. It is a value: a missing member or element is `nil` instead.
     case null
     /// `true` or `false`, never a number.
     case bool(Bool)
-    /// A number without fraction and exponent that fits into `Int64`.
+    /// A number without fraction and exponent that fits into `Int64`; in JSON5 also one such as `5.0`.
     case integer(Int64)
-    /// A number without fraction and exponent that exceeds `Int64` and fits into `UInt64`.
+    /// A number without fraction and exponent that exceeds `Int64` and fits into `UInt64`. Parsing never yields one
+    /// that fits into `Int64`; it would not be equal to the ``integer(_:)``.
     case unsigned(UInt64)
-    /// Any other number, rounded to the nearest double.
+    /// Any other number, rounded to the nearest double. It is finite, except for `Infinity` and `NaN` in JSON5, which
+    /// cannot be sent as JSON.
     case double(Double)
     /// A string, with its escapes decoded.
     case string(String)
-    /// An array, in the order of the document.
+    /// An array, whose elements are in the order of the document.
     case array([JSONValue])
-    /// An object, whose members have no order; of members with the same name, the last wins, in JSON5 the first.
+    /// An object, whose members have no order. When parsed, the last of several members with the same name wins, in
+    /// JSON5 the first.
     case object([String: JSONValue])
 
     /// The member with a name; `nil` if there is no such member or the value is not an object. A member that is null is
@@ -45,8 +51,8 @@ public enum JSONValue: Hashable, Sendable {
         if case .bool(let value) = self { value } else { nil }
     }
 
-    /// The integer, also of a number such as `5.0` or `1e3`; `nil` if the value is not a number or not exactly
-    /// representable as `Int`.
+    /// The integer, also of a number such as `5.0` or `1e3`; `nil` if the value is not a number, such as the string
+    /// `"5"`, or not exactly representable as `Int`.
     public var int: Int? {
         switch self {
         case .integer(let value): Int(exactly: value)
@@ -56,7 +62,8 @@ public enum JSONValue: Hashable, Sendable {
         }
     }
 
-    /// The number, rounded to the nearest double; `nil` if the value is not a number.
+    /// The number, rounded to the nearest double; `nil` if the value is not a number. An integer above 2⁵³ may be
+    /// rounded.
     public var double: Double? {
         switch self {
         case .integer(let value): Double(value)
@@ -66,7 +73,7 @@ public enum JSONValue: Hashable, Sendable {
         }
     }
 
-    /// The string; `nil` for a value of another type.
+    /// The string; `nil` for a value of another type, which is not converted.
     public var string: String? {
         if case .string(let value) = self { value } else { nil }
     }
@@ -88,8 +95,10 @@ public enum JSONValue: Hashable, Sendable {
 }
 
 extension JSONValue: CustomStringConvertible {
-    /// The JSON text of the value on one line, with the members of objects sorted by name. All of it is `null` for a
-    /// value that contains infinity or NaN, which JSON cannot represent, or is nested more than 512 levels deep.
+    /// The JSON text of the value on one line, without spaces and with the members of objects sorted by name.
+    ///
+    /// It is `null` for a value that contains infinity or NaN, which JSON cannot represent, or is nested more than 512
+    /// levels deep.
     public var description: String {
         var writer = JSONWriter(options: .sortedKeys)
         do throws(SerializationError) {

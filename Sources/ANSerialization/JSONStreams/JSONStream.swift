@@ -85,7 +85,9 @@ extension ResponseBody {
     ///
     /// Lines end with LF or CR LF; the last one may lack its end. Blank lines and a byte order mark at the start are
     /// skipped. Each value is decoded by the task that iterates, and returned as soon as its line is complete. The body
-    /// can be read once. The sequence also throws the errors of the body.
+    /// can be read once. The sequence throws ``ANSerialization/SerializationError/jsonStream(_:)`` for a line that is
+    /// not valid JSON, does not match the type or is too long, unless `onFailure` handles it, and the errors of the
+    /// body.
     ///
     /// ```swift
     /// for try await change in body.jsonLines(of: Change.self) { print(change) }
@@ -96,10 +98,10 @@ extension ResponseBody {
     ///   - decoder: The decoder; `nil`, the default, for the session's for JSON, or for a body of no session one that
     ///     reads dates from ISO 8601 text. See ``ANSerialization/JSONCoding``.
     ///   - maximumSize: The maximum size of a line in bytes, with CR but without LF; 16 MiB by default. A longer one is
-    ///     invalid, and the rest of it is skipped.
+    ///     invalid, and the rest of it is skipped. With 0 or less, every line that is not empty is too long.
     ///   - onFailure: Handles an invalid line, in the task that iterates: it throws to end the iteration with its
     ///     error, or returns to continue with the next line. `nil`, the default, throws
-    ///     ``ANSerialization/SerializationError/jsonStream(_:)``.
+    ///     ``ANSerialization/SerializationError/jsonStream(_:)``. It is not called for the errors of the body.
     public func jsonLines<Value: Decodable & Sendable>(
         of type: Value.Type, decoder: (any ResponseDecoder)? = nil, maximumSize: Int = 16 << 20,
         onFailure: (@Sendable (SerializationError.JSONStreamFailure) throws -> Void)? = nil
@@ -109,20 +111,23 @@ extension ResponseBody {
 
     /// Returns the values of a JSON text sequence (RFC 7464), regardless of its media type.
     ///
-    /// Each value is returned as soon as its text is complete and followed by LF, or by the next record separator. A
-    /// text that was cut off is a failure, including a number, `true`, `false` or `null` without whitespace after it
-    /// (RFC 7464 §2.4); the texts after it are not affected. Values are decoded by the task that iterates. The body can
-    /// be read once. The sequence also throws the errors of the body.
+    /// Each value is returned as soon as its text is complete and followed by LF, the next record separator, or the end
+    /// of the body. A text that was cut off is a failure, including a number, `true`, `false` or `null` without
+    /// whitespace after it (RFC 7464 §2.4), as are bytes other than whitespace that do not follow a record separator;
+    /// the texts after it are not affected. Blank texts are skipped. Values are decoded by the task that iterates. The
+    /// body can be read once. The sequence throws ``ANSerialization/SerializationError/jsonStream(_:)`` for a failure,
+    /// an invalid text, and one that is too long, unless `onFailure` handles it, and the errors of the body.
     ///
     /// - Parameters:
     ///   - type: The type to decode.
     ///   - decoder: The decoder; `nil`, the default, for the session's for JSON, or for a body of no session one that
     ///     reads dates from ISO 8601 text. See ``ANSerialization/JSONCoding``.
-    ///   - maximumSize: The maximum size of a text in bytes; 16 MiB by default. A longer one is invalid, and the rest
-    ///     of it is skipped.
+    ///   - maximumSize: The maximum size of a text in bytes, without the record separator and the final LF; 16 MiB by
+    ///     default. A longer one is invalid, and the rest of it is skipped. With 0 or less, every text that is not
+    ///     empty is too long.
     ///   - onFailure: Handles an invalid text, in the task that iterates: it throws to end the iteration with its
     ///     error, or returns to continue with the next text. `nil`, the default, throws
-    ///     ``ANSerialization/SerializationError/jsonStream(_:)``.
+    ///     ``ANSerialization/SerializationError/jsonStream(_:)``. It is not called for the errors of the body.
     public func jsonSequence<Value: Decodable & Sendable>(
         of type: Value.Type, decoder: (any ResponseDecoder)? = nil, maximumSize: Int = 16 << 20,
         onFailure: (@Sendable (SerializationError.JSONStreamFailure) throws -> Void)? = nil

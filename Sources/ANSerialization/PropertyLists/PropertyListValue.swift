@@ -4,6 +4,9 @@ public import FoundationEssentials
 
 /// A property list, from XML or the binary format, as a value.
 ///
+/// A ``PropertyListResponseSerializer`` reads one from a response, and rejects a document that is unsafe to decode. A
+/// `PropertyListDecoder` that the program calls itself does not limit the nesting or the size of a document.
+///
 /// Foundation's decoder does not distinguish whole reals from integers: a `<real>2</real>` becomes ``integer(_:)``.
 public enum PropertyListValue: Hashable, Sendable, Decodable, EmptyRepresentable {
     /// A Boolean value, never a number.
@@ -12,11 +15,12 @@ public enum PropertyListValue: Hashable, Sendable, Decodable, EmptyRepresentable
     case integer(Int64)
     /// An integer or whole real that exceeds `Int64` and fits into `UInt64`.
     case unsigned(UInt64)
-    /// A floating-point number; when decoded, one with a fraction, one that exceeds 64 bits, NaN or an infinity.
+    /// A floating-point number; when decoded, one with a fraction, a whole one that exceeds 64 bits, NaN or an
+    /// infinity.
     case real(Double)
     /// A string, with the escapes of XML decoded.
     case string(String)
-    /// A date; in XML in UTC and whole seconds.
+    /// A date; in XML in UTC and whole seconds, and before October 15, 1582 read in the Julian calendar.
     case date(Date)
     /// Bytes, which the XML format contains as Base64.
     case data(Data)
@@ -65,7 +69,7 @@ public enum PropertyListValue: Hashable, Sendable, Decodable, EmptyRepresentable
     /// The value for an empty body: an empty dictionary.
     package static var emptyValue: PropertyListValue { .dictionary([:]) }
 
-    /// The member with a name; `nil` if there is no such member or the value is not a dictionary.
+    /// The value of a dictionary for a name; `nil` if there is none or the value is not a dictionary.
     public subscript(name: String) -> PropertyListValue? {
         if case .dictionary(let members) = self { members[name] } else { nil }
     }
