@@ -7,13 +7,15 @@ import FoundationEssentials
 /// A limit for the speed of sending a body: packets with a pause between them, or a rate.
 ///
 /// It leaves bandwidth of a slow connection for other traffic. The bytes within a packet are sent at full speed.
-/// Packets do not span the chunks of a sequence or closure: a smaller chunk is a packet, followed by a whole pause.
+/// Packets do not span chunks: those of a sequence or closure, and the pieces of at most 256 KiB in which files and
+/// data are read. A smaller chunk, or the smaller rest of a chunk, is a packet, followed by a whole pause or, with a
+/// rate, by one in proportion to its size.
 ///
 /// It applies to the body with every transport. libcurl's CURLOPT_MAX_SEND_SPEED_LARGE(3) has no packets, and would
 /// also count the header.
 public struct BodyThrottle: Hashable, Sendable {
-    /// The maximum number of bytes that are sent at a time: the size of a packet, at least 1; for a rate, the bytes of
-    /// a twentieth of a second, at most 64 KiB.
+    /// The maximum number of bytes that are sent at a time, at least 1: the size of a packet, or for a rate the bytes
+    /// of a twentieth of a second, at most 64 KiB.
     public let packetSize: Int
     private let pause: Pause
 
@@ -22,22 +24,26 @@ public struct BodyThrottle: Hashable, Sendable {
         case rate(bytesPerSecond: Int)
     }
 
-    /// Returns a throttle that sends packets with a pause after each but the last. A pause begins when the packet is
-    /// handed to the transport, and waits end with `CancellationError` if the request is cancelled.
+    /// Returns a throttle that sends packets with a pause after each but the last.
+    ///
+    /// A pause begins when the packet is handed to the transport, so that it includes the time in which the connection
+    /// accepts the packet. If the request is cancelled, the pause ends with `CancellationError`.
     ///
     /// The defaults, 16 KiB and 0.2 s, are those that AFNetworking suggests for 3G.
     ///
     /// - Parameters:
-    ///   - size: The size of a packet in bytes; 16 KiB by default, and a value below 1 counts as 1.
+    ///   - size: The size of a packet in bytes; 16 KiB by default. A value below 1 counts as 1; one above 256 KiB has
+    ///     an effect only for larger chunks of a sequence or closure.
     ///   - delay: The pause between packets; 0.2 s by default, and a negative one counts as zero.
     public static func packets(of size: Int = 16 << 10, delay: Duration = .milliseconds(200)) -> BodyThrottle {
         BodyThrottle(packetSize: max(size, 1), pause: .delay(delay))
     }
 
-    /// Returns a throttle with a rate.
+    /// Returns a throttle that limits the average rate of sending a body.
     ///
-    /// The body is sent in packets of a twentieth of a second each, at most 64 KiB. Time during which the connection
-    /// was blocked is not made up for.
+    /// The body is sent in packets of at most the bytes of a twentieth of a second, and at most 64 KiB, each followed
+    /// by the pause that keeps the rate. Time during which the connection was blocked is not made up for. If the
+    /// request is cancelled, the pause ends with `CancellationError`.
     ///
     /// - Parameter bytesPerSecond: The rate in bytes per second; a value below 1 counts as 1.
     public static func rate(bytesPerSecond: Int) -> BodyThrottle {
@@ -73,9 +79,10 @@ public struct BodyThrottle: Hashable, Sendable {
 extension RequestBody {
     /// Returns the body with its speed limited, each time it is sent.
     ///
-    /// The size of a file is determined by this call: if the file has become shorter when it is read, the request fails
-    /// with `TransportError.RequestBodyFailure.source`, and bytes appended to it are not sent. The result is replayable
-    /// if the body is; for `.none` it is an empty body.
+    /// The length is that of the original body. The size of a file is determined by this call: if the file has become
+    /// shorter when it is read, the request fails with `TransportError.RequestBodyFailure.source`, and bytes appended
+    /// to it are not sent. A sequence or closure with another length than declared fails the request in the same way.
+    /// The result is replayable if the body is; for `.none` it is an empty body, sent with `Content-Length: 0`.
     ///
     /// - Parameter throttle: The packets or the rate.
     /// - Throws: ``ANSerialization/SerializationError/multipart(_:)`` for a file that cannot be opened or is not a

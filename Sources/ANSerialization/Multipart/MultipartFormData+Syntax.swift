@@ -17,9 +17,9 @@ extension MultipartFormData {
         case mixed
         /// `multipart/related`: parts of a compound object (RFC 2387).
         ///
-        /// The `type` is the media type of the root part, which is the part with the `Content-ID` given by `start`,
-        /// including its angle brackets; `nil`, the default, for the first part. Both must be printable ASCII, or the
-        /// initializer of ``MultipartFormData`` throws.
+        /// `type` is the media type of the root part. `start` is the `Content-ID` of the root part, including its angle
+        /// brackets; `nil`, the default, for the first part. Both must be printable ASCII, or
+        /// ``MultipartFormData/init(subtype:boundary:)`` throws ``SerializationError/multipart(_:)``.
         case related(type: String, start: String? = nil)
 
         var name: String {

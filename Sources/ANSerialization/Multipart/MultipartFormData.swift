@@ -23,26 +23,29 @@ public struct MultipartFormData: Sendable {
     public let boundary: String
     /// The multipart subtype; ``Subtype/formData`` by default.
     package let subtype: Subtype
-    /// A limit for the speed of sending the body; `nil`, the default, for none. It applies to bodies that
-    /// ``makeBody()`` returns after it was set, and not to ``write(to:)``.
+    /// A limit for the speed of sending the body; `nil`, the default, for none.
+    ///
+    /// It applies to bodies that ``makeBody()`` returns after it was set, and to requests created with the form after
+    /// it was set, but not to ``write(to:)``.
     public var throttle: BodyThrottle?
     /// The header and the content of each part. The first header also begins with a line break, which is not sent.
     private var segments = BodySegments()
     private var partCount = 0
 
-    /// Creates an empty form with a random boundary: `Boundary+` and 16 hexadecimal digits.
+    /// Creates an empty `multipart/form-data` body with a random boundary: `Boundary+` and 16 hexadecimal digits.
     public init() {
         boundary = Self.randomBoundary()
         subtype = .formData
     }
 
-    /// Creates an empty multipart body.
+    /// Creates an empty multipart body of a subtype, with a given or a random boundary.
     ///
     /// - Parameters:
     ///   - subtype: The multipart subtype; ``Subtype/formData`` by default.
-    ///   - boundary: The boundary, which must not occur in any part; `nil`, the default, for a random one.
-    /// - Throws: ``SerializationError/multipart(_:)`` unless the boundary consists of 1 to 70 letters, digits and
-    ///   `'()+_,-./:=?`, and for subtype parameters that are not printable ASCII.
+    ///   - boundary: The boundary without its hyphens, which must not occur in any part; this is not checked. `nil`,
+    ///     the default, for a random one.
+    /// - Throws: ``SerializationError/multipart(_:)`` unless the boundary consists of 1 to 70 ASCII letters, digits and
+    ///   `'()+_,-./:=?` (RFC 2046 §5.1.1, without the space), and for subtype parameters that are not printable ASCII.
     public init(subtype: Subtype = .formData, boundary: String? = nil) throws(SerializationError) {
         let boundary = boundary ?? Self.randomBoundary()
         guard boundary.utf8.allSatisfy(Self.isBoundaryByte), 1...70 ~= boundary.utf8.count else {
@@ -58,8 +61,8 @@ public struct MultipartFormData: Sendable {
     /// Whether the body has no parts.
     package var isEmpty: Bool { segments.isEmpty }
 
-    /// The value of the `Content-Type` field with the multipart subtype, the boundary, quoted if necessary, and the
-    /// parameters of ``Subtype/related(type:start:)``.
+    /// The value of the `Content-Type` field, such as `multipart/form-data; boundary=B`: the multipart subtype, the
+    /// boundary, quoted if necessary, and the parameters of ``Subtype/related(type:start:)``.
     public var contentType: String {
         let needsQuotes = boundary.utf8.contains { "(),/:=?".utf8.contains($0) }
         let quoted = needsQuotes ? "\"\(boundary)\"" : boundary
@@ -67,8 +70,8 @@ public struct MultipartFormData: Sendable {
             + subtype.parameters.map { "; \($0.name)=\(Self.quoted($0.value))" }.joined()
     }
 
-    /// The number of bytes of the body; `nil` if the length of a part is unknown or the sum exceeds `Int64`. Without
-    /// parts, it is that of the closing delimiter, although ``makeBody()`` fails.
+    /// The number of bytes of the complete body, with delimiters and headers; `nil` if the length of a part is unknown
+    /// or the sum exceeds `Int64`. Without parts, it is that of the closing delimiter, although ``makeBody()`` fails.
     public var length: Int64? {
         guard let length = segments.length else { return nil }
         let (sum, overflows) = length.addingReportingOverflow(Int64(lastLine.count) - (isEmpty ? 0 : 2))
@@ -80,8 +83,8 @@ public struct MultipartFormData: Sendable {
     /// Appends a field with text in UTF-8, without a `Content-Type`.
     ///
     /// - Parameters:
-    ///   - text: The value of the field.
-    ///   - name: The name of the field, which may occur several times.
+    ///   - text: The value of the field, which is sent unchanged.
+    ///   - name: The name of the field, which may occur several times. It is escaped where necessary.
     public mutating func append(_ text: String, name: String) {
         append(Data(text.utf8), name: name)
     }
@@ -89,23 +92,26 @@ public struct MultipartFormData: Sendable {
     /// Appends a field with bytes, without a file name and `Content-Type`.
     ///
     /// - Parameters:
-    ///   - data: The value of the field.
-    ///   - name: The name of the field, which may occur several times.
+    ///   - data: The value of the field, which is sent unchanged.
+    ///   - name: The name of the field, which may occur several times. It is escaped where necessary.
     public mutating func append(_ data: Data, name: String) {
         append(fieldHead(name, nil, mediaType: nil), .bytes(data))
     }
 
-    /// Appends one field for each name and value of encoded parameters, such as `tags[]`, by default sorted by name. By
-    /// default null becomes an empty field; bytes are not encoded as text, except in sets.
+    /// Appends one field for each name and value of encoded parameters, such as `tags[]`, by default sorted by name.
     ///
-    /// If an error is thrown, nothing is appended.
+    /// By default null becomes an empty field. Bytes are not encoded as text, except in sets; empty parameters append
+    /// nothing. If an error is thrown, nothing is appended.
     ///
     /// - Parameters:
     ///   - parameters: The parameters, which must be a dictionary.
     ///   - encoder: The encoder for names and values; by default one with the default options. Nothing is
     ///     percent-encoded.
-    ///   - stringEncoding: The text encoding of the values; UTF-8 by default.
-    /// - Throws: ``SerializationError/parameters(_:)`` if the parameters cannot be encoded, also in the text encoding.
+    ///   - stringEncoding: The text encoding of the values; UTF-8 by default. Names are always in UTF-8.
+    /// - Throws: ``SerializationError/parameters(_:)`` if the parameters are not a dictionary, are nested more than 512
+    ///   levels deep, contain a value that cannot be encoded, such as NaN or text that `stringEncoding` does not
+    ///   support, or a closure of the encoder throws; a ``SerializationError`` that a closure throws is thrown
+    ///   unchanged.
     public mutating func append(
         _ parameters: Parameters, encoder: URLEncodedFormEncoder = URLEncodedFormEncoder(),
         stringEncoding: String.Encoding = .utf8
@@ -120,14 +126,14 @@ public struct MultipartFormData: Sendable {
 
     // MARK: Files and other parts
 
-    /// Appends bytes as a file.
+    /// Appends bytes in memory as a part with a file name.
     ///
     /// - Parameters:
     ///   - data: The content of the file.
-    ///   - name: The name of the field.
-    ///   - fileName: The name of the file.
-    ///   - mediaType: The media type; `nil`, the default, to derive it from the extension of the file name, or else use
-    ///     `application/octet-stream`.
+    ///   - name: The name of the field, which may occur several times. It is escaped where necessary.
+    ///   - fileName: The name of the file that the server receives. It is escaped where necessary.
+    ///   - mediaType: The media type; `nil`, the default, to derive it from the extension of the file name by a fixed
+    ///     table, or else use `application/octet-stream`.
     /// - Throws: ``SerializationError/multipart(_:)`` for a media type with control characters, or with a space or tab
     ///   at either end.
     public mutating func append(
@@ -138,15 +144,16 @@ public struct MultipartFormData: Sendable {
 
     /// Appends a file, which is read each time the body is sent.
     ///
-    /// The size of the file is determined now. If the file has become shorter when it is read, the request fails; if it
-    /// has become longer, the additional bytes are not sent.
+    /// The size of the file is determined now. If the file has become shorter when it is read, the request fails with
+    /// `TransportError.RequestBodyFailure.source`; if it has become longer, the additional bytes are not sent.
     ///
     /// - Parameters:
-    ///   - path: The path of a regular file.
-    ///   - name: The name of the field.
-    ///   - fileName: The name of the file; `nil`, the default, for the last component of the path.
-    ///   - mediaType: The media type; `nil`, the default, to derive it from the extension of the file name, or else use
-    ///     `application/octet-stream`.
+    ///   - path: The path of a regular file; symbolic links are followed.
+    ///   - name: The name of the field, which may occur several times. It is escaped where necessary.
+    ///   - fileName: The name of the file that the server receives; `nil`, the default, for the last component of the
+    ///     path.
+    ///   - mediaType: The media type; `nil`, the default, to derive it from the extension of the file name by a fixed
+    ///     table, or else use `application/octet-stream`.
     /// - Throws: ``SerializationError/multipart(_:)`` if the file cannot be opened or is not regular, and for a media
     ///   type with control characters, or with a space or tab at either end.
     public mutating func append(
@@ -166,10 +173,10 @@ public struct MultipartFormData: Sendable {
     ///
     /// - Parameters:
     ///   - body: The content of the part; `.none` is an empty part.
-    ///   - name: The name of the field.
-    ///   - fileName: The name of the file; `nil` for a field that is not a file.
-    ///   - mediaType: The media type; `nil`, the default, to derive it from the extension of the file name, or else use
-    ///     `application/octet-stream`; without a file name, it is then omitted.
+    ///   - name: The name of the field, which may occur several times. It is escaped where necessary.
+    ///   - fileName: The name of the file that the server receives; `nil` for a field that is not a file.
+    ///   - mediaType: The media type; `nil`, the default, to derive it from the extension of the file name by a fixed
+    ///     table, or else use `application/octet-stream`; without a file name, it is then omitted.
     /// - Throws: ``SerializationError/multipart(_:)`` for a media type with control characters or with a space or tab
     ///   at either end, a negative length, or a file that cannot be opened or is not regular.
     public mutating func append(
@@ -229,9 +236,10 @@ public struct MultipartFormData: Sendable {
 
     /// Returns the content type and the body, which takes little memory even with large files.
     ///
-    /// The body has a length if all parts have one, and is replayable if all parts are. ``throttle`` applies to it. If
-    /// the function is called again, the bodies share the parts: one that is not replayable can be sent by one of them
-    /// only, and fails the request of any other.
+    /// The body has a length if all parts have one, and is replayable if all parts are. ``throttle`` applies to it.
+    /// Parts that are appended later are not part of it. If the function is called again, the bodies share the parts: a
+    /// part that is not replayable can be sent by one of them only, and fails the request of any other with
+    /// `TransportError.RequestBodyFailure.source`.
     ///
     /// - Returns: The value for the `Content-Type` field, and the body.
     /// - Throws: ``SerializationError/multipart(_:)`` if there are no parts, or if the length exceeds `Int64`.
@@ -243,12 +251,14 @@ public struct MultipartFormData: Sendable {
 
     /// Writes the body to a file, and returns the content type and a body that is read from the file.
     ///
-    /// The file appears under its name when it is complete, replacing an existing file; a symbolic link is followed. If
-    /// an error is thrown, an existing file is unchanged. A device or a pipe is written to directly. The throttle is
-    /// not applied. A part that is not replayable is read by this call, and cannot be read again.
+    /// The file appears under its name when it is complete, replacing an existing file, whose permissions are not kept.
+    /// A symbolic link to an existing file is followed. If an error is thrown, an existing file is unchanged. A device
+    /// or a pipe is written to directly. The ``throttle`` is not applied. A part that is not replayable is read by this
+    /// call, and cannot be read again.
     ///
     /// - Parameter path: The path of the file, whose directory must exist.
-    /// - Returns: The value for the `Content-Type` field, and a replayable body.
+    /// - Returns: The value for the `Content-Type` field, and a replayable body. The body is read from the file each
+    ///   time it is sent, so the file must be kept until then.
     /// - Throws: ``SerializationError/multipart(_:)`` if there are no parts, the length exceeds `Int64`, the file
     ///   cannot be written, the file of a part cannot be read or has become shorter, a part has another length than the
     ///   declared one, or a part that is not replayable was read before; the error thrown by a sequence or closure;

@@ -47,17 +47,22 @@ private struct MultipartResponse: AsyncSequence, Sendable {
     }
 }
 
-/// The limits for reading a multipart response; reading one that exceeds a limit fails with
-/// ``SerializationError/parts(_:)`` as soon as that is known, after earlier parts were returned.
+/// The limits for reading a multipart response.
+///
+/// Reading a response that exceeds a limit fails with ``SerializationError/parts(_:)`` as soon as that is known, after
+/// earlier parts were returned.
 public struct MultipartLimits: Hashable, Sendable {
-    /// The maximum size of a part's header in bytes, including line endings and the blank line; 16 KiB by default.
+    /// The maximum size of a part's header in bytes, including line endings and the blank line; 16 KiB by default. With
+    /// 0 or less, every part fails.
     public var header = 16 << 10
-    /// The maximum number of bytes before the first part's delimiter; 64 KiB by default.
+    /// The maximum number of bytes before the first part's delimiter; 64 KiB by default, 0 for none. With a negative
+    /// limit, every response fails.
     public var preamble = 64 << 10
-    /// The maximum number of parts; `nil`, the default, for no limit: parts are read one at a time.
+    /// The maximum number of parts; `nil`, the default, for no limit: parts are read one at a time. With 0 or less, the
+    /// first part fails.
     public var parts: Int?
     /// The maximum size of a part's content in bytes, without its header; `nil`, the default, for no limit: parts are
-    /// read chunk by chunk.
+    /// read chunk by chunk. With 0 or less, every part must be empty.
     public var part: Int?
 
     /// Creates the default limits: 16 KiB for a part's header, 64 KiB before the first part, no others.
@@ -77,16 +82,16 @@ extension ResponseBody {
     /// ```
     ///
     /// Parts must be read in order, by one task; requesting the next part skips the unread rest of the previous one.
-    /// Memory is bounded by the size of the body's chunks, not of its parts. The sequence can be iterated once, and
-    /// throws the errors of the body, and ``ANSerialization/SerializationError/parts(_:)`` for a malformed part, an
-    /// exceeded limit, reading out of order, and at the end of a body without a closing delimiter. Bytes after the
-    /// closing delimiter are not read.
+    /// Memory is bounded by the size of the body's chunks and of a part's header, not of its content. The sequence can
+    /// be iterated once, and throws the errors of the body, and ``ANSerialization/SerializationError/parts(_:)`` for a
+    /// malformed part, an exceeded limit, reading out of order, and at the end of a body without a closing delimiter,
+    /// such as an empty one. Bytes after the closing delimiter are ignored.
     ///
     /// - Parameters:
-    ///   - head: The head of the response.
+    ///   - head: The head of the response, whose `Content-Type` has the boundary. Its status is not checked.
     ///   - limits: The limits for reading; by default 16 KiB for a part's header and 64 KiB before the first part.
-    /// - Throws: ``ANSerialization/SerializationError/parts(_:)`` if the response is not multipart or has no valid
-    ///   boundary.
+    /// - Throws: ``ANSerialization/SerializationError/parts(_:)`` if the media type is not multipart, or the boundary
+    ///   does not consist of 1 to 70 printable ASCII characters without a space at the end.
     public func parts(
         of head: ResponseHead, limits: MultipartLimits = MultipartLimits()
     ) throws(SerializationError) -> some AsyncSequence<ResponsePart, any Error> & Sendable {

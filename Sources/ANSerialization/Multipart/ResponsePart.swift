@@ -6,12 +6,16 @@ public import HTTPTypes
 
 /// A part of a multipart response, as returned by `ResponseBody.parts(of:limits:)`.
 ///
-/// Its body must be read before the next part is requested; reading the rest of it later fails with
+/// Its ``body`` must be read before the next part is requested; reading the rest of it later fails with
 /// ``SerializationError/parts(_:)``.
 public struct ResponsePart: Sendable {
     /// The head of the response, with the header fields of the part.
     private let head: ResponseHead
-    /// The content of the part, read as it arrives. It can be read once. `Content-Transfer-Encoding` is not decoded.
+    /// The content of the part, read as it arrives. It can be read once, before the next part is requested. The part's
+    /// `Content-Transfer-Encoding` and `Content-Encoding` are not decoded.
+    ///
+    /// Reading it throws ``SerializationError/parts(_:)`` if the next part was requested before, or the response is
+    /// malformed, incomplete or exceeds a limit; and the errors of the response's body.
     public let body: ResponseBody
 
     init(head: ResponseHead, body: ResponseBody) {
@@ -19,7 +23,7 @@ public struct ResponsePart: Sendable {
         self.body = body
     }
 
-    /// The header fields of the part in the order received.
+    /// The header fields of the part, without those of the response, in the order received; possibly none.
     public var headers: HTTPFields { head.headers }
 
     /// The media type of `Content-Type`, in lower case and without parameters; `nil` without one, which means
@@ -27,19 +31,20 @@ public struct ResponsePart: Sendable {
     public var mediaType: String? { head.mediaType }
 
     /// The name of the form field (RFC 7578 §4.2) in `Content-Disposition`, without its quotes; `nil` without one.
-    /// Escapes such as `%22` are not decoded.
+    /// Escapes with a backslash are decoded, such as `\"`, but not `%22`.
     public var name: String? { disposition?["name"] }
 
-    /// The name of the part's file, from `filename*` (RFC 6266 §4.3) or else `filename`.
+    /// The name of the part's file in `Content-Disposition`, from `filename*` (RFC 6266 §4.3) or else `filename`; `nil`
+    /// without a usable name.
     ///
-    /// Only the last path component is returned, without control characters, so that the name cannot lead to another
-    /// directory; `nil` without a usable name.
+    /// Only the last component of a path with `/` or `\` is returned, without control characters, so that the name
+    /// cannot lead to another directory. It may begin with a dot. Escapes such as `%22` in `filename` are not decoded.
     public var fileName: String? {
         disposition?.fileName
     }
 
     /// The byte range of a part of `multipart/byteranges`, from its `Content-Range` (RFC 9110 §14.4); `nil` without a
-    /// valid one.
+    /// valid one in the unit `bytes`.
     public var range: Range? {
         headers.first { $0.name == .contentRange }.flatMap { Range($0.value) }
     }
@@ -49,7 +54,7 @@ public struct ResponsePart: Sendable {
     ///
     /// - Parameters:
     ///   - serializer: The serializer for the content.
-    ///   - limit: The maximum size of the content in bytes.
+    ///   - limit: The maximum number of bytes of the content, without those already read.
     /// - Throws: ``SerializationError/rejected(_:)`` if the serializer does not accept the status or media type, and
     ///   its other errors; ``SerializationError/parts(_:)`` if the next part was requested before, or the response is
     ///   malformed; ``ANHTTP/TransportError/Reason/responseTooLarge(_:)`` if the content exceeds `limit`; the errors of
@@ -60,15 +65,16 @@ public struct ResponsePart: Sendable {
         try serializer.value(of: head, try await body.collect(upTo: limit))
     }
 
-    /// Returns the parts of a part that is itself multipart, read as they arrive.
+    /// Returns the parts of a part that is itself multipart, as an asynchronous sequence, read as they arrive.
     ///
     /// The sequence can be iterated once, before the part after this one is requested. It throws the errors of the
-    /// body, and ``SerializationError/parts(_:)`` for a malformed part, an exceeded limit, reading out of order, and a
-    /// missing closing delimiter.
+    /// ``body``, and ``SerializationError/parts(_:)`` for a malformed part, an exceeded limit, reading out of order,
+    /// and a missing closing delimiter.
     ///
     /// - Parameter limits: The limits for reading; by default 16 KiB for a part's header and 64 KiB before the first
     ///   part.
-    /// - Throws: ``SerializationError/parts(_:)`` if the part is not multipart or has no valid boundary.
+    /// - Throws: ``SerializationError/parts(_:)`` if the part's media type is not multipart, or its boundary does not
+    ///   consist of 1 to 70 printable ASCII characters without a space at the end.
     public func parts(
         limits: MultipartLimits = MultipartLimits()
     ) throws(SerializationError) -> some AsyncSequence<ResponsePart, any Error> & Sendable {
@@ -81,9 +87,9 @@ public struct ResponsePart: Sendable {
 
     /// A byte range of a resource, from the `Content-Range` of a part (RFC 9110 §14.4).
     public struct Range: Hashable, Sendable {
-        /// The positions of the first and the last byte, counted from 0.
+        /// The positions of the first and the last byte, counted from 0; the last one is included.
         public var bytes: ClosedRange<Int64>
-        /// The size of the complete resource in bytes; `nil` if it is unknown.
+        /// The size of the complete resource in bytes; `nil` if the server does not state it (`*`).
         public var total: Int64?
 
         /// Parses `bytes 0-99/1234` or `bytes 0-99/*`; `nil` for any other text.
