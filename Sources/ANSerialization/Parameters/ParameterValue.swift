@@ -2,7 +2,7 @@
 
 public import FoundationEssentials
 
-/// A type whose values can be elements of the literals of ``Parameters``.
+/// A type whose values can be elements of the literals of ``Parameters``, and be converted by ``Parameters/init(_:)``.
 ///
 /// ```swift
 /// let page = 2
@@ -10,17 +10,18 @@ public import FoundationEssentials
 /// let parameters: Parameters = ["page": page, "cursor": cursor, "since": Date.now]
 /// ```
 ///
-/// Integers of up to 64 bits, `Double`, `Float`, strings, `Bool`, `Date`, `Data`, `URL`, `UUID`, `Decimal`,
-/// ``JSONValue`` and ``Parameters`` conform, and so do optionals, arrays, sets and dictionaries. Any other `Encodable`
-/// type conforms by declaration, and is converted by ``Parameters/init(encoding:)``:
+/// Integers of up to 64 bits, `Double`, `Float`, `String`, `Substring`, `Bool`, `Date`, `Data`, `URL`, `UUID`,
+/// `Decimal`, ``JSONValue`` and ``Parameters`` conform, and so do optionals, arrays, sets and dictionaries of any
+/// elements. The protocol has no requirements: any other `Encodable` type conforms by declaration, and is converted by
+/// ``Parameters/init(encoding:)``:
 ///
 /// ```swift
 /// extension Color: ParameterValue {}
 /// ```
 ///
-/// A value of a type that is neither known nor `Encodable`, such as an element of an `[Any]`, becomes
-/// ``Parameters/unsupported(_:)``, as does a value that throws while it is converted: it fails when the parameters are
-/// encoded.
+/// A value of a type that is neither one of these nor `Encodable`, such as an element of an `[Any]`, becomes
+/// ``Parameters/unsupported(_:)``, as does a value that throws while it is converted. It fails with
+/// ``SerializationError/parameters(_:)`` when the parameters are encoded.
 public protocol ParameterValue {}
 
 extension Bool: ParameterValue {}
@@ -58,10 +59,11 @@ extension Parameters {
     ///
     /// The entries of a dictionary are sorted by name, because a Swift dictionary has no order; a key that is not a
     /// string becomes the one of its `CodingKeyRepresentable` conformance, or else its description. `nil` becomes
-    /// ``absent``, and ``null`` as an element of an array or set.
+    /// ``absent``, and ``null`` as an element of an array or set. A Swift `Set` becomes a ``set(_:)``.
     ///
-    /// - Parameter value: The value. One that cannot be represented becomes ``unsupported(_:)``, and fails when it is
-    ///   encoded.
+    /// - Parameter value: The value. One other than an array, set, dictionary, optional, ``JSONValue`` or
+    ///   ``Parameters`` is converted as by ``init(encoding:)``. One that cannot be represented becomes
+    ///   ``unsupported(_:)``, and fails with ``SerializationError/parameters(_:)`` when it is encoded.
     public init(_ value: some ParameterValue) {
         self.init(converting: value, depth: 0)
     }

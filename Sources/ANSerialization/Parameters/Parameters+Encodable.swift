@@ -3,19 +3,19 @@
 import FoundationEssentials
 
 extension Parameters {
-    /// Creates parameters from an encodable value, in the order in which it encodes its properties; that of the entries
-    /// of a Swift dictionary is arbitrary.
+    /// Creates parameters from an encodable value, in the order in which it encodes its properties.
     ///
-    /// `Date` and `Data` values are kept as such, a `URL` becomes its text, a `Decimal` the nearest double, and a `Set`
-    /// an array. A `nil` property becomes ``absent`` if it is encoded with `encodeIfPresent(_:forKey:)`, as synthesized
-    /// code does, and ``null`` if it is encoded with `encodeNil(forKey:)`. A value that encodes nothing becomes an
-    /// empty dictionary.
+    /// `Date` and `Data` values are kept as such, a `URL` and a `UUID` become their text, and a `Decimal` the nearest
+    /// double. A `Set` becomes an array. The elements of a `Set` and the entries of a Swift dictionary have an
+    /// arbitrary order. A `nil` property becomes ``absent`` if it is encoded with `encodeIfPresent(_:forKey:)`, as
+    /// synthesized code does; any other `nil` becomes ``null``, also a property that is encoded with
+    /// `encode(_:forKey:)` or `encodeNil(forKey:)`. A value that encodes nothing becomes an empty dictionary.
     ///
     /// A value that contains itself fails because it is nested too deeply. There is one exception: a value that recurs
     /// only through `superEncoder()` or `superEncoder(forKey:)`, and encodes nothing before, overflows the stack,
     /// because these functions cannot throw.
     ///
-    /// - Parameter value: The value, with its own coding keys.
+    /// - Parameter value: The value, whose coding keys become the names.
     /// - Throws: ``SerializationError/parameters(_:)`` if the value is nested more than 512 levels deep, contains an
     ///   integer that exceeds 64 bits, or throws while it encodes itself; a ``SerializationError`` that it throws is
     ///   thrown unchanged.

@@ -3,7 +3,8 @@
 public import FoundationEssentials
 
 extension Parameters {
-    /// The encoding of dates in queries and forms, ``description`` by default; that in JSON is set by its encoder.
+    /// The encoding of dates in queries and forms, ``description`` by default; the encoding in JSON is that of
+    /// ``JSONRequestSerializer/encoder``.
     ///
     /// A date that is not finite fails with ``SerializationError/parameters(_:)``, unless a closure or a format style
     /// encodes it; so does one outside of the years 1 to 9999 with ``description`` and ``iso8601``.
@@ -19,11 +20,11 @@ extension Parameters {
         case milliseconds
         /// Text such as `1970-01-01T00:00:00Z`, in UTC, rounded down to whole seconds (RFC 3339).
         case iso8601
-        /// The result of a closure, which may be of any kind, but must not be a date: the closure would receive it
-        /// again, until the encoding fails because of its depth.
+        /// The result of a closure that receives the date.
         ///
-        /// An error that the closure throws fails the encoding with ``SerializationError/parameters(_:)``; a
-        /// ``SerializationError`` is thrown unchanged.
+        /// The result may be of any kind, but must neither be nor contain a date: the closure would receive it again,
+        /// until the encoding fails because of its depth. An error that the closure throws fails the encoding with
+        /// ``SerializationError/parameters(_:)``; a ``SerializationError`` is thrown unchanged.
         case custom(@Sendable (Date) throws -> Parameters)
 
         /// Returns an encoding as text by a format style of Foundation, for dates of any year.
@@ -50,20 +51,22 @@ extension Parameters {
         }
     }
 
-    /// The encoding of bytes in queries and forms, ``base64`` by default; that in JSON is set by its encoder.
+    /// The encoding of bytes in queries and forms, ``base64`` by default; the encoding in JSON is that of
+    /// ``JSONRequestSerializer/encoder``.
     ///
     /// In the fields of multipart forms bytes are sent unchanged, except for the elements of a set.
     @nonexhaustive
     public enum DataEncoding: Sendable {
         /// Base64 with padding (RFC 4648 §4), whose `+` and `=` are then percent-encoded by default.
         case base64
-        /// An array of numbers, one for each byte, as `Data` encodes itself.
+        /// An array of numbers, one for each byte, as `Data` encodes itself; by default `a[]=1&a[]=2` before
+        /// percent-encoding.
         case deferred
-        /// The result of a closure, which may be of any kind, but must not be bytes: the closure would receive them
-        /// again, until the encoding fails because of its depth.
+        /// The result of a closure that receives the bytes.
         ///
-        /// An error that the closure throws fails the encoding with ``SerializationError/parameters(_:)``; a
-        /// ``SerializationError`` is thrown unchanged.
+        /// The result may be of any kind, but must neither be nor contain bytes: the closure would receive them again,
+        /// until the encoding fails because of its depth. An error that the closure throws fails the encoding with
+        /// ``SerializationError/parameters(_:)``; a ``SerializationError`` is thrown unchanged.
         case custom(@Sendable (Data) throws -> Parameters)
 
         /// Returns the bytes as a value of another kind.

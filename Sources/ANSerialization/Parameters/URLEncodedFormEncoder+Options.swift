@@ -12,11 +12,14 @@ extension URLEncodedFormEncoder {
         /// Indices in brackets, counted from 0: `a[0]=1&a[1]=2`.
         case indexed
         /// The result of a closure that receives the array's complete name, such as `user[tags]`, and the element's
-        /// index, counted from 0, and returns the complete name. Both names are not percent-encoded.
+        /// index, counted from 0, and returns the element's complete name. The name it receives is not percent-encoded,
+        /// and its result is percent-encoded afterwards, except in a multipart form.
         case custom(@Sendable (_ name: String, _ index: Int) -> String)
     }
 
-    /// The transformation of names in dictionaries of any depth, such as `createdAt`; ``asIs`` by default.
+    /// The transformation of the names in dictionaries of any depth, such as `createdAt`; ``asIs`` by default.
+    ///
+    /// It is applied before names are sorted, joined and percent-encoded.
     ///
     /// In ``snakeCase`` and ``kebabCase`` a word begins at a capital letter after a small letter or a digit, and at the
     /// last of several capitals if a small letter follows: `parseHTTPBody` becomes `parse_http_body`.
@@ -28,8 +31,8 @@ extension URLEncodedFormEncoder {
         case snakeCase
         /// Words in lower case, separated by hyphens: `created-at`.
         case kebabCase
-        /// The result of a closure that receives each name, without those around it, and returns another; neither is
-        /// percent-encoded.
+        /// The result of a closure that receives each name without those of the dictionaries around it, not
+        /// percent-encoded. The result is percent-encoded afterwards, except in a multipart form.
         case custom(@Sendable (String) -> String)
     }
 
@@ -41,15 +44,15 @@ extension URLEncodedFormEncoder {
         case brackets
         /// A dot before the inner name: `a.b`.
         case dots
-        /// The result of a closure that receives `b`, after ``KeyEncoding`` was applied, and returns the text after
-        /// `a`, which is then percent-encoded.
+        /// The result of a closure that receives `b`, after ``KeyEncoding`` was applied, and returns the text that
+        /// follows `a`, such as `[b]`. The text is percent-encoded afterwards, except in a multipart form.
         case custom(@Sendable (String) -> String)
     }
 
     /// The encoding of ``Parameters/null``, for the name `a`; ``bareKey`` by default.
     @nonexhaustive
     public enum NullEncoding: Hashable, Sendable {
-        /// No pair: neither the name nor a value is sent.
+        /// No pair: neither the name nor a value is sent; a multipart form has no field.
         case dropKey
         /// The name alone, without `=`: `a`. In a multipart form, it is a field with an empty value.
         case bareKey
@@ -58,10 +61,11 @@ extension URLEncodedFormEncoder {
         case text(String)
     }
 
-    /// A set of characters that are not percent-encoded.
+    /// A set of ASCII characters that are not percent-encoded.
     ///
     /// Control characters, spaces, `"`, `#`, `%`, `&`, `<`, `>` and non-ASCII characters are always encoded, in names
-    /// also `=`: they would change the meaning of the text or are not permitted in URLs.
+    /// also `=`, because they would change the meaning of the text or are not permitted in URLs. A space can be `+`
+    /// instead; see ``URLEncodedFormEncoder/encodesSpacesAsPlus``.
     public struct AllowedCharacters: Hashable, Sendable {
         /// One bit for each ASCII character.
         private var low: UInt64 = 0
@@ -72,7 +76,7 @@ extension URLEncodedFormEncoder {
         /// Characters that RFC 3986 §3.4 does not permit in a query, such as `^`, are accepted for forms, but a URL
         /// with one of them fails with ``SerializationError/parameters(_:)``.
         ///
-        /// - Parameter characters: The ASCII characters, in any order.
+        /// - Parameter characters: The ASCII characters, in any order; an empty string encodes all characters.
         public init(_ characters: String) {
             for byte in characters.utf8 where 0x21...0x7E ~= byte && !"\"#%&<>".utf8.contains(byte) { insert(byte) }
         }

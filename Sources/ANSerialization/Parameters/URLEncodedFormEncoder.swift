@@ -16,8 +16,8 @@ package import FoundationEssentials
 /// | `["a": []]`, `["a": [:]]` | empty |
 /// | `["a": Parameters.raw("x%20y")]`, `.raw("a=b")` | `a=x%20y`, `a=b`: unchanged |
 ///
-/// ASCII letters, digits and `-._~/?` are not encoded; every other byte of the UTF-8 text becomes `%XX`, including
-/// spaces and `%`. Options change the format for servers that expect another one:
+/// By default ASCII letters, digits and `-._~/?` are not encoded; every other byte of the UTF-8 text becomes `%XX`,
+/// including spaces and `%`. Options change the format for servers that expect another one:
 ///
 /// ```swift
 /// let encoder = URLEncodedFormEncoder().with {
@@ -27,8 +27,8 @@ package import FoundationEssentials
 /// }
 /// ```
 public struct URLEncodedFormEncoder: Sendable {
-    /// The names of an array's elements; ``ArrayEncoding/brackets`` by default, `a[]=1&a[]=2`. It does not apply to
-    /// sets.
+    /// The names of an array's elements; ``ArrayEncoding/brackets`` by default, `a[]=1&a[]=2` before percent-encoding.
+    /// It does not apply to sets.
     public var arrays = ArrayEncoding.brackets
     /// Whether Boolean values are `true` and `false`; `false` by default: they are `1` and `0`.
     public var usesBooleanWords = false
@@ -38,12 +38,13 @@ public struct URLEncodedFormEncoder: Sendable {
     /// The encoding of bytes; Base64 by default. It has no effect in multipart forms, except on the elements of sets.
     public var data = Parameters.DataEncoding.base64
     /// Whether floating-point numbers, including dates encoded as numbers, keep a zero fraction, such as `1.0`, as with
-    /// Alamofire; `false` by default: 1.0 is `1`, as with AFNetworking.
+    /// Alamofire; `false` by default: 1.0 is `1`, as with AFNetworking. Integers are not affected.
     public var keepsZeroFractions = false
     /// The transformation of the names in dictionaries of any depth; ``KeyEncoding/asIs``, none, by default. It is
     /// applied before names are sorted and joined; see ``sortsNames`` and ``keyPaths``.
     public var keys = KeyEncoding.asIs
-    /// The syntax of names in nested dictionaries; ``KeyPathEncoding/brackets`` by default, `a[b]`.
+    /// The syntax of names in nested dictionaries; ``KeyPathEncoding/brackets`` by default, `a[b]` before
+    /// percent-encoding.
     public var keyPaths = KeyPathEncoding.brackets
     /// The encoding of ``Parameters/null``; ``NullEncoding/bareKey`` by default, the name alone. It does not apply to
     /// ``Parameters/absent``, such as an optional that is `nil`, which is omitted.
@@ -51,9 +52,9 @@ public struct URLEncodedFormEncoder: Sendable {
     /// Whether spaces are encoded as `+`; `false` by default: they are `%20`. If they are, a plus sign is written as
     /// `%2B`, even if it is one of the ``allowedCharacters``. It has no effect in multipart forms.
     public var encodesSpacesAsPlus = false
-    /// Whether the names in a dictionary are sorted, in the order of `String`, after ``keys`` was applied, and the
-    /// elements of a set by their text; equal names keep their order. `true` by default; otherwise all keep the given
-    /// order.
+    /// Whether the names in each dictionary are sorted, in the order of `String`, after ``keys`` was applied, and the
+    /// elements of a set by their text; `true` by default. Entries with equal names keep their order; with `false`,
+    /// all entries and elements do.
     public var sortsNames = true
     /// The characters that are not percent-encoded; ``AllowedCharacters/standard`` by default, ASCII letters, digits
     /// and `-._~/?`. It has no effect in multipart forms.
@@ -75,7 +76,7 @@ public struct URLEncodedFormEncoder: Sendable {
     /// Returns the encoded text of a dictionary or of already encoded text; empty for an empty dictionary.
     ///
     /// - Parameter parameters: A ``Parameters/dictionary(_:)``, or ``Parameters/raw(_:)``, whose text is returned
-    ///   unchanged.
+    ///   unchanged and not checked.
     /// - Throws: ``SerializationError/parameters(_:)`` if the parameters are of another kind, are nested more than 512
     ///   levels deep, contain a value that cannot be encoded, such as NaN, or a closure of ``dates`` or ``data``
     ///   throws; a ``SerializationError`` that a closure throws is thrown unchanged.
