@@ -22,8 +22,8 @@ public enum JSONValue: Hashable, Sendable {
     /// A number without fraction and exponent that exceeds `Int64` and fits into `UInt64`. Parsing never yields one
     /// that fits into `Int64`; it would not be equal to the ``integer(_:)``.
     case unsigned(UInt64)
-    /// Any other number, rounded to the nearest double. It is finite, except for `Infinity` and `NaN` in JSON5, which
-    /// cannot be sent as JSON.
+    /// Any other number, rounded to the nearest double. A parsed one is finite, except for `Infinity` and `NaN` in
+    /// JSON5. By default, encoding NaN or an infinity as JSON fails with ``SerializationError/parameters(_:)``.
     case double(Double)
     /// A string, with its escapes decoded.
     case string(String)
