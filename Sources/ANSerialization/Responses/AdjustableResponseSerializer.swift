@@ -15,16 +15,22 @@ public protocol AdjustableResponseSerializer: ResponseSerializer {
 
 extension AdjustableResponseSerializer {
     /// A copy that accepts any media type, and bodies without one; its statuses are unchanged.
+    ///
+    /// The children of a ``CompoundResponseSerializer`` still apply their own validations.
     public var anyMediaType: Self {
         adjusted { $0.acceptableMediaTypes = nil }
     }
 
     /// A copy that accepts any status; its media types are unchanged.
+    ///
+    /// The children of a ``CompoundResponseSerializer`` still apply their own validations.
     public var anyStatus: Self {
         adjusted { $0.acceptableStatuses = nil }
     }
 
     /// A copy that accepts every response, regardless of its status and media type.
+    ///
+    /// The children of a ``CompoundResponseSerializer`` still apply their own validations.
     public var unvalidated: Self {
         adjusted { $0 = .anything }
     }
@@ -41,8 +47,8 @@ extension AdjustableResponseSerializer {
         adjusted { $0.acceptableMediaTypes = mediaTypes }
     }
 
-    /// Returns a copy that accepts the given media types in addition to the current ones; the same as the original if
-    /// that accepts all.
+    /// Returns a copy that accepts the given media types in addition to the current ones; unchanged if the serializer
+    /// already accepts every media type.
     public func alsoAccepting(_ mediaTypes: MediaTypePattern...) -> Self {
         adjusted { $0.acceptableMediaTypes?.append(contentsOf: mediaTypes) }
     }

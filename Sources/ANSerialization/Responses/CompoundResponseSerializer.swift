@@ -21,11 +21,13 @@ public import FoundationEssentials
 /// | accepts the response and returns a value | the value is the result |
 /// | returns a value, but rejects the status | its ``SerializationError/rejected(_:)`` is thrown |
 /// | rejects the media type, or cannot read the body | the next child is tried |
-/// | permits the missing body | the next child is tried; if none has a value, the result is this child's empty value |
+/// | rejects the status, and permits the missing body | the next child is tried |
+/// | accepts the missing body | the next child is tried; if none has a value, the result is this child's empty value |
 ///
-/// If no child has a value and none permits the missing body, ``SerializationError/compound(_:)`` contains the error of
-/// each child in order. A child permits it by its ``EmptyResponseRules``; if its type has no empty value, the result is
-/// ``SerializationError/emptyBody(status:wanted:)``. To accept every media type, put a ``DataResponseSerializer`` last.
+/// A child accepts a missing body if it accepts the response and its ``EmptyResponseRules`` permit the missing body; if
+/// its type has no empty value, ``SerializationError/emptyBody(status:wanted:)`` is thrown. If no child has a value or
+/// accepts a missing body, ``SerializationError/compound(_:)`` contains the error of each child in order. For responses
+/// of any other media type, put a child that accepts all of them last, such as a mapped ``DataResponseSerializer``.
 ///
 /// Each child validates the response itself, so `.anyMediaType`, `.anyStatus` and `.unvalidated` lift only restrictions
 /// of the compound serializer, which has none by default; apply them to the children. Restrictions such as
@@ -52,9 +54,10 @@ public struct CompoundResponseSerializer<Output: Sendable>: AdjustableResponseSe
     ///
     /// The common ``validation`` is not checked here, but those of the children are.
     ///
-    /// - Throws: ``SerializationError/rejected(_:)`` if the first child that can read the body rejects the status;
-    ///   ``SerializationError/compound(_:)`` if no child has a value and none permits the missing body; the error of
-    ///   the child that permits it, such as ``SerializationError/emptyBody(status:wanted:)``, if it has no empty value.
+    /// - Throws: ``SerializationError/rejected(_:)`` if the first child that accepts the media type and can read the
+    ///   body rejects the status; ``SerializationError/compound(_:)`` if no child has a value, and none accepts the
+    ///   response and permits its missing body; the error of the first child that does, such as
+    ///   ``SerializationError/emptyBody(status:wanted:)``, if it has no empty value.
     public func serialize(_ head: ResponseHead, _ body: Data) throws -> Output {
         let outcome = firstOutcome(of: head, body)
         if let error = outcome.error { throw error }

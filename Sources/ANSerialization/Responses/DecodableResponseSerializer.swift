@@ -31,8 +31,8 @@ public struct DecodableResponseSerializer<Value: Decodable & Sendable>: Adjustab
     ///   - validation: The statuses and media types that are accepted; by default, also with a decoder for another
     ///     format, 200 to 299 with the media types of JSON.
     ///   - emptyResponses: The statuses with which the body may be empty; by default any status, and a single space
-    ///     counts as empty. They have an effect only for a type that has an empty value, and within an
-    ///     ``OptionalResponseSerializer``.
+    ///     counts as empty. For a type without an empty value, ``serialize(_:_:)`` fails for an empty body whether or
+    ///     not the status is permitted, whereas an ``OptionalResponseSerializer`` then returns `nil` if it is.
     public init(
         _ type: Value.Type, decoder: (any ResponseDecoder)? = nil, validation: ResponseValidation = .json,
         emptyResponses: EmptyResponseRules = .json

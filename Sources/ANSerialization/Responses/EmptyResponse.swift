@@ -7,8 +7,8 @@ public struct EmptyResponse: Hashable, Sendable, Decodable, EmptyRepresentable {
     /// Creates the value.
     package init() {}
 
-    /// Creates the value from any document, whose content is ignored; never throws. A document that is malformed fails
-    /// before, in its decoder.
+    /// Creates the value from any document, whose content is ignored; never throws. A malformed document already fails
+    /// in its decoder, such as `JSONDecoder`.
     public init(from decoder: any Decoder) {}
 
     /// The only value of the type.
@@ -37,8 +37,9 @@ extension Optional: EmptyRepresentable {
 /// | empty | permitted | any other | ``SerializationError/emptyBody(status:wanted:)`` |
 /// | empty | any other | any | ``SerializationError/emptyBody(status:wanted:)`` |
 ///
-/// An ``OptionalResponseSerializer`` returns `nil` for an empty body with a permitted status, for any type of its base.
-/// The status is validated first; see ``ResponseValidation``.
+/// With ``json``, the default for JSON, a body of exactly one space counts as empty, too. An
+/// ``OptionalResponseSerializer`` returns `nil` for an empty body with a permitted status, for any type of its base. The
+/// status is validated first; see ``ResponseValidation``.
 public struct EmptyResponseRules: Hashable, Sendable {
     /// The statuses with which the body may be empty; `nil` for all.
     package var statuses: Set<Int>?
@@ -48,7 +49,8 @@ public struct EmptyResponseRules: Hashable, Sendable {
     /// Creates rules.
     ///
     /// - Parameters:
-    ///   - statuses: The statuses with which the body may be empty; `nil`, the default, for all.
+    ///   - statuses: The statuses with which the body may be empty; `nil`, the default, for all, and an empty set for
+    ///     none.
     ///   - countsSpace: Whether a body of exactly one space counts as empty, as some frameworks send it for "no
     ///     content"; `false` by default. It has no effect for XML.
     public init(statuses: Set<Int>? = nil, countsSpace: Bool = false) {
@@ -56,10 +58,13 @@ public struct EmptyResponseRules: Hashable, Sendable {
         self.countsSpace = countsSpace
     }
 
-    /// The body may be empty with any status; the default for every format except JSON.
+    /// The body may be empty with any status; the default for property lists and XML, and for
+    /// ``ResponseSerializer/decodable(_:decoder:mediaTypes:)``.
     public static let anyStatus = EmptyResponseRules()
     /// The body may be empty with 204, 205 and 304, which never have one (RFC 9110 §15.3.5, §15.3.6, §15.4.5). With any
-    /// other status, even in a response to HEAD, an empty body fails.
+    /// other status, even in a response to HEAD, an empty body fails with
+    /// ``SerializationError/emptyBody(status:wanted:)``. 304 must also be accepted by the ``ResponseValidation``, which
+    /// rejects it by default.
     public static let noContent = EmptyResponseRules(statuses: [204, 205, 304])
     /// The body must not be empty: an empty one fails with ``SerializationError/emptyBody(status:wanted:)``.
     public static let never = EmptyResponseRules(statuses: [])

@@ -45,7 +45,8 @@ extension ResponseSerializer {
     /// declares the member. For a single call, transform the response instead:
     /// `try await api.get("count", as: .string).map { Int($0) ?? 0 }`.
     ///
-    /// - Parameter transform: Transforms the value, in the task that deserializes the response. A session does not call
+    /// - Parameter transform: Transforms the value, which may be the empty value for an empty body, such as
+    ///   ``JSONValue/null``. It is called in the task that deserializes the response. A session does not call
     ///   it for a rejected response; ``ResponseSerializer/outcome(of:_:)`` and a ``CompoundResponseSerializer`` do if
     ///   only the status is rejected. An error that it throws is thrown by ``ResponseSerializer/serialize(_:_:)``.
     public func map<Value: Sendable>(

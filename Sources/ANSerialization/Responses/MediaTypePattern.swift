@@ -17,7 +17,8 @@ public struct MediaTypePattern: Hashable, Sendable, ExpressibleByStringLiteral, 
         description = text.lowercased()
     }
 
-    /// Creates a pattern from a literal, such as `application/json`, `text/*`, `*/*` or `+json`; see ``init(_:)``.
+    /// Creates a pattern from a literal, such as `application/json`, `text/*`, `*/*` or `+json`, which is converted to
+    /// lower case and not checked otherwise; see ``init(_:)``.
     public init(stringLiteral text: String) {
         self.init(text)
     }

@@ -58,7 +58,8 @@ public struct Rejection: Sendable {
 
 extension Rejection: CustomStringConvertible {
     /// A sentence with the URL without user information, query values and fragment, the received and the accepted
-    /// statuses or media types, the number of attempts if there were several, and the beginning of the body.
+    /// statuses or media types, the ``ANHTTP/ResponseHead/retryHistory`` if it is not empty, and the beginning of the
+    /// body, at most 120 bytes with control characters replaced by spaces.
     public var description: String {
         var text = "The response of \(head.url.redactedDescription) was rejected: "
         if rejectsStatus {

@@ -13,8 +13,9 @@ public import FoundationEssentials
 public protocol ResponseDecoder: Sendable {
     /// Returns a value of a type, decoded from a complete document.
     ///
-    /// It is called in the tasks that deserialize responses, possibly concurrently. It is not called for an empty body;
-    /// the data of a server-sent event may be empty.
+    /// It is called in the tasks that deserialize responses, JSON streams and server-sent events, possibly concurrently.
+    /// It is not called for a body that is empty by the serializer's ``EmptyResponseRules``, whereas the data of a
+    /// server-sent event may be empty.
     ///
     /// - Throws: Usually `DecodingError`, whose path the library reports in ``SerializationError/decoding(_:)``; any
     ///   other error is reported in the same case, with its description and without a path.

@@ -14,7 +14,8 @@ extension ResponseSerializer where Self == StringResponseSerializer {
     /// 299 with any media type.
     ///
     /// Without a charset, the encoding is that of a byte order mark, or else UTF-8 if the bytes are valid, otherwise
-    /// Latin-1; see ``StringResponseSerializer``.
+    /// Latin-1. An unknown charset, and bytes that are invalid in the declared one, fail with
+    /// ``SerializationError/text(_:)``; see ``StringResponseSerializer``.
     public static var string: StringResponseSerializer { StringResponseSerializer() }
 
     /// Returns a serializer that decodes the body as text in the given encoding, regardless of its `Content-Type`, and
@@ -66,8 +67,8 @@ extension ResponseSerializer {
     ///
     /// - Parameters:
     ///   - type: The type to decode.
-    ///   - decoder: The decoder, which must not be changed afterwards; `nil`, the default, for the session's. See
-    ///     ``JSONCoding``.
+    ///   - decoder: The decoder, which must not be changed afterwards; `nil`, the default, for the session's, or for a
+    ///     response of no session one that reads dates from ISO 8601 text. See ``JSONCoding``.
     public static func decodable<Value>(
         _ type: Value.Type, decoder: JSONDecoder? = nil
     ) -> Self where Self == DecodableResponseSerializer<Value> {

@@ -10,7 +10,7 @@
 /// | accepted, and the body is missing, which the serializer permits | | | |
 /// | rejected because of the status, and the body can be read | yes | yes | |
 /// | rejected because of the status, and the body cannot be read | | yes | yes |
-/// | rejected because of the status, and the body is missing | | yes | |
+/// | rejected because of the status, and the body is missing, which the serializer permits | | yes | |
 /// | rejected because of the media type | | yes | |
 ///
 /// The outcome of a ``DataResponseSerializer`` has a value in all cases: the body. If a base permits a missing body, an
@@ -21,11 +21,13 @@
 /// empty if a child accepts the response and permits its missing body; if not, ``failure`` is
 /// ``SerializationError/compound(_:)`` and ``rejection`` is `nil`, even if the children rejected the status.
 public struct SerializationOutcome<Value: Sendable>: Sendable {
-    /// The value read from the body; `nil` if the body was not read, is missing, or could not be read.
+    /// The value read from the body; `nil` if the body was not read, could not be read, or is missing and the serializer
+    /// permits that.
     public var value: Value?
     /// The rejection of the response; `nil` if it was accepted.
     public var rejection: Rejection?
-    /// The error of reading the body; `nil` if the body was read, is missing, or was not read.
+    /// The error of reading the body; `nil` if the body was read, was not read because of its media type, or is missing
+    /// and the serializer permits that.
     public var failure: (any Error)?
 
     /// Creates an outcome, by default an empty one.

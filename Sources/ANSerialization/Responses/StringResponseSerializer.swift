@@ -28,8 +28,8 @@ public struct StringResponseSerializer: AdjustableResponseSerializer {
     /// - Parameters:
     ///   - encoding: The encoding to use regardless of the response; `nil`, the default, to determine it from the
     ///     response.
-    ///   - fallback: The encoding of a body that declares no encoding and is not UTF-8; Latin-1 by default, `nil` to
-    ///     fail.
+    ///   - fallback: The encoding of a body without a charset or byte order mark that is not UTF-8; Latin-1 by default,
+    ///     `nil` to fail. It has no effect if `encoding` is not `nil`.
     ///   - validation: The statuses and media types that are accepted; by default 200 to 299 with any media type.
     public init(
         encoding: TextEncoding? = nil, fallback: TextEncoding? = .latin1,

@@ -9,8 +9,8 @@ import FoundationEssentials
 /// with conversion modules. An encoding whose module is not installed is unknown. The byte order mark of a Unicode
 /// encoding is not part of the decoded text.
 public struct TextEncoding: Hashable, Sendable, CustomStringConvertible {
-    /// The name of the encoding in `Content-Type`, in lower case; that of the encoding itself if it was created with an
-    /// alias, such as `gbk` for `gb2312`.
+    /// The name of the encoding in `Content-Type`, in lower case. For an encoding created with an alias it is the
+    /// standard name, such as `utf-8` for `UTF8` and `gbk` for `gb2312`.
     public let name: String
     let method: Method
 
@@ -60,7 +60,8 @@ public struct TextEncoding: Hashable, Sendable, CustomStringConvertible {
     /// module is not installed.
     ///
     /// The names are those of the WHATWG Encoding Standard with the more common of its labels, and `utf-32` with its
-    /// byte orders. As in that standard, `shift_jis` is Windows-31J, `gb2312` is GB 18030, and `euc-kr` is Windows-949.
+    /// byte orders. As in that standard, `shift_jis` is decoded as Windows-31J, `gbk` and its alias `gb2312` as GB
+    /// 18030, and `euc-kr` as Windows-949.
     /// The following names have the meaning of their own standards instead:
     ///
     /// | name | here | in the Encoding Standard |
