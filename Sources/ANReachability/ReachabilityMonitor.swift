@@ -90,7 +90,7 @@ public final class ReachabilityMonitor: Sendable {
     /// must limit the number of attempts.
     ///
     /// - Parameter target: The target to wait for; ``ReachabilityTarget/defaultRoute`` by default.
-    /// - Throws: `CancellationError` if the calling task is cancelled while waiting.
+    /// - Throws: `CancellationError` if the calling task is cancelled before the wait ends.
     public func waitForRoute(to target: ReachabilityTarget = .defaultRoute) async throws(CancellationError) {
         var reports = ReachabilityReports(on: target, from: self)
         while let report = await reports.next(isolation: #isolation) {

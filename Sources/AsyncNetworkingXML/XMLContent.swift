@@ -23,8 +23,8 @@ public struct XMLContent: Sendable {
 
     /// Creates the content from a document after inspecting it.
     ///
-    /// Truncated documents and wrongly nested elements are not detected here, but by ``parse(with:)``,
-    /// ``makeDocument(options:)`` and ``checkWellFormed()``.
+    /// Truncated documents, except those that end within a character, and wrongly nested elements are not detected here,
+    /// but by ``parse(with:)``, ``makeDocument(options:)`` and ``checkWellFormed()``.
     ///
     /// - Parameters:
     ///   - data: The document, in any encoding declared by it or by `charset`, or else in UTF-8. An empty one is
@@ -42,7 +42,7 @@ public struct XMLContent: Sendable {
     ///
     /// It calls its delegate during `parse()`, in the calling thread, and reads no external entities. Note that
     /// `parse()` returns `true` for an incomplete document: check `parserError`, too, or use ``parse(with:)``, which
-    /// also rejects an empty document.
+    /// also rejects a document without an element.
     public func makeParser() -> sending XMLParser {
         let parser = XMLParser(data: data)
         parser.shouldResolveExternalEntities = false
@@ -54,8 +54,8 @@ public struct XMLContent: Sendable {
     ///
     /// - Parameter delegate: Receives the events, also those before an error. It is retained until this function
     ///   returns.
-    /// - Throws: `SerializationError.xml` if the document is empty, incomplete or not well-formed, or the delegate
-    ///   aborts parsing.
+    /// - Throws: `SerializationError.xml` if the document has no element, is incomplete or not well-formed, or the
+    ///   delegate aborts parsing.
     public func parse(with delegate: any XMLParserDelegate) throws(SerializationError) {
         let parser = makeParser()
         parser.delegate = delegate
@@ -69,7 +69,7 @@ public struct XMLContent: Sendable {
     /// it is well-formed, and to build the tree.
     ///
     /// - Parameter options: The options for the tree, none by default; those that load files or validate are ignored.
-    /// - Throws: `SerializationError.xml` if the document is empty, incomplete or not well-formed.
+    /// - Throws: `SerializationError.xml` if the document has no element, is incomplete or not well-formed.
     public func makeDocument(options: XMLNode.Options = []) throws(SerializationError) -> sending XMLDocument {
         // XMLDocument creates a partial tree from a malformed document, without an error.
         try checkWellFormed()
@@ -84,7 +84,7 @@ public struct XMLContent: Sendable {
     /// Parses the complete document, in the calling thread, to check whether it is well-formed; it is not validated
     /// against a DTD or schema.
     ///
-    /// - Throws: `SerializationError.xml` if the document is empty, incomplete or not well-formed.
+    /// - Throws: `SerializationError.xml` if the document has no element, is incomplete or not well-formed.
     public func checkWellFormed() throws(SerializationError) {
         try parse(with: Deaf())
     }

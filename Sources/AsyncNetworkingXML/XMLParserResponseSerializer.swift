@@ -46,13 +46,14 @@ public struct XMLParserResponseSerializer: AdjustableResponseSerializer {
 /// print(try document.nodes(forXPath: "/rss/channel/title"))
 /// ```
 ///
-/// An empty body fails with `SerializationError.emptyBody`, and results in `nil` for `.optional(.xmlDocument)`.
+/// An empty body fails with `SerializationError.emptyBody`. With `.optional(.xmlDocument)`, it results in `nil` if
+/// ``emptyResponses`` permits it, as by default.
 public struct XMLDocumentResponseSerializer: AdjustableResponseSerializer, EmptyAcceptingSerializer {
     /// The statuses and media types that are accepted; by default 200 to 299 with the media types of XML,
     /// `ResponseValidation.xml`.
     public var validation: ResponseValidation
     /// The statuses with which `.optional(.xmlDocument)` accepts an empty body and results in `nil`; any status by
-    /// default. A single space never counts as empty.
+    /// default. Without `.optional`, an empty body fails with any status. A single space never counts as empty.
     public var emptyResponses: EmptyResponseRules
 
     /// Creates a serializer.
@@ -61,7 +62,8 @@ public struct XMLDocumentResponseSerializer: AdjustableResponseSerializer, Empty
     ///   - validation: The statuses and media types that are accepted; by default 200 to 299 with `application/xml`,
     ///     `text/xml` and types with the suffix `+xml`.
     ///   - emptyResponses: The statuses with which `.optional(.xmlDocument)` accepts an empty body and results in
-    ///     `nil`; any status by default. A single space never counts as empty.
+    ///     `nil`; any status by default. Without `.optional`, an empty body fails with any status. A single space never
+    ///     counts as empty.
     public init(validation: ResponseValidation = .xml, emptyResponses: EmptyResponseRules = .anyStatus) {
         self.validation = validation
         self.emptyResponses = emptyResponses
@@ -91,14 +93,14 @@ public struct XMLDocumentResponseSerializer: AdjustableResponseSerializer, Empty
 
 extension ResponseSerializer where Self == XMLParserResponseSerializer {
     /// A serializer that returns XML for event-based parsing, not checked to be well-formed, and accepts the statuses
-    /// 200 to 299 with `application/xml`, `text/xml` and types with the suffix `+xml`. An empty body is accepted, but
-    /// parsing it fails.
+    /// 200 to 299 with `application/xml`, `text/xml` and types with the suffix `+xml`. An empty body is accepted with
+    /// any media type, but parsing it fails.
     public static var xmlParser: XMLParserResponseSerializer { XMLParserResponseSerializer() }
 }
 
 extension ResponseSerializer where Self == XMLDocumentResponseSerializer {
     /// A serializer that returns well-formed XML for building a tree, and accepts the statuses 200 to 299 with
     /// `application/xml`, `text/xml` and types with the suffix `+xml`. An empty body fails with
-    /// `SerializationError.emptyBody`.
+    /// `SerializationError.emptyBody`; with `.optional(.xmlDocument)`, it results in `nil`.
     public static var xmlDocument: XMLDocumentResponseSerializer { XMLDocumentResponseSerializer() }
 }

@@ -78,11 +78,13 @@ extension ResponseCache {
         /// The time at which the response was received or last validated, by this computer's clock.
         public let date: Date
         /// The time until which the response can be used without validation, possibly in the past; `nil` if it must
-        /// always be validated.
+        /// always be validated: because of `no-cache`, because a later request may have changed the resource (RFC 9111
+        /// §4.4), or because nothing determines such a time.
         ///
         /// It results from the first of these that the response has: `max-age`, `Expires`, or a heuristic, a tenth of
-        /// the time between `Last-Modified` and `Date`, at most a day (RFC 9111 §4.2.1, §4.2.2). The age that the
-        /// response had when it was received is subtracted.
+        /// the time between `Last-Modified` and `Date`, at most a day (RFC 9111 §4.2.1, §4.2.2). The heuristic applies
+        /// to heuristically cacheable statuses (RFC 9110 §15.1) and with `public`. The age that the response had when
+        /// it was received is subtracted.
         public let expirationDate: Date?
 
         init(_ response: StoredResponse) {

@@ -4,7 +4,7 @@ import FoundationEssentials
 
 extension ResponseCache {
     /// The cache of the program, in memory and in a directory: 16 MiB and 256 MiB, at most 100,000 responses. It is
-    /// created at its first use, which scans the directory.
+    /// created at its first use, which creates and scans the directory and blocks the calling thread while it does so.
     ///
     /// The directory is `$XDG_CACHE_HOME/PROGRAM/http`, or else `$HOME/.cache/PROGRAM/http` (XDG Base Directory
     /// Specification), with the last component of `argv[0]` as the name of the program. If the directory cannot be
@@ -49,7 +49,8 @@ extension ResponseCache {
     ///   - capacity: The capacity of the directory in bytes, 256 MiB by default; 0 stores nothing. A response whose
     ///     body is larger than a quarter of it is not stored.
     ///   - memory: The capacity in memory in bytes, 16 MiB by default; 0 keeps nothing there. Heads, and bodies up to
-    ///     64 KiB, are kept there in addition to the directory, as long as they fit; those used last have priority.
+    ///     64 KiB, are kept there in addition to the directory, as long as they fit; those used last have priority. A
+    ///     response that takes more than a quarter of the capacity is only in the directory.
     ///   - entries: The maximum number of responses, 100,000 by default; 0 stores nothing.
     public static func disk(
         _ directory: String, capacity: Int64 = 256 << 20, memory: Int = 16 << 20, entries: Int = 100_000

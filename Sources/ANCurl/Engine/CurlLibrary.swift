@@ -10,26 +10,32 @@ public struct CurlLibrary: Sendable {
     public let version: String
     /// The TLS library, such as `OpenSSL/3.0.17`; empty if libcurl was built without TLS.
     public let tlsLibrary: String
-    /// Whether HTTP/2 is supported. Otherwise ``ANHTTP/HTTPVersionPolicy/automatic`` uses HTTP/1.1.
+    /// Whether HTTP/2 is supported. Otherwise ``ANHTTP/HTTPVersionPolicy/automatic`` uses HTTP/1.1, and
+    /// ``ANHTTP/HTTPVersionPolicy/http2PriorKnowledge`` fails with ``ANHTTP/TransportError/Reason/unsupported(_:)``.
     public let hasHTTP2: Bool
-    /// Whether HTTP/3 is supported, which ``ANHTTP/HTTPVersionPolicy/http3`` requires.
+    /// Whether HTTP/3 is supported. Otherwise ``ANHTTP/HTTPVersionPolicy/http3`` and
+    /// ``ANHTTP/HTTPVersionPolicy/http3Only`` fail with ``ANHTTP/TransportError/Reason/unsupported(_:)``.
     public let hasHTTP3: Bool
     /// Whether HTTP/3 is supported, and implemented with ngtcp2. libcurl's experimental implementation with OpenSSL's
     /// own QUIC, as in Debian 13, can wait in vain for a response and does not cancel streams: it is used only if
     /// options ask for HTTP/3.
     package let usesNGTCP2: Bool
-    /// Whether an HTTP/2 connection with prior knowledge over plain TCP can carry more than one request. Before 8.0,
-    /// libcurl sends the preface again with each request, which servers reject.
+    /// Whether an HTTP/2 connection with prior knowledge over plain TCP can carry more than one request; `true` since
+    /// libcurl 8.0. Earlier versions send the preface again with each request, which servers reject, so that each
+    /// request gets a connection of its own.
     public let reusesCleartextHTTP2: Bool
-    /// Whether proxies over TLS are supported.
+    /// Whether proxies over TLS are supported. Otherwise requests through one fail with
+    /// ``ANHTTP/TransportError/Reason/unsupported(_:)``.
     public let hasHTTPSProxy: Bool
-    /// Whether libcurl checks the public suffix list, so that no host can set cookies for a public suffix.
+    /// Whether libcurl checks the Public Suffix List, so that no host can set cookies for a public suffix such as
+    /// `co.uk`. Otherwise such cookies may be accepted.
     public let hasPublicSuffixList: Bool
     /// The authentication schemes with which libcurl can respond to challenges: Basic, Digest and, depending on its
     /// build, NTLM and Negotiate.
     public let authenticationSchemes: Set<AuthenticationScheme>
-    /// Whether libcurl signs requests to Amazon Web Services correctly, which includes the header fields; `true` since
-    /// 7.87.
+    /// Whether libcurl's signatures of requests to Amazon Web Services include the header fields, as they must; `true`
+    /// since libcurl 7.87. Otherwise requests that must be signed fail with
+    /// ``ANHTTP/TransportError/Reason/unsupported(_:)``.
     public let hasAWSSignatures: Bool
 
     /// The libcurl of this process, or ``ANHTTP/TransportError/Reason/internalInconsistency(_:)`` if it cannot be

@@ -14,8 +14,8 @@ public struct CurlTransport: CookieStoringTransport, AlternativeRouteTransport {
     /// Creates a transport and starts its thread.
     ///
     /// - Parameters:
-    ///   - limits: The limits of the connection pool; the default ones if omitted.
-    ///   - options: The options of requests that have none of their own; the default ones if omitted.
+    ///   - limits: The limits of the connection pool; those of ``ANHTTP/ConnectionLimits`` by default.
+    ///   - options: The options of requests that have none of their own; those of ``ANHTTP/TransferOptions`` by default.
     /// - Throws: ``ANHTTP/TransportError/Reason/internalInconsistency(_:)`` if the system cannot provide a thread or a
     ///   descriptor, or libcurl cannot be initialized.
     public init(limits: ConnectionLimits = ConnectionLimits(), options: TransferOptions = TransferOptions())
@@ -103,7 +103,10 @@ public struct CurlTransport: CookieStoringTransport, AlternativeRouteTransport {
         (try? CurlLibrary.current.get().authenticationSchemes) ?? []
     }
 
-    /// The executor of the event loop's thread.
+    /// The executor that runs tasks on the event loop's thread; never `nil`.
+    ///
+    /// A task that prefers it, as by `Task(executorPreference:)`, must not block, because all exchanges would wait for
+    /// it. The thread ends only when no task prefers it any more.
     public var eventLoopExecutor: (any TaskExecutor)? { engine.taskExecutor }
 
     /// Whether this libcurl can use alternative services.

@@ -43,8 +43,9 @@ public struct HTTPRequestSerializer: FormFieldSerializer {
     /// The text encoding of the bytes of forms and of the values of multipart fields; UTF-8 by default.
     ///
     /// Percent-encoding always uses UTF-8, so a form is affected only by ``customQuery``, ``Parameters/raw(_:)`` and
-    /// encodings that do not contain ASCII. `Content-Type` does not name the encoding. Text that the encoding does not
-    /// support fails with ``SerializationError/parameters(_:)``.
+    /// encodings that do not contain ASCII. `Content-Type` does not name the encoding. Text that
+    /// `String.data(using:allowLossyConversion:)` cannot convert without loss fails with
+    /// ``SerializationError/parameters(_:)``.
     public var stringEncoding = String.Encoding.utf8
 
     private var attributes = RequestAttributes()
@@ -138,7 +139,9 @@ public struct HTTPRequestSerializer: FormFieldSerializer {
         }
     }
 
-    /// The destination of parameters. A request without parameters (`nil`) is treated in the same way by all cases.
+    /// The destination of parameters; ``byMethod`` by default. A request without parameters (`nil`) is treated in the
+    /// same way by all cases: it gets an empty form unless its method is one of ``HTTPRequestSerializer/queryMethods``
+    /// or it has a body. ``JSONRequestSerializer`` and ``PropertyListRequestSerializer`` add no body to it.
     @nonexhaustive
     public enum Destination: Hashable, Sendable {
         /// The query for methods in ``HTTPRequestSerializer/queryMethods``, the body for all others.

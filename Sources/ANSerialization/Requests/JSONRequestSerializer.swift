@@ -18,8 +18,8 @@ public struct JSONRequestSerializer: FormFieldSerializer {
     package var base: HTTPRequestSerializer
     /// The layout of the JSON text; compact by default.
     package var writingOptions: WritingOptions
-    /// The encoder whose strategies for names, dates, bytes and numbers apply to JSON bodies; `nil`, the default, for
-    /// the session's, or without a session one that writes dates as ISO 8601 text. See ``JSONCoding``.
+    /// The encoder whose strategies for names, dates, bytes and non-finite numbers apply to JSON bodies; `nil`, the
+    /// default, for the session's, or without a session one that writes dates as ISO 8601 text. See ``JSONCoding``.
     ///
     /// Of its `outputFormatting`, `sortedKeys` and `prettyPrinted` apply in addition to the ``WritingOptions``. It must
     /// not be modified once the serializer is used.
@@ -42,8 +42,9 @@ public struct JSONRequestSerializer: FormFieldSerializer {
     ///   - request: The request, whose header fields are kept.
     ///   - parameters: The parameters; `nil` adds no body, whereas empty parameters are encoded as a JSON body.
     /// - Throws: ``SerializationError/parameters(_:)`` if the parameters contain a value that cannot be encoded, such
-    ///   as NaN, are nested more than 512 levels deep, would become the body of a request that already has one, or, for
-    ///   a query, are not a dictionary.
+    ///   as NaN without a strategy of the ``encoder`` for it or a date outside the years 1 to 9999 in ISO 8601, are
+    ///   nested more than 512 levels deep, would become the body of a request that already has one, or, for a query,
+    ///   are not a dictionary.
     public func serialize(_ request: Request, parameters: Parameters?) throws(SerializationError) -> Request {
         try base.serialize(request, parameters: parameters, type: "application/json") {
             value throws(SerializationError) in

@@ -10,11 +10,12 @@ public protocol RequestSerializer: Sendable {
     /// Returns the request with parameters added.
     ///
     /// A session calls it for each request that it creates from a method and a target, in the calling task, also
-    /// without parameters; not for a `Request` that is passed to it. Arguments of the call, such as header fields, are
-    /// applied to the result.
+    /// without parameters; not for a `Request` that is passed to it. For a call with a multipart form, the parameters
+    /// are `nil`: the session adds them to the form. Other arguments of the call, such as header fields, are applied to
+    /// the result.
     ///
     /// - Parameters:
-    ///   - request: The request, whose existing header fields are to be kept.
+    ///   - request: The request, whose existing header fields are to be kept; its body is that of the call, if any.
     ///   - parameters: The parameters; `nil` means that there are none; a serializer may treat empty ones differently.
     /// - Throws: ``SerializationError`` if the parameters cannot be encoded. It reaches the caller of a session as
     ///   `SessionError.serialization`.
@@ -67,13 +68,13 @@ extension RequestSerializer where Self == HTTPRequestSerializer {
 }
 
 extension RequestSerializer where Self == JSONRequestSerializer {
-    /// A serializer that encodes parameters into the query for GET, HEAD and DELETE, and as JSON for all other methods,
-    /// which have no body without parameters.
+    /// A serializer that encodes parameters into the query for GET, HEAD and DELETE, and as a JSON body for all other
+    /// methods. Without parameters (`nil`) it adds no body.
     public static var json: JSONRequestSerializer { JSONRequestSerializer() }
 }
 
 extension RequestSerializer where Self == PropertyListRequestSerializer {
     /// A serializer that encodes parameters into the query for GET, HEAD and DELETE, and as an XML property list for
-    /// all other methods, which have no body without parameters.
+    /// all other methods. Without parameters (`nil`) it adds no body.
     public static var propertyList: PropertyListRequestSerializer { PropertyListRequestSerializer() }
 }

@@ -41,10 +41,10 @@ extension String: RequestTarget {
 }
 
 extension URL: RequestTarget {
-    /// Returns an absolute URL unchanged, and a relative one with a base of its own resolved against that; resolves any
-    /// other relative one like its string.
+    /// Returns an absolute URL unchanged, and a relative one whose own base is absolute resolved against that base;
+    /// resolves any other relative one by the resolver, like the string of its relative part.
     ///
-    /// - Parameter resolver: The resolver with the base URL for a relative URL.
+    /// - Parameter resolver: The resolver with the base URL of the session, for a relative URL without an absolute base.
     /// - Throws: ``SerializationError/url(_:)`` unless the scheme is `http` or `https` and there is a host in ASCII,
     ///   and for a relative URL without any base.
     public func resolved(by resolver: URLResolver) throws(SerializationError) -> URL {
