@@ -23,8 +23,8 @@ public struct XMLContent: Sendable {
 
     /// Creates the content from a document after inspecting it.
     ///
-    /// Truncated documents, except those that end within a character, and wrongly nested elements are not detected here,
-    /// but by ``parse(with:)``, ``makeDocument(options:)`` and ``checkWellFormed()``.
+    /// Wrongly nested elements, and truncation other than within a character, are not detected here, but by
+    /// ``parse(with:)``, ``makeDocument(options:)`` and ``checkWellFormed()``.
     ///
     /// - Parameters:
     ///   - data: The document, in any encoding declared by it or by `charset`, or else in UTF-8. An empty one is

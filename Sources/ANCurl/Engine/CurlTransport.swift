@@ -14,8 +14,9 @@ public struct CurlTransport: CookieStoringTransport, AlternativeRouteTransport {
     /// Creates a transport and starts its thread.
     ///
     /// - Parameters:
-    ///   - limits: The limits of the connection pool; those of ``ANHTTP/ConnectionLimits`` by default.
-    ///   - options: The options of requests that have none of their own; those of ``ANHTTP/TransferOptions`` by default.
+    ///   - limits: The limits of the connection pool; the defaults of ``ANHTTP/ConnectionLimits`` if omitted.
+    ///   - options: The options of requests that have none of their own; the defaults of ``ANHTTP/TransferOptions`` if
+    ///     omitted.
     /// - Throws: ``ANHTTP/TransportError/Reason/internalInconsistency(_:)`` if the system cannot provide a thread or a
     ///   descriptor, or libcurl cannot be initialized.
     public init(limits: ConnectionLimits = ConnectionLimits(), options: TransferOptions = TransferOptions())

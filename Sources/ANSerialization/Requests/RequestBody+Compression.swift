@@ -58,7 +58,7 @@ extension RequestBody {
     /// Data of up to 1 MiB is compressed immediately, and its length is known. Everything else is compressed each time
     /// it is sent, in a child task of the request and with little memory; its length is unknown, so it is sent chunked
     /// over HTTP/1.1. It is replayable if the original body is. `.none` is returned unchanged. A file that cannot be
-    /// read, a sequence or closure that throws, and one whose length differs from the declared one fail the request with
+    /// read, and a sequence or closure that throws or does not produce its declared length, fail the request with
     /// `TransportError.RequestBodyFailure.source`.
     ///
     /// - Parameters:

@@ -44,7 +44,7 @@ extension URL: RequestTarget {
     /// Returns an absolute URL unchanged, and a relative one whose own base is absolute resolved against that base;
     /// resolves any other relative one by the resolver, like the string of its relative part.
     ///
-    /// - Parameter resolver: The resolver with the base URL of the session, for a relative URL without an absolute base.
+    /// - Parameter resolver: The resolver for a relative URL without an absolute base of its own.
     /// - Throws: ``SerializationError/url(_:)`` unless the scheme is `http` or `https` and there is a host in ASCII,
     ///   and for a relative URL without any base.
     public func resolved(by resolver: URLResolver) throws(SerializationError) -> URL {

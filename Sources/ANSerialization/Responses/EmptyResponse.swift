@@ -37,9 +37,10 @@ extension Optional: EmptyRepresentable {
 /// | empty | permitted | any other | ``SerializationError/emptyBody(status:wanted:)`` |
 /// | empty | any other | any | ``SerializationError/emptyBody(status:wanted:)`` |
 ///
-/// With ``json``, the default for JSON, a body of exactly one space counts as empty, too. An
-/// ``OptionalResponseSerializer`` returns `nil` for an empty body with a permitted status, for any type of its base. The
-/// status is validated first; see ``ResponseValidation``.
+/// With ``json``, the default for JSON, a body of exactly one space counts as empty, too.
+///
+/// An ``OptionalResponseSerializer`` returns `nil` for an empty body with a permitted status, for any type of its base.
+/// The status is validated first; see ``ResponseValidation``.
 public struct EmptyResponseRules: Hashable, Sendable {
     /// The statuses with which the body may be empty; `nil` for all.
     package var statuses: Set<Int>?

@@ -13,9 +13,9 @@ public import FoundationEssentials
 public protocol ResponseDecoder: Sendable {
     /// Returns a value of a type, decoded from a complete document.
     ///
-    /// It is called in the tasks that deserialize responses, JSON streams and server-sent events, possibly concurrently.
-    /// It is not called for a body that is empty by the serializer's ``EmptyResponseRules``, whereas the data of a
-    /// server-sent event may be empty.
+    /// It is called in the tasks that deserialize responses, JSON streams or server-sent events, possibly concurrently;
+    /// not for an empty body, nor for a single space if the serializer's ``EmptyResponseRules`` count it as empty. The
+    /// data of a server-sent event may be empty.
     ///
     /// - Throws: Usually `DecodingError`, whose path the library reports in ``SerializationError/decoding(_:)``; any
     ///   other error is reported in the same case, with its description and without a path.

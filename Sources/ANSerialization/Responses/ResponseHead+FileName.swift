@@ -8,7 +8,7 @@ extension ResponseHead {
     /// A name for a file with the response's content: the one of `Content-Disposition` (RFC 6266), or else the last
     /// component of the URL's path, percent-decoded; `nil` if neither is usable.
     ///
-    /// Of `Content-Disposition`, `filename*` takes precedence over `filename`. Only the last component after `/` and `\`
+    /// Of `Content-Disposition`, `filename*` takes precedence over `filename`. Only the last component after `/` or `\`
     /// is used, without control characters, so that the name cannot lead to another directory; an empty one, `.` and
     /// `..` are not usable. The name may be that of an existing file, begin with a dot, or be longer than the file
     /// system permits.

@@ -21,8 +21,8 @@
 /// empty if a child accepts the response and permits its missing body; if not, ``failure`` is
 /// ``SerializationError/compound(_:)`` and ``rejection`` is `nil`, even if the children rejected the status.
 public struct SerializationOutcome<Value: Sendable>: Sendable {
-    /// The value read from the body; `nil` if the body was not read, could not be read, or is missing and the serializer
-    /// permits that.
+    /// The value read from the body; `nil` if the body was not read because of its media type, could not be read, or is
+    /// missing and the serializer permits that.
     public var value: Value?
     /// The rejection of the response; `nil` if it was accepted.
     public var rejection: Rejection?
