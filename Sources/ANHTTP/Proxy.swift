@@ -17,7 +17,8 @@ public struct Proxy: Hashable, Sendable {
     public var kind: Kind
     /// The host name or address of the proxy, without brackets around an IPv6 address.
     public var host: String
-    /// The port of the proxy, from 1 to 65,535; there is no default, as it differs between proxies.
+    /// The port of the proxy, from 1 to 65,535; there is no default, as it differs between proxies. With any other
+    /// number, requests fail.
     public var port: Int
     /// The credential for the proxy; `nil`, the default, for none. It is sent with Basic unless ``Credential/schemes``
     /// says otherwise; SOCKS 5 uses the method of RFC 1929, and SOCKS 4a sends the user name only.
@@ -35,10 +36,11 @@ public struct Proxy: Hashable, Sendable {
     ///
     /// - Parameters:
     ///   - kind: The protocol used with the proxy.
-    ///   - host: The host name or address of the proxy.
-    ///   - port: The port of the proxy, from 1 to 65,535.
+    ///   - host: The host name or address of the proxy, without brackets around an IPv6 address.
+    ///   - port: The port of the proxy, from 1 to 65,535. With any other number, requests fail.
     ///   - credential: The credential for the proxy; `nil`, the default, for none.
-    ///   - bypass: The hosts that are contacted without the proxy; empty by default.
+    ///   - bypass: The hosts that are contacted without the proxy: names including their subdomains, addresses, CIDR
+    ///     blocks, or `*` for all; empty by default.
     public init(_ kind: Kind, host: String, port: Int, credential: Credential? = nil, bypass: [String] = []) {
         self.kind = kind
         self.host = host

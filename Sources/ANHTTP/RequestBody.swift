@@ -69,8 +69,8 @@ public struct RequestBody: Sendable {
     /// - Parameters:
     ///   - chunks: The sequence of chunks. An error that it throws fails the request with
     ///     ``TransportError/RequestBodyFailure/source(_:)``.
-    ///   - length: The total number of bytes, at least 0; `nil`, the default, if it is unknown. If the sequence yields
-    ///     fewer or more bytes, the request fails with
+    ///   - length: The total number of bytes, at least 0; `nil`, the default, if it is unknown. A negative number fails
+    ///     the request. If the sequence yields fewer or more bytes, the request fails with
     ///     ``TransportError/RequestBodyFailure/tooShort(declared:produced:)`` or
     ///     ``TransportError/RequestBodyFailure/tooLong(declared:)``.
     ///   - isReplayable: Whether the sequence yields the same chunks each time it is iterated; `false` by default. Must
@@ -101,8 +101,8 @@ public struct RequestBody: Sendable {
     /// attempt is not retried. The closure is called again only if the program sends the same request a second time.
     ///
     /// - Parameters:
-    ///   - length: The total number of bytes, at least 0; `nil`, the default, if it is unknown. If the closure writes
-    ///     fewer or more bytes, the request fails with
+    ///   - length: The total number of bytes, at least 0; `nil`, the default, if it is unknown. A negative number fails
+    ///     the request. If the closure writes fewer or more bytes, the request fails with
     ///     ``TransportError/RequestBodyFailure/tooShort(declared:produced:)`` or
     ///     ``TransportError/RequestBodyFailure/tooLong(declared:)``.
     ///   - write: Writes the bytes to its argument, which is valid until the closure returns.

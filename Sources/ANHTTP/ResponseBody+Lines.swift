@@ -6,8 +6,8 @@ extension ResponseBody {
     /// The body as a sequence of lines of UTF-8 text, which may end with LF, CR LF or CR, of at most 1 MiB each.
     ///
     /// Lines do not include their endings, empty lines are included, and the last line may lack an ending. Invalid
-    /// UTF-8 is replaced by U+FFFD; the `charset` of the response is ignored. Iteration throws
-    /// ``TransportError/Reason/responseTooLarge(_:)`` for a longer line; see ``lines(maximumLength:)`` for other
+    /// UTF-8 is replaced by U+FFFD, and a byte order mark is kept; the `charset` of the response is ignored. Iteration
+    /// throws ``TransportError/Reason/responseTooLarge(_:)`` for a longer line; see ``lines(maximumLength:)`` for other
     /// limits. It also throws the errors of the transfer.
     public var lines: some AsyncSequence<String, any Error> & Sendable {
         lines(maximumLength: 1 << 20)
@@ -16,11 +16,12 @@ extension ResponseBody {
     /// Returns the body as a sequence of lines of UTF-8 text, which may end with LF, CR LF or CR.
     ///
     /// Lines do not include their endings, empty lines are included, and the last line may lack an ending. Invalid
-    /// UTF-8 is replaced by U+FFFD; the `charset` of the response is ignored. Iteration throws the errors of the
-    /// transfer.
+    /// UTF-8 is replaced by U+FFFD, and a byte order mark is kept; the `charset` of the response is ignored. Iteration
+    /// throws the errors of the transfer.
     ///
     /// - Parameter maximumLength: The maximum length of a line in bytes of the decompressed body, without its line
-    ///   ending, at least 0. A longer one makes iteration throw ``TransportError/Reason/responseTooLarge(_:)``.
+    ///   ending. A longer one makes iteration throw ``TransportError/Reason/responseTooLarge(_:)``. With 0, only empty
+    ///   lines are accepted, and with a negative number, iteration throws this error at once.
     public func lines(maximumLength: Int) -> some AsyncSequence<String, any Error> & Sendable {
         Lines(body: self, maximumLength: maximumLength)
     }

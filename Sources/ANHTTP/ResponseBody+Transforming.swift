@@ -8,8 +8,9 @@ extension ResponseBody {
     /// Nothing is read ahead. To observe a body without changing it, return each chunk unchanged. The limit of
     /// ``collect(upTo:)`` applies to the transformed bytes, and ``ending`` is that of this body.
     ///
-    /// - Parameter transform: A function called for each decompressed chunk in order, by the task that reads the body,
-    ///   which also receives the errors that it throws. The sizes of the chunks have no meaning.
+    /// - Parameter transform: A function called for each decompressed chunk in order, by the task that reads the body.
+    ///   That task also receives the errors that the function throws. Chunks are not empty, and their sizes have no
+    ///   meaning.
     public func transforming(_ transform: @escaping @Sendable (Data) throws -> Data) -> ResponseBody {
         var body = ResponseBody(source: TransformedBodySource(base: source, transform: transform))
         body.jsonDecoder = jsonDecoder

@@ -50,7 +50,8 @@ public struct ResponseBody: AsyncSequence, Sendable {
 
     /// Reads the remaining body and returns it; empty if all of it was read before.
     ///
-    /// - Parameter limit: The maximum number of remaining bytes, counted after decompression.
+    /// - Parameter limit: The maximum number of remaining bytes, at least 0, counted after decompression; 0 permits
+    ///   only an empty body.
     /// - Throws: ``TransportError``, with the reason ``TransportError/Reason/responseTooLarge(_:)`` if the remaining
     ///   body exceeds `limit` bytes; `CancellationError` if the task is cancelled, which ends the exchange; or the
     ///   errors of another source, such as the function of ``transforming(_:)``.
@@ -88,6 +89,7 @@ public protocol ResponseBodySource: Sendable {
     func next() async throws -> Data?
     /// Returns all remaining bytes; empty at the end. The default implementation calls ``next()`` until the end.
     ///
+    /// - Parameter limit: The maximum number of remaining bytes, at least 0.
     /// - Throws: ``TransportError/Reason/responseTooLarge(_:)`` if they exceed `limit`; otherwise the errors of the
     ///   transfer.
     func collect(upTo limit: Int) async throws -> Data
@@ -110,9 +112,11 @@ extension ResponseBody {
 }
 
 extension ResponseBodySource {
-    /// Collects the remaining bytes chunk by chunk, the default of the requirement.
+    /// Returns all remaining bytes, which are read by calling ``next()`` until the end; empty at the end.
     ///
-    /// - Throws: ``TransportError/Reason/responseTooLarge(_:)`` if they exceed `limit`; the errors of the source.
+    /// - Parameter limit: The maximum number of remaining bytes, at least 0.
+    /// - Throws: ``TransportError/Reason/responseTooLarge(_:)`` if they exceed `limit`; otherwise the errors that
+    ///   ``next()`` throws.
     public func collect(upTo limit: Int) async throws -> Data {
         var collected = Data()
         while let chunk = try await next() {

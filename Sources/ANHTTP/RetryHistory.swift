@@ -10,7 +10,7 @@ public struct RetryHistory: Hashable, Sendable {
     /// The attempts before the last one, in order; empty if the request was sent once.
     public var earlierAttempts: [Attempt] = []
     /// The reason why a last attempt that failed was not retried, as a clause for messages, such as
-    /// `there were 2 retries`; `nil` if it succeeded or its failure is not one that is retried.
+    /// `there were 2 retries`; `nil` if the attempt succeeded or its failure is not one that the retry policy retries.
     public var stopReason: String? { stop?.description }
     /// The reason why a last attempt that failed was not retried.
     package var stop: StopReason?
@@ -25,7 +25,8 @@ public struct RetryHistory: Hashable, Sendable {
         /// The metrics of the attempt's last exchange, which is that of the last redirect or challenge; `nil` if no
         /// exchange began.
         public var metrics: TransferMetrics?
-        /// The delay after this attempt, before the next one, by the retry policy or the server's `Retry-After`.
+        /// The delay after this attempt, before the next one, at least zero: that of the retry policy, of the server's
+        /// `Retry-After`, or of the program's own decision.
         public var wait: Duration
 
         /// Creates an attempt, by default without metrics and delay.
@@ -79,7 +80,7 @@ extension RetryHistory.StopReason: CustomStringConvertible {
 }
 
 extension RetryHistory.Outcome: CustomStringConvertible {
-    /// The status, or the description of the error.
+    /// The status in the form `status 503`, or the description of the error.
     public var description: String {
         switch self {
         case .status(let status): "status \(status)"
@@ -89,7 +90,8 @@ extension RetryHistory.Outcome: CustomStringConvertible {
 }
 
 extension RetryHistory: CustomStringConvertible {
-    /// A clause such as `attempt 3, not retried because there were 2 retries`.
+    /// A clause such as `attempt 3, not retried because there were 2 retries`; only `attempt 3` if ``stopReason`` is
+    /// `nil`.
     public var description: String {
         "attempt \(earlierAttempts.count + 1)" + (stopReason.map { ", not retried because \($0)" } ?? "")
     }

@@ -37,8 +37,8 @@ public struct SecurityPolicy: Hashable, Sendable {
     /// The pinned public keys, used in public-key mode only; empty by default.
     public var pins: [PublicKeyPin] = []
     /// Further pinned keys, for the day when the keys of ``pins`` must be replaced; empty by default. They are accepted
-    /// like those, in public-key mode only; ``TrustResult/usesBackupPin`` reports whether the matching key was one of
-    /// them.
+    /// in the same way as ``pins``, in public-key mode only; ``TrustResult/usesBackupPin`` reports whether the matching
+    /// key was a backup.
     public var backupPins: [PublicKeyPin] = []
     /// The expiry of the pins and of the pinned certificates; `nil`, the default, for none. From then on, a valid chain
     /// is required instead, even if ``allowsInvalidCertificates`` is set, so that programs that are no longer updated
@@ -56,8 +56,8 @@ public struct SecurityPolicy: Hashable, Sendable {
     public var trustRoots: TrustRoots?
     /// Whether failures are only reported to the ``observer``; `false`, the default, refuses the server.
     ///
-    /// If `true`, pins, the ``evaluator`` and `stapling` can be tried out safely: their failures do not refuse the server.
-    /// A wrong host name and an invalid chain do, and the validity of the chain includes ``trustRoots``,
+    /// If `true`, pins, the ``evaluator`` and `stapling` can be tried out safely: their failures do not refuse the
+    /// server. A wrong host name and an invalid chain do, and the validity of the chain includes ``trustRoots``,
     /// ``revocationLists`` and ``verificationTime``. Lists or pinned certificates that cannot be read fail requests as
     /// without auditing.
     public var isAudited = false
@@ -77,7 +77,8 @@ public struct SecurityPolicy: Hashable, Sendable {
     ///
     /// It is called during the handshake on the thread that serves all connections, so it must return immediately,
     /// without locks, files or network access, and should depend on its argument only: its decision also holds for
-    /// later requests on the same connection. Policies with evaluators are equal only if one is a copy of the other.
+    /// later requests on the same connection. `SecurityPolicy.evaluate(_:for:)` also calls it, on its caller's thread.
+    /// Policies with evaluators are equal only if one is a copy of the other.
     public var evaluator: (@Sendable (ServerTrust) -> Decision)? {
         get { identifiedEvaluator?.call }
         set { identifiedEvaluator = newValue.map(IdentifiedFunction.init) }
@@ -149,12 +150,14 @@ public struct SecurityPolicy: Hashable, Sendable {
     public enum Stapling: Hashable, Sendable {
         /// No response is requested.
         case ignored
-        /// A response is requested, and if the server sends one, it must be current and state that the certificate is
-        /// good; otherwise the server is refused with ``TransportError/TLSFailure/badStaple(_:)`` or
-        /// ``TransportError/TLSFailure/revoked``.
+        /// A response is requested, and if the server sends one, it must be signed by the certificate's authority or
+        /// its delegate, be current within 5 minutes, and state that the certificate is good; otherwise the server is
+        /// refused with ``TransportError/TLSFailure/badStaple(_:)`` or ``TransportError/TLSFailure/revoked``.
         case preferred
-        /// As ``preferred``, and a server that sends no response is refused with
-        /// ``TransportError/TLSFailure/stapleMissing``.
+        /// A response is requested and required: a server that sends none is refused with
+        /// ``TransportError/TLSFailure/stapleMissing``. The response must be signed by the certificate's authority
+        /// or its delegate, be current within 5 minutes, and state that the certificate is good; otherwise the server
+        /// is refused with ``TransportError/TLSFailure/badStaple(_:)`` or ``TransportError/TLSFailure/revoked``.
         case required
     }
 

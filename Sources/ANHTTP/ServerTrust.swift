@@ -47,9 +47,9 @@ public struct ServerTrust: Hashable, Sendable {
         /// The subject in the format of RFC 4514, such as `CN=example.com,O=Example`; empty if the certificate has
         /// none.
         public var subject: String
-        /// The issuer in the format of ``subject``; equal to it for a self-signed certificate.
+        /// The issuer in the format of RFC 4514; equal to ``subject`` for a self-signed certificate.
         public var issuer: String
-        /// The serial number in lower-case hexadecimal, without separators.
+        /// The serial number in lower-case hexadecimal, with two digits for each byte and without separators.
         public var serialNumber: String
         /// The DNS names that the certificate is valid for, from `subjectAltName`, possibly with wildcards; empty if it
         /// has no DNS names.

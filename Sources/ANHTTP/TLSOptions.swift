@@ -51,12 +51,12 @@ public struct TLSOptions: Hashable, Sendable {
     /// Whether the HTTP version is negotiated in the handshake (ALPN, RFC 7301); `true` by default. Without it,
     /// ``HTTPVersionPolicy/automatic`` uses HTTP/1.1.
     public var negotiatesProtocol = true
-    /// Whether sessions are resumed (RFC 8446 §2.2), which saves both sides a signature; `true` by default. If `false`,
+    /// Whether sessions are resumed (RFC 8446 §2.2), which makes handshakes cheaper; `true` by default. If `false`,
     /// each new connection performs a full handshake. Sessions are never resumed under a policy that differs from the
     /// default, or with other trusted authorities or another identity than those with which they were established.
     public var resumesSessions = true
-    /// The path of a file to which the secrets of connections to servers are appended, for tools such as Wireshark;
-    /// `nil`, the default, for none.
+    /// The path of a file to which the secrets of connections to servers are appended in NSS key log format, for tools
+    /// such as Wireshark; `nil`, the default, for none.
     ///
     /// A missing file is created with mode 0600; one that cannot be opened fails requests over https with
     /// ``TransportError/TLSFailure/keyLog(path:)``, and later failures to write are ignored. With the file, recorded

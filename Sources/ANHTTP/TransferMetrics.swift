@@ -6,12 +6,14 @@
 /// curl_easy_getinfo(3); `nil` means that the step did not take place, for example on a reused connection. Over HTTP/2
 /// and HTTP/3, the bytes of heads are counted in the form that they would have over HTTP/1.1.
 public struct TransferMetrics: Hashable, Sendable {
-    /// The time until the exchange left the queue for a connection, or ended in it; about zero if it did not wait.
+    /// The time until the exchange left the queue for a connection, or ended in it; about zero if it did not wait. If
+    /// the request was sent again on a new connection, the time until that connection was begun.
     public var queued: Duration = .zero
     /// The time until the name of the host or proxy was resolved; `nil` on a reused connection.
     public var nameLookup: Duration?
-    /// The time until the TCP connection to the server or proxy was established; `nil` on a reused connection and,
-    /// depending on the version of libcurl, if a tunnel or the TLS handshake failed after it.
+    /// The time until the TCP connection to the server or proxy was established, or over QUIC until the server first
+    /// answered; `nil` on a reused connection and, depending on the version of libcurl, if a tunnel or the TLS
+    /// handshake failed after it.
     public var connect: Duration?
     /// The time until the TLS handshake with the server was complete; `nil` without TLS, on a reused connection, and if
     /// the handshake failed.
@@ -40,7 +42,8 @@ public struct TransferMetrics: Hashable, Sendable {
     /// Whether the connection was made by another exchange; `false` if no connection became ready for the request.
     public var isConnectionReused = false
     /// The number of times the exchange was sent, at least 1 even if it ended before; more than 1 if a reused
-    /// connection turned out to be closed, or a server stated that it had not processed the request.
+    /// connection turned out to be closed, a server stated that it had not processed the request, or an alternative
+    /// service failed after the request was sent to it.
     public var sendCount = 1
     /// The attempts before this exchange, with their metrics; set by a session in the metrics of a `Response`, and
     /// empty in those of events and bodies.
@@ -54,10 +57,10 @@ public struct TransferMetrics: Hashable, Sendable {
     /// The HTTP version that was used; `nil` if no response was received from a server, and for a WebSocket connection.
     public var httpVersion: HTTPVersion?
     /// The version of TLS to the server as named by OpenSSL, such as `TLSv1.3`; `nil` without TLS, if no response was
-    /// received, or if libcurl uses another TLS library.
+    /// received, if libcurl uses another TLS library, or over HTTP/3 if libcurl uses OpenSSL's own QUIC.
     public var tlsVersion: String?
     /// The cipher suite as named by OpenSSL, such as `TLS_AES_256_GCM_SHA384`; `nil` without TLS, if no response was
-    /// received, or if libcurl uses another TLS library.
+    /// received, if libcurl uses another TLS library, or over HTTP/3 if libcurl uses OpenSSL's own QUIC.
     public var cipher: String?
 
     /// Creates metrics for an exchange that has not begun: all durations are zero or `nil`, and all numbers of bytes

@@ -48,7 +48,8 @@ public struct TransferOptions: Hashable, Sendable {
     /// ``TransportError/Reason/invalidContentEncoding``; bytes after the end of a gzip, deflate or br stream are
     /// ignored.
     ///
-    /// A request's own `Accept-Encoding` replaces the default one. The head keeps the `Content-Encoding` field.
+    /// A request's own `Accept-Encoding` replaces the default one, and none is added to a request with an
+    /// ``AWSSignature`` or to one for a WebSocket connection. The head keeps the `Content-Encoding` field.
     public var decodesContent = true
     /// The limits for decoding compressed responses; by default 1 GiB, and 200 times the received bytes.
     ///
@@ -56,7 +57,8 @@ public struct TransferOptions: Hashable, Sendable {
     public var decompressionLimit = DecompressionLimit()
 
     /// The maximum size in bytes of a response body that is collected in memory, both before and after decompression;
-    /// 128 MiB by default, and 0 permits only empty bodies. Streams and files have no limit.
+    /// 128 MiB by default. 0 permits only empty bodies, and a negative number no response at all. Streams and files
+    /// have no limit.
     ///
     /// A larger body fails with ``TransportError/Reason/responseTooLarge(_:)``.
     public var maximumBodySize = 128 << 20
@@ -67,11 +69,11 @@ public struct TransferOptions: Hashable, Sendable {
     /// libcurl itself limits them to 300 KiB, so that a larger value has no effect, and a line to 100 KiB.
     public var maximumHeadSize = 300 << 10
     /// The maximum number of bytes of a streamed body that are buffered for the reader, before decompression; 256 KiB
-    /// by default. A single chunk is buffered even if it is larger. The limit also applies to the messages of a
-    /// WebSocket connection that wait for the program.
+    /// by default. A single chunk is buffered even if it is larger, so that 0 or less buffers one chunk at a time. The
+    /// limit also applies to the messages of a WebSocket connection that wait for the program.
     ///
     /// If the buffer is full, the connection is not read until the reader catches up. Over HTTP/2 and HTTP/3, libcurl
-    /// additionally buffers what the server has already sent within the stream's flow-control window, up to about 10 MB.
+    /// also buffers what the server has already sent within the stream's flow-control window, up to about 10 MB.
     public var streamBufferSize = 256 << 10
 
     /// Creates the default options, as stated for each property.
@@ -94,7 +96,8 @@ public struct TransferOptions: Hashable, Sendable {
 public struct Timeouts: Hashable, Sendable {
     /// The limit for establishing a connection, from leaving the queue until the request can be sent: name lookup,
     /// proxy, TCP and TLS. 30 s by default, `nil` for no limit. Without it, the system's own timeout may fail a request
-    /// with ``TransportError/ConnectFailure/systemTimeout``.
+    /// with ``TransportError/ConnectFailure/systemTimeout``. A request that is sent again on a new connection has the
+    /// whole limit again.
     public var connect: Duration? = .seconds(30)
     /// The limit for waiting in the queue for a connection; `nil`, the default, for none. With zero or less every
     /// exchange fails, even if a connection is free. See ``ConnectionLimits``.
@@ -135,22 +138,24 @@ public enum HTTPVersionPolicy: Hashable, Sendable {
     case http2PriorKnowledge
     /// HTTP/3, HTTP/2 or HTTP/1.1: a new connection to an `https` URL is attempted over QUIC, and also over TCP if QUIC
     /// fails or takes longer than 200 ms, and the one that is established first is used. An open connection is reused,
-    /// whichever its version. Through a proxy, and for `http` URLs, the same as ``automatic``. Fails with
+    /// whichever its version. With a proxy, a Unix-domain socket or an `http` URL, the same as ``automatic``; a proxy
+    /// counts even if ``Proxy/bypass`` or `no_proxy` names the host. Fails with
     /// ``TransportError/Reason/unsupported(_:)`` if the linked libcurl lacks HTTP/3. See CURLOPT_HTTP_VERSION(3).
     case http3
-    /// HTTP/3 only, for `https` URLs without a proxy; anything else, and a linked libcurl that lacks HTTP/3, fails with
-    /// ``TransportError/Reason/unsupported(_:)``. A proxy of the environment counts even if `no_proxy` names the host.
+    /// HTTP/3 only. An `http` URL, a proxy, a Unix-domain socket, and a linked libcurl that lacks HTTP/3 fail a request
+    /// with ``TransportError/Reason/unsupported(_:)``; a proxy counts even if ``Proxy/bypass`` or `no_proxy` names the
+    /// host.
     case http3Only
 }
 
 /// The limits for decoded responses, as a protection against decompression bombs. A body that exceeds one fails with
 /// ``TransportError/Reason/responseTooLarge(_:)``.
 public struct DecompressionLimit: Hashable, Sendable {
-    /// The maximum number of decoded bytes; 1 GiB by default, `nil` for no limit. If a body has several codings, it
-    /// applies to the output of each.
+    /// The maximum number of decoded bytes; 1 GiB by default, `nil` for no limit, and 0 permits only empty bodies. If a
+    /// body has several codings, it applies to the output of each.
     public var maximumSize: Int? = 1 << 30
     /// The maximum ratio of decoded to received bytes, checked while the body is decoded; 200 by default, `nil` for no
-    /// limit. A ratio below 1 counts as 1.
+    /// limit. A ratio below 1 counts as 1. If a body has several codings, it applies to the output of each.
     public var maximumRatio: Int? = 200
     /// The number of decoded bytes up to which the ratio is not checked; 1 MiB by default, and 0 or less checks it from
     /// the first byte on.
@@ -167,8 +172,9 @@ public struct ConnectionOptions: Hashable, Sendable {
     /// ``TransportError/Reason/cannotConnect(_:)``.
     public var ipVersion = IPVersion.any
     /// The path of a Unix-domain socket to connect to instead of the URL's host and port, while TLS and the `Host`
-    /// field keep the URL's host; `nil`, the default, for none. The proxy and ``addresses`` have no effect then. See
-    /// CURLOPT_UNIX_SOCKET_PATH(3).
+    /// field keep the URL's host; `nil`, the default, for none. The proxy and ``addresses`` have no effect then. A path
+    /// of more than 107 bytes fails requests with ``TransportError/Reason/cannotResolve``, and one without a socket
+    /// with ``TransportError/ConnectFailure/refused``. See CURLOPT_UNIX_SOCKET_PATH(3).
     public var unixSocketPath: String?
     /// The local interface, address or host name to connect from, as in CURLOPT_INTERFACE(3); `nil`, the default, for
     /// any. One that cannot be used fails requests with ``TransportError/ConnectFailure/localAddress``.
@@ -176,8 +182,9 @@ public struct ConnectionOptions: Hashable, Sendable {
     /// Hosts and ports to connect to instead of those of the URL, while TLS and the `Host` field keep the URL's host;
     /// none by default. The first one for the URL's host and port is used. See CURLOPT_CONNECT_TO(3).
     public var hostOverrides: [HostOverride] = []
-    /// The addresses that connections may be made to; all by default. Others fail requests with
-    /// ``TransportError/ConnectFailure/addressForbidden``.
+    /// The addresses that connections may be made to; all by default. The first other one that is tried fails the
+    /// request with ``TransportError/ConnectFailure/addressForbidden``, even if the host has further addresses. With a
+    /// proxy, only the proxy's address is checked.
     public var addresses = AddressPolicy.any
     /// The URL of a DNS-over-HTTPS server to resolve names with instead of the system (RFC 8484); `nil`, the default,
     /// for the system. Names that it does not resolve are not looked up by the system; requests to them fail with
@@ -189,8 +196,8 @@ public struct ConnectionOptions: Hashable, Sendable {
     public var dnsOverHTTPS: URL?
     /// The idle time after which the system sends TCP keep-alive probes, and the interval between them, rounded up to
     /// whole seconds, at least 1 s; 60 s by default, `nil` for no probes. The connection is lost when as many probes in
-    /// succession as the system sends, 9 by default, were not answered. Linux accepts at most 32,767 s. See tcp(7) and
-    /// CURLOPT_TCP_KEEPIDLE(3).
+    /// succession as the system sends, 9 by default, were not answered. Linux accepts at most 32,767 s; with more, the
+    /// system's own idle time and interval apply. See tcp(7) and CURLOPT_TCP_KEEPIDLE(3).
     public var tcpKeepAlive: Duration? = .seconds(60)
 
     /// Creates the default options, as stated for each property.
@@ -220,10 +227,10 @@ public struct ConnectionOptions: Hashable, Sendable {
         /// Creates an override.
         ///
         /// - Parameters:
-        ///   - host: The host of the URL.
-        ///   - port: The port of the URL.
+        ///   - host: The host of the URL, without brackets around an IPv6 address.
+        ///   - port: The port of the URL, also if it is the default port of the scheme.
         ///   - address: The address or host name to connect to, without brackets around an IPv6 address.
-        ///   - addressPort: The port to connect to; `nil`, the default, for that of the URL.
+        ///   - addressPort: The port to connect to; `nil`, the default, for `port`.
         public init(host: String, port: Int, address: String, addressPort: Int? = nil) {
             self.host = host
             self.port = port

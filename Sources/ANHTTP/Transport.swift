@@ -3,9 +3,10 @@
 /// A type that performs single HTTP exchanges.
 ///
 /// A transport does not follow redirects, cache responses, or retry failed attempts. It repeats a request only if a
-/// reused connection was lost before the response and the method is idempotent (RFC 9110 §9.2.2), or if the server has
-/// not processed the request; see ``TransferMetrics/sendCount``. The engine based on libcurl conforms to this protocol,
-/// and so does the mock for tests.
+/// reused connection was lost, or an alternative service failed, before the response, provided that the method is
+/// idempotent (RFC 9110 §9.2.2) and the body replayable; or if the server states that it has not processed the request.
+/// See ``TransferMetrics/sendCount``. The engine based on libcurl conforms to this protocol, and so does the mock for
+/// tests.
 public protocol Transport: Sendable {
     /// Performs one exchange, and calls `body` once with the response.
     ///
@@ -95,7 +96,8 @@ public enum BodyDelivery: Hashable, Sendable {
 
 /// A receiver of the events of an exchange, for metrics, progress and logs.
 ///
-/// One that is passed to a session receives the events of all exchanges of a call in turn, such as those of redirects.
+/// A sink that is passed to a session receives the events of all exchanges of a call in turn, such as those of
+/// redirects.
 public protocol TransferEventSink: Sendable {
     /// Handles an event, in the order in which events occur. It is called on the transport's own thread, or on the task
     /// of the request, as for ``TransferEvent/started(_:)``, and must not block.
@@ -111,7 +113,8 @@ public protocol TransferEventSink: Sendable {
 public enum TransferEvent: Sendable {
     /// The exchange begins with the given request; sent by a session, not by a transport.
     case started(Request)
-    /// An interim response, status 100 to 199, such as `103 Early Hints` (RFC 8297).
+    /// An interim response, status 100 to 199, such as `103 Early Hints` (RFC 8297). The 101 that opens a WebSocket
+    /// connection is reported as ``head(_:)`` instead.
     case informational(ResponseHead)
     /// The head of the final response.
     case head(ResponseHead)

@@ -1,7 +1,8 @@
 // SPDX-License-Identifier: MIT
 
 extension TransportError.RequestBodyFailure: Equatable {
-    /// Whether two failures are the same. The errors of sources are compared by their types and descriptions.
+    /// Returns whether two failures have the same case and associated values. The errors of sources are equal if their
+    /// types and descriptions are.
     public static func == (first: Self, second: Self) -> Bool {
         switch (first, second) {
         case (.tooShort(let declared, let produced), .tooShort(let otherDeclared, let otherProduced)):

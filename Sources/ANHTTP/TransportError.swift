@@ -161,9 +161,11 @@ public struct TransportError: Error, Sendable {
         case queue
         /// Resolving a host name.
         case nameLookup
-        /// Establishing a TCP connection or, for an http URL, the connection through a proxy.
+        /// Establishing a TCP connection, a QUIC connection with its TLS handshake or, for an http URL, the connection
+        /// through a proxy.
         case connect
-        /// Performing the TLS handshake or, for an https URL, establishing the tunnel through a proxy before it.
+        /// Performing the TLS handshake over TCP or, for an https URL, establishing the tunnel through a proxy before
+        /// it.
         case tlsHandshake
         /// Sending the body of a request; also if the limit of a whole call expires before a request is sent.
         case request
@@ -241,9 +243,12 @@ public struct TransportError: Error, Sendable {
         case rejected(String)
         /// Verification failed with the given code of X509_STORE_CTX_get_error(3).
         case untrusted(verifyResult: Int)
-        /// The handshake failed: there is no common version, cipher or parameter, or the peer violated the protocol.
+        /// The handshake failed: there is no common version, cipher or parameter, the peer violated the protocol or
+        /// does not speak TLS, the connection was lost, or OpenSSL does not know the ciphers or curves of
+        /// ``TLSOptions``.
         case handshake
-        /// The configured trusted certificates cannot be read, or the file or data contains no certificate.
+        /// The trusted certificates, configured or of the system, cannot be read or parsed, or the file or data
+        /// contains no certificate.
         case badTrustRoots
         /// The security policy, or a host pattern of ``TLSOptions``, cannot be used, for the given reason; nothing was
         /// sent.

@@ -4,9 +4,9 @@ extension ResponseBody {
     /// The body as a sequence of server-sent events (WHATWG HTML, “Server-sent events”), regardless of its media type.
     ///
     /// The sequence ends with the body; it does not reconnect, as `SessionManager.events(for:)` does. An event that is
-    /// incomplete at the end is discarded. Iteration throws ``TransportError/Reason/responseTooLarge(_:)`` for an event
-    /// or a line of more than 16 MiB, and the errors of the transfer; see ``serverSentEvents(maximumEventSize:)`` for
-    /// other limits.
+    /// incomplete at the end is discarded. Invalid UTF-8 is replaced by U+FFFD, and a byte order mark at the beginning
+    /// is removed. Iteration throws ``TransportError/Reason/responseTooLarge(_:)`` for an event or a line of more than
+    /// 16 MiB, and the errors of the transfer; see ``serverSentEvents(maximumEventSize:)`` for other limits.
     public var serverSentEvents: some AsyncSequence<ServerSentEvent, any Error> & Sendable {
         serverSentEvents(maximumEventSize: 16 << 20)
     }
@@ -15,7 +15,8 @@ extension ResponseBody {
     /// media type.
     ///
     /// The sequence ends with the body; it does not reconnect, as `SessionManager.events(for:)` does. An event that is
-    /// incomplete at the end is discarded. Iteration throws the errors of the transfer.
+    /// incomplete at the end is discarded. Invalid UTF-8 is replaced by U+FFFD, and a byte order mark at the beginning
+    /// is removed. Iteration throws the errors of the transfer.
     ///
     /// - Parameter maximumEventSize: The maximum size of the data of an event in bytes, after decompression. Lines of
     ///   comments and other fields may be 8 bytes longer. A larger event or line makes iteration throw

@@ -8,17 +8,19 @@ public struct WebSocketOptions: Hashable, Sendable {
     /// one that chooses another subprotocol fails the request with ``TransportError/Reason/invalidResponse(_:)``. A
     /// subprotocol that is not a token fails it with ``TransportError/Reason/invalidRequest(_:)``.
     public var subprotocols: [String] = []
-    /// The maximum size of a received message in bytes, after decompression; 16 MiB by default.
+    /// The maximum size of a received message in bytes, after decompression; 16 MiB by default, and 0 or less permits
+    /// only empty messages.
     ///
     /// A larger message closes the connection with code 1009 and fails with
     /// ``TransportError/Reason/responseTooLarge(_:)``, for a single frame before its content has arrived.
     public var maximumMessageSize = 16 << 20
     /// The time without received bytes after which a ping is sent (RFC 6455 §5.5.2); 30 s by default, and a value below
     /// 1 ms counts as 1 ms; `nil` for no pings. Without pings, only TCP keep-alive detects that a silent connection is
-    /// lost.
+    /// lost. No pings are sent while the connection is not read because messages wait for the program.
     public var pingInterval: Duration? = .seconds(30)
     /// The time without received bytes after a ping until the connection counts as lost, and fails with
-    /// ``TransportError/Reason/timedOut(_:)``; 20 s by default.
+    /// ``TransportError/Reason/timedOut(_:)``; 20 s by default. With zero or less, the first ping normally ends the
+    /// connection.
     ///
     /// The limit is suspended while the connection is not read because messages wait for the program. It has no effect
     /// without pings.
