@@ -139,11 +139,12 @@ public struct RequestBody: Sendable {
     public enum Kind: Hashable, Sendable {
         /// No body.
         case none
-        /// Bytes in memory, including the encoding of a string.
+        /// Bytes in memory, including the encoding of a string, and the compressed form of bytes in memory up to 1 MiB.
         case bytes(Data)
         /// The file with this path.
         case file(String)
-        /// A sequence, a closure, a form, or another body in compressed or throttled form.
+        /// Bytes that are produced while they are sent: by a sequence, a closure or a form, for a throttled body, or by
+        /// compressing a file, a stream, or more than 1 MiB in memory.
         case stream
     }
 

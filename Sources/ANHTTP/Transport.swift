@@ -47,10 +47,10 @@ public protocol Transport: Sendable {
 }
 
 extension Transport {
-    /// All schemes, for transports that do not implement the requirement.
+    /// All authentication schemes, the default for transports that do not declare their own.
     public var authenticationSchemes: Set<AuthenticationScheme> { Set(AuthenticationScheme.allCases) }
 
-    /// `nil`, for transports that do not implement the requirement.
+    /// `nil`, the default for transports that provide no executor of an event loop.
     public var eventLoopExecutor: (any TaskExecutor)? { nil }
 
     /// Performs one exchange and returns a value made from the response.
