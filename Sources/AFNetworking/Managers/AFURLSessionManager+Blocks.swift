@@ -50,7 +50,7 @@ extension AFURLSessionManager {
     /// The `RedirectPolicy` of the session applies before and after it: by default a redirect from https to http, or to
     /// an invalid URL, fails with -1010 without a call, and following more than 20 redirects fails with -1007. If the
     /// origin changes, the proposed request has no `Authorization` and `Cookie` fields; the fields of the returned one
-    /// are sent as they are. If the returned request has no body, that of the proposed one is sent.
+    /// are sent unchanged. If the returned request has no body, that of the proposed one is sent.
     public func setTaskWillPerformHTTPRedirectionBlock(
         _ block: ((URLSession, URLSessionTask, URLResponse, URLRequest) -> URLRequest?)?
     ) {

@@ -48,7 +48,7 @@ public let AFNetworkingOperationFailingURLResponseDataErrorKey = "com.alamofire.
 ///
 /// - Parameters:
 ///   - object: The object, which is not changed; one that is neither an array nor a dictionary with string keys is
-///     returned as it is, also `NSNull`.
+///     returned unchanged, also `NSNull`.
 ///   - readingOptions: The options for reading, which have no effect; none by default.
 public func AFJSONObjectByRemovingKeysWithNullValues(
     _ object: Any, _ readingOptions: JSONSerialization.ReadingOptions = []

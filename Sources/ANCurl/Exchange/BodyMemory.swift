@@ -33,8 +33,8 @@ package final class BodyMemory: Sendable {
     /// Creates an empty store.
     package init() {}
 
-    /// Returns a block with room for `count` bytes, whose content is undefined; `nil` for fewer than 32 KiB and for more
-    /// than 1 MiB, where malloc(3) is as fast.
+    /// Returns a block with room for `count` bytes, whose content is undefined; `nil` for fewer than 32 KiB, where
+    /// malloc(3) is as fast, and for more than 1 MiB, of which too few could be kept.
     package func block(for count: Int) -> Block? {
         guard count >= 32 << 10, count <= 1 << 20 else { return nil }
         let capacity = 1 << (Int.bitWidth - (count - 1).leadingZeroBitCount)
