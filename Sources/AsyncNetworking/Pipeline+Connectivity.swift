@@ -42,7 +42,10 @@ extension Pipeline {
                 else { throw error }
                 call.monitor?.receive(.waitingForConnectivity(error))
                 // Prevents a busy loop if routes appear and vanish quickly, or do not help.
-                if waits > 0 { try await pause(Backoff().wait(beforeRetry: waits, unit: 1)) }
+                if waits > 0 {
+                    let wait = Backoff().wait(beforeRetry: waits, unit: 1)
+                    try await pause(min(wait, connectionLimit(of: call.request, stopwatch)?.left ?? wait))
+                }
                 try await waitForRoute(to: target, because: error, call.request, since: stopwatch)
                 waits += 1
             }
@@ -52,12 +55,19 @@ extension Pipeline {
     private func waitForRoute(
         to target: ReachabilityTarget, because error: TransportError, _ request: Request, since stopwatch: Stopwatch
     ) async throws {
-        let limit = request.options?.timeouts.connectivity
-        let left = limit.map { max(.zero, $0 - stopwatch.elapsed) }
-        let isInTime = try await waiting(upTo: left) { [routes] in try await routes.waitForRoute(to: target) }
+        let limit = connectionLimit(of: request, stopwatch)
+        let isInTime = try await waiting(upTo: limit?.left) { [routes] in try await routes.waitForRoute(to: target) }
         guard isInTime else {
-            throw TransportError.timedOut(.connectivity, limit, error.context)
+            throw TransportError.timedOut(.connectivity, limit?.whole, error.context)
         }
+    }
+
+    /// Returns the limit of the waits for a route that expires first, and the time left of it; `nil` without a limit.
+    private func connectionLimit(of request: Request, _ stopwatch: Stopwatch) -> (whole: Duration, left: Duration)? {
+        let own = request.options?.timeouts.connectivity.map { ($0, max(.zero, $0 - stopwatch.elapsed)) }
+        // The limits of the call and of its attempts are named by `namingTimeout(_:)`.
+        guard let left = request.timeLeft, own.map({ left < $0.1 }) ?? true else { return own }
+        return (left, left)
     }
 }
 

@@ -37,6 +37,19 @@ import Testing
         #expect(totals == [.seconds(5), .seconds(3), .seconds(1)])
     }
 
+    @Test func `the deadline of the retries applies to the redirects of an attempt together`() async throws {
+        let transport = slowTransport { _ in .redirect(.found, to: "/next") }
+        let manager = manager(transport) {
+            $0.retryPolicy = RetryPolicy(limit: 9).with { $0.deadline = .seconds(5) }
+        }
+        let error = try await sessionError { _ = try await manager.get("x") }
+        #expect(error.isTimeout)
+        #expect(error.context?.timeLimit == .seconds(5))
+        #expect(error.retryHistory.stop == .deadline(.seconds(5)))
+        let totals = transport.requests.map(\.request.options?.timeouts.total)
+        #expect(totals == [.seconds(5), .seconds(3), .seconds(1)])
+    }
+
     /// Reading an attribute is a comparison as long as none is set.
     @Test func `a call without a timeout sets no attribute`() async throws {
         enum Unused: RequestAttribute {

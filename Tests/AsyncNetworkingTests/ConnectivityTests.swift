@@ -165,6 +165,41 @@ import Testing
         #expect(transport.requests.count == 2)
     }
 
+    @Test func `the timeout of a call limits the wait after a redirect`() async throws {
+        let (clock, routes) = (ManualClock(), Routes())
+        let transport = MockTransport(clock: clock) { request in
+            guard request.url.path() != "/next" else { return Self.unreachable }
+            clock.advance(by: .seconds(8))
+            return .redirect(.found, to: "/next")
+        }
+        let manager = manager(transport, routes) { $0.clock = clock }
+        let task = Task { try await manager.get("x", timeout: .seconds(10)) }
+        #expect(try await clock.sleepers(count: 1) == [.seconds(2)])
+        clock.advance(by: .seconds(2))
+        let error = try await sessionError { _ = try await task.value }
+        #expect(error.reason == .timedOut(.connectivity))
+        #expect(error.context?.timeLimit == .seconds(10))
+    }
+
+    @Test func `the pause before another wait ends with the connectivity limit`() async throws {
+        let (clock, routes) = (ManualClock(), Routes())
+        let transport = MockTransport(Self.unreachable)
+        let manager = manager(transport, routes) {
+            $0.clock = clock
+            $0.timeouts.connectivity = .milliseconds(600)
+        }
+        let task = Task { try await manager.get("x") }
+        #expect(try await clock.sleepers(count: 1) == [.milliseconds(600)])
+        try await eventually { await routes.waiting == 1 }
+        clock.advance(by: .milliseconds(400))
+        await routes.seemToComeUp()
+        try await transport.requests(count: 2)
+        #expect(try await clock.sleepers(count: 1) == [.milliseconds(200)])
+        clock.advance(by: .milliseconds(200))
+        let error = try await sessionError { _ = try await task.value }
+        guard case .timedOut(.connectivity) = error.reason else { throw error }
+    }
+
     @Test func `cancelling the task or the session's requests ends the wait`() async throws {
         let (transport, routes) = (MockTransport(Self.unreachable), Routes())
         let manager = manager(transport, routes)

@@ -16,12 +16,12 @@ extension Pipeline {
         let origin = Origin(call.request.url)
         let stopwatch = Stopwatch(clock)
         if let budget = policy.budget { ledger.deposit(origin, budget, now: uptime.elapsed) }
+        if let deadline = policy.deadline { call.request.limitAttempts(to: deadline, since: stopwatch) }
         while true {
             let metrics = LastMetrics(passingTo: call.events)
             var attempt = call
             attempt.attempt = plan.attempt
             attempt.events = metrics
-            attempt.request.limitTotalTime(to: plan.timeLeft(after: stopwatch.elapsed))
             var failed: (result: RetryPlan.AttemptResult, wait: Duration)?
             // Errors thrown after the decision come from the program, not from the attempt.
             var isDecided = false
@@ -45,7 +45,7 @@ extension Pipeline {
                     guard !isDecided, !(error is CancellationError) else { throw error }
                 }
                 guard let wait = try await decide(.failure(error), on: call.request, &plan, stopwatch, origin) else {
-                    throw Self.adding(plan.history, to: error)
+                    throw Self.adding(plan.history, to: call.request.namingTimeout(error))
                 }
                 failed = (.failure(error), wait)
             }

@@ -122,9 +122,4 @@ package struct RetryPlan {
     package mutating func stop(because reason: RetryHistory.StopReason) {
         history.stop = reason
     }
-
-    /// Returns the time left for all attempts together, or `nil` without a deadline.
-    package func timeLeft(after elapsed: Duration) -> Duration? {
-        policy.deadline.map { $0 > elapsed ? $0 - elapsed : .zero }
-    }
 }

@@ -159,13 +159,6 @@ import Testing
                 == .stop(.deadline(.seconds(1))))
     }
 
-    @Test func `the time left until the deadline limits an attempt`() {
-        #expect(RetryPlan(RetryPolicy()).timeLeft(after: .seconds(5)) == nil)
-        let plan = RetryPlan(RetryPolicy().with { $0.deadline = .seconds(3) })
-        #expect(plan.timeLeft(after: .seconds(1)) == .seconds(2))
-        #expect(plan.timeLeft(after: .seconds(5)) == .zero)
-    }
-
     // MARK: Waits
 
     @Test func `waits grow with the attempts`() throws {
