@@ -50,13 +50,13 @@ public struct ResponseBody: AsyncSequence, Sendable {
 
     /// Reads the remaining body and returns it; empty if all of it was read before.
     ///
-    /// - Parameter limit: The maximum number of remaining bytes, at least 0, counted after decompression; 0 permits
-    ///   only an empty body.
+    /// - Parameter limit: The maximum number of remaining bytes, counted after decompression. 0, as which a negative
+    ///   value counts, permits only an empty body.
     /// - Throws: ``TransportError``, with the reason ``TransportError/Reason/responseTooLarge(_:)`` if the remaining
     ///   body exceeds `limit` bytes; `CancellationError` if the task is cancelled, which ends the exchange; or the
     ///   errors of another source, such as the function of ``transforming(_:)``.
     public func collect(upTo limit: Int) async throws -> Data {
-        try await source.collect(upTo: limit)
+        try await source.collect(upTo: Swift.max(limit, 0))
     }
 
     /// Returns an iterator that reads the body. All iterators continue where the last one stopped: the body is read

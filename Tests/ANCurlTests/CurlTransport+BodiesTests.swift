@@ -96,6 +96,7 @@ import Testing
                 }
             }
             #expect(error?.reason == .responseTooLarge(.body(limit: 10)))
+            #expect(error?.context.address?.port == server.endpoint.port)
         }
     }
 

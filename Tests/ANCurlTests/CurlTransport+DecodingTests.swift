@@ -102,6 +102,10 @@ import Testing
                 #expect(context.message?.contains(coding) == true)
                 #expect(context.address?.port == server.endpoint.port)
             }
+            try await transport.perform(server.request(), delivery: .streamed, reporting: nil) { _, body in
+                await #expect(throws: TransportError.self) { for try await _ in body {} }
+                #expect(body.ending == nil)
+            }
         }
     }
 

@@ -19,13 +19,20 @@ import Testing
 
     @Test(
         arguments: [
-            (Duration.seconds(1), true, ["Expect: 100-continue"]),
-            (nil, true, ["Expect:"]),
-            (Duration.seconds(1), false, []), (nil, false, []),
-        ] as [(Duration?, Bool, [String])])
-    func `Expect is asked for with a body only`(timeout: Duration?, sendsBody: Bool, lines: [String]) throws {
+            (.seconds(1), .bytes(Data("x".utf8)), true, ["Expect: 100-continue"]),
+            (.seconds(1), .channel(UploadChannel(length: nil, isReplayable: false)), true, ["Expect: 100-continue"]),
+            (.seconds(1), .channel(UploadChannel(length: 0, isReplayable: false)), true, ["Expect:"]),
+            // A POST request without a body, or with an empty one.
+            (.seconds(1), .none, true, ["Expect:"]),
+            (.seconds(1), .bytes(Data()), true, ["Expect:"]),
+            (nil, .bytes(Data("x".utf8)), true, ["Expect:"]),
+            (.seconds(1), .none, false, []), (nil, .none, false, []),
+        ] as [(Duration?, Upload, Bool, [String])])
+    func `Expect is asked for with content only`(
+        timeout: Duration?, upload: Upload, sendsBody: Bool, lines: [String]
+    ) throws {
         let options = Self.plain.with { $0.expectContinueTimeout = timeout }
-        #expect(try Self.lines([], options, sendsBody: sendsBody) == lines)
+        #expect(try Self.lines([], options, upload: upload, sendsBody: sendsBody) == lines)
     }
 
     @Test func `the user's own Expect stands alone`() throws {

@@ -37,9 +37,14 @@ import Testing
     func `a body above the limit fails and can be collected with a higher limit`(limit: Int) async throws {
         let body = ResponseBody(Data("hello".utf8), ending: ending)
         let error = await #expect(throws: TransportError.self) { try await body.collect(upTo: limit) }
-        #expect(error?.reason == .responseTooLarge(.body(limit: limit)))
+        #expect(error?.reason == .responseTooLarge(.body(limit: max(limit, 0))))
         #expect(body.trailers == nil)
         #expect(try await body.collect(upTo: 5) == Data("hello".utf8))
+    }
+
+    @Test(arguments: [0, -1, Int.min])
+    func `an empty body satisfies each limit`(limit: Int) async throws {
+        #expect(try await ResponseBody(Data()).collect(upTo: limit) == Data())
     }
 
     @Test func `collecting twice yields nothing the second time`() async throws {

@@ -90,6 +90,8 @@ extension CurlEngine: CookieJar, CookieState {
             cookies.map { cookie in
                 var ended = cookie
                 ended.expires = .distantPast
+                // libcurl does not compare the values, and a line cannot represent each of them.
+                ended.value = ""
                 return ended
             })
     }

@@ -12,6 +12,7 @@ extension Exchange: ResponseBodySource {
                 if let chunk = try decoder.next() { return chunk }
                 guard let received = try await nextReceived() else {
                     try decoder.finish()
+                    state.withLock { $0.isEndRead = true }
                     return nil
                 }
                 decoder.push(received)
@@ -25,7 +26,7 @@ extension Exchange: ResponseBodySource {
         if try decoder() != nil { return try await collectDecoded(upTo: limit) }
         while true {
             let (body, mustResume) = try state.withLock { state throws in
-                let body = try state.takeAll(limit: limit)
+                let body = try state.takeAll(limit: limit, of: request.url)
                 return (body, body == nil && state.machine.collect(upTo: limit))
             }
             if let body { return body }

@@ -209,16 +209,19 @@ final class Exchange: Sendable {
             }
             guard machine.isOver else { return .notYet }
             if let failure { throw failure }
-            isEndRead = true
+            // The end of an encoded body may still prove to be premature.
+            if case .none = decoding { isEndRead = true }
             return .end
         }
 
         /// Returns the whole body once it is complete; `nil` before that.
-        mutating func takeAll(limit: Int) throws -> Data? {
+        mutating func takeAll(limit: Int, of url: URL) throws -> Data? {
             try checkReader()
             if let failure { throw failure }
             guard buffer.count <= limit else {
-                throw TransportError(.responseTooLarge(.body(limit: limit)))
+                var context = FailureContext(url)
+                context.address = address
+                throw TransportError(.responseTooLarge(.body(limit: limit)), context: context)
             }
             guard machine.isOver else { return nil }
             isEndRead = true

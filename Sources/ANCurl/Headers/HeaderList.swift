@@ -70,7 +70,8 @@ package struct HeaderList: ~Copyable {
         }
         // libcurl would sign the field, which a proxy may change.
         if options.value.decodesContent, !namesCoding, !isSigned { append(Self.acceptEncoding) }
-        let expectsContinue = options.value.expectContinueTimeout != nil
+        // Not without content (RFC 9110 §10.1.1).
+        let expectsContinue = options.value.expectContinueTimeout != nil && upload.length != 0
         // libcurl would sign the omission entry, and the server would expect the field.
         if sendsBody, !namesExpect, expectsContinue || !isSigned {
             append(expectsContinue ? "Expect: 100-continue" : "Expect:")
