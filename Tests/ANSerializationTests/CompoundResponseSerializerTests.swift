@@ -42,6 +42,16 @@ import Testing
         #expect(try value(of: .optional(serializer), status: 204, type: nil, []) == nil)
     }
 
+    @Test func `a nested compound serializer has the same value for a missing body as on its own`() throws {
+        struct Failing: ResponseSerializer {
+            func serialize(_ head: ResponseHead, _ body: Data) throws -> Reply { throw CancellationError() }
+        }
+        let nested = CompoundResponseSerializer<Reply>([Self.json, Failing()])
+        for serializer in [nested, CompoundResponseSerializer<Reply>([nested])] {
+            #expect(try value(of: serializer, status: 204, type: nil, []) == .json(.null))
+        }
+    }
+
     @Test(arguments: [404, 500])
     func `an empty body with a status that no child accepts is rejected`(status: Int) throws {
         let serializer = CompoundResponseSerializer<Reply>([Self.json, Self.list])

@@ -192,4 +192,17 @@ import Testing
         }
         #expect(try serialize("POST", nested(levels: 512)).bytes?.hasPrefix("[[[") == true)
     }
+
+    @Test func `what is written can be read, up to the maximum depth`() throws {
+        func emptyArray(level: Int) -> Parameters {
+            (1..<level).reduce(.array([])) { inner, _ in .array([inner]) }
+        }
+        let text = try #require(serialize("POST", emptyArray(level: 512)).bytes)
+        _ = try JSONResponseSerializer().serialize(makeHead(), Data(text.utf8))
+        expectFailure {
+            try serialize("POST", emptyArray(level: 513))
+        } where: { error in
+            if case .parameters(.tooDeep(limit: 512)) = error { true } else { false }
+        }
+    }
 }

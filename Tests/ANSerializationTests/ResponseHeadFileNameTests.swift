@@ -11,6 +11,7 @@ import Testing
         arguments: [
             (#"attachment; filename="report.pdf""#, "/x", "report.pdf"),
             ("attachment; filename*=UTF-8''na%C3%AFve.txt; filename=naive.txt", "/x", "naïve.txt"),
+            ("attachment; filename*=UTF-8''..; filename=naive.txt", "/x", "naive.txt"),
             (#"attachment; filename="../../etc/passwd""#, "/x", "passwd"),
             (#"attachment; filename="..""#, "/files/disk.iso", "disk.iso"),
             ("inline", "/files/a%2Fb%20c.txt", "b c.txt"),

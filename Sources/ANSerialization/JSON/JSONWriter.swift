@@ -26,9 +26,6 @@ struct JSONWriter {
 
     /// Writes a value.
     mutating func write(_ value: Parameters) throws(SerializationError) {
-        guard path.count <= Parameters.maximumDepth else {
-            throw .parameters(.tooDeep(limit: Parameters.maximumDepth))
-        }
         switch value {
         case .dictionary(let entries):
             let present = try renamed(entries.present)
@@ -89,7 +86,15 @@ struct JSONWriter {
         }
     }
 
+    /// Throws an error if the arrays and objects around the current one have used up the permitted levels.
+    private func checkDepth() throws(SerializationError) {
+        guard path.count < Parameters.maximumDepth else {
+            throw .parameters(.tooDeep(limit: Parameters.maximumDepth))
+        }
+    }
+
     private mutating func writeObject(_ entries: [Parameters.Entry]) throws(SerializationError) {
+        try checkDepth()
         bytes.append(UInt8(ascii: "{"))
         for (index, entry) in entries.enumerated() {
             if index > 0 { bytes.append(UInt8(ascii: ",")) }
@@ -105,6 +110,7 @@ struct JSONWriter {
     }
 
     private mutating func writeArray(_ elements: [Parameters]) throws(SerializationError) {
+        try checkDepth()
         bytes.append(UInt8(ascii: "["))
         for (index, element) in elements.enumerated() {
             if index > 0 { bytes.append(UInt8(ascii: ",")) }

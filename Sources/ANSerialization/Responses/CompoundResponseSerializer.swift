@@ -62,7 +62,9 @@ public struct CompoundResponseSerializer<Output: Sendable>: AdjustableResponseSe
         let outcome = firstOutcome(of: head, body)
         if let error = outcome.error { throw error }
         if let value = outcome.value { return value }
-        guard let child = firstMissing(head, body) else { throw SerializationError.compound([]) }
+        // A child without a value or an error, such as another compound serializer, throws one when it serializes.
+        let child = firstMissing(head, body) ?? children.first { $0.outcome(of: head, body).error == nil }
+        guard let child else { throw SerializationError.compound([]) }
         return try child.serialize(head, body)
     }
 

@@ -37,11 +37,12 @@ struct HeaderParameters {
 }
 
 extension HeaderParameters {
-    /// The file name of a `Content-Disposition` field, from `filename*` (RFC 6266 §4.3) or else `filename`.
+    /// The file name of a `Content-Disposition` field, from `filename*` (RFC 6266 §4.3) or, if that is not usable,
+    /// `filename`.
     ///
     /// Only the last path component is returned, without control characters; `nil` without a usable name.
     var fileName: String? {
-        (self["filename*"].flatMap(Self.extended) ?? self["filename"]).flatMap(Self.safeName)
+        self["filename*"].flatMap(Self.extended).flatMap(Self.safeName) ?? self["filename"].flatMap(Self.safeName)
     }
 
     /// Returns the last component of a path without control characters; `nil` if nothing usable is left.
