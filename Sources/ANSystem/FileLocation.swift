@@ -15,12 +15,15 @@ public struct FileLocation: Hashable, Sendable {
     /// `false` for a device, a pipe, a socket or a directory. Permissions and missing parent directories are not
     /// checked. If stat(2) failed, nothing counts as found.
     public let isReplaceable: Bool
+    /// Whether a directory was found at the path.
+    package let isDirectory: Bool
 
     /// Inspects a path once, following symbolic links; later changes are not noticed. See stat(2).
     public init(_ path: String) {
         var status = stat()
         exists = unsafe stat(path, &status) == 0
         isReplaceable = !exists || status.st_mode & S_IFMT == S_IFREG
+        isDirectory = exists && status.st_mode & S_IFMT == S_IFDIR
         self.path = exists && isReplaceable ? Self.resolvingLinks(path) : path
     }
 
@@ -30,6 +33,7 @@ public struct FileLocation: Hashable, Sendable {
         self.path = path
         exists = false
         isReplaceable = true
+        isDirectory = false
     }
 
     /// Returns the path without symbolic links, or the path itself if realpath(3) fails.
@@ -88,11 +92,10 @@ public struct FileLocation: Hashable, Sendable {
     /// Returns the names of a directory's entries, including hidden ones, in ascending order, without `.` and `..`. See
     /// readdir(3).
     ///
-    /// Bytes that are not valid UTF-8 become U+FFFD. If reading fails after the directory was opened, the names read
-    /// until then are returned.
+    /// Bytes that are not valid UTF-8 become U+FFFD.
     ///
     /// - Parameter directory: The path of the directory; symbolic links are followed.
-    /// - Throws: The error of opendir(3), such as `ENOENT` or `ENOTDIR`.
+    /// - Throws: The error of opendir(3), such as `ENOENT` or `ENOTDIR`, or of readdir(3).
     public static func names(in directory: String) throws(SystemError) -> [String] {
         var names: [String] = []
         try forEachName(in: directory) { names.append($0) }
@@ -103,12 +106,16 @@ public struct FileLocation: Hashable, Sendable {
     package static func forEachName(in directory: String, _ body: (String) -> Void) throws(SystemError) {
         guard let stream = unsafe opendir(directory) else { throw SystemError.last("opendir") }
         defer { unsafe _ = closedir(stream) }
-        while let entry = unsafe readdir(stream) {
+        while true {
+            // readdir(3) returns NULL at the end and for an error, which only `errno` distinguishes.
+            errno = 0
+            guard let entry = unsafe readdir(stream) else { break }
             let name = unsafe withUnsafePointer(to: &entry.pointee.d_name) { pointer in
                 unsafe pointer.withMemoryRebound(to: CChar.self, capacity: 256) { unsafe String(cString: $0) }
             }
             if name != ".", name != ".." { body(name) }
         }
+        guard errno == 0 else { throw SystemError.last("readdir") }
     }
 
     /// Removes a file, and returns whether it existed. See unlink(2).

@@ -169,7 +169,7 @@ public actor SessionManager {
         transfers { $0.status.state == .suspended }.cancel()
         await withTaskGroup { [registry, clock = configuration.clock] group in
             group.addTask { await registry.waitUntilEmpty() }
-            if let limit { group.addTask { try? await clock.sleep(for: limit) } }
+            if let limit { group.addTask { try? await clock.sleep(for: min(limit, .longestSleep)) } }
             await group.next()
             group.cancelAll()
         }

@@ -58,10 +58,11 @@ public struct DownloadDestination: ExpressibleByStringInterpolation, Sendable {
     ///   - createsIntermediateDirectories: Whether missing directories of the chosen path are created; `false` by
     ///     default, so that the download fails with ``SessionError/FileFailure/Reason/missingDirectory``.
     ///   - choose: Receives the temporary file with the response, and returns the path; a relative one is resolved
-    ///     against the working directory. If the path is a symbolic link to a file, its target is replaced; a device or
-    ///     a pipe is replaced itself. The closure is called once by the task, after the digests were verified; not if
-    ///     the download fails before. If it throws an error of the program's own, the download fails with that error
-    ///     and the temporary file is removed.
+    ///     against the working directory. If the path is a symbolic link to a file, its target is replaced. A device,
+    ///     a pipe or a socket is not replaced: the download fails with ``SessionError/FileFailure/Reason/exists``. The
+    ///     closure is called once by the task, after the digests were
+    ///     verified; not if the download fails before. If it throws an error of the program's own, the download fails
+    ///     with that error and the temporary file is removed.
     public static func chosen(
         temporaryDirectory directory: String? = nil, overwritesExisting: Bool = true,
         createsIntermediateDirectories: Bool = false,

@@ -274,6 +274,7 @@ final class DownloadFile {
         guard device == nil else { return file }
         do throws(SystemError) {
             let location = location ?? FileLocation(ProcessDirectories.absolute(file.path))
+            guard location.isReplaceable || location.isDirectory else { throw SystemError.exists }
             if job.destination.createsIntermediateDirectories { try location.createDirectories() }
             if isDurable { try partial?.flush() }
             let partialPath = partial?.path

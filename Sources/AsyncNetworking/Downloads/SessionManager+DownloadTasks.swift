@@ -181,7 +181,7 @@ extension SessionManager {
     ///
     /// - Parameters:
     ///   - directory: The directory of the destinations; its subdirectories are not searched. A relative path is
-    ///     resolved again, against the working directory, when a task starts.
+    ///     resolved against the working directory at the time of the call.
     ///   - options: The options of the tasks, which are durable in any case; ``DownloadOptions/durable`` by default.
     ///   - prepare: Modifies each request before its task is created, to add credentials, which are not stored, or to
     ///     replace an expired link. By default the requests are sent as they were stored.
@@ -191,7 +191,7 @@ extension SessionManager {
         in directory: String, options: DownloadOptions = .durable, preparing prepare: (inout Request) -> Void = { _ in }
     ) throws -> [DownloadTask] {
         do throws(SystemError) {
-            return try DownloadRecord.records(in: directory).map { data in
+            return try DownloadRecord.records(in: ProcessDirectories.absolute(directory)).map { data in
                 var request = data.request
                 prepare(&request)
                 return makeDownloadTask(resuming: data, with: request, options: options.with { $0.isDurable = true })

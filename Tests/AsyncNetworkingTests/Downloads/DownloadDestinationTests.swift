@@ -118,6 +118,22 @@ import Testing
         #expect(try directory.contents == [])
     }
 
+    @Test func `a chosen path that is a pipe or a directory is not replaced`() async throws {
+        let (pipe, folder) = ("\(directory.path)/pipe", "\(directory.path)/folder")
+        try unsafe #require(mkfifo(pipe, 0o600) == 0)
+        try FileManager.default.createDirectory(atPath: folder, withIntermediateDirectories: false)
+        for (path, reason) in [(pipe, SessionError.FileFailure.Reason.exists), (folder, .other)] {
+            let error = try await sessionError {
+                _ = try await manager.download("x", to: .chosen(temporaryDirectory: directory.path) { _ in path }).value
+            }
+            #expect(error.fileFailure?.reason == reason)
+        }
+        #expect(try directory.contents == ["folder", "pipe"])
+        var status = stat()
+        try unsafe #require(stat(pipe, &status) == 0)
+        #expect(status.st_mode & S_IFMT == S_IFIFO)
+    }
+
     @Test func `a file is copied to another file system, and appears atomically`() async throws {
         var (here, there) = (stat(), stat())
         try unsafe #require(stat(directory.path, &here) == 0)

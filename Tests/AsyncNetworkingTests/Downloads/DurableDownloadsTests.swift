@@ -213,6 +213,19 @@ import Testing
         }
     }
 
+    @Test func `a relative directory is resolved when the tasks are created`() async throws {
+        try await StubServer.with { server in
+            try await breakOff(server)
+            let levels = FileManager.default.currentDirectoryPath.split(separator: "/").count
+            let path = String(repeating: "../", count: levels) + directory.path.dropFirst()
+            let tasks = try SessionManager(for: server).restoredDownloads(in: path)
+            let task = try #require(tasks.first)
+            task.resume()
+            #expect(try await task.value.path.hasPrefix("/"))
+            #expect(try directory.contents == ["file"])
+        }
+    }
+
     @Test func `a record of a completed file is removed`() async throws {
         try await StubServer.with { server in
             try await breakOff(server)
