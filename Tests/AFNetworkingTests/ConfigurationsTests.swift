@@ -96,18 +96,22 @@ import Testing
         let request = URLRequest(url: try #require(URL(string: "http://127.0.0.1:1/")))
         let data = manager.session.dataTask(with: request)
         let upload = manager.session.uploadTask(with: request, from: Data())
+        let streamed = manager.session.uploadTask(withStreamedRequest: request)
         let download = manager.session.downloadTask(with: try #require(request.url))
+        let resumed = manager.session.downloadTask(withResumeData: Data())
+        let uploads = [upload, streamed].map(\.taskIdentifier)
+        let downloads = [download, resumed].map(\.taskIdentifier)
         let all = await withCheckedContinuation { waiter in
             manager.session.getAllTasks { tasks in waiter.resume(returning: tasks.map(\.taskIdentifier)) }
         }
-        #expect(all == [data.taskIdentifier, upload.taskIdentifier, download.taskIdentifier])
+        #expect(all == [data.taskIdentifier] + uploads + downloads)
         let kinds = await withCheckedContinuation { waiter in
             manager.session.getTasksWithCompletionHandler { data, upload, download in
                 let lists: [[URLSessionTask]] = [data, upload, download]
                 waiter.resume(returning: lists.map { $0.map(\.taskIdentifier) })
             }
         }
-        #expect(kinds == [[data.taskIdentifier], [upload.taskIdentifier], [download.taskIdentifier]])
+        #expect(kinds == [[data.taskIdentifier], uploads, downloads])
         manager.invalidateSessionCancelingTasks(true)
         try await eventually { manager.tasks.isEmpty }
     }

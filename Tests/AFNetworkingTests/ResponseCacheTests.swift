@@ -87,4 +87,38 @@ import Testing
             #expect(log.entries == ["/ 13", "/ 13"])
         }
     }
+
+    @Test func `a response for memory only is not stored`() async throws {
+        try await StubServer.with { server in
+            server.route("/", Self.fresh)
+            let manager = manager(for: server)
+            manager.setDataTaskWillCacheResponseBlock { _, _, response in
+                CachedURLResponse(
+                    response: response.response, data: response.data, userInfo: nil, storagePolicy: .allowedInMemoryOnly
+                )
+            }
+            for _ in 0..<2 { #expect(await number(manager) == 1) }
+            let sent = try await server.requests(count: 2)
+            #expect(sent.count == 2)
+        }
+    }
+
+    @Test(arguments: [false, true])
+    func `the decision of a shared session about its cache applies to the manager's tasks`(
+        hasBlock: Bool
+    ) async throws {
+        try await StubServer.with { server in
+            server.route("/", Self.fresh)
+            let core = SessionManager(baseURL: server.url("/")) {
+                $0.cache = .memory(1 << 20)
+                $0.willCache = { _ in nil }
+            }
+            let manager = AFHTTPSessionManager(session: core)
+            manager.setTaskDidCompleteBlock { _, _, _ in }
+            if hasBlock { manager.setDataTaskWillCacheResponseBlock { _, _, response in response } }
+            for _ in 0..<2 { #expect(await number(manager) == 1) }
+            let sent = try await server.requests(count: 2)
+            #expect(sent.count == 2)
+        }
+    }
 }

@@ -63,9 +63,13 @@ import Testing
             withMethod: "POST", urlString: "http://h/", parameters: nil, constructingBodyWith: nil)
         #expect(request.httpBodyStream == nil)
         #expect(request.value(forHTTPHeaderField: "Content-Type") == "application/x-www-form-urlencoded")
-        #expect(throws: NSError.self) {
-            try serializer.multipartFormRequest(
-                withMethod: "GET", urlString: "http://h/", parameters: nil, constructingBodyWith: nil)
+        // Foundation writes the names of common methods in upper case.
+        for method in ["GET", "get", "HEAD", "head"] {
+            let error = #expect(throws: NSError.self) {
+                try serializer.multipartFormRequest(
+                    withMethod: method, urlString: "http://h/", parameters: nil, constructingBodyWith: nil)
+            }
+            #expect(error?.code == NSURLErrorUnsupportedURL)
         }
     }
 

@@ -91,7 +91,7 @@ open class AFHTTPSessionManager: AFURLSessionManager, @unchecked Sendable {
 
     private func failure(of policy: AFSecurityPolicy) -> NSError? {
         let mode = policy.sslPinningMode
-        guard mode != .none, baseURL?.scheme != "https" else { return nil }
+        guard mode != .none, baseURL?.scheme?.lowercased() != "https" else { return nil }
         let name = mode == .publicKey ? "AFSSLPinningModePublicKey" : "AFSSLPinningModeCertificate"
         let reason = """
             A security policy configured with `\(name)` can only be applied on a manager with a secure base URL (i.e. https)

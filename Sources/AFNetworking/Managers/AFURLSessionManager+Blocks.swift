@@ -126,9 +126,12 @@ extension AFURLSessionManager {
     }
 
     /// Sets the block to call before the response of a data or upload task is stored in the manager's cache, with the
-    /// complete, decompressed body. The block returns the response to store, or `nil` to prevent that, as does the
-    /// storage policy `notAllowed`. It is called on the manager's own serial queue; `nil` removes it. Set it before a
+    /// complete, decompressed body. It is called on the manager's own serial queue; `nil` removes it. Set it before a
     /// task starts.
+    ///
+    /// The block returns the response to store: its data, and, if its response is an `HTTPURLResponse`, the status and
+    /// header fields; its `userInfo` is ignored. `nil` prevents the storage, and so do the storage policies
+    /// `notAllowed` and `allowedInMemoryOnly`. The task receives the original response in any case.
     ///
     /// It is called only for responses that may be stored (RFC 9111 §3). A manager has a cache if its configuration has
     /// a `URLCache` other than `URLCache.shared`, or if the AsyncNetworking session that it shares has one.

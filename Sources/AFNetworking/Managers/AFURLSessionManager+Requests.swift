@@ -26,10 +26,15 @@ extension AFURLSessionManager {
         if isObserved {
             request.redirectPolicy = redirectPolicy(of: core, for: driver)
             request.authentication = driver.authentication(of: core)
-            if core.configuration.cache != nil { request.willCache = driver.cacheDecision }
+            if core.configuration.cache != nil, decidesAboutCaching {
+                request.willCache = driver.cacheDecision(after: core.configuration.willCache)
+            }
         }
         return (core, request)
     }
+
+    /// Whether a block or a subclass decides about the storage of responses.
+    private var decidesAboutCaching: Bool { isSubclassed || state.withLock { $0.hooks.willCache != nil } }
 
     /// Returns the core's redirect policy with the manager's delegate method applied after its own decision.
     private func redirectPolicy(of core: SessionManager, for driver: TaskDriver) -> RedirectPolicy {
@@ -87,9 +92,16 @@ extension AFURLSessionManager {
 }
 
 extension TaskDriver {
-    /// Asks the manager's delegate method whether and how a response is stored.
-    var cacheDecision: @Sendable (CacheProposal) async -> CacheProposal? {
+    /// Returns the core's decision about the storage of a response, followed by that of the manager's delegate method.
+    func cacheDecision(
+        after decide: (@Sendable (CacheProposal) async -> CacheProposal?)?
+    ) -> @Sendable (CacheProposal) async -> CacheProposal? {
         { [weak self] proposal in
+            var proposal = proposal
+            if let decide {
+                guard let decided = await decide(proposal) else { return nil }
+                proposal = decided
+            }
             guard let self, let dataTask = task as? URLSessionDataTask,
                 let response = HTTPURLResponse.make(proposal.head)
             else { return proposal }
@@ -99,7 +111,8 @@ extension TaskDriver {
                     handler(UncheckedSendable($0))
                 }
             }.value
-            guard let decided, decided.storagePolicy != .notAllowed else { return nil }
+            // A response for memory only may be secret, and the cache may have a directory.
+            guard let decided, decided.storagePolicy == .allowed else { return nil }
             var accepted = proposal
             accepted.body = decided.data
             if let changed = decided.response as? HTTPURLResponse, changed !== response {

@@ -6,9 +6,8 @@ import ANSystem
 /// tasks to the manager.
 ///
 /// All other tasks are performed by Foundation's session, its superclass: those with a completion handler, WebSocket
-/// tasks, uploads of a streamed request, and tasks created after the manager was freed. It has an ephemeral
-/// configuration, so these tasks lack the manager's configuration (timeouts, proxy, cookies, cache), its security
-/// policy and its header fields.
+/// tasks, and tasks created after the manager was freed. It has an ephemeral configuration, so these tasks lack the
+/// manager's configuration (timeouts, proxy, cookies, cache), its security policy and its header fields.
 final class ManagerSession: URLSession, @unchecked Sendable {
     private let manager: Lock<Weak<AFURLSessionManager>>
     private let ownConfiguration: URLSessionConfiguration
@@ -48,6 +47,11 @@ final class ManagerSession: URLSession, @unchecked Sendable {
             ?? super.uploadTask(with: request, from: bodyData)
     }
 
+    override func uploadTask(withStreamedRequest request: URLRequest) -> URLSessionUploadTask {
+        owner?.uploadTask(withStreamedRequest: request, progress: nil, completionHandler: nil)
+            ?? super.uploadTask(withStreamedRequest: request)
+    }
+
     override func downloadTask(with request: URLRequest) -> URLSessionDownloadTask {
         owner?.downloadTask(with: request, progress: nil, destination: nil, completionHandler: nil)
             ?? super.downloadTask(with: request)
@@ -55,6 +59,11 @@ final class ManagerSession: URLSession, @unchecked Sendable {
 
     override func downloadTask(with url: URL) -> URLSessionDownloadTask {
         downloadTask(with: URLRequest(url: url))
+    }
+
+    override func downloadTask(withResumeData resumeData: Data) -> URLSessionDownloadTask {
+        owner?.downloadTask(withResumeData: resumeData, progress: nil, destination: nil, completionHandler: nil)
+            ?? super.downloadTask(withResumeData: resumeData)
     }
 
     override func finishTasksAndInvalidate() {

@@ -249,7 +249,8 @@ open class AFHTTPRequestSerializer: NSObject, AFURLRequestSerialization, NSSecur
         Self.orUnsendable(error) {
             let base = try request(withMethod: method, urlString: urlString, parameters: nil)
             do {
-                guard method != "GET", method != "HEAD" else {
+                // Foundation writes the common methods in upper case.
+                guard let method = base.httpMethod as String?, method != "GET", method != "HEAD" else {
                     throw NSError.requestSerialization(.unsupportedURL, reason: "\(method) cannot have a form.")
                 }
                 let form = MultipartForm()

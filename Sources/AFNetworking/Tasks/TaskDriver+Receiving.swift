@@ -27,6 +27,7 @@ extension TaskDriver {
             await didReceive(chunk, expected)
             try await core.waitUntilRunning()
         }
+        core.complete(Int64(data.count))
     }
 
     private func receiveFile(_ body: ResponseBody, _ expected: Int64, _ core: TransferCore) async throws {
@@ -35,6 +36,7 @@ extension TaskDriver {
             await didReceive(chunk, expected)
             try await core.waitUntilRunning()
         }
+        core.complete(change { $0.counts.received })
         await moveDownload(from: temporary)
     }
 

@@ -230,7 +230,7 @@ package final class TransferCore: Sendable {
     }
 
     /// Records that the response is complete.
-    func complete(_ size: Int64) {
+    package func complete(_ size: Int64) {
         update { $0.record(received: $0.tracker.complete(size)) }
     }
 
