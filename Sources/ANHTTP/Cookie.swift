@@ -8,8 +8,8 @@ public struct Cookie: Hashable, Sendable, CustomStringConvertible {
     ///
     /// It must not be empty or contain `=`, `;` or control characters. A name that begins with `__Secure-` or `__Host-`
     /// requires that ``isSecure`` is `true` and, for `__Host-`, that ``path`` is `/` and ``includesSubdomains`` is
-    /// `false` (RFC 6265bis §4.1.3). `CookieStore.set(_:)` throws `SessionError.invalidCookie(name:)` otherwise. libcurl
-    /// compares names without regard to case.
+    /// `false` (RFC 6265bis §4.1.3). `CookieStore.set(_:)` throws `SessionError.invalidCookie(name:)` otherwise. Some
+    /// versions of libcurl, such as 7.88, compare names without regard to case.
     public var name: String
     /// The value of the cookie, possibly empty, sent unchanged; it is not percent-encoded or quoted. It must not
     /// contain `;` or control characters; `CookieStore.set(_:)` throws `SessionError.invalidCookie(name:)` for a cookie

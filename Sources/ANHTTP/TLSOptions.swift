@@ -9,8 +9,9 @@ public import FoundationEssentials
 /// ``TrustRoots/systemAnd(_:)`` require a libcurl that uses the same OpenSSL as this library; with another one,
 /// requests over https that have them fail with ``TransportError/Reason/unsupported(_:)``.
 public struct TLSOptions: Hashable, Sendable {
-    /// The trusted certificate authorities; those of the system by default. ``SecurityPolicy/trustRoots`` takes
-    /// precedence.
+    /// The certificate authorities trusted for servers, for proxies over TLS and for a DNS-over-HTTPS server; those of
+    /// the system by default. For servers, ``SecurityPolicy/trustRoots`` takes precedence. Roots that cannot be read
+    /// fail requests; see ``TrustRoots``.
     public var trustRoots = TrustRoots.system
     /// The rules for servers; by default a valid chain and the right host name. ``hostPolicies`` take precedence.
     public var policy = SecurityPolicy()

@@ -40,7 +40,8 @@ public struct CookieStore: Sendable {
     /// expired cookie removes the one that it would replace.
     ///
     /// Any domain is accepted: the rules that restrict servers do not apply to the program. For libcurl, paths that
-    /// differ only in case or in a slash at their end are the same.
+    /// differ only in case or in a slash at their end are the same; for some versions, such as 7.88, so are names that
+    /// differ only in case.
     ///
     /// - Throws: ``SessionError/cookiesNotStored`` if the transport stores no cookies, or
     ///   ``SessionError/invalidCookie(name:)`` if the name or domain of a cookie is empty, its name contains `=` or
@@ -55,7 +56,8 @@ public struct CookieStore: Sendable {
     /// ``ANHTTP/Cookie/includesSubdomains``. An expired cookie removes the one that it would replace.
     ///
     /// Any domain is accepted: the rules that restrict servers do not apply to the program. For libcurl, paths that
-    /// differ only in case or in a slash at their end are the same.
+    /// differ only in case or in a slash at their end are the same; for some versions, such as 7.88, so are names that
+    /// differ only in case.
     ///
     /// - Throws: ``SessionError/cookiesNotStored`` if the transport stores no cookies, or
     ///   ``SessionError/invalidCookie(name:)`` if the name or domain of a cookie is empty, its name contains `=` or

@@ -53,8 +53,12 @@ public struct RedirectPolicy: Sendable {
     public struct Redirection: Sendable {
         /// The head of the response that redirects, with its status and the `Location` field.
         public var head: ResponseHead
-        /// The request that was answered by the redirect, without the credentials that the session adds. If there were
-        /// several redirects, it is the one that followed the previous redirect.
+        /// The request that was answered by the redirect. If there were several, it is the one that followed the
+        /// previous redirect.
+        ///
+        /// It has the fields of ``SessionConfiguration/headers``, which may include `Authorization`, and `https` for
+        /// hosts that require it. It lacks stored cookies and what the ``AuthenticationPolicy`` adds: credentials,
+        /// tokens and signatures.
         public var original: Request
         /// The request that the policy would send next: with the URL of `Location`, the method and body for the status,
         /// and without the ``RedirectPolicy/sensitiveHeaders`` and an explicit `Host` field if the origin changes.

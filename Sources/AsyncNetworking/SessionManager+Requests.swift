@@ -40,8 +40,9 @@ extension SessionManager {
     ///   the body, if the serializer does not accept the response's status or media type, or with another error if it
     ///   cannot convert the body; another ``SessionError`` if the request fails, such as
     ///   ``SessionError/transport(_:)``, or ``SessionError/invalidated`` if the manager was invalidated or shut down
-    ///   before; or `CancellationError` if the calling task is cancelled or the manager cancels its requests. Errors of
-    ///   interceptors and serializers of the program's own are thrown unchanged.
+    ///   before; or `CancellationError` if the calling task is cancelled or the manager cancels its requests. A
+    ///   ``ANHTTP/TransportError`` or ``ANSerialization/SerializationError`` of the program's own interceptors and
+    ///   serializers is wrapped in a ``SessionError``; their other errors are thrown unchanged.
     public nonisolated func response<Serializer: ResponseSerializer>(
         for request: Request, as serializer: Serializer
     ) async throws -> Response<Serializer.Output> {
@@ -62,8 +63,9 @@ extension SessionManager {
     ///   the body, if the serializer does not accept the response's status or media type, or with another error if it
     ///   cannot convert the body; another ``SessionError`` if the request fails, such as
     ///   ``SessionError/transport(_:)``, or ``SessionError/invalidated`` if the manager was invalidated or shut down
-    ///   before; or `CancellationError` if the calling task is cancelled or the manager cancels its requests. Errors of
-    ///   interceptors and serializers of the program's own are thrown unchanged.
+    ///   before; or `CancellationError` if the calling task is cancelled or the manager cancels its requests. A
+    ///   ``ANHTTP/TransportError`` or ``ANSerialization/SerializationError`` of the program's own interceptors and
+    ///   serializers is wrapped in a ``SessionError``; their other errors are thrown unchanged.
     public nonisolated func value<Serializer: ResponseSerializer>(
         for request: Request, as serializer: Serializer
     ) async throws -> Serializer.Output {

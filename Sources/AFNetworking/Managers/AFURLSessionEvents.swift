@@ -219,8 +219,8 @@ open class AFURLSessionEvents: NSObject, URLSessionDataDelegate, URLSessionDownl
     /// `location` to the URL that the block set for this event returns.
     ///
     /// If there is no block or it returns `nil`, the destination of the task applies; a file that is not moved is
-    /// removed. An existing file is not overwritten: the move fails, and `AFURLSessionDownloadTaskDidFailToMoveFile` is
-    /// posted.
+    /// removed. An existing file is not overwritten: the move fails, which only the notification
+    /// `AFURLSessionDownloadTaskDidFailToMoveFile` reports; the completion handler receives that URL and no error.
     open func urlSession(
         _ session: URLSession, downloadTask: URLSessionDownloadTask, didFinishDownloadingTo location: URL
     ) {

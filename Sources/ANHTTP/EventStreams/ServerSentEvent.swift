@@ -3,6 +3,10 @@
 package import FoundationEssentials
 
 /// A server-sent event, as defined in the WHATWG HTML standard, section “Server-sent events”.
+///
+/// ``ResponseBody/serverSentEvents`` yields the events of one response, and `SessionManager.events(for:)` those of a
+/// source with reconnection. `decoded(as:)` decodes ``data``, for example from JSON. Comments and `retry:` lines are
+/// not part of events.
 public struct ServerSentEvent: Hashable, Sendable {
     /// The type of the event; `message` unless the server names another one with `event:`.
     public var type: String

@@ -6,6 +6,8 @@ import FoundationEssentials
 
 /// A limit for the speed of sending a body: packets with a pause between them, or a rate.
 ///
+/// `RequestBody.throttled(_:)` and ``MultipartFormData/throttle`` apply it.
+///
 /// It leaves bandwidth of a slow connection for other traffic. The bytes within a packet are sent at full speed.
 /// Packets do not span chunks: those of a sequence or closure, and the pieces of at most 256 KiB in which files and
 /// data are read. A smaller chunk, or the smaller rest of a chunk, is a packet, followed by a whole pause or, with a

@@ -60,6 +60,8 @@ public struct JSONRequestSerializer: FormFieldSerializer {
     package var fieldSerializer: HTTPRequestSerializer { base }
 
     /// The layout of JSON text; without options, it is compact and keeps the order of the names.
+    ///
+    /// The options `sortedKeys` and `prettyPrinted` of the encoder's `outputFormatting` apply in addition.
     public struct WritingOptions: OptionSet, Hashable, Sendable {
         /// The options as a bit mask, for `OptionSet`.
         public let rawValue: Int

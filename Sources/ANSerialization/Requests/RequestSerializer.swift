@@ -5,7 +5,9 @@ import HTTPTypes
 
 /// A type that adds parameters to requests.
 ///
-/// A serializer is a value and contains all of its settings.
+/// `SessionConfiguration.requestSerializer` is the one of a session. Those of the library are `.http`, `.json` and
+/// `.propertyList`; a ``JSONRequestSerializer`` without an encoder uses the session's. A serializer of the program's own
+/// is a value with its settings as properties, and may be called for several requests at the same time.
 public protocol RequestSerializer: Sendable {
     /// Returns the request with parameters added.
     ///

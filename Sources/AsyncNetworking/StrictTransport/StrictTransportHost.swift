@@ -3,7 +3,8 @@
 import ANHTTP
 public import FoundationEssentials
 
-/// A host to which requests are sent over https only (RFC 6797).
+/// A host to which a session sends requests over https only (RFC 6797), once ``StrictTransportStore/set(_:)`` has added
+/// it: `https` replaces `http`, and port 443 replaces 80.
 public struct StrictTransportHost: Hashable, Sendable {
     /// The host name in lower case, without a trailing dot.
     public let host: String

@@ -5,9 +5,10 @@ public import HTTPTypes
 
 /// A response of a ``MockTransport``: a list of steps, including the head.
 ///
-/// The steps up to the head are performed before the transport calls its `body` closure; the others while the body is
-/// read, and not at all if it is not read. After its last step, a response without a head hangs until the task is
-/// cancelled or the transport is shut down.
+/// The steps up to the head are performed before the transport calls its `body` closure. If the body is streamed, the
+/// others are performed while it is read, and not at all if it is not read; if it is collected, all are performed before
+/// that call. After its last step, a response without a head hangs until the task is cancelled or the transport is shut
+/// down.
 ///
 /// After a head in response to a HEAD request, or with status 204 or 304, all further steps are skipped. Steps in the
 /// wrong order fail the exchange with `TransportError.Reason.invalidResponse`: a chunk before the head, or another head

@@ -9,12 +9,16 @@ extension Script {
         Script([.reply(reply)])
     }
 
-    /// Returns a script that sends one response, made from its parts.
+    /// Returns a script that sends one response, made from its parts, and keeps the connection open unless the request
+    /// or the response requires closing it.
+    ///
+    /// With the statuses 1xx, 204 and 304, and in response to HEAD, no body is sent; see ``Reply`` for each part.
     ///
     /// - Parameters:
     ///   - status: The status code; 200 by default.
     ///   - reason: The reason phrase; `nil`, the default, for the standard one, empty to omit it.
-    ///   - headers: The header fields, to which the server appends the one that the framing requires; empty by default.
+    ///   - headers: The header fields, to which the server appends the one that the framing requires, if any; empty by
+    ///     default.
     ///   - body: The body; empty by default.
     ///   - framing: The framing of the body; ``Reply/Framing/contentLength`` by default.
     ///   - trailers: The trailer fields, sent only with a chunked body; empty by default.
