@@ -122,6 +122,16 @@ import Testing
         #expect(try await parts.next() == nil)
     }
 
+    @Test func `the last part cannot be read after it was skipped`() async throws {
+        let text = "--b\r\n\r\none\r\n--b--"
+        var parts = try ResponseBody(Data(text.utf8)).parts(of: Self.head("multipart/mixed; boundary=b"))
+            .makeAsyncIterator()
+        let last = try #require(try await parts.next())
+        #expect(try await parts.next() == nil)
+        await expectParts(.outOfTurn) { try await last.body.collect(upTo: 10) }
+        #expect(last.body.ending == nil)
+    }
+
     @Test func `two tasks cannot read at the same time`() async throws {
         let gate = Gate(Data("--b\r\n\r\none\r\n--b--".utf8))
         let parts = try ResponseBody(source: gate).parts(of: Self.head("multipart/mixed; boundary=b"))

@@ -42,7 +42,9 @@ private struct MultipartResponse: AsyncSequence, Sendable {
             guard let (number, headers) = try await reader.nextPart() else { return nil }
             var head = head
             head.headers = headers
-            return ResponsePart(head: head, body: ResponseBody(source: PartBodySource(reader, number)))
+            var body = ResponseBody(source: PartBodySource(reader, number))
+            body.jsonDecoder = head.jsonDecoder
+            return ResponsePart(head: head, body: body)
         }
     }
 }
@@ -129,7 +131,10 @@ private final class PartReader: Sendable {
                         return state.part
                     }
                     return (number, headers)
-                case .end: return nil
+                case .end:
+                    // The body of the last part, if its rest was skipped, cannot be read any more either.
+                    self.state.withLock { $0.part += 1 }
+                    return nil
                 case .content, .endOfPart, .needsMore: continue
                 }
             }
