@@ -96,11 +96,11 @@ final class Pipeline: Sendable {
             try $1.limitToTimeLeft()
         },
         // Retries failed attempts.
-        Step(if: { ($1.retryPolicy ?? $0.retryPolicy).limit > 0 }) { try await $0.retry($1, respond: $2) },
+        Step(if: { ($1.retryPolicy?.limit ?? $0.retryPolicy.limit) > 0 }) { try await $0.retry($1, respond: $2) },
         // Replaces `http` by `https` for hosts that require it.
         Step { $1.url = $0.strictURL($1.url) },
         // Follows redirects.
-        Step(if: { ($1.redirectPolicy ?? $0.redirectPolicy).isEnabled }) {
+        Step(if: { $1.redirectPolicy?.isEnabled ?? $0.redirectPolicy.isEnabled }) {
             try await $0.followRedirects(of: $1, respond: $2)
         },
         // Adds credentials and answers challenges.

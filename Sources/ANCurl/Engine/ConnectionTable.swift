@@ -8,10 +8,12 @@ package import ANSystem
 /// libcurl identifies the connection that it is about to use only by the addresses of its two endpoints.
 package struct ConnectionTable {
     private var sockets: [Ends: Int32] = [:]
-    private var entries: [Int32: Entry] = [:]
+    /// The entries at the indices of their sockets, which the system numbers from 0.
+    private var entries: [Entry] = []
 
     private struct Entry {
-        let ends: Ends
+        /// The endpoints; `nil` if the socket has no connection in the table.
+        var ends: Ends?
         /// The time at which bytes of a response were last received.
         var lastInput: MonotonicInstant?
         /// Whether the connection may be dead.
@@ -48,12 +50,13 @@ package struct ConnectionTable {
 
     /// Whether the socket belongs to a connection in the table.
     package func contains(_ socket: Int32) -> Bool {
-        entries[socket] != nil
+        guard entries.indices.contains(Int(socket)), case .some = entries[Int(socket)].ends else { return false }
+        return true
     }
 
     /// Whether no bytes of a response have been received on a connection since the given time.
     package func isSilent(_ socket: Int32, since start: MonotonicInstant) -> Bool {
-        guard let last = entries[socket]?.lastInput else { return true }
+        guard contains(socket), let last = entries[Int(socket)].lastInput else { return true }
         return last < start
     }
 
@@ -61,45 +64,47 @@ package struct ConnectionTable {
     package mutating func insert(_ connection: Ends, socket: Int32) {
         remove(socket)
         sockets[connection] = socket
-        entries[socket] = Entry(ends: connection)
+        let index = Int(socket)
+        while entries.count <= index { entries.append(Entry()) }
+        entries[index] = Entry(ends: connection)
     }
 
     /// Notes that bytes of a response were received.
     package mutating func noteInput(_ socket: Int32, at now: MonotonicInstant) {
-        entries[socket]?.lastInput = now
-        entries[socket]?.isSuspect = false
+        change(socket) { entry in
+            entry.lastInput = now
+            entry.isSuspect = false
+        }
     }
 
     /// Marks a connection as possibly dead, until bytes of a response are received.
     package mutating func suspect(_ socket: Int32) {
-        entries[socket]?.isSuspect = true
+        change(socket) { $0.isSuspect = true }
     }
 
     /// Whether a connection may be dead and should carry no new requests.
     package func isSuspect(_ socket: Int32) -> Bool {
-        entries[socket]?.isSuspect == true
+        contains(socket) && entries[Int(socket)].isSuspect
     }
 
     /// Notes the `Keep-Alive` field of a response, such as `timeout=5, max=100`; `nil` if the response has none.
     package mutating func noteKeepAlive(_ field: String?, on socket: Int32) {
         let timeout = field.flatMap(Self.timeout)
-        guard timeout != nil || entries[socket]?.idleTimeout != nil else { return }
-        entries[socket]?.idleTimeout = timeout
+        change(socket) { $0.idleTimeout = timeout }
     }
 
     /// Notes that the exchange on a connection ended.
     package mutating func noteEnd(_ socket: Int32, at now: MonotonicInstant) {
-        guard entries[socket]?.idleTimeout != nil else { return }
-        entries[socket]?.idleSince = now
+        change(socket) { $0.idleSince = now }
     }
 
     /// Whether the idle timeout announced by the server has expired or is about to, in which case a request could cross
     /// the closing of the connection. The connection counts as expired 1 s before the timeout, or after half of a
     /// timeout shorter than 2 s.
     package func isExpired(_ socket: Int32, at now: MonotonicInstant) -> Bool {
-        guard let entry = entries[socket], let timeout = entry.idleTimeout, let start = entry.idleSince else {
-            return false
-        }
+        guard contains(socket), let timeout = entries[Int(socket)].idleTimeout,
+            let start = entries[Int(socket)].idleSince
+        else { return false }
         return start.duration(to: now) >= timeout - min(.seconds(1), timeout / 2)
     }
 
@@ -112,7 +117,13 @@ package struct ConnectionTable {
 
     /// Removes the connection of a closed socket.
     package mutating func remove(_ socket: Int32) {
-        guard let entry = entries.removeValue(forKey: socket) else { return }
-        sockets[entry.ends] = nil
+        guard contains(socket), let ends = entries[Int(socket)].ends else { return }
+        entries[Int(socket)] = Entry()
+        sockets[ends] = nil
+    }
+
+    /// Changes the entry of a socket, if there is one.
+    private mutating func change(_ socket: Int32, _ change: (inout Entry) -> Void) {
+        if contains(socket) { change(&entries[Int(socket)]) }
     }
 }

@@ -51,7 +51,15 @@ public struct CurlTransport: CookieStoringTransport, AlternativeRouteTransport {
         _ request: Request, _ delivery: BodyDelivery, _ events: (any TransferEventSink)?
     ) throws(TransportError) -> (Exchange, BodyPump?) {
         try request.validate()
-        let request = try request.preparedToSign()
+        if let signature = request.transportAuthentication?.signature {
+            return try makeExchange(of: request.prepared(for: signature), delivery, events)
+        }
+        return try makeExchange(of: request, delivery, events)
+    }
+
+    private func makeExchange(
+        of request: Request, _ delivery: BodyDelivery, _ events: (any TransferEventSink)?
+    ) throws(TransportError) -> (Exchange, BodyPump?) {
         let pump = try BodyPump(for: request)
         let upload: Upload =
             switch (pump, request.body.content) {

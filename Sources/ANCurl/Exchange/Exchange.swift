@@ -42,7 +42,6 @@ final class Exchange: Sendable {
         _ request: Request, delivery: BodyDelivery, events: (any TransferEventSink)?, upload: Upload,
         engine: CurlEngine
     ) throws(TransportError) {
-        self.request = request
         sharedOptions = request.sharedOptions ?? engine.defaultOptions
         self.delivery = delivery
         self.events = events
@@ -76,6 +75,8 @@ final class Exchange: Sendable {
             security = nil
         }
         self.engine = engine
+        // Last, so that the argument is moved, not copied.
+        self.request = request
         let reading: ExchangeStateMachine<Waiter>.Reading =
             switch delivery {
             case .collected(let limit): .collecting(limit: limit)

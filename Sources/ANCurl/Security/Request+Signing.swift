@@ -8,8 +8,7 @@ import HTTPTypes
 extension Request {
     /// Returns the request with additions that libcurl needs for signing: the token, the hash of the body, which
     /// libcurl does not read before it signs, and a canonical query. See CURLOPT_AWS_SIGV4(3).
-    func preparedToSign() throws(TransportError) -> Request {
-        guard let signature = transportAuthentication?.signature else { return self }
+    func prepared(for signature: AWSSignature) throws(TransportError) -> Request {
         var request = self
         if let token = signature.sessionToken, !headers.contains(.amzSecurityToken) {
             request.headers.append(HTTPField(name: .amzSecurityToken, value: token))

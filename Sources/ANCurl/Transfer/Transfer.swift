@@ -56,19 +56,19 @@ final class Transfer {
         self.exchange = exchange
         self.loop = loop
         state = TransferState(exchange, on: loop)
-        if let other {
-            state = other.state
-            state.beginAgain(exchange, on: loop)
-        }
+        other?.state.beginAgain(exchange, on: loop)
+        let alternative = other == nil ? state.alternative : nil
+        let sendsNoCredential = other?.state.sendsNoCredential == true
+        let needsNewConnection = other?.state.needsNewConnection == true
         addressGuard = try AddressGuard(exchange.options.connection.addresses)
         let url = exchange.request.url.absoluteString
-        origin = Self.origin(of: url)
+        origin = loop.origin(of: url)
         do throws(CurlFailure) {
             handle = try EasyHandle()
         } catch {
             throw error.transportError
         }
-        headers = try exchange.headerList(by: self.state.alternative)
+        headers = try exchange.headerList(by: alternative)
         try handle.apply(exchange.sharedOptions, version: exchange.version)
         do throws(CurlFailure) {
             try handle.applyConstants()
@@ -80,39 +80,27 @@ final class Transfer {
                 try handle.apply(security, resumesSessions: exchange.options.tls.resumesSessions)
             }
             try handle.apply(exchange, url: url, headers: headers)
-            if let route = self.state.alternative { try handle.apply(route, isRacing: isRacing) }
-            if self.state.sendsNoCredential {
+            if let alternative { try handle.apply(alternative, isRacing: exchange.isRacing(alternative)) }
+            if sendsNoCredential {
                 try handle.set(CURLOPT_PROXYUSERNAME, nil)
                 try handle.set(CURLOPT_PROXYPASSWORD, nil)
             }
             // The discarded connection may still serve other exchanges, and libcurl would choose it again.
-            if self.state.needsNewConnection { try handle.set(CURLOPT_FRESH_CONNECT, true) }
+            if needsNewConnection { try handle.set(CURLOPT_FRESH_CONNECT, true) }
             try installCallbacks()
         } catch {
             throw error.transportError
         }
-        if let authentication = exchange.authentication,
-            !self.state.sendsNoCredential || authentication.signature != nil
-        {
+        if let authentication = exchange.authentication, !sendsNoCredential || authentication.signature != nil {
             try handle.apply(authentication)
         }
+        // Last, so that the other transfer keeps its state if this one cannot be created.
+        if let other { swap(&state, &other.state) }
         alarm.transfer = self
     }
 
     /// Whether the connection can carry other exchanges at the same time.
     var isMultiplexed: Bool { state.parser.isMultiplexed && !exchange.needsOwnConnection }
-
-    private static func origin(of url: String) -> String {
-        var url = url
-        return url.withUTF8 { bytes in
-            var slashes = 0
-            let end = unsafe bytes.firstIndex { byte in
-                if byte == UInt8(ascii: "/") { slashes += 1 }
-                return slashes == 3 || byte == UInt8(ascii: "?")
-            }
-            return unsafe String(decoding: bytes[..<(end ?? bytes.count)], as: UTF8.self)
-        }
-    }
 
     /// The time limit that expires first; `nil` if there is none.
     var nextLimit: TransferClock.Limit? {
@@ -134,8 +122,9 @@ final class Alarm {
     var deadline: MonotonicInstant?
 }
 
-/// The mutable state of a transfer.
-struct TransferState {
+/// The mutable state of a transfer. It is not copied, because it is large; a transfer that repeats the request of another
+/// one takes it over.
+struct TransferState: ~Copyable {
     var parser: HeaderParser
     var clock: TransferClock
     /// The error with which a callback aborted the transfer.

@@ -18,7 +18,7 @@ package final class BodyPump: Sendable {
     /// Creates the pump for a request; `nil` if its body is empty or in memory and it has no trailers.
     ///
     /// - Throws: ``TransportError/Reason/requestBody(_:)`` for a file that cannot be opened.
-    package init?(for request: Request) throws(TransportError) {
+    package init?(for request: borrowing Request) throws(TransportError) {
         switch request.body.content {
         case .none where request.trailers == nil: return nil
         case .bytes where request.trailers == nil && request.body.gate == nil: return nil
