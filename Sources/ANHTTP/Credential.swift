@@ -1,6 +1,10 @@
 // SPDX-License-Identifier: MIT
 
 /// A user name and a password, for a server or a proxy. Its description never contains the password.
+///
+/// For a server, set it as `Request.credential` or in `AuthenticationPolicy.credentials`, return it from the policy's
+/// `challengeHandler`, or write it into a field with `HTTPFields.setBasicAuthorization(_:)`. For a proxy, set it as
+/// ``Proxy/credential``.
 public struct Credential: Hashable, Sendable, CustomStringConvertible {
     /// The user name; for NTLM it may be `DOMAIN\user`. If it is used with Basic for a server, a colon or a control
     /// character in it fails the request with ``TransportError/Reason/invalidRequest(_:)``.

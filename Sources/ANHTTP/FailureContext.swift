@@ -2,7 +2,7 @@
 
 package import FoundationEssentials
 
-/// The details of a failed transfer, for logs and messages.
+/// The details of a failed transfer, for logs and messages; see ``TransportError/context``.
 public struct FailureContext: Hashable, Sendable {
     /// The URL without user information, query values and fragment, such as `https://example.com/a?key=…`; only its
     /// scheme, as in `https:…`, if it has no host. Empty if unknown, as in most errors that occur before the transfer

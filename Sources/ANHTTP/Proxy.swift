@@ -1,6 +1,6 @@
 // SPDX-License-Identifier: MIT
 
-/// The selection of a transfer's proxy; ``environment`` by default.
+/// The selection of a transfer's proxy, set in ``TransferOptions/proxy``; ``environment`` by default.
 public enum ProxyPolicy: Hashable, Sendable {
     /// The proxy of the environment variables `http_proxy`, `https_proxy`, `all_proxy` and `no_proxy`, as interpreted
     /// by libcurl; none if they are not set. See ENVIRONMENT in curl(1).
@@ -11,7 +11,7 @@ public enum ProxyPolicy: Hashable, Sendable {
     case proxy(Proxy)
 }
 
-/// A proxy server, with its address, credential and exceptions.
+/// A proxy server, with its address, credential and exceptions, for ``ProxyPolicy/proxy(_:)``.
 public struct Proxy: Hashable, Sendable {
     /// The protocol used with the proxy, which is not that of the URL.
     public var kind: Kind

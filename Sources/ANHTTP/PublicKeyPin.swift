@@ -5,7 +5,8 @@ public import FoundationEssentials
 /// The SHA-256 digest of a public key (SubjectPublicKeyInfo in DER), the fingerprint of RFC 7469 §2.4. Its text form is
 /// `sha256/` followed by Base64; the option `--pinnedpubkey` of curl(1) requires `sha256//` instead.
 ///
-/// The pin of a key remains valid when its certificate is renewed with the same key.
+/// It takes effect in ``SecurityPolicy/pins`` and ``SecurityPolicy/backupPins``. The pin of a key remains valid when
+/// its certificate is renewed with the same key.
 public struct PublicKeyPin: Hashable, Sendable, CustomStringConvertible {
     /// The SHA-256 digest of the public key (SubjectPublicKeyInfo in DER), always 32 bytes.
     public let sha256: Data

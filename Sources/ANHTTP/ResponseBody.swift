@@ -142,7 +142,7 @@ extension Data {
     }
 }
 
-/// The information available at the end of a response: trailer fields and metrics.
+/// The information available at the end of a response, in ``ResponseBody/ending``: trailer fields and metrics.
 public struct ResponseEnding: Sendable {
     /// The trailer fields (RFC 9110 §6.5); empty if the server sent no trailers.
     public var trailers: HTTPFields

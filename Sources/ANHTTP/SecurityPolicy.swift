@@ -4,6 +4,10 @@ public import FoundationEssentials
 
 /// The rules that a server's certificates must satisfy before a request is sent to it.
 ///
+/// Set it in ``TLSOptions/policy`` or, for particular hosts, in ``TLSOptions/hostPolicies``. It does not apply to
+/// proxies, to a ``ConnectionOptions/dnsOverHTTPS`` server, or to requests over http. `SecurityPolicy.evaluate(_:for:)`
+/// applies it without a connection.
+///
 /// The policy is evaluated during the TLS handshake, on the chain verified by OpenSSL: if the server is refused, no
 /// byte of the request has been sent. By default the chain must end at the ``TLSOptions/trustRoots``, and the
 /// certificate must be valid for the host.
@@ -52,7 +56,9 @@ public struct SecurityPolicy: Hashable, Sendable {
     /// The common name counts only if there are no alternative names, and a wildcard stands for one whole label (RFC
     /// 9525 §6.3). If neither a pin nor a host name is required, any server with a valid certificate is accepted.
     public var validatesDomainName = true
-    /// The trusted certificate authorities; `nil`, the default, for those of ``TLSOptions/trustRoots``.
+    /// The trusted certificate authorities; `nil`, the default, for those of ``TLSOptions/trustRoots``, or for those of
+    /// the system in `SecurityPolicy.evaluate(_:for:)`. Roots that cannot be read fail requests with
+    /// ``TransportError/TLSFailure/badTrustRoots``.
     public var trustRoots: TrustRoots?
     /// Whether failures are only reported to the ``observer``; `false`, the default, refuses the server.
     ///
@@ -66,7 +72,8 @@ public struct SecurityPolicy: Hashable, Sendable {
     /// Certificate revocation lists (RFC 5280 §5), any number in PEM or one in DER; `nil`, the default, for none.
     ///
     /// If set, a current list of the authority that signed the server's certificate is required; without one, the
-    /// server is refused with ``TransportError/TLSFailure/revocationUnknown``. Lists that cannot be read fail requests
+    /// server is refused with ``TransportError/TLSFailure/revocationUnknown``. The certificates of the authorities are
+    /// checked only if their issuers have a list, which must be current, too. Lists that cannot be read fail requests
     /// with ``TransportError/TLSFailure/badSecurityPolicy(_:)``.
     public var revocationLists: FileOrData?
     /// The time for which certificates, revocation lists, OCSP responses, pins and the client's identity are evaluated;
@@ -123,8 +130,9 @@ public struct SecurityPolicy: Hashable, Sendable {
     /// Returns a policy that requires a valid chain and a matching name, and pins certificates in DER form.
     ///
     /// - Parameters:
-    ///   - certificates: The certificates, as returned by ``certificates(in:)`` and ``certificates(inDirectory:)``. If
-    ///     the array is empty, every server is refused.
+    ///   - certificates: The certificates, as returned by `SecurityPolicy.certificates(in:)` and
+    ///     `SecurityPolicy.certificates(inDirectory:)`. If the array is empty, every server is refused, except with
+    ///     ``PinningMode/none``.
     ///   - mode: Whether the certificates or only their public keys are pinned; ``PinningMode/certificate`` by default.
     ///     With ``PinningMode/none`` they are ignored.
     public static func pinning(certificates: [Data], mode: PinningMode = .certificate) -> SecurityPolicy {
@@ -174,6 +182,10 @@ public struct SecurityPolicy: Hashable, Sendable {
     }
 
     /// The error of an invalid pin, host pattern, certificate file or other part of a security policy.
+    ///
+    /// The initializers of ``PublicKeyPin`` and ``HostPattern`` throw it, and so do `SecurityPolicy.certificates(in:)`
+    /// and `SecurityPolicy.certificates(inDirectory:)`. In a request's error it is the value of
+    /// ``TransportError/TLSFailure/badSecurityPolicy(_:)``.
     public struct ConfigurationError: Error, Hashable, Sendable, CustomStringConvertible {
         /// The problem as a clause that can end a sentence, such as `a pinned certificate cannot be parsed`.
         public let description: String

@@ -3,12 +3,15 @@
 public import FoundationEssentials
 
 /// The certificates that a server presented in a handshake, and the result of their verification.
+///
+/// A ``SecurityPolicy/evaluator`` receives a value. It is also in the ``TrustResult`` of an observer or of
+/// `SecurityPolicy.evaluate(_:for:)`, and in the ``FailureContext`` of a request whose server was not trusted.
 public struct ServerTrust: Hashable, Sendable {
     /// The requested host in lower case, without a port, brackets or trailing dot; in a handshake, an internationalized
     /// name in its ASCII form; empty if `SecurityPolicy.evaluate(_:for:)` was called without a host.
     public var host: String
-    /// The time for which the certificates were verified: ``SecurityPolicy/verificationTime``, or that of the
-    /// handshake.
+    /// The time for which the certificates were verified: ``SecurityPolicy/verificationTime``, or that of the handshake
+    /// or of the call of `SecurityPolicy.evaluate(_:for:)`.
     public var date: Date
     /// The certificates in the order sent by the server, beginning with its own; empty if they cannot be parsed. Only
     /// the first is known to belong to the server.

@@ -2,8 +2,8 @@
 
 public import FoundationEssentials
 
-/// The options for TLS connections. By default the server is verified against the system's trust store, with TLS 1.2 or
-/// later.
+/// The options for TLS connections, set in ``TransferOptions/tls``. By default the server is verified against the
+/// system's trust store, with TLS 1.2 or later.
 ///
 /// Versions and ciphers also apply to a proxy over TLS. Policies, identities, a ``keyLogPath`` and
 /// ``TrustRoots/systemAnd(_:)`` require a libcurl that uses the same OpenSSL as this library; with another one,

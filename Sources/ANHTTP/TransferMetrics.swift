@@ -2,9 +2,13 @@
 
 /// The durations, sizes and connection details of one exchange.
 ///
+/// They are in ``ResponseBody/metrics`` after the end of the body, in ``TransferEvent/finished(_:)``, and in
+/// `Response.metrics`.
+///
 /// Durations are measured from the start of the exchange, including its time in the queue, and otherwise as in
 /// curl_easy_getinfo(3); `nil` means that the step did not take place, for example on a reused connection. Over HTTP/2
-/// and HTTP/3, the bytes of heads are counted in the form that they would have over HTTP/1.1.
+/// and HTTP/3, the bytes of heads are counted in the form that they would have over HTTP/1.1. The handshake and the
+/// messages of a WebSocket connection are not counted.
 public struct TransferMetrics: Hashable, Sendable {
     /// The time until the exchange left the queue for a connection, or ended in it; about zero if it did not wait. If
     /// the request was sent again on a new connection, the time until that connection was begun.
@@ -43,7 +47,7 @@ public struct TransferMetrics: Hashable, Sendable {
     public var isConnectionReused = false
     /// The number of times the exchange was sent, at least 1 even if it ended before; more than 1 if a reused
     /// connection turned out to be closed, a server stated that it had not processed the request, or an alternative
-    /// service failed after the request was sent to it.
+    /// service failed after the request was sent to it. If the transport answers a challenge, counting starts over.
     public var sendCount = 1
     /// The attempts before this exchange, with their metrics; set by a session in the metrics of a `Response`, and
     /// empty in those of events and bodies.

@@ -35,8 +35,9 @@ public struct TransferOptions: Hashable, Sendable {
 
     /// The time to wait for `100 Continue` (RFC 9110 §10.1.1) over HTTP/1.1 before a body is sent, after which it is
     /// sent anyway; with zero or less, the field `Expect` is sent and the body not delayed. `nil`, the default, sends
-    /// no `Expect` field unless the request has one, except that libcurl may add one to a request with an
-    /// ``AWSSignature``.
+    /// no `Expect` field unless the request has one, with which libcurl waits for at most 1 s, except that libcurl may
+    /// add one to a request with an ``AWSSignature``. No field is added to a request without a body or with an empty
+    /// one.
     public var expectContinueTimeout: Duration?
 
     /// Whether compressed responses are requested and decoded; `true` by default. If `false`, no `Accept-Encoding` is
@@ -57,13 +58,12 @@ public struct TransferOptions: Hashable, Sendable {
     public var decompressionLimit = DecompressionLimit()
 
     /// The maximum size in bytes of a response body that is collected in memory, both before and after decompression;
-    /// 128 MiB by default. 0 permits only empty bodies, and a negative number no response at all. Streams and files
-    /// have no limit.
+    /// 128 MiB by default. 0 or less permits only empty bodies. Streams and files have no limit.
     ///
     /// A larger body fails with ``TransportError/Reason/responseTooLarge(_:)``.
     public var maximumBodySize = 128 << 20
     /// The maximum total size in bytes of all heads of a response, including interim ones and trailers; 300 KiB by
-    /// default.
+    /// default. With 0 or less, every response fails.
     ///
     /// Larger heads, and a head with more than 4096 fields, fail with ``TransportError/Reason/responseTooLarge(_:)``.
     /// libcurl itself limits them to 300 KiB, so that a larger value has no effect, and a line to 100 KiB.
@@ -89,7 +89,7 @@ public struct TransferOptions: Hashable, Sendable {
     }
 }
 
-/// The time limits of a transfer and its parts; `nil` means no limit.
+/// The time limits of a transfer and its parts, set in ``TransferOptions/timeouts``; `nil` means no limit.
 ///
 /// A transfer that exceeds one fails with ``TransportError/Reason/timedOut(_:)``, whose ``FailureContext/timeLimit`` is
 /// the limit. A limit of zero or less has expired when its part begins.
@@ -123,7 +123,7 @@ public struct Timeouts: Hashable, Sendable {
     public init() {}
 }
 
-/// The HTTP versions that a transfer may use.
+/// The HTTP versions that a transfer may use, set in ``TransferOptions/httpVersion``.
 public enum HTTPVersionPolicy: Hashable, Sendable {
     /// HTTP/2 if TLS negotiates it (ALPN, RFC 7301), otherwise HTTP/1.1; HTTP/1.1 if the linked libcurl lacks HTTP/2.
     /// A session uses HTTP/3 for servers that offered it, if the linked libcurl supports it; see
@@ -148,7 +148,8 @@ public enum HTTPVersionPolicy: Hashable, Sendable {
     case http3Only
 }
 
-/// The limits for decoded responses, as a protection against decompression bombs. A body that exceeds one fails with
+/// The limits for decoded responses, as a protection against decompression bombs, set in
+/// ``TransferOptions/decompressionLimit``. A body that exceeds one fails with
 /// ``TransportError/Reason/responseTooLarge(_:)``.
 public struct DecompressionLimit: Hashable, Sendable {
     /// The maximum number of decoded bytes; 1 GiB by default, `nil` for no limit, and 0 permits only empty bodies. If a
@@ -165,7 +166,8 @@ public struct DecompressionLimit: Hashable, Sendable {
     public init() {}
 }
 
-/// The options for making connections: IP versions, addresses, name resolution and TCP keep-alive.
+/// The options for making connections, set in ``TransferOptions/connection``: IP versions, addresses, name resolution
+/// and TCP keep-alive.
 public struct ConnectionOptions: Hashable, Sendable {
     /// The IP versions that may be used; both by default. Requests to a name without an address of the chosen version
     /// fail with ``TransportError/Reason/cannotResolve``, and those to an address of the other version with
@@ -213,7 +215,8 @@ public struct ConnectionOptions: Hashable, Sendable {
         case v6
     }
 
-    /// A replacement for the host and port of a URL when connecting, as in CURLOPT_CONNECT_TO(3).
+    /// A replacement for the host and port of a URL when connecting, for ``ConnectionOptions/hostOverrides``. See
+    /// CURLOPT_CONNECT_TO(3).
     public struct HostOverride: Hashable, Sendable {
         /// The host of the URL.
         package var host: String
@@ -227,9 +230,10 @@ public struct ConnectionOptions: Hashable, Sendable {
         /// Creates an override.
         ///
         /// - Parameters:
-        ///   - host: The host of the URL, without brackets around an IPv6 address.
+        ///   - host: The host of the URL, without brackets around an IPv6 address; an empty string stands for any host.
         ///   - port: The port of the URL, also if it is the default port of the scheme.
-        ///   - address: The address or host name to connect to, without brackets around an IPv6 address.
+        ///   - address: The address or host name to connect to, without brackets around an IPv6 address; an empty
+        ///     string stands for the host of the URL.
         ///   - addressPort: The port to connect to; `nil`, the default, for `port`.
         public init(host: String, port: Int, address: String, addressPort: Int? = nil) {
             self.host = host

@@ -1,6 +1,9 @@
 // SPDX-License-Identifier: MIT
 
 /// A snapshot of the progress of a transfer in one direction, upload or download.
+///
+/// It is reported by ``TransferEvent/uploadProgress(_:)`` and ``TransferEvent/downloadProgress(_:)``, and by the
+/// progress streams of a session's tasks.
 public struct TransferProgress: Hashable, Sendable {
     /// The number of body bytes transferred so far: of a response before decompression, of a request after compression.
     ///

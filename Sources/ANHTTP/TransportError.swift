@@ -22,6 +22,9 @@
 //     └── internalInconsistency
 
 /// The error of an exchange that failed without a complete response. HTTP status codes are not errors at this level.
+///
+/// A ``Transport`` and the functions that read a ``ResponseBody`` throw it. The functions of a session wrap it in a
+/// `SessionError`, whose property `transport` returns it.
 public struct TransportError: Error, Sendable {
     private var storage: Storage
 
@@ -91,7 +94,8 @@ public struct TransportError: Error, Sendable {
         /// request was sent, except possibly before ``TLSFailure/clientCertificateRefused``.
         case tls(TLSFailure)
         /// The connection ended before the exchange was complete, at the given point; the server may have processed the
-        /// request.
+        /// request. Also if the file of a body stored in a `ResponseCache` changes or cannot be read while the body is
+        /// read.
         case connectionLost(ConnectionLossPhase)
         /// The response is not valid HTTP, or the server violates the WebSocket protocol, for the given reason.
         case invalidResponse(String)
@@ -100,7 +104,8 @@ public struct TransportError: Error, Sendable {
         case invalidContentEncoding
         /// The response exceeds the given size limit; the rest of it was discarded.
         case responseTooLarge(SizeLimit)
-        /// The source of the request body failed, or its length differs from the declared one.
+        /// The source of the request body failed, its length differs from the declared one, or the body had to be sent
+        /// again and cannot be.
         case requestBody(RequestBodyFailure)
         /// The WebSocket connection was closed: by the server with another code than 1000 or 1001 (RFC 6455 §7.4.1), or
         /// before a message could be sent. The closure is `nil` if the server sent none.
@@ -220,7 +225,8 @@ public struct TransportError: Error, Sendable {
         case wrongHost
         /// A certificate of the chain was revoked, according to a revocation list or the stapled OCSP response.
         case revoked
-        /// No current list among the ``SecurityPolicy/revocationLists`` covers the server's certificate.
+        /// No current list among the ``SecurityPolicy/revocationLists`` covers the server's certificate, or a list for
+        /// an authority of the chain is not current.
         case revocationUnknown
         /// The server sent no OCSP response, which ``SecurityPolicy/Stapling/required`` requires.
         case stapleMissing
@@ -240,7 +246,8 @@ public struct TransportError: Error, Sendable {
         case noPins
         /// The policy allows invalid certificates and validates host names, which is possible only with pins.
         case invalidWithoutPins
-        /// The ``SecurityPolicy/evaluator`` refused the server, for the given reason.
+        /// The ``SecurityPolicy/evaluator`` refused the server, for the given reason. In the module AFNetworking also:
+        /// the challenge block of a manager refused the server, or provided no client certificate.
         case rejected(String)
         /// Verification failed with the given code of X509_STORE_CTX_get_error(3).
         case untrusted(verifyResult: Int)
@@ -319,7 +326,8 @@ public struct TransportError: Error, Sendable {
         case notReplayable
         /// The file cannot be opened or read, for the given reason.
         case file(path: String, reason: String)
-        /// The source, or the closure in ``Request/trailers``, threw the given error.
+        /// The source, or the closure in ``Request/trailers``, threw the given error. If that is itself a
+        /// ``TransportError/RequestBodyFailure``, the request fails with it instead.
         case source(any Error)
     }
 }

@@ -2,7 +2,7 @@
 
 import Glibc
 
-/// An IPv4 or IPv6 address, without port or zone.
+/// An IPv4 or IPv6 address, without port or zone, for ``ReachabilityTarget/address(_:)``.
 ///
 /// An IPv4-mapped IPv6 address such as `::ffff:192.0.2.1` (RFC 4291 §2.5.5.2) becomes the IPv4 address, as the system
 /// routes it.

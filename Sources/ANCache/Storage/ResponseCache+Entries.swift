@@ -65,7 +65,7 @@ extension ResponseCache {
         }
     }
 
-    /// A stored response: its URL, head, size and times, without its body.
+    /// A stored response, as returned by ``entries()``: its URL, head, size and times, without its body.
     public struct Entry: Sendable {
         /// The URL of the request, normalized: with scheme and host in lower case and at least `/` as its path, without
         /// a default port, user information and fragment.

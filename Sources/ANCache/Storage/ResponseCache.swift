@@ -23,7 +23,8 @@ package import FoundationEssentials
 ///
 /// A directory may be used by several processes, and survives their end at any moment. Damaged files are removed. A
 /// failure of the disk fails no request: the response then comes from the server. The exception is a stored body whose
-/// file changes or cannot be read any more while the program reads it, which throws `TransportError`.
+/// file changes or cannot be read any more while the program reads it, which throws a `TransportError` with the reason
+/// `connectionLost`.
 public final class ResponseCache: Sendable {
     package let limits: CacheLimits
     let disk: DiskStore?

@@ -1,6 +1,8 @@
 // SPDX-License-Identifier: MIT
 
-/// The reason for which a side closed a WebSocket connection, as in its close frame (RFC 6455 §7.1.5, §7.1.6).
+/// The reason for which a server closed a WebSocket connection, as in its close frame (RFC 6455 §7.1.5, §7.1.6).
+///
+/// It is in `WebSocket.closure` and ``TransportError/Reason/webSocketClosed(_:)``.
 public struct WebSocketClosure: Hashable, Sendable {
     /// The status code (RFC 6455 §7.4), such as 1000 for a normal closure; `nil` if the frame has none.
     public var code: UInt16?

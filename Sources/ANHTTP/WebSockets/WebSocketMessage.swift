@@ -2,7 +2,8 @@
 
 public import FoundationEssentials
 
-/// A message of a WebSocket connection (RFC 6455 §5.6).
+/// A message of a WebSocket connection (RFC 6455 §5.6), sent by `WebSocket.send(_:)` and received by iterating over a
+/// `WebSocket`.
 public enum WebSocketMessage: Hashable, Sendable {
     /// Text, sent as UTF-8. A received text is always valid UTF-8.
     case text(String)

@@ -1,6 +1,6 @@
 // SPDX-License-Identifier: MIT
 
-/// The options of a WebSocket connection.
+/// The options of a WebSocket connection, passed to `SessionManager.withWebSocket(_:options:_:)`.
 ///
 /// Those of its establishment, such as proxies, TLS and ``Timeouts/connect``, are the request's ``TransferOptions``.
 public struct WebSocketOptions: Hashable, Sendable {
