@@ -6,6 +6,9 @@ public import FoundationXML
 
 /// A received XML document: its bytes, and parsers for them.
 ///
+/// An ``XMLParserResponseSerializer`` and an ``XMLDocumentResponseSerializer`` return it. ``init(_:charset:)`` creates
+/// it from bytes that were received in another way.
+///
 /// `XMLParser` and `XMLDocument` are not `Sendable`, but the value of a response is sent between tasks. This type
 /// therefore stores the bytes, and each call creates a parser or a tree that belongs to the caller.
 ///
@@ -50,7 +53,8 @@ public struct XMLContent: Sendable {
     }
 
     /// Parses the complete document in the calling thread, and calls a delegate for its events before returning. It can
-    /// be called any number of times.
+    /// be called any number of times. The parser has the default settings, with which namespaces are not processed; use
+    /// ``makeParser()`` for others.
     ///
     /// - Parameter delegate: Receives the events, also those before an error. It is retained until this function
     ///   returns.

@@ -3,8 +3,10 @@
 // The problems with the document in a response's body.
 
 extension SerializationError {
-    /// A JSON document that is malformed (RFC 8259), nested more than 512 levels deep, or not permitted by the
-    /// ``JSONReadingOptions``.
+    /// A JSON document that is malformed (RFC 8259), nested more than 512 levels deep, contains a number that is too
+    /// large for a `Double`, or is not permitted by the ``JSONReadingOptions``.
+    ///
+    /// The ``description`` names the reason.
     public struct JSONFailure: Hashable, Sendable {
         /// The reason for the error.
         package var reason: Reason
@@ -46,7 +48,8 @@ extension SerializationError {
         }
     }
 
-    /// A mismatch between a document and the type that it was decoded as.
+    /// A mismatch between a document and the type that it was decoded as, or any error of a decoder for another format
+    /// than JSON and property lists.
     public struct DecodingFailure: Sendable {
         /// The name of the requested type, such as `Array<User>`.
         public var type: String
@@ -113,8 +116,8 @@ extension SerializationError {
         /// The text around the place where the parser stopped, at most 40 bytes on each side; the beginning of the
         /// document, at most 40 bytes, if ``line`` is `nil`.
         ///
-        /// It is an excerpt of the document in UTF-8. Control characters are replaced by spaces. An ellipsis (`…`)
-        /// marks each end that was cut.
+        /// It is an excerpt of the document in UTF-8. Control characters are replaced by spaces, and bytes that are not
+        /// UTF-8 by U+FFFD. An ellipsis (`…`) marks each end that was cut.
         public var excerpt: String
         /// The URL of the response; see ``DecodingFailure/url``.
         package var url: String?

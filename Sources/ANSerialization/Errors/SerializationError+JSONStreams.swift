@@ -5,6 +5,9 @@ public import FoundationEssentials
 extension SerializationError {
     /// A text of JSON lines or of a JSON text sequence (RFC 7464) that cannot be read: it is not valid JSON, does not
     /// match the requested type, is too long, was cut off, or does not follow a record separator.
+    ///
+    /// The ``description`` names the reason. The sequences that `ResponseBody.jsonLines(of:)` and `jsonSequence(of:)`
+    /// return pass it to `onFailure`, or throw ``SerializationError/jsonStream(_:)`` if that is `nil`.
     public struct JSONStreamFailure: Sendable {
         /// The number of the line, or of the text of a sequence, counted from 1 including blank ones.
         ///

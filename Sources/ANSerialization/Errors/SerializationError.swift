@@ -16,13 +16,16 @@
 // └── compound     none of several serializers could read the response
 
 /// The reason why a request could not be created from values, or a value from a response.
+///
+/// The functions and serializers of this module throw it directly. A session throws it as the value of
+/// `SessionError.serialization`.
 @nonexhaustive
 public indirect enum SerializationError: Error, Sendable {
     /// A string, or the target of a request, is not a valid http or https URL with a host in ASCII, or is relative
     /// without a base URL.
     case url(URLFailure)
-    /// Parameters or a value for a JSON body cannot be encoded, or they would replace a body that the request already
-    /// has.
+    /// Parameters or a value for a JSON body cannot be encoded, or the request would have more than one body, such as a
+    /// form and encoded parameters.
     case parameters(ParametersFailure)
     /// A multipart body cannot be created, written to a file or sent; or another body that is throttled, compressed, or
     /// written by `RequestBody.write(to:)` has a file that cannot be read, or another length than declared.
@@ -76,15 +79,16 @@ public indirect enum SerializationError: Error, Sendable {
         public let description: String
     }
 
-    /// The reason why parameters or a value for a JSON body cannot be encoded, or cannot be added to a request that has
-    /// a body. Failures are equal if their paths and descriptions are.
+    /// The reason why parameters or a value for a JSON body cannot be encoded, or why a request would have more than
+    /// one body. Failures are equal if their paths and descriptions are.
     public struct ParametersFailure: Equatable, Sendable, CustomStringConvertible {
         /// The path of the value, such as `user.tags[2]`, or its name in a query or form, such as `user[tags][]`.
         ///
         /// It is empty for the outermost value, and if an encoder or a value threw an error without a coding path;
         /// `nil` if the failure does not concern one value.
         public let path: String?
-        /// The error thrown by an `Encodable` value, an encoder, or a closure of the program; `nil` for other failures.
+        /// The error thrown by an `Encodable` value, an encoder, or a closure of the program; `nil` for other failures,
+        /// including ``Parameters/unsupported(_:)``.
         public let underlying: (any Error)?
         /// A sentence that describes the problem and what to check.
         public let description: String

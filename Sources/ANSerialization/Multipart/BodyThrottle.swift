@@ -84,7 +84,8 @@ extension RequestBody {
     /// The length is that of the original body. The size of a file is determined by this call: if the file has become
     /// shorter when it is read, the request fails with `TransportError.RequestBodyFailure.source`, and bytes appended
     /// to it are not sent. A sequence or closure with another length than declared fails the request in the same way.
-    /// The result is replayable if the body is; for `.none` it is an empty body, sent with `Content-Length: 0`.
+    /// The result is replayable if the body is; for `.none` it is an empty body, sent with `Content-Length: 0`. If the
+    /// body is already throttled, both limits apply.
     ///
     /// - Parameter throttle: The packets or the rate.
     /// - Throws: ``ANSerialization/SerializationError/multipart(_:)`` for a file that cannot be opened or is not a

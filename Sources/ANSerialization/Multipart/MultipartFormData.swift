@@ -15,6 +15,8 @@ import HTTPTypes
 /// let (contentType, body) = try form.makeBody()
 /// ```
 ///
+/// The functions of a session accept it as `form`; ``makeBody()`` is for other requests.
+///
 /// Files stay on disk until the body is sent. In the names of fields and files, `"`, CR, LF and NUL are written as
 /// `%22`, `%0D`, `%0A` and `%00`, as by browsers (WHATWG HTML §4.10.21.8; NUL in addition); all other characters are
 /// sent as UTF-8.
@@ -252,9 +254,11 @@ public struct MultipartFormData: Sendable {
     /// Writes the body to a file, and returns the content type and a body that is read from the file.
     ///
     /// The file appears under its name when it is complete, replacing an existing file, whose permissions are not kept.
-    /// A symbolic link to an existing file is followed. If an error is thrown, an existing file is unchanged. A device
-    /// or a pipe is written to directly. The ``throttle`` is not applied. A part that is not replayable is read by this
-    /// call, and cannot be read again.
+    /// A symbolic link to an existing file is followed. If an error is thrown, an existing file is unchanged. The
+    /// ``throttle`` is not applied. A part that is not replayable is read by this call, and cannot be read again.
+    ///
+    /// A device or a pipe is written to directly, also before an error; opening a named pipe blocks the thread until it
+    /// has a reader (fifo(7)). The returned body cannot be sent then, because it is not a regular file.
     ///
     /// - Parameter path: The path of the file, whose directory must exist.
     /// - Returns: The value for the `Content-Type` field, and a replayable body. The body is read from the file each

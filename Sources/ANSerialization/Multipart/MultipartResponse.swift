@@ -51,6 +51,8 @@ private struct MultipartResponse: AsyncSequence, Sendable {
 
 /// The limits for reading a multipart response.
 ///
+/// They are an argument of `ResponseBody.parts(of:limits:)` and ``ResponsePart/parts(limits:)``.
+///
 /// Reading a response that exceeds a limit fails with ``SerializationError/parts(_:)`` as soon as that is known, after
 /// earlier parts were returned.
 public struct MultipartLimits: Hashable, Sendable {

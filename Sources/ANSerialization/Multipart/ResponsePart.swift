@@ -54,7 +54,8 @@ public struct ResponsePart: Sendable {
     ///
     /// - Parameters:
     ///   - serializer: The serializer for the content.
-    ///   - limit: The maximum number of bytes of the content, without those already read.
+    ///   - limit: The maximum number of bytes of the content, without those already read. 0, as which a negative value
+    ///     counts, permits only empty content.
     /// - Throws: ``SerializationError/rejected(_:)`` if the serializer does not accept the status or media type, and
     ///   its other errors; ``SerializationError/parts(_:)`` if the next part was requested before, or the response is
     ///   malformed; ``ANHTTP/TransportError/Reason/responseTooLarge(_:)`` if the content exceeds `limit`; the errors of

@@ -3,8 +3,8 @@
 public import FoundationEssentials
 
 extension Parameters {
-    /// The encoding of dates in queries and forms, ``description`` by default; the encoding in JSON is that of
-    /// ``JSONRequestSerializer/encoder``.
+    /// The encoding of dates in queries and forms, ``description`` by default; see ``URLEncodedFormEncoder/dates``. The
+    /// encoding in JSON is that of ``JSONRequestSerializer/encoder``.
     ///
     /// A date that is not finite fails with ``SerializationError/parameters(_:)``, unless a closure or a format style
     /// encodes it; so does one outside of the years 1 to 9999 with ``description`` and ``iso8601``.
@@ -51,8 +51,8 @@ extension Parameters {
         }
     }
 
-    /// The encoding of bytes in queries and forms, ``base64`` by default; the encoding in JSON is that of
-    /// ``JSONRequestSerializer/encoder``.
+    /// The encoding of bytes in queries and forms, ``base64`` by default; see ``URLEncodedFormEncoder/data``. The
+    /// encoding in JSON is that of ``JSONRequestSerializer/encoder``.
     ///
     /// In the fields of multipart forms bytes are sent unchanged, except for the elements of a set.
     @nonexhaustive

@@ -2,7 +2,8 @@
 
 extension URLEncodedFormEncoder {
     /// The names of the elements of an array, for an array with the name `a`, before they are percent-encoded;
-    /// ``brackets`` by default. The elements of a set always have the name itself.
+    /// ``brackets`` by default. The elements of a set always have the name itself. See
+    /// ``URLEncodedFormEncoder/arrays``.
     @nonexhaustive
     public enum ArrayEncoding: Sendable {
         /// Brackets after the name: `a[]=1&a[]=2`.
@@ -19,7 +20,8 @@ extension URLEncodedFormEncoder {
 
     /// The transformation of the names in dictionaries of any depth, such as `createdAt`; ``asIs`` by default.
     ///
-    /// It is applied before names are sorted, joined and percent-encoded.
+    /// It is the value of ``URLEncodedFormEncoder/keys``, and is applied before names are sorted, joined and
+    /// percent-encoded.
     ///
     /// In ``snakeCase`` and ``kebabCase`` a word begins at a capital letter after a small letter or a digit, and at the
     /// last of several capitals if a small letter follows: `parseHTTPBody` becomes `parse_http_body`.
@@ -37,7 +39,8 @@ extension URLEncodedFormEncoder {
     }
 
     /// The syntax of names in nested dictionaries, for the name `b` in a dictionary with the name `a`, before they are
-    /// percent-encoded; ``brackets`` by default. The names of the outermost dictionary are not affected.
+    /// percent-encoded; ``brackets`` by default. The names of the outermost dictionary are not affected. See
+    /// ``URLEncodedFormEncoder/keyPaths``.
     @nonexhaustive
     public enum KeyPathEncoding: Sendable {
         /// Brackets around the inner name: `a[b]`.
@@ -49,7 +52,8 @@ extension URLEncodedFormEncoder {
         case custom(@Sendable (String) -> String)
     }
 
-    /// The encoding of ``Parameters/null``, for the name `a`; ``bareKey`` by default.
+    /// The encoding of ``Parameters/null``, for the name `a`; ``bareKey`` by default. See
+    /// ``URLEncodedFormEncoder/nulls``.
     @nonexhaustive
     public enum NullEncoding: Hashable, Sendable {
         /// No pair: neither the name nor a value is sent; a multipart form has no field.
@@ -61,7 +65,8 @@ extension URLEncodedFormEncoder {
         case text(String)
     }
 
-    /// A set of ASCII characters that are not percent-encoded.
+    /// A set of ASCII characters that are not percent-encoded; ``standard`` by default. See
+    /// ``URLEncodedFormEncoder/allowedCharacters``.
     ///
     /// Control characters, spaces, `"`, `#`, `%`, `&`, `<`, `>` and non-ASCII characters are always encoded, in names
     /// also `=`, because they would change the meaning of the text or are not permitted in URLs. A space can be `+`

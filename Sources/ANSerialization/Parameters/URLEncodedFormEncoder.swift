@@ -17,7 +17,10 @@ package import FoundationEssentials
 /// | `["a": Parameters.raw("x%20y")]`, `.raw("a=b")` | `a=x%20y`, `a=b`: unchanged |
 ///
 /// By default ASCII letters, digits and `-._~/?` are not encoded; every other byte of the UTF-8 text becomes `%XX`,
-/// including spaces and `%`. Options change the format for servers that expect another one:
+/// including spaces and `%`.
+///
+/// ``HTTPRequestSerializer/encoder`` is the one of a session's requests. Options change the format for servers that
+/// expect another one:
 ///
 /// ```swift
 /// let encoder = URLEncodedFormEncoder().with {

@@ -19,8 +19,10 @@ public import HTTPTypes
 /// ``SerializationError/parameters(_:)``, unless they are encoded into the query. With a ``customQuery``, empty
 /// parameters are the same as others.
 public struct HTTPRequestSerializer: FormFieldSerializer {
-    /// The header fields added to every request that lacks them; empty by default. Those passed to a call of a session
-    /// replace them.
+    /// The header fields added to each serialized request that lacks them; empty by default.
+    ///
+    /// Those passed to a call of a session replace them, and they take precedence over `SessionConfiguration.headers`.
+    /// A session does not add them to a `Request` that is passed to it.
     public var headers: HTTPFields
     /// The methods, in upper case, whose parameters are encoded into the query; GET, HEAD and DELETE by default. The
     /// method of a request is compared regardless of case. It has no effect on requests with parameters unless
@@ -35,10 +37,11 @@ public struct HTTPRequestSerializer: FormFieldSerializer {
     /// A closure that encodes queries and forms instead of ``encoder``; `nil`, the default, for none. It does not apply
     /// to multipart fields, nor to the bodies of ``JSONRequestSerializer`` and ``PropertyListRequestSerializer``.
     ///
-    /// It receives the original request and the parameters, and is called whenever there are parameters, even empty
-    /// ones. Its result is sent unchanged, so it must percent-encode where necessary: a query with `#` or characters
-    /// that a URL cannot contain fails with ``SerializationError/parameters(_:)``, as does an error that it throws. An
-    /// empty query leaves the URL unchanged.
+    /// It receives the original request and the parameters, and is called by ``serialize(_:parameters:)`` whenever
+    /// there are parameters, even empty ones, possibly for several requests at the same time. Its result is sent
+    /// unchanged, so it must percent-encode where necessary: a query with `#` or characters that a URL cannot contain
+    /// fails with ``SerializationError/parameters(_:)``, as does an error that it throws. An empty query leaves the URL
+    /// unchanged.
     public var customQuery: (@Sendable (Request, Parameters) throws -> String)?
     /// The text encoding of the bytes of forms and of the values of multipart fields; UTF-8 by default.
     ///
@@ -86,7 +89,8 @@ public struct HTTPRequestSerializer: FormFieldSerializer {
     ///   - parameters: The parameters; `nil` keeps the body of a request that has one, whereas empty parameters fail
     ///     for it.
     /// - Throws: ``SerializationError/parameters(_:)`` if the parameters cannot be encoded, or would become the body of
-    ///   a request that already has one.
+    ///   a request that already has one; a ``SerializationError`` that a closure of the ``encoder`` throws is thrown
+    ///   unchanged.
     public func serialize(_ request: Request, parameters: Parameters?) throws(SerializationError) -> Request {
         if let request = try serializeQuery(request, parameters: parameters) { return request }
         var result = prepared(request)

@@ -44,7 +44,8 @@ public struct JSONRequestSerializer: FormFieldSerializer {
     /// - Throws: ``SerializationError/parameters(_:)`` if the parameters contain a value that cannot be encoded, such
     ///   as NaN without a strategy of the ``encoder`` for it or a date outside the years 1 to 9999 in ISO 8601, are
     ///   nested more than 512 levels deep, would become the body of a request that already has one, or, for a query,
-    ///   are not a dictionary.
+    ///   are not a dictionary. A ``SerializationError`` that a closure of the `base`'s encoder throws is thrown
+    ///   unchanged.
     public func serialize(_ request: Request, parameters: Parameters?) throws(SerializationError) -> Request {
         try base.serialize(request, parameters: parameters, type: "application/json") {
             value throws(SerializationError) in

@@ -43,7 +43,8 @@ public struct PropertyListRequestSerializer: FormFieldSerializer {
     ///   - parameters: The parameters; `nil` adds no body, whereas empty parameters are encoded as a body.
     /// - Throws: ``SerializationError/parameters(_:)`` if the parameters contain a value that cannot be encoded, such
     ///   as null in a body, are nested more than 512 levels deep, would become the body of a request that already has
-    ///   one, or are not a dictionary in a query, or neither a dictionary nor an array in a body.
+    ///   one, or are not a dictionary in a query, or neither a dictionary nor an array in a body. A
+    ///   ``SerializationError`` that a closure of the `base`'s encoder throws is thrown unchanged.
     public func serialize(_ request: Request, parameters: Parameters?) throws(SerializationError) -> Request {
         try base.serialize(request, parameters: parameters, type: "application/x-plist") {
             value throws(SerializationError) in try PropertyListTree.write(value, format: format)

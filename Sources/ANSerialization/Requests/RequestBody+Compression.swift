@@ -5,7 +5,9 @@ import ANSystem
 import FoundationEssentials
 import HTTPTypes
 
-/// A content coding for request bodies. See RFC 9110 §8.4.1.
+/// A content coding for request bodies (RFC 9110 §8.4.1).
+///
+/// It is an argument of `Request.compressBody(_:level:minimumSize:)` and `RequestBody.compressed(_:level:)`.
 @nonexhaustive
 public enum ContentCoding: Hashable, Sendable {
     /// The gzip format (RFC 1952), `gzip` in `Content-Encoding`; the default of the functions that compress.

@@ -6,15 +6,18 @@ import HTTPTypes
 /// A type that adds parameters to requests.
 ///
 /// `SessionConfiguration.requestSerializer` is the one of a session. Those of the library are `.http`, `.json` and
-/// `.propertyList`; a ``JSONRequestSerializer`` without an encoder uses the session's. A serializer of the program's own
-/// is a value with its settings as properties, and may be called for several requests at the same time.
+/// `.propertyList`; a ``JSONRequestSerializer`` without an encoder uses the session's. A serializer of the program's
+/// own is a value with its settings as properties, and may be called for several requests at the same time.
 public protocol RequestSerializer: Sendable {
     /// Returns the request with parameters added.
     ///
     /// A session calls it for each request that it creates from a method and a target, in the calling task, also
-    /// without parameters; not for a `Request` that is passed to it. For a call with a multipart form, the parameters
-    /// are `nil`: the session adds them to the form. Other arguments of the call, such as header fields, are applied to
-    /// the result.
+    /// without parameters; not for a `Request` that is passed to it. Other arguments of the call, such as header
+    /// fields, are applied to the result.
+    ///
+    /// For a call with a multipart form, the parameters are `nil`: the session adds them to the form, which replaces
+    /// the body of the result unless it is empty. For a serializer of the program's own, they are encoded in UTF-8 by a
+    /// ``URLEncodedFormEncoder`` with the default options.
     ///
     /// - Parameters:
     ///   - request: The request, whose existing header fields are to be kept; its body is that of the call, if any.

@@ -26,7 +26,7 @@ public struct URLResolver: Hashable, Sendable {
     package let mode: Mode
 
     /// An interpretation of strings relative to a base URL; ``reference`` by default. Strings that begin with `http://`
-    /// or `https://` are absolute URLs in every mode.
+    /// or `https://` are absolute URLs in every mode. `SessionConfiguration.baseURLMode` selects that of a session.
     public enum Mode: Hashable, Sendable {
         /// References according to RFC 3986 §5: a leading slash leads to the root of the host, and `//host/path` to
         /// another host.

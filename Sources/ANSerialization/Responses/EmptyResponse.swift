@@ -26,7 +26,7 @@ extension Optional: EmptyRepresentable {
     package static var emptyValue: Wrapped? { nil }
 }
 
-/// The rules for empty bodies, for serializers that read a value from the body.
+/// The rules for empty bodies, for the `emptyResponses` of serializers that read a value from the body.
 ///
 /// | body | status | requested type | result |
 /// |---|---|---|---|

@@ -41,8 +41,9 @@ public struct JSONResponseSerializer: AdjustableResponseSerializer, EmptyAccepti
     /// Returns the parsed value without the nulls to remove, or ``JSONValue/null`` for an empty body; the status and
     /// media type are not validated here.
     ///
-    /// - Throws: ``SerializationError/json(_:)`` for a body that is malformed, nested more than 512 levels deep or,
-    ///   without ``JSONReadingOptions/allowsFragments``, neither an array nor an object;
+    /// - Throws: ``SerializationError/json(_:)`` for a body that is malformed, nested more than 512 levels deep,
+    ///   contains a number that is too large for a `Double`, or is, without ``JSONReadingOptions/allowsFragments``,
+    ///   neither an array nor an object;
     ///   ``SerializationError/emptyBody(status:wanted:)`` for an empty body that ``emptyResponses`` does not permit.
     public func serialize(_ head: ResponseHead, _ body: Data) throws(SerializationError) -> JSONValue {
         guard !emptyResponses.isBlank(body) else {

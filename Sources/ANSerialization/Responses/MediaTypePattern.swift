@@ -4,7 +4,8 @@
 /// with that structured syntax suffix.
 ///
 /// Matching ignores case and the parameters of the media type, such as `charset`. For suffixes see RFC 6838 §4.2.8:
-/// `application/problem+json` matches `+json`, but `application/json` does not.
+/// `application/problem+json` matches `+json`, but `application/json` does not. A body without a media type matches no
+/// pattern, not even `*/*`.
 public struct MediaTypePattern: Hashable, Sendable, ExpressibleByStringLiteral, CustomStringConvertible {
     /// The pattern in lower case.
     public let description: String

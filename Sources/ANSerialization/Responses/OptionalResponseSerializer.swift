@@ -7,8 +7,8 @@ public import FoundationEssentials
 /// as `.optional(.json)`.
 ///
 /// Serializers with ``EmptyResponseRules`` permit empty bodies, as does a ``CompoundResponseSerializer`` if all of its
-/// children do, and a ``MappedResponseSerializer`` if its base does. With any other base, such as `.data`, `.string` or
-/// a serializer of the program's own, the value is never `nil`.
+/// children do and at least one accepts the response, and a ``MappedResponseSerializer`` if its base does. With any
+/// other base, such as `.data`, `.string` or a serializer of the program's own, the value is never `nil`.
 public struct OptionalResponseSerializer<Base: ResponseSerializer>: ResponseSerializer {
     /// The serializer for responses with a body.
     package var base: Base

@@ -7,9 +7,13 @@ import HTTPTypes
 /// A response that a ``ResponseValidation`` rejected, including the body, in which APIs usually explain the error.
 ///
 /// ```swift
-/// } catch SerializationError.rejected(let rejection) {
+/// } catch SessionError.serialization(.rejected(let rejection)) {
 ///     let problem = try rejection.decoded(as: Problem.self)
 /// ```
+///
+/// A session throws it as shown, or within `SessionError.interrupted` for a download that can be resumed;
+/// `SessionError.rejection` returns it in both cases. ``ResponseSerializer/value(of:_:validation:)`` throws
+/// ``SerializationError/rejected(_:)`` without a `SessionError` around it.
 public struct Rejection: Sendable {
     /// The validation that rejected the response, with the statuses and media types that it accepts.
     public let validation: ResponseValidation

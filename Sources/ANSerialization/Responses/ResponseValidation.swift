@@ -6,7 +6,8 @@ import HTTPTypes
 
 /// The statuses and media types with which responses are accepted.
 ///
-/// The media type is that of the first `Content-Type`, without its parameters and regardless of case.
+/// Each serializer has one as its `validation`, and `SessionManager.withResponse(for:validating:)` receives one as an
+/// argument. The media type is that of the first `Content-Type`, without its parameters and regardless of case.
 ///
 /// | status | media type | body | result |
 /// |---|---|---|---|

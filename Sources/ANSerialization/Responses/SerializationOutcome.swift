@@ -3,6 +3,8 @@
 /// The value, rejection and failure of serializing a response. A response rejected because of its status can have a
 /// value, such as an API's error document.
 ///
+/// ``ResponseSerializer/outcome(of:_:)`` returns it.
+///
 /// | response | ``value`` | ``rejection`` | ``failure`` |
 /// |---|---|---|---|
 /// | accepted, and the body can be read | yes | | |
@@ -13,8 +15,9 @@
 /// | rejected because of the status, and the body is missing, which the serializer permits | | yes | |
 /// | rejected because of the media type | | yes | |
 ///
-/// The outcome of a ``DataResponseSerializer`` has a value in all cases: the body. If a base permits a missing body, an
-/// ``OptionalResponseSerializer`` has the value `nil` for it, and an ``EmptyResponseSerializer`` its only value.
+/// The outcome of a ``DataResponseSerializer`` has a value in all cases: the body. That of an
+/// ``EmptyResponseSerializer`` has its only value for any body, unless the media type is rejected, and that of an
+/// ``OptionalResponseSerializer`` the value `nil` for a missing body that its base permits.
 ///
 /// The outcome of a ``CompoundResponseSerializer`` is a rejection alone if its own validation rejects the response;
 /// otherwise it is the outcome of the first child that has a value and accepts the media type. If there is none, it is
