@@ -14,7 +14,8 @@ public import FoundationEssentials
 /// The transport stores the cookies. libcurl follows RFC 6265 and, if built with libpsl as in most distributions, uses
 /// the public-suffix list, so that no host can set a cookie for all of `co.uk`. Cookies are not shared between
 /// managers, and last as long as their manager unless they are saved. With a transport of the program's own, such as a
-/// mock, no cookies are stored: the store is empty, and setting a cookie throws ``SessionError/cookiesNotStored``.
+/// mock, and if libcurl cannot be set up, no cookies are stored: the store is empty, and setting a cookie throws
+/// ``SessionError/cookiesNotStored``.
 public struct CookieStore: Sendable {
     let jar: (any CookieJar)?
 
@@ -125,9 +126,9 @@ public struct CookieStore: Sendable {
 
     /// Writes all unexpired cookies, including session cookies, to a file in the Netscape cookie file format.
     ///
-    /// The file is replaced atomically and gets mode 0600, so that only its owner can read it. A cookie that the format
-    /// cannot represent is left out. Without cookies, also with a transport that stores none, the file has only its
-    /// first line.
+    /// The file is replaced atomically and gets mode 0600, so that only its owner can read it. It is written on the
+    /// executor of the calling task, which is blocked meanwhile. A cookie that the format cannot represent is left out.
+    /// Without cookies, also with a transport that stores none, the file has only its first line.
     ///
     /// - Parameter path: The path of the file, absolute or relative to the current directory of the process. Its
     ///   directory must exist.
@@ -143,7 +144,8 @@ public struct CookieStore: Sendable {
     /// a slash or with characters that cannot be sent, and those without the attributes that the prefix `__Secure-` or
     /// `__Host-` of their names requires. A line whose expiration is 0 is a session cookie.
     ///
-    /// - Parameter path: The path of the file, absolute or relative to the current directory of the process.
+    /// - Parameter path: The path of the file, absolute or relative to the current directory of the process. The file
+    ///   is read on the executor of the calling task, which is blocked meanwhile.
     /// - Returns: The number of cookies that were set; 0 if the file does not exist.
     /// - Throws: ``SessionError/file(_:)`` if the file exists and cannot be read, or ``SessionError/cookiesNotStored``
     ///   if it exists and the transport stores no cookies.

@@ -19,7 +19,7 @@ public import ANHTTP
 //     ├── retrying                     *  between two attempts
 //     └── ended
 
-/// An event in the life of a session's request.
+/// An event in the life of a session's request, which the session passes to each ``EventMonitor``.
 ///
 /// | event | when |
 /// |---|---|
@@ -33,15 +33,15 @@ public import ANHTTP
 /// | ``ended(_:)`` | last, in every case |
 ///
 /// A request that an interceptor or the response cache answers without the network has no exchange. A download that
-/// needs several requests has the events of each, from ``began`` to ``ended(_:)``. The validation of a cached response
-/// in the background has no events.
+/// needs several requests, and an event source that reconnects, have the events of each, from ``began`` to
+/// ``ended(_:)``. The validation of a cached response in the background has no events.
 @nonexhaustive
 public enum RequestEvent: Sendable {
     /// The request begins, before interceptors receive it; always the first event. A task begins its request when it
     /// first runs, not when it is created.
     case began
     /// An event of one exchange with a server; see ``ANHTTP/TransferEvent``. A request has a further exchange for each
-    /// redirect, answered challenge and retry.
+    /// redirect, answered challenge, token refreshed after a 401, wait for a route, and retry.
     case exchange(TransferEvent)
     /// A redirect, the response with the head `by`, is followed: `to` is sent next. `to` is the request that
     /// ``RedirectPolicy/decision`` returned or, without one, that the policy proposed, before credentials are added.
@@ -72,7 +72,8 @@ public enum RequestEvent: Sendable {
     case ended(Result<Void, any Error>)
 }
 
-/// A receiver of the events of a session's requests, for logs, metrics and traces.
+/// A receiver of the events of a session's requests, for logs, metrics and traces. It takes effect as one of the
+/// ``SessionConfiguration/eventMonitors``.
 ///
 /// ```swift
 /// struct RequestLog: EventMonitor {

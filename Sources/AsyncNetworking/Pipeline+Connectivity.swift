@@ -83,12 +83,13 @@ extension TransportError {
 }
 
 extension Request {
-    /// Whether this request, if it fails because there is no route to its host, waits for one and is then sent again;
-    /// `nil`, the default, uses ``AsyncNetworking/SessionConfiguration/waitsForConnectivity``.
+    /// Whether this request, if it fails because there is no route to its host or proxy, waits for one and is then sent
+    /// again; `nil`, the default, uses ``AsyncNetworking/SessionConfiguration/waitsForConnectivity``.
     ///
-    /// It also waits if its host name cannot be resolved while there is no default route.
+    /// It also waits if the host name cannot be resolved while there is no default route.
     /// ``ANHTTP/Timeouts/connectivity`` limits the wait, and so do `timeout` and the deadline of the retry policy; by
-    /// default there is no limit. A request whose body is not replayable fails without waiting.
+    /// default there is no limit. A request whose body is not replayable fails without waiting, as does any request if
+    /// the system's routes cannot be read.
     public var waitsForConnectivity: Bool? {
         get { self[WaitsForConnectivity.self] }
         set { self[WaitsForConnectivity.self] = newValue }

@@ -12,7 +12,8 @@ extension Request {
     ///
     /// When it expires, the call fails with ``ANHTTP/TransportError/Reason/timedOut(_:)``; with zero or less, nothing
     /// is sent. A retry whose wait would not end before is not made; the call then ends with the last response or
-    /// error. The program's own closures, such as interceptors and the refresh of a token, are not interrupted.
+    /// error. The program's own closures, such as interceptors and the refresh of a token, are not interrupted, nor is
+    /// an exchange of a transport of the program's own that does not implement ``ANHTTP/Timeouts/total``.
     /// ``ANHTTP/TransferOptions/timeouts`` limit the phases of each exchange instead.
     public var timeout: Duration? {
         get { self[TimeLimits.self]?.timeout }

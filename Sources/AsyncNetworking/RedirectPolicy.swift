@@ -4,7 +4,8 @@ public import ANHTTP
 import FoundationEssentials
 public import HTTPTypes
 
-/// Whether and how redirects are followed (RFC 9110 §15.4).
+/// Whether and how redirects are followed (RFC 9110 §15.4). A policy takes effect as
+/// ``SessionConfiguration/redirectPolicy`` or, for one request, as `Request.redirectPolicy`.
 ///
 /// | status | POST | GET, HEAD | other methods |
 /// |---|---|---|---|

@@ -4,16 +4,20 @@ public import ANHTTP
 public import HTTPTypes
 
 /// A response with its value, which is the body or was deserialized from it, and with its head, trailers and metrics.
+///
+/// ``SessionManager/data(for:)``, ``SessionManager/response(for:as:)`` and the verbs return one, as does the
+/// ``TransferTask/value`` of a data or upload task.
 public struct Response<Value: Sendable>: Sendable {
-    /// The body as `Data`, or the value that the serializer returned for it.
+    /// The body as `Data`, or the value that the serializer returned for it; `()` for a ``DownloadedFile/response``,
+    /// whose body is in the file.
     public var value: Value
     /// The status, header fields and URL of the final response, after redirects and retries.
     public var head: ResponseHead
     /// The trailer fields that followed the body (RFC 9110 §6.5); empty if there were none.
     public var trailers: HTTPFields
     /// The metrics of the last exchange, and in ``ANHTTP/TransferMetrics/retryHistory`` the earlier attempts. Empty,
-    /// except for their ``ANHTTP/TransferMetrics/source``, for a response that the cache returned without an exchange,
-    /// and for one that an interceptor or a test created without metrics.
+    /// except for their ``ANHTTP/TransferMetrics/source``, for a response that the cache returned without an exchange
+    /// or because the exchange failed, and for one that an interceptor or a test created without metrics.
     public var metrics: TransferMetrics {
         get { sharedMetrics.value }
         set { sharedMetrics = Shared(newValue) }

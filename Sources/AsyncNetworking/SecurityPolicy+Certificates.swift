@@ -27,8 +27,8 @@ extension SecurityPolicy {
     /// Returns the certificates of all files of a directory, in DER form and in the order of the file names.
     ///
     /// - Parameter path: The directory. The files must have the extension `.cer`, `.crt`, `.der` or `.pem`, in lower
-    ///   case, and contain PEM certificates or one DER certificate each; others are ignored, and subdirectories are not
-    ///   searched.
+    ///   case, and contain PEM certificates or one DER certificate each; others are ignored. Subdirectories are not
+    ///   searched, but one with such an extension counts as a file that cannot be read.
     /// - Returns: The certificates, at least one; their content is not checked.
     /// - Throws: ``ANHTTP/SecurityPolicy/ConfigurationError`` if the directory or a file with one of the extensions
     ///   cannot be read, if such a file contains no certificate, or if the directory has no such file.

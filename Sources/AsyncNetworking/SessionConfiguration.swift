@@ -80,15 +80,15 @@ public struct SessionConfiguration: Sendable {
     /// it by the field `Alt-Svc` (RFC 7838), if the linked libcurl supports it; `true` by default.
     ///
     /// If HTTP/3 fails, the request is sent over HTTP/2 or HTTP/1.1; therefore requests that may not be repeated, such
-    /// as POST, do not use it. Nor do requests through a proxy, WebSocket connections, and requests with trailers, a
-    /// signature, or a credential that the transport handles, such as for Digest. See
-    /// ``SessionManager/alternativeServices``.
+    /// as POST, do not use it. Nor do requests through a proxy or a Unix-domain socket, WebSocket connections, and
+    /// requests with trailers, a signature, a credential that the transport handles, such as for Digest, or with TLS or
+    /// connection options that exclude it. See ``SessionManager/alternativeServices``.
     public var usesAlternativeServices = true
     /// The credentials, tokens and signatures for requests without an authentication policy of their own;
     /// ``AuthenticationPolicy/none`` by default.
     public var authentication = AuthenticationPolicy.none
-    /// Whether a request that fails because there is no route to its host, or because its host name cannot be resolved
-    /// while there is no default route, waits for a route and is then sent again; `false` by default.
+    /// Whether a request that fails because there is no route to its host or proxy, or because the host name cannot be
+    /// resolved while there is no default route, waits for a route and is then sent again; `false` by default.
     ///
     /// ``ANHTTP/Timeouts/connectivity`` limits the wait, and so do `Request.timeout` and ``RetryPolicy/deadline``; by
     /// default there is no limit. The wait does not count as a retry. A request whose body is not replayable fails

@@ -44,8 +44,8 @@ public indirect enum SessionError: Error, Sendable {
     /// contains a control character, or its name begins with `__Secure-` or `__Host-` and it lacks the attributes that
     /// this requires (RFC 6265bis §4.1.3). The same call has set no other cookie.
     case invalidCookie(name: String)
-    /// A cookie could not be set, because the transport stores no cookies. That of libcurl does; one of the program's
-    /// own, such as a mock, does not.
+    /// A cookie could not be set, because the transport stores no cookies. That of libcurl does, unless libcurl cannot
+    /// be set up; one of the program's own, such as a mock, does not.
     case cookiesNotStored
     /// The request accepts only a cached response, and there is none that it may use without validation, or the session
     /// has no cache; nothing was sent. See ``CachePolicy/returnCacheDontLoad``.
@@ -58,8 +58,8 @@ public indirect enum SessionError: Error, Sendable {
     /// ``FileFailure/reason-swift.property``.
     case file(FileFailure)
     /// A download could not be resumed, and ``DownloadOptions/startsOverIfNotResumable`` is `false`; or, regardless of
-    /// that option, the server sent a range although none was requested, or not the bytes of the range that it
-    /// announced.
+    /// that option, the server sent a range (status 206) that the download did not ask for, also if the program's
+    /// request has a `Range` field, or not the bytes of the range that it announced.
     case notResumable(ResumeFailure)
     /// The content of a download does not have the digest that the program or the server specified. `path` is the file
     /// that was to be written; if a closure was to choose it, the directory of the temporary file. `url` is that of the
@@ -92,7 +92,7 @@ public indirect enum SessionError: Error, Sendable {
     public enum AuthenticationFailure: Hashable, Sendable {
         /// The request would have to be sent again, to answer a challenge or with a refreshed token, and its body is
         /// not replayable (``ANHTTP/RequestBody/isReplayable``). To avoid a challenge, use a credential that names a
-        /// single scheme: it is sent with the first request.
+        /// single scheme: it is used with the first request.
         case bodyNotReplayable
         /// The token was refreshed `limit` times within the `refreshPeriod` of the ``Authenticator``, and the request
         /// needs another refresh. Later requests can refresh it again when fewer refreshes fall within that period.

@@ -3,7 +3,8 @@
 import ANHTTP
 public import FoundationEssentials
 
-/// An alternative service of an origin: HTTP/3 on the same host (RFC 7838).
+/// An alternative service of an origin: HTTP/3 on the same host (RFC 7838). ``AlternativeServiceStore/services`` lists
+/// those of a session.
 public struct AlternativeService: Hashable, Sendable {
     /// The host of the origin in lower case, without a trailing dot and without brackets around an IPv6 address.
     public let host: String

@@ -14,9 +14,10 @@ import HTTPTypes
 ///
 /// Servers add, replace and remove theirs by the field `Alt-Svc` of a response over https, if their certificate and
 /// host name were verified. Each origin has at most one. If there are 5,000, a new one takes the place of the one that
-/// expires first. An alternative that fails is not used for 5 minutes, then for twice as long after each further
-/// failure, up to a day. The alternative services last as long as their manager unless they are saved. Any thread may
-/// use the store.
+/// expires first. Until a response was received over an alternative, one request at a time tries it, for at most 60 s,
+/// and the others use the origin's own connection. An alternative that fails is not used for 5 minutes, then for twice
+/// as long after each further failure, up to a day. The alternative services last as long as their manager unless they
+/// are saved. Any thread may use the store.
 public final class AlternativeServiceStore: Sendable {
     private let table = Lock(AlternativeServiceTable())
     private let now: @Sendable () -> Date
@@ -140,7 +141,8 @@ extension SessionManager {
     /// Requests over https with ``ANHTTP/HTTPVersionPolicy/automatic`` use them if the linked libcurl has HTTP/3 by
     /// ngtcp2, the method is idempotent (RFC 9110 §9.2.2), and the body is replayable. Requests through a proxy or a
     /// Unix-domain socket, with trailers, with another authentication than Basic and Bearer, and for a WebSocket
-    /// connection do not. If ``SessionConfiguration/usesAlternativeServices`` is `false`, servers add none, and none is
-    /// used.
+    /// connection do not, nor do those whose options disable ALPN or TLS 1.3. With
+    /// ``ANHTTP/ConnectionOptions/hostOverrides``, only an alternative on the origin's port is used. If
+    /// ``SessionConfiguration/usesAlternativeServices`` is `false`, servers add none, and none is used.
     public nonisolated var alternativeServices: AlternativeServiceStore { pipeline.alternativeServices }
 }

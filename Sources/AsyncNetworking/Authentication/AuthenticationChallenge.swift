@@ -48,7 +48,8 @@ public struct AuthenticationChallenge: Sendable {
     }
 }
 
-/// The part of a server or proxy for which a credential is valid (RFC 9110 §11.5).
+/// The part of a server or proxy for which a credential is valid (RFC 9110 §11.5), as in
+/// ``AuthenticationChallenge/protectionSpace``.
 public struct ProtectionSpace: Hashable, Sendable, CustomStringConvertible {
     /// Whether a proxy asks, by a response with status 407, instead of the server, with status 401.
     public var isProxy: Bool

@@ -39,8 +39,9 @@ public struct AuthenticationPolicy: Sendable {
     /// The file identifies hosts without scheme and port. Its entries are therefore used over https on any port of the
     /// host, and over http only for `localhost` and the loopback addresses `127.0.0.1` and `::1`. A `default` entry,
     /// which would match every host, is ignored, and so is one without a password. If a host has several entries, the
-    /// first is used. The file is read once, when it is first needed, and again only after this property was set; a
-    /// file that cannot be read has no entries. Copies of the policy share the entries that were read.
+    /// first is used. The file is read once, by the task of the request that first needs it, and again only after this
+    /// property was set; a file that cannot be read has no entries. Copies of the policy share the entries that were
+    /// read.
     public var netrcFile: String? {
         get { netrc?.path }
         set { netrc = newValue.map(NetrcFile.init) }
@@ -89,8 +90,8 @@ public struct AuthenticationPolicy: Sendable {
     }
 }
 
-/// Credentials by origin: scheme, host and port. Each applies to all paths of its origin, and to no subdomain of its
-/// host. The description contains no passwords.
+/// Credentials by origin: scheme, host and port. They take effect as ``AuthenticationPolicy/credentials``. Each applies
+/// to all paths of its origin, and to no subdomain of its host. The description contains no passwords.
 public struct OriginCredentials: Hashable, Sendable, CustomStringConvertible {
     private var values: [Origin: Credential] = [:]
 
@@ -126,6 +127,10 @@ extension Request {
     ///
     /// It belongs to the origin that ``ANHTTP/Request/url`` has when the credential is set, and is not sent to another
     /// origin. For a URL of another origin it reads as `nil`.
+    ///
+    /// If it is accepted after a challenge, the session stores it for the protection space, unless `authentication` is
+    /// set. A later request to that space for which there is no other credential then sends it, too, if the session's
+    /// policy answers challenges: if it has any credentials, a `.netrc` file or a challenge handler.
     public var credential: Credential? {
         get { scopedCredential.flatMap { $0.origin == Origin(url) ? $0.credential : nil } }
         set {

@@ -54,14 +54,16 @@ public actor Authenticator {
     ///     token is never sent.
     ///   - token: The initial token; `nil`, the default, refreshes before the first request.
     ///   - leeway: The time before expiry at which a token is refreshed; 30 s by default. It counts at most as a tenth
-    ///     of the time between setting the token and its expiry. With zero, a token is sent until it expires.
+    ///     of the time between setting the token and its expiry. With zero, a token is sent until it expires; with a
+    ///     negative one, for that time after its expiry.
     ///   - refreshLimit: The maximum number of refreshes within `refreshPeriod`; 5 by default. Further ones fail with
     ///     ``SessionError/AuthenticationFailure/excessiveRefreshes(limit:)``, and with 0 or less, all do.
     ///   - refreshPeriod: The period over which refreshes, including failed ones, are counted; 30 s by default. With
     ///     zero or less, their number is not limited, unless `refreshLimit` is 0 or less.
     ///   - refresh: Returns a new token. Receives the current one, or `nil`. It runs in a task of its own, which is
-    ///     cancelled when no request waits for it any more. All waiting requests throw the error that it throws, except
-    ///     those that can still send the current token.
+    ///     cancelled when no request waits for it any more, and on the executor of the authenticator, so it must not
+    ///     block. All waiting requests throw the error that it throws, except those that can still send the current
+    ///     token.
     public init(
         for urls: [URL], token: BearerToken? = nil, leeway: Duration = .seconds(30), refreshLimit: Int = 5,
         refreshPeriod: Duration = .seconds(30), refresh: @escaping @Sendable (BearerToken?) async throws -> BearerToken

@@ -3,7 +3,8 @@
 import ANHTTP
 public import FoundationEssentials
 
-/// An OAuth 2.0 bearer token (RFC 6750), with the refresh token for the next one. Its descriptions contain neither.
+/// An OAuth 2.0 bearer token (RFC 6750), with the refresh token for the next one. Its descriptions contain neither. An
+/// ``Authenticator`` sends and refreshes the token.
 public struct BearerToken: Hashable, Sendable, CustomStringConvertible {
     /// The token, sent in `Authorization` after `Bearer`. It is not checked: `HTTPFields` replaces characters that a
     /// header field cannot contain, such as line breaks, by spaces.

@@ -12,28 +12,33 @@ import HTTPTypes
 /// |---|---|---|
 /// | ``protocolPolicy`` | is used as HTTP permits (RFC 9111) | nothing |
 /// | ``reload`` | is not used; the response is stored | `no-cache` |
-/// | ``revalidate`` | is used after validation, and without if the response is fresh and immutable (RFC 8246) | `max-age=0` |
+/// | ``revalidate`` | is used after validation, and without if the response is fresh and immutable (RFC 8246), or if the server fails and `stale-if-error` permits it (RFC 5861 §4) | `max-age=0` |
 /// | ``returnCacheElseLoad`` | is used regardless of the response's age | `max-stale` |
 /// | ``returnCacheDontLoad`` | is used regardless of the response's age | no request: fails with ``SessionError/notCached`` |
 ///
-/// No policy uses a stored response with `no-cache`, or a stale one with `must-revalidate`, without validation. The
-/// policy's field is also sent if the session has no cache, and a `Cache-Control` of ``SessionConfiguration/headers``
-/// counts as one of the request.
+/// A policy takes effect as ``SessionConfiguration/cachePolicy`` or, for one request, as `Request.cachePolicy`. No
+/// policy uses a stored response with `no-cache`, or a stale one with `must-revalidate`, without validation; nor one
+/// that the request's own `Cache-Control` excludes, for example by `max-age`, unless the server fails and
+/// `stale-if-error` permits it (RFC 5861 §4). The policy's field is also sent if the session has no cache, and a
+/// `Cache-Control` of ``SessionConfiguration/headers`` counts as one of the request.
 public enum CachePolicy: Hashable, Sendable {
     /// Caches follow the rules of HTTP (RFC 9111); the default of a session. No `Cache-Control` is added to the
     /// request.
     case protocolPolicy
-    /// The response must come from the server; it replaces a stored one. `Cache-Control: no-cache` is sent, unless the
-    /// request has a `Cache-Control`.
+    /// The response must come from the server, and is stored in place of an earlier one if that is permitted (RFC 9111
+    /// §3). `Cache-Control: no-cache` is sent, unless the request has a `Cache-Control`.
     case reload
-    /// A stored response is used only after validation by the server, except a fresh and immutable one (RFC 8246);
-    /// without one, the server is asked. `Cache-Control: max-age=0` is sent, unless the request has a `Cache-Control`.
+    /// A stored response is used only after validation by the server, except a fresh and immutable one (RFC 8246), and
+    /// one that `stale-if-error` permits if the server fails (RFC 5861 §4); without a stored response, the server is
+    /// asked. `Cache-Control: max-age=0` is sent, unless the request has a `Cache-Control`.
     case revalidate
-    /// A stored response of any age is acceptable, unless it requires validation; without one the server is asked.
-    /// `Cache-Control: max-stale` is sent, unless the request has a `Cache-Control`.
+    /// A stored response of any age is acceptable, unless it requires validation or the request's own `Cache-Control`
+    /// excludes it; without one the server is asked. `Cache-Control: max-stale` is sent, unless the request has a
+    /// `Cache-Control`.
     case returnCacheElseLoad
-    /// Only a stored response, of any age, is acceptable, unless it requires validation. If there is none, or the
-    /// session has no cache, the request fails with ``SessionError/notCached``. Nothing is sent.
+    /// Only a stored response, of any age, is acceptable, unless it requires validation or the request's own
+    /// `Cache-Control` excludes it. If there is none, or the session has no cache, the request fails with
+    /// ``SessionError/notCached``. Nothing is sent.
     case returnCacheDontLoad
 
     /// Adds the policy's `Cache-Control` to a request without one.

@@ -26,15 +26,17 @@ public struct DownloadDestination: ExpressibleByStringInterpolation, Sendable {
 
     /// Returns a destination at a path.
     ///
-    /// If the path is a symbolic link, its target is replaced and the link is kept. If it is a device or a pipe, bytes
-    /// are written to it directly. If it is a directory, the download fails with ``SessionError/file(_:)``.
+    /// If the path is a symbolic link to a file, the file is replaced and the link is kept; a link without a target is
+    /// replaced itself. If it is a device or a pipe, bytes are written to it directly; a named pipe blocks the thread
+    /// of the task until it has a reader, see fifo(7). If it is a directory or a socket, the download fails with
+    /// ``SessionError/file(_:)`` before the request is sent.
     ///
     /// - Parameters:
     ///   - path: The path; a relative one is resolved against the working directory when the task starts.
     ///   - overwritesExisting: Whether an existing file is overwritten; `true` by default. If `false`, the download
-    ///     fails with ``SessionError/FileFailure/Reason/exists`` if the file exists: before the request is sent if it
-    ///     exists when the task starts, otherwise when the download is complete. It succeeds nevertheless if
-    ///     ``DownloadOptions/skipsVerifiedFile`` applies.
+    ///     fails with ``SessionError/FileFailure/Reason/exists`` if the file, or a device or pipe, exists: before the
+    ///     request is sent if it exists when the task starts, otherwise when the download is complete. It succeeds
+    ///     nevertheless if ``DownloadOptions/skipsVerifiedFile`` applies.
     ///   - createsIntermediateDirectories: Whether missing directories of the path are created when the task starts;
     ///     `false` by default, so that the download then fails with
     ///     ``SessionError/FileFailure/Reason/missingDirectory``.
@@ -60,9 +62,8 @@ public struct DownloadDestination: ExpressibleByStringInterpolation, Sendable {
     ///   - choose: Receives the temporary file with the response, and returns the path; a relative one is resolved
     ///     against the working directory. If the path is a symbolic link to a file, its target is replaced. A device,
     ///     a pipe or a socket is not replaced: the download fails with ``SessionError/FileFailure/Reason/exists``. The
-    ///     closure is called once by the task, after the digests were
-    ///     verified; not if the download fails before. If it throws an error of the program's own, the download fails
-    ///     with that error and the temporary file is removed.
+    ///     closure is called once by the task, after the digests were verified; not if the download fails before. If it
+    ///     throws an error of the program's own, the download fails with that error and the temporary file is removed.
     public static func chosen(
         temporaryDirectory directory: String? = nil, overwritesExisting: Bool = true,
         createsIntermediateDirectories: Bool = false,

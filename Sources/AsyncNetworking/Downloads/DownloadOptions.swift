@@ -47,7 +47,8 @@ public struct DownloadOptions: Sendable {
     public var keepsPartialFile = true
     /// The expected digest of the whole file as it is stored (decompressed, unless the download is durable or resumed);
     /// `nil`, the default, expects that of a resumed download, or else none. If the digest differs, the download fails
-    /// with ``SessionError/digest(expected:found:path:url:)``, and the downloaded bytes are removed.
+    /// with ``SessionError/digest(expected:found:path:url:)``, and the downloaded bytes are removed, except those
+    /// written to a device or a pipe.
     ///
     /// Digests that the server sends in `Content-Digest` (RFC 9530) are always verified if they are SHA-256 or SHA-512
     /// and the content was not decoded. Those in `Repr-Digest` are, too, for a GET request without `Range` that is not

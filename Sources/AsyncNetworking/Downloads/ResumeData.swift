@@ -7,8 +7,10 @@ package import HTTPTypes
 
 /// The state of an unfinished download, from which it can be resumed.
 ///
-/// The value can be stored anywhere; the bytes remain in ``partialFile``. Its encoded form contains the URL and the
-/// request's header fields except those in ``RedirectPolicy/sensitiveHeaders``, which may include secrets. See
+/// ``SessionError/resumeData`` is the value for a failed download, ``TransferTask/cancelProducingResumeData()`` returns
+/// the one of a cancelled download, and ``left(at:)`` that of a durable one. It can be stored anywhere; the bytes
+/// remain in ``partialFile``. Its encoded form contains the URL and the request's header fields except those in
+/// ``RedirectPolicy/sensitiveHeaders``, which may include secrets. See
 /// ``SessionManager/download(resuming:with:to:options:)``.
 public struct ResumeData: Codable, Hashable, Sendable {
     /// The URL of the original request, before redirects.
@@ -29,8 +31,10 @@ public struct ResumeData: Codable, Hashable, Sendable {
     /// The path of the file with the bytes that have been received. If it is missing or shorter than ``offset``, the
     /// download cannot be resumed, and ``DownloadOptions/startsOverIfNotResumable`` selects what happens.
     public var partialFile: String
-    /// The path of the destination, with symbolic links resolved; `nil` if a closure was to choose it. It is absolute
-    /// unless ``SessionManager/restoredDownloads(in:options:preparing:)`` found the download in a relative directory.
+    /// The absolute path of the destination; `nil` if a closure was to choose it. If a file existed there when the
+    /// download began, symbolic links are resolved. For a durable download whose directory was moved together with the
+    /// partial file, ``left(at:)`` and ``SessionManager/restoredDownloads(in:options:preparing:)`` return the path in
+    /// the new directory.
     public var destination: String?
     /// The digest that the program expects of the whole file; `nil` for none.
     ///

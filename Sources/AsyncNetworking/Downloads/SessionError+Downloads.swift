@@ -41,7 +41,8 @@ extension SessionError {
             case noSpace
             /// The user lacks permission (`EACCES`, `EPERM`), or the file system is read-only (`EROFS`).
             case notPermitted
-            /// The file already exists and must not be overwritten (`EEXIST`).
+            /// The file already exists and must not be overwritten, or the path that a closure chose leads to a device,
+            /// a pipe or a socket (`EEXIST`).
             case exists
             /// A directory of the path, or a file to be read, does not exist, or a part of the path is not a directory
             /// (`ENOENT`, `ENOTDIR`).

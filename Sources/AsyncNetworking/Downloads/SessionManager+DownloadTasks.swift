@@ -17,7 +17,8 @@ extension SessionManager {
     /// fails with ``SessionError/invalidated``. Releasing a task that was never resumed cancels it.
     ///
     /// - Parameters:
-    ///   - request: The request to send; any method is possible, but only a GET request can be resumed.
+    ///   - request: The request to send, without a `Range` field; any method is possible, but only a GET request can be
+    ///     resumed.
     ///   - destination: The path of the file, as a string literal or
     ///     ``DownloadDestination/file(_:overwritesExisting:createsIntermediateDirectories:)``, or a closure that
     ///     chooses it.
@@ -69,7 +70,7 @@ extension SessionManager {
     ///   - destination: The path of the file, as a string literal or
     ///     ``DownloadDestination/file(_:overwritesExisting:createsIntermediateDirectories:)``, or a closure that
     ///     chooses it.
-    ///   - headers: Header fields that replace all others of the same name; none by default.
+    ///   - headers: Header fields that replace all others of the same name; none by default. `Range` must not be one.
     ///   - options: The options; by default the download is not durable, and its partial file is kept if it can be
     ///     resumed.
     /// - Returns: The task, which is running or, with ``SessionConfiguration/maximumConcurrentTransfers``, waits for
@@ -97,14 +98,16 @@ extension SessionManager {
     ///   transfer fails;
     /// - ``SessionError/file(_:)`` if the file cannot be written;
     /// - ``SessionError/notResumable(_:)`` if an earlier download cannot be resumed and this one must not start over,
-    ///   or if the server sends a range although none was requested;
+    ///   or if the server sends a range (status 206) that the download did not ask for, also if the program's request
+    ///   has a `Range` field;
     /// - ``SessionError/digest(expected:found:path:url:)`` if the content does not have the expected digest;
     /// - ``ANSerialization/SerializationError/rejected(_:)``, in ``SessionError/serialization(_:)``, for a status
     ///   outside of 200–299, with the first 1 MiB of the body. No file is written then;
     /// - ``SessionError/invalidated`` if the manager was invalidated or shut down before.
     ///
     /// - Parameters:
-    ///   - request: The request to send; any method is possible, but only a GET request can be resumed.
+    ///   - request: The request to send, without a `Range` field; any method is possible, but only a GET request can be
+    ///     resumed.
     ///   - destination: The path of the file, as a string literal or
     ///     ``DownloadDestination/file(_:overwritesExisting:createsIntermediateDirectories:)``, or a closure that
     ///     chooses it.
@@ -153,7 +156,8 @@ extension SessionManager {
     /// ``TransferTask/value`` in `scope`.
     ///
     /// - Parameters:
-    ///   - request: The request to send; any method is possible, but only a GET request can be resumed.
+    ///   - request: The request to send, without a `Range` field; any method is possible, but only a GET request can be
+    ///     resumed.
     ///   - destination: The path of the file, as a string literal or
     ///     ``DownloadDestination/file(_:overwritesExisting:createsIntermediateDirectories:)``, or a closure that
     ///     chooses it.

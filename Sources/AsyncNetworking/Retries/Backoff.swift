@@ -2,8 +2,9 @@
 
 /// The waits before retries: exponential up to a maximum, with optional full jitter.
 ///
-/// The wait before retry *n*, starting at 1, is at most `min(base × multiplier^(n−1), maximum)`. With jitter it is
-/// drawn uniformly between zero and that value, so that clients that failed together do not retry together.
+/// The wait before retry *n*, starting at 1, is `min(base × multiplier^(n−1), maximum)`, where a multiplier below 1
+/// counts as 1. With jitter it is drawn uniformly between zero and that value, so that clients that failed together do
+/// not retry together. A backoff takes effect as ``RetryPolicy/backoff``.
 public struct Backoff: Hashable, Sendable {
     /// The longest wait before the first retry; 0.5 s by default.
     package var base: Duration

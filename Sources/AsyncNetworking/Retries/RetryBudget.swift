@@ -3,7 +3,7 @@
 import ANSystem
 
 /// A limit on the share of retries among the requests of a session to one origin (scheme, host and port), so that
-/// retries do not overload a server that is recovering.
+/// retries do not overload a server that is recovering. It takes effect as ``RetryPolicy/budget``.
 ///
 /// It is a token bucket for each origin, which starts with `capacity` retries. Each retry takes one; each first attempt
 /// adds `perRequest`, and each second `perSecond`, up to the capacity. With the defaults, at most one retry for every

@@ -37,7 +37,8 @@ public final class StrictTransportStore: Sendable {
     }
 
     /// Adds a host, replacing one with the same name. It applies to every request that is sent from then on, including
-    /// retries of running calls, until it expires.
+    /// retries of running calls, until it expires, unless ``SessionConfiguration/usesStrictTransport`` is `false`. The
+    /// limit of 5,000 does not apply.
     public func set(_ host: StrictTransportHost) {
         table.withLock { $0.set(host) }
     }

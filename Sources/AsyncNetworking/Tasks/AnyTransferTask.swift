@@ -60,7 +60,12 @@ public struct AnyTransferTask: Hashable, Identifiable, Sendable {
     }
 
     /// The request as it was passed to the manager, without the session's header fields and changes by redirects or
-    /// retries; `nil` if it could not be created, for example because its URL is invalid.
+    /// retries; `nil` if it could not be created, for example because its URL is invalid. For a WebSocket connection,
+    /// `https` replaces `wss` and `http` replaces `ws`; for an event source, it contains the header fields that the
+    /// source adds.
+    ///
+    /// For the validation of a cached response in the background it is the request as it is sent, including the
+    /// session's header fields and possibly credentials in `Authorization`.
     public var request: Request? {
         switch origin {
         case .task(let core): core.request

@@ -10,6 +10,7 @@ extension SessionManager {
     /// For each task without ``AnyTransferTask/expectedBytes``, sends a HEAD request, with `Accept-Encoding: identity`
     /// unless the task's request has that field, and sets `expectedBytes` to the `Content-Length` of the response. At
     /// most eight requests are sent at a time. Uploads, tasks that have ended, and requests with a body are skipped.
+    /// For the request of an async function the size is requested, but cannot be set.
     ///
     /// A request that fails, has a status outside of 200–299 or no valid `Content-Length` leaves the size unknown; no
     /// error is thrown. If the calling task is cancelled, the sizes that have not arrived stay unknown. Read

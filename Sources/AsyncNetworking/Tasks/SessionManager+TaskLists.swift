@@ -14,8 +14,8 @@ extension SessionManager {
     /// api.transfers { $0.request?.url.path.hasPrefix("/v1/images/") == true }.cancel()
     /// ```
     ///
-    /// Requests of async functions are not included: their callers control them. Tasks that are created later do not
-    /// become part of the group.
+    /// Requests of async functions are not included, because their callers control them, nor are validations of cached
+    /// responses in the background. Tasks that are created later do not become part of the group.
     ///
     /// - Parameter isIncluded: Whether to include a task; all tasks by default.
     public nonisolated func transfers(where isIncluded: (AnyTransferTask) -> Bool = { _ in true }) -> TransferGroup {

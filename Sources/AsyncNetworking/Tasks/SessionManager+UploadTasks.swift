@@ -18,7 +18,8 @@ extension SessionManager {
     ///     ``ANHTTP/TransportError/Reason/responseTooLarge(_:)``.
     ///   - serializer: Validates and converts the response; by default it accepts the statuses 200–299 and returns the
     ///     body. If it does not accept the response, the task fails with
-    ///     ``ANSerialization/SerializationError/rejected(_:)``, in a ``SessionError``.
+    ///     ``ANSerialization/SerializationError/rejected(_:)``, in a ``SessionError``; if it cannot convert the body,
+    ///     with its error, wrapped in a ``SessionError`` if it is a ``ANSerialization/SerializationError``.
     public nonisolated func makeUploadTask<Serializer: ResponseSerializer>(
         for request: Request, as serializer: Serializer = DataResponseSerializer()
     ) -> TransferTask<Response<Serializer.Output>> {
@@ -87,7 +88,8 @@ extension SessionManager {
     /// Starts sending a request with its body and runs a closure with the task; the task ends with the closure.
     ///
     /// If the task has not ended when `scope` returns or throws, it is cancelled. It has ended when this function
-    /// returns. To wait for the response, await the task's ``TransferTask/value`` in `scope`.
+    /// returns. To wait for the response, await the task's ``TransferTask/value`` in `scope`. The task fails like one
+    /// of ``upload(_:as:)``, which limits the size of the response's body.
     ///
     /// - Parameters:
     ///   - request: The request to send, with its body.

@@ -15,14 +15,14 @@ public enum TaskEvent: Sendable {
     /// The task was cancelled and will end, usually with the outcome ``TaskOutcome/cancelled``; it ends successfully if
     /// it was already complete.
     case cancelled
-    /// A request is about to be sent: the first one, or one after a redirect, a retry or a challenge; with all header
-    /// fields except those that the transport adds.
+    /// A request is about to be sent: the first one, or one after a redirect, a retry, a challenge or a wait for a
+    /// route; with all header fields except those that the transport adds.
     indirect case request(Request)
     /// An interim response, with a status of 100–199.
     indirect case informational(ResponseHead)
     /// The head of the final response has arrived; redirects, answered challenges and retried responses are not
     /// reported. A download that needs several requests reports several. A response that is rejected afterwards is
-    /// reported, too.
+    /// reported, too, but not one that only shows that a download cannot be resumed.
     indirect case response(ResponseHead)
     /// A download is resumed after `offset` bytes; `total` is the size of the whole file, or `nil` if unknown.
     case continued(offset: Int64, total: Int64?)

@@ -58,13 +58,14 @@ public struct TransferGroup: Sendable {
 
     /// The combined progress of all tasks: of the request's body for upload tasks, and of the response's body for
     /// others. Yields the latest sum first, then newer ones until all tasks have ended. No value precedes the first
-    /// report of a task, unless ``AnyTransferTask/expectedBytes`` of all tasks is known.
+    /// report or end of a task, unless ``AnyTransferTask/expectedBytes`` of all tasks is known.
     ///
     /// The total is `nil` until it is known for every task that has not ended. A task that has not reported its total
     /// counts as its ``AnyTransferTask/expectedBytes`` at the time when this property is read; see
     /// ``SessionManager/requestSizes(of:)``. A task that has ended counts as its completed bytes, in the total as well,
-    /// so that the total may decrease. The speed is the sum of those of the running tasks. Requests of async functions
-    /// do not count, and the stream of a group without other tasks ends at once.
+    /// so that the total may decrease. The speed is the sum of the latest speeds of the tasks that have not ended,
+    /// including those that are suspended. Requests of async functions do not count, and the stream of a group without
+    /// other tasks ends at once.
     public var progress: BroadcastStream<TransferProgress> {
         let cores = tasks.compactMap(\.core)
         let sum = Broadcast<TransferProgress>()
