@@ -4,7 +4,9 @@ public import ANHTTP
 
 /// A recorder of the events of one exchange, for the argument `events` of `Transport.perform`.
 ///
-/// All members may be used from any thread or task at any time.
+/// Functions of a session that report events, such as `withResponse`, also accept one; it then has the events of all
+/// exchanges of the call, such as those answered by redirects. All members may be used from any thread or task at any
+/// time.
 public final class EventRecorder: TransferEventSink {
     private let recorded = Observed([TransferEvent]())
 
@@ -28,7 +30,7 @@ public final class EventRecorder: TransferEventSink {
     }
 
     /// The metrics of the exchange, from the first event `TransferEvent.finished`; `nil` before the end of the
-    /// exchange.
+    /// exchange. After several exchanges, those of the first one.
     public var metrics: TransferMetrics? {
         events.lazy.compactMap { if case .finished(let metrics) = $0 { metrics } else { nil } }.first
     }

@@ -2,6 +2,8 @@
 
 /// A clock that is advanced manually, so that tests of timing take no time.
 ///
+/// A session uses it if it is set as `SessionConfiguration.clock`, and a ``MockTransport`` if it was created with it.
+///
 /// ```swift
 /// let clock = ManualClock()
 /// let task = Task { try await retry(after: .seconds(30), clock: clock) }

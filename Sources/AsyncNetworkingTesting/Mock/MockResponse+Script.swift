@@ -14,7 +14,8 @@ extension MockResponse {
     ///   - events: The events. Each line of their data is sent as a `data:` line. An event without an ID is sent
     ///     without `id:`, and one of type `message` without `event:`. IDs and types are not checked.
     ///   - retry: The reconnection time, sent as a `retry` line in a chunk before the events, truncated to whole
-    ///     milliseconds; `nil`, the default, for none.
+    ///     milliseconds; `nil`, the default, for none. A negative number of milliseconds is sent, too; clients
+    ///     ignore it.
     ///   - interval: The pause on the transport's clock after each event, including the last one, and after the `retry`
     ///     line; zero, the default, or a negative duration for none.
     ///   - ending: What follows the events; the end of the response by default.

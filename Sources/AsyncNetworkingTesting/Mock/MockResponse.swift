@@ -5,17 +5,21 @@ public import HTTPTypes
 
 /// A response of a ``MockTransport``: a list of steps, including the head.
 ///
+/// The function of ``MockTransport/init(clock:_:)`` returns the response for a request; ``MockTransport/init(_:_:)``
+/// receives several in advance.
+///
 /// The steps up to the head are performed before the transport calls its `body` closure. If the body is streamed, the
-/// others are performed while it is read, and not at all if it is not read; if it is collected, all are performed before
-/// that call. After its last step, a response without a head hangs until the task is cancelled or the transport is shut
-/// down.
+/// others are performed while it is read, and not at all if it is not read; if it is collected, all are performed
+/// before that call. After its last step, a response without a head hangs until the task is cancelled or the transport
+/// is shut down.
 ///
 /// After a head in response to a HEAD request, or with status 204 or 304, all further steps are skipped. Steps in the
 /// wrong order fail the exchange with `TransportError.Reason.invalidResponse`: a chunk before the head, or another head
 /// or an interim response after it.
 public struct MockResponse: Sendable {
-    /// The steps of the response, performed in order: first those up to the head, the others while the body is read.
-    /// Without a head among them, the response hangs after the last one.
+    /// The steps of the response, performed in order: first those up to the head; then the others, while the body is
+    /// read if it is streamed, or at once if it is collected. Without a head among them, the response hangs after the
+    /// last one.
     public var steps: [Step]
     /// The trailer fields, which the response body provides after its end was read (`ResponseBody.trailers`); empty by
     /// default.
@@ -55,7 +59,8 @@ public struct MockResponse: Sendable {
         ///
         /// `Content-Length`, if present, is the total of the progress events. It is not compared with the body.
         case head(HTTPResponse.Status, HTTPFields = [:])
-        /// Provides a chunk of the body, as a single chunk for its reader; an empty one is skipped.
+        /// Provides a chunk of the body, as a single chunk for its reader if the body is streamed; an empty one is
+        /// skipped.
         case chunk(Data)
         /// Waits for a duration on the transport's clock; zero or a negative one for no pause.
         ///

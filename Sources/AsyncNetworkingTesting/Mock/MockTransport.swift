@@ -4,7 +4,9 @@ public import ANHTTP
 public import FoundationEssentials
 public import HTTPTypes
 
-/// A transport without a network, whose responses come from a function.
+/// A transport without a network, whose responses come from a function, a list, or a script.
+///
+/// A session uses it if it is set as `SessionConfiguration.transport`. This one calls a function:
 ///
 /// ```swift
 /// let transport = MockTransport { request in
@@ -15,7 +17,7 @@ public import HTTPTypes
 /// The transport does not handle cookies, answer authentication challenges or decompress bodies. The `TransferOptions`
 /// of a request, such as its timeouts and proxy, have no effect on the transport.
 ///
-/// The complete body of a request is read before the function is called. Cancelling the task ends the pauses of a
+/// The complete body of a request is read before its response is determined. Cancelling the task ends the pauses of a
 /// response, and the function if it supports cancellation. ``shutdown()`` ends a response that hangs, and any other at
 /// its next step.
 public final class MockTransport: Transport {
@@ -28,8 +30,8 @@ public final class MockTransport: Transport {
     /// - Parameters:
     ///   - clock: The clock for the pauses of responses; `ContinuousClock` by default.
     ///   - handler: Returns the response for a request, which is then already in ``requests`` with the body that was
-    ///     read. An error that it throws fails the exchange unchanged. It is called concurrently for concurrent
-    ///     requests.
+    ///     read. An error that it throws fails the exchange unchanged. It is called on the task of the exchange,
+    ///     concurrently for concurrent requests.
     public init(
         clock: any Clock<Duration> = ContinuousClock(),
         _ handler: @escaping @Sendable (Request) async throws -> MockResponse
@@ -67,12 +69,13 @@ public final class MockTransport: Transport {
     /// ``Script/Action/generate(_:)``, a pace, an end after a number of bytes, and the frames of a WebSocket connection
     /// that was not accepted. An end before a reply, or before its declared length was sent, fails it with
     /// `connectionLost`; without an end, an incomplete body hangs, as does a script without a reply. A body that is
-    /// longer than its declared length is provided completely.
+    /// longer than its declared length is provided completely. In response to HEAD, and with status 204 or 304, the
+    /// actions after the reply are skipped.
     ///
     /// A reply is divided into chunks with the size of ``Reply/Framing/chunked(size:)``, otherwise of 64,256 bytes. Its
     /// pace results in a pause before each chunk, including the first. Its version and reason phrase are ignored,
     /// fields whose names are not tokens (RFC 9110 §5.6.2) are omitted, invalid bytes of field values (RFC 9110 §5.5)
-    /// are replaced by spaces, and statuses are clamped to 0...999.
+    /// are replaced by spaces, surrounding spaces and tabs are removed, and statuses are clamped to 0...999.
     ///
     /// The functions of ``Script/Action/respond(_:)`` are called before the first action is performed. Their request
     /// has the fields of the client's request and its complete body, but no ``RecordedRequest/bodySHA256``.
@@ -91,7 +94,7 @@ public final class MockTransport: Transport {
     }
 
     /// The requests received so far with their bodies, in the order in which their bodies were complete. Requests whose
-    /// body could not be read are not included. The list is kept after ``shutdown()``.
+    /// body or trailer fields could not be read are not included. The list is kept after ``shutdown()``.
     public var requests: [ReceivedRequest] { state.value.requests }
 
     /// Waits without a time limit until at least `count` requests were received with their bodies, and returns all of

@@ -4,6 +4,8 @@ import ANHTTP
 
 /// Header fields as sent over a connection: in order, with their original case, and with repeated names.
 ///
+/// The type of ``Reply/headers`` and ``RecordedRequest/headers``, and of the trailer fields of both.
+///
 /// Can be written as a dictionary literal, which keeps order and repetitions:
 /// `["Set-Cookie": "a=1", "Set-Cookie": "b=2"]`. Two values are equal if they have the same fields in the same order
 /// and with the same case.
@@ -41,7 +43,8 @@ public struct HeaderPairs: Hashable, Sendable, RandomAccessCollection, Expressib
     }
 
     /// Appends a field after all others, even if there is one with the same name. The field is not checked: a server
-    /// sends an invalid one unchanged, so that the response is malformed.
+    /// sends an invalid one unchanged, so that the response is malformed, and a mock omits or changes it as described
+    /// for ``HeaderPair/init(_:_:)``.
     public mutating func append(_ name: String, _ value: String) {
         pairs.append(HeaderPair(name, value))
     }

@@ -2,7 +2,9 @@
 
 public import FoundationEssentials
 
-/// A response sent by a ``StubServer``, or by a ``MockTransport`` with a script.
+/// A response of a ``Script``, sent by a ``StubServer`` or a ``MockTransport``.
+///
+/// ``Script/Action/reply(_:)`` sends one, and ``Script/Action/respond(_:)`` one that depends on the request.
 ///
 /// The server adds only the field required by the framing: no `Date`, `Server` or `Content-Type`. A mock transport
 /// differs as described for ``MockTransport/init(script:clock:)``.
@@ -22,8 +24,8 @@ public struct Reply: Sendable {
     /// The server appends the field that the framing requires (`Content-Length`, `Transfer-Encoding` or
     /// `Connection: close`), even if there is one with the same name. ``Framing/asGiven`` prevents that.
     ///
-    /// A response whose body is not sent has no `Transfer-Encoding`. It has a `Content-Length` only if it is the
-    /// response to HEAD, or has status 304, and ``body`` is not empty; never with status 1xx or 204.
+    /// To a response whose body is not sent, the server appends no `Transfer-Encoding`. It appends a `Content-Length`
+    /// only in response to HEAD or with status 304, if ``body`` is not empty; never with status 1xx or 204.
     public var headers: HeaderPairs
     /// The body of the response; empty by default. It is not sent in response to HEAD, or with status 1xx, 204 or 304.
     public var body: Body

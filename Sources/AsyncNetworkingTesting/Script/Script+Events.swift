@@ -6,15 +6,15 @@ import FoundationEssentials
 extension Script {
     /// Returns a script that responds with status 200 and server-sent events (`text/event-stream`).
     ///
-    /// The events are sent one by one, in the format of WHATWG HTML, “Server-sent events”, even in response to HEAD.
-    /// `Content-Length` is the size of the body, and one byte more if an interruption follows the events. A client may
-    /// receive several events at once, or an event in parts.
+    /// The events are sent one by one, in the format of WHATWG HTML, “Server-sent events”. `Content-Length` is the size
+    /// of the body, and one byte more if an interruption follows the events. A client may receive several events at
+    /// once, or an event in parts. In response to HEAD, a server sends the events, too, but no `Content-Length`.
     ///
     /// - Parameters:
     ///   - events: The events. Each line of their data is sent as a `data:` line. An event without an ID is sent
     ///     without `id:`, and one of type `message` without `event:`. IDs and types are not checked.
     ///   - retry: The reconnection time, sent as a `retry` line before the events, truncated to whole milliseconds;
-    ///     `nil`, the default, for none.
+    ///     `nil`, the default, for none. A negative number of milliseconds is sent, too; clients ignore it.
     ///   - interval: The pause after each event, including the last one, and after the `retry` line; zero, the default,
     ///     or a negative duration for none.
     ///   - ending: What follows the events; the end of the response by default.
@@ -30,7 +30,8 @@ extension Script {
     /// lines and others, valid or not.
     ///
     /// `Content-Length` is the size of the body, and one byte more if an interruption follows the pieces. A client may
-    /// receive several pieces at once, or a piece in parts. The pieces are sent even in response to HEAD.
+    /// receive several pieces at once, or a piece in parts. In response to HEAD, a server sends the pieces, too, but no
+    /// `Content-Length`.
     ///
     /// - Parameters:
     ///   - pieces: The pieces of the body, sent in UTF-8; without any, the body is empty.
@@ -59,11 +60,14 @@ extension Script {
     }
 
     /// The end of a stream after its last piece: regular, or an interruption.
+    ///
+    /// It is an argument of ``Script/stream(_:type:every:then:)`` and ``Script/events(_:retry:every:then:)``, and of
+    /// the functions of ``MockResponse`` with the same names.
     public enum StreamEnding: Hashable, Sendable {
         /// The response is complete, and the connection stays open unless the request requires closing it.
         case complete
         /// The connection is closed before the end of the declared body, without `close_notify`. With a
-        /// ``MockTransport``, reading the body fails with `TransportError.Reason.connectionLost`.
+        /// ``MockTransport``, receiving the body fails with `TransportError.Reason.connectionLost`.
         case drop
         /// The body is not complete, and nothing follows until the client closes the connection or its sending side, or
         /// the server is stopped; with a ``MockTransport``, until the task is cancelled or the transport is shut down.

@@ -5,6 +5,9 @@ public import FoundationEssentials
 
 /// The behaviour of a ``StubServer`` for one request: a list of actions, as a value.
 ///
+/// Routes, ``StubServer/fallback(_:)`` and ``StubServer/enqueue(_:)`` assign scripts to the requests of a server.
+/// ``MockTransport/init(script:clock:)`` performs one without a server.
+///
 /// Most scripts are created by static members, such as `.json("{}")`, `.redirect(303, to: "/y")` or
 /// `.resetAfter(bytes: 10)`. Others are created from a list of actions:
 /// `Script([.informational(103), .delay(.seconds(1)), .reply(.init(body: data))])`.
@@ -53,9 +56,10 @@ public struct Script: Sendable {
         /// Reads the request body: all of it by default, or until at least the given number of its bytes has arrived,
         /// including those read before.
         ///
-        /// Nothing is read if the body is complete. With a number below 1, only ``Script/expectation`` is met. If the
-        /// client closes the connection before, the script ends; a malformed body is answered with status 400, and ends
-        /// the connection.
+        /// Nothing is read if the body is complete. With a number below 1, only ``Script/expectation`` is met; as long
+        /// as no byte of the body has arrived, each further action of this kind meets it again. If the client closes
+        /// the connection before, the script ends; a malformed body is answered with status 400, and ends the
+        /// connection. A ``MockTransport`` has read the body before and ignores the action.
         case readBody(upTo: Int64? = nil)
         /// Sends an interim response, such as 100 or 103, by default without header fields. The status is not checked.
         /// A ``MockTransport`` reports it as an event, and accepts it only before the response.
@@ -65,7 +69,7 @@ public struct Script: Sendable {
         case reply(Reply)
         /// Sends the response that a function returns. The function receives the request as far as it was read, and is
         /// called on the connection's thread; with a ``MockTransport``, on the task of the exchange and before the
-        /// first action.
+        /// first action. It is called concurrently for several connections or exchanges.
         case respond(@Sendable (RecordedRequest) -> Reply)
         /// Sends bytes unchanged, in place of or in addition to a response; they need not be valid HTTP. With TLS they
         /// are encrypted. Over HTTP, a ``MockTransport`` supports the action only after a reply, and appends them to
@@ -77,13 +81,13 @@ public struct Script: Sendable {
         case generate(Int64)
         /// Waits for a duration; zero or a negative one for no delay.
         ///
-        /// If the client closes the connection or its sending side meanwhile, or the server is stopped, the script
-        /// ends.
+        /// If the client closes the connection or its sending side meanwhile, or the server shuts it down, as by
+        /// ``StubServer/stop()`` or ``StubServer/disconnectAll()``, the script ends.
         case delay(Duration)
         /// Waits until the gate is open, without a time limit.
         ///
-        /// If the client closes the connection or its sending side meanwhile, or the server is stopped, the script
-        /// ends.
+        /// If the client closes the connection or its sending side meanwhile, or the server shuts it down, as by
+        /// ``StubServer/stop()`` or ``StubServer/disconnectAll()``, the script ends.
         case wait(ScriptGate)
         /// Sends all further bytes of the script at a pace, until another pace is set or the body of a reply with a
         /// pace of its own was sent. A ``MockTransport`` supports it only on WebSocket connections.
@@ -98,8 +102,9 @@ public struct Script: Sendable {
         /// Ends the connection; further actions are not performed. With a ``MockTransport``, every ending has the same
         /// effect.
         case end(Ending)
-        /// Waits until the client closes the connection or its sending side, or the server is stopped; further actions
-        /// are not performed.
+        /// Waits until the client closes the connection or its sending side, or the server shuts it down, as by
+        /// ``StubServer/stop()`` or ``StubServer/disconnectAll()``; further actions are not performed. With a
+        /// ``MockTransport``, waits until the task is cancelled or the transport is shut down.
         case hang
         /// Accepts a WebSocket connection (RFC 6455 §4.2.2) with status 101. The request is not checked.
         ///
@@ -118,8 +123,8 @@ public struct Script: Sendable {
         /// A close frame of the client is answered with its code, and ends the connection. An invalid frame ends the
         /// connection without an answer.
         case echoMessages(Int? = nil)
-        /// Sends a close frame, by default without a code, reads until the client's close frame, and ends the
-        /// connection.
+        /// Sends a close frame, by default without a code, reads until the client's close frame, without a time limit,
+        /// and ends the connection.
         ///
         /// The code is not checked. The reason is sent only with a code, and truncated to 123 bytes of UTF-8. Frames
         /// that arrive before the client's close frame are discarded, and pings are not answered.
@@ -127,6 +132,8 @@ public struct Script: Sendable {
     }
 
     /// A way to end a connection, orderly or abruptly.
+    ///
+    /// ``Action/end(_:)``, ``Action/disconnect(afterBytes:by:)`` and ``StubServer/Greeting/end(_:)`` take one.
     public enum Ending: Hashable, Sendable {
         /// Closes the connection in an orderly way after all sent bytes. With TLS the end is announced
         /// (`close_notify`).
@@ -148,7 +155,7 @@ public struct Script: Sendable {
         case reset
     }
 
-    /// A reaction to `Expect: 100-continue` (RFC 9110 §10.1.1).
+    /// A reaction to `Expect: 100-continue` (RFC 9110 §10.1.1), set as ``Script/expectation``.
     public enum Expectation: Hashable, Sendable {
         /// Sends `100 Continue` after a delay; zero, the default, or a negative duration for none.
         ///
@@ -159,6 +166,8 @@ public struct Script: Sendable {
     }
 
     /// A pace for sending: pieces of a number of bytes, with a pause between them. The first piece is sent at once.
+    ///
+    /// ``Reply/pace`` sets it for the body of a response, and ``Action/pace(_:)`` for all further bytes of a script.
     ///
     /// In the reply of a ``MockTransport``, ``interval`` passes before each chunk, including the first, and ``bytes``
     /// has no effect.

@@ -21,7 +21,8 @@ public final class ScriptGate: Sendable {
 
     /// Creates a closed gate, which uses a file descriptor until it is released.
     ///
-    /// - Throws: `SystemError` if the process or the system has too many open files. See eventfd(2).
+    /// - Throws: `SystemError` if no descriptor can be created, for example because the process or the system has too
+    ///   many open files. See eventfd(2).
     public init() throws {
         let number = eventfd(0, CLINUX_EFD_FLAGS)
         guard number >= 0 else { throw SystemError.last("eventfd") }

@@ -4,8 +4,8 @@ public import FoundationEssentials
 
 /// A file on a server, with validators and range requests (RFC 9110 §14), and optionally with interrupted responses.
 ///
-/// Only ranges without an end (`bytes=100-`) and `If-Range` are evaluated. Any other range or precondition is answered
-/// with the whole file.
+/// Only ranges without an end (`bytes=100-`) and `If-Range` are evaluated. Any other range is answered with the whole
+/// file, and any other precondition is ignored.
 ///
 /// ```swift
 /// let file = ServedFile(StubServer.generatedBytes(1000), interruption: .close(after: 400))
@@ -80,8 +80,9 @@ public struct ServedFile: Sendable {
     /// | any other `Range` | 200, the whole file |
     ///
     /// Other preconditions, such as `If-None-Match`, and the method are ignored. A response to HEAD has no body, but is
-    /// followed by the ``interruption`` that would cut its body short. If ``hasRanges`` is `false`, every response is
-    /// the whole file. A response with status 416 has an empty body and is not interrupted.
+    /// followed by the ``interruption`` that would cut its body short; it has no `Content-Length` if no byte of the
+    /// body would be sent before that, or if the body is empty. If ``hasRanges`` is `false`, every response is the
+    /// whole file. A response with status 416 has an empty body and is not interrupted.
     public func script(for request: RecordedRequest) -> Script {
         var fields = headers
         if let entityTag { fields.append("ETag", entityTag) }

@@ -6,9 +6,10 @@ public import FoundationEssentials
 ///
 /// A method, target, field name or field value that is not valid UTF-8 is decoded as Latin-1.
 ///
-/// A value of this type is a snapshot, which does not change while the server receives more of the request.
-/// ``StubServer/activity`` has a newer one whenever the server has finished reading the body, or the part of it that a
-/// script reads, and when the connection ends.
+/// ``StubServer/activity`` contains the requests of a server, and the functions of routes and scripts receive them. A
+/// value of this type is a snapshot, which does not change while the server receives more of the request. The activity
+/// has a newer one whenever the server has finished reading the body, or the part of it that a script reads, and when
+/// the client or the script ends the connection.
 public struct RecordedRequest: Sendable {
     /// The method as sent, such as `GET`; it may be any text.
     public var method: String

@@ -23,7 +23,7 @@ extension StubServer {
         public var maximumRecordedBody = 1 << 20
         /// The maximum size of a request head in bytes, also that of the trailer fields and of a line of the chunked
         /// coding; 1 MiB by default. A larger one is answered with status 400, and the connection is closed. With 0 or
-        /// a negative value, every request is answered in this way.
+        /// a negative value, every request is answered in this way; with a negative one, even before it arrives.
         public var maximumHeadSize = 1 << 20
         /// The size of the system's receive buffer of each connection in bytes; `nil`, the default, for the system's
         /// default.
@@ -58,7 +58,8 @@ extension StubServer {
         case unix(path: String)
     }
 
-    /// The TLS options of a server: its certificate, versions and application protocols.
+    /// The TLS options of a server: its certificate, versions and application protocols, and whether it requires client
+    /// certificates.
     public struct TLS: Sendable {
         /// The certificate of the server with its private key and the chain that is sent, ``TestCertificate/chainPEM``.
         public var certificate: TestCertificate

@@ -215,7 +215,8 @@ public final class StubServer: Sendable {
     ///
     /// - Parameters:
     ///   - count: The number of requests; with 0 or a negative number, does not wait.
-    ///   - limit: The maximum wait; 30 s by default.
+    ///   - limit: The maximum wait; 30 s by default. With zero or a negative duration, the call may throw even if the
+    ///     requests have arrived.
     /// - Throws: ``ActivityTimeout`` after `limit`, `CancellationError` if the task is cancelled.
     @discardableResult
     public func requests(count: Int, within limit: Duration = .seconds(30)) async throws -> [RecordedRequest] {
@@ -226,7 +227,8 @@ public final class StubServer: Sendable {
     ///
     /// - Parameters:
     ///   - count: The number of connections; 0 to wait until all are closed. A negative number is never reached.
-    ///   - limit: The maximum wait; 30 s by default.
+    ///   - limit: The maximum wait; 30 s by default. With zero or a negative duration, the call may throw even if the
+    ///     number is reached.
     /// - Throws: ``ActivityTimeout`` after `limit`, `CancellationError` if the task is cancelled.
     public func connections(open count: Int, within limit: Duration = .seconds(30)) async throws {
         try await activity(within: limit) { $0.openConnections == count }
@@ -262,7 +264,8 @@ public final class StubServer: Sendable {
         }
     }
 
-    /// The treatment of a connection after it was accepted and before its TLS handshake.
+    /// The treatment of a connection after it was accepted and before its TLS handshake; set with
+    /// ``StubServer/greet(_:)``.
     public enum Greeting: Hashable, Sendable {
         /// The connection is served, after the TLS handshake if the server uses TLS.
         case serve
