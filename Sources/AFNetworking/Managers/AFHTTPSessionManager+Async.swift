@@ -92,7 +92,8 @@ extension AFHTTPSessionManager {
     ///     values fail with -1016 of ``AFURLRequestSerializationErrorDomain``.
     ///   - headers: Header fields that replace those of the request serializer with the same name; `nil`, the default,
     ///     for none.
-    ///   - block: Appends the parts, before this function suspends; `nil` for none.
+    ///   - block: Appends the parts, before this function suspends; `nil` for none. If the form is empty, the request
+    ///     is the one without parameters. A part that cannot be encoded fails it with -1016 of that domain.
     /// - Returns: The completed task and the object that ``responseSerializer`` returned.
     /// - Throws: `CancellationError` if the calling task is cancelled, which cancels the request; otherwise the error
     ///   that `failure` of the variant with callbacks receives, such as a `URLError`, or an error of

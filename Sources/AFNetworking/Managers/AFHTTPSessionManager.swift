@@ -190,7 +190,8 @@ open class AFHTTPSessionManager: AFURLSessionManager, @unchecked Sendable {
     ///     -1016 of ``AFURLRequestSerializationErrorDomain``.
     ///   - headers: Header fields that replace those of the request serializer with the same name; `nil`, the default,
     ///     for none.
-    ///   - block: Appends the parts, before this method returns; `nil` for none.
+    ///   - block: Appends the parts, before this method returns; `nil` for none. If the form is empty, the request is
+    ///     the one without parameters. A part that cannot be encoded fails it with -1016 of that domain.
     ///   - uploadProgress: Called with the progress of the request body, on the manager's own serial queue; `nil`, the
     ///     default, for none.
     ///   - success: Called on `completionQueue` with the task and the object that ``responseSerializer`` returned, if
@@ -289,7 +290,8 @@ open class AFHTTPSessionManager: AFURLSessionManager, @unchecked Sendable {
     /// verbs call it directly, without a call of the verb with callbacks.
     ///
     /// - Parameters:
-    ///   - method: The HTTP method, in which Foundation writes common ones, such as `get`, in upper case.
+    ///   - method: The HTTP method, in which Foundation writes common ones, such as `get`, in upper case. One that is
+    ///     not a token (RFC 9110 §9.1) fails the task with -1000.
     ///   - urlString: The URL, resolved against ``baseURL`` (RFC 3986 §5): a leading slash replaces the base's path. An
     ///     invalid one fails with -1000 of ``AFURLRequestSerializationErrorDomain``.
     ///   - parameters: The values to encode with ``requestSerializer``; `nil` for none.

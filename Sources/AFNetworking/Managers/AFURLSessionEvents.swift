@@ -80,7 +80,8 @@ open class AFURLSessionEvents: NSObject, URLSessionDataDelegate, URLSessionDownl
     /// The `RedirectPolicy` of the session applies before and after it: by default a redirect from https to http, or to
     /// an invalid URL, fails with -1010 without a call, and following more than 20 redirects fails with -1007. If the
     /// origin changes, the proposed request has no `Authorization` and `Cookie` fields; the fields of the request
-    /// passed to `completionHandler` are sent unchanged. If it has no body, that of the proposed one is sent.
+    /// passed to `completionHandler` are sent unchanged. If it has no body, that of the proposed one is sent. One that
+    /// differs from the proposed request and has a body stream, other than a form of this module, fails with -1021.
     open func urlSession(
         _ session: URLSession, task: URLSessionTask, willPerformHTTPRedirection response: HTTPURLResponse,
         newRequest request: URLRequest, completionHandler: @escaping (URLRequest?) -> Void
@@ -186,7 +187,8 @@ open class AFURLSessionEvents: NSObject, URLSessionDataDelegate, URLSessionDownl
     ///
     /// The file is moved to the URL from the block of
     /// ``AFURLSessionManager/setDownloadTaskDidFinishDownloadingBlock(_:)``; without one, it is removed. At the end the
-    /// completion handler of the data task is called, with that URL as its object.
+    /// completion handler of the data task is called, with that URL as its object or, without one, the object of the
+    /// response serializer for an empty body.
     open func urlSession(
         _ session: URLSession, dataTask: URLSessionDataTask, didBecome downloadTask: URLSessionDownloadTask
     ) {
@@ -203,8 +205,9 @@ open class AFURLSessionEvents: NSObject, URLSessionDataDelegate, URLSessionDownl
     /// Called on the manager's own serial queue before the response of a data or upload task is stored in the manager's
     /// cache (RFC 9111 §3), with the complete, decompressed body.
     ///
-    /// `completionHandler` takes the response to store, or `nil` to prevent that, as does the storage policy
-    /// `notAllowed`. Without a block, the response is stored unchanged.
+    /// `completionHandler` takes the response to store, or `nil` to prevent that, as do the storage policies
+    /// `notAllowed` and `allowedInMemoryOnly`. Without a block, the response is stored unchanged. See
+    /// ``AFURLSessionManager/setDataTaskWillCacheResponseBlock(_:)`` for the parts that may be changed.
     open func urlSession(
         _ session: URLSession, dataTask: URLSessionDataTask, willCacheResponse proposedResponse: CachedURLResponse,
         completionHandler: @escaping (CachedURLResponse?) -> Void
@@ -220,7 +223,7 @@ open class AFURLSessionEvents: NSObject, URLSessionDataDelegate, URLSessionDownl
     ///
     /// If there is no block or it returns `nil`, the destination of the task applies; a file that is not moved is
     /// removed. An existing file is not overwritten: the move fails, which only the notification
-    /// `AFURLSessionDownloadTaskDidFailToMoveFile` reports; the completion handler receives that URL and no error.
+    /// `AFURLSessionDownloadTaskDidFailToMoveFile` reports; the completion handler receives that URL nevertheless.
     open func urlSession(
         _ session: URLSession, downloadTask: URLSessionDownloadTask, didFinishDownloadingTo location: URL
     ) {

@@ -50,7 +50,8 @@ extension AFURLSessionManager {
     /// The `RedirectPolicy` of the session applies before and after it: by default a redirect from https to http, or to
     /// an invalid URL, fails with -1010 without a call, and following more than 20 redirects fails with -1007. If the
     /// origin changes, the proposed request has no `Authorization` and `Cookie` fields; the fields of the returned one
-    /// are sent unchanged. If the returned request has no body, that of the proposed one is sent.
+    /// are sent unchanged. If the returned request has no body, that of the proposed one is sent. One that differs from
+    /// the proposed request and has a body stream, other than a form of this module, fails with -1021.
     public func setTaskWillPerformHTTPRedirectionBlock(
         _ block: ((URLSession, URLSessionTask, URLResponse, URLRequest) -> URLRequest?)?
     ) {
@@ -79,8 +80,9 @@ extension AFURLSessionManager {
     /// `nil`. It is called on the manager's own serial queue; `nil` removes it.
     ///
     /// This is the name that Swift derived from Objective-C for ``setTaskDidCompleteBlock(_:)``: the two set the same
-    /// block. The error of the response serializer is not included. For a rejected server certificate, and for an error
-    /// that a challenge block returned, the error is -999 and differs from that of the completion handler.
+    /// block. The error of the response serializer is not included. For a rejected server certificate, a connection
+    /// that a challenge block refused, and an error that the block returned or caused by an invalid value, the error is
+    /// -999 and differs from that of the completion handler.
     public func setTaskDidComplete(_ block: ((URLSession, URLSessionTask, (any Error)?) -> Void)?) {
         setTaskDidCompleteBlock(block)
     }
@@ -111,7 +113,8 @@ extension AFURLSessionManager {
     /// serial queue; `nil` removes it.
     ///
     /// The file is moved to the URL from the block of ``setDownloadTaskDidFinishDownloadingBlock(_:)``; without one, it
-    /// is removed. At the end the completion handler of the data task is called, with that URL as its object.
+    /// is removed. At the end the completion handler of the data task is called, with that URL as its object or,
+    /// without one, the object of the response serializer for an empty body.
     public func setDataTaskDidBecomeDownloadTaskBlock(
         _ block: ((URLSession, URLSessionDataTask, URLSessionDownloadTask) -> Void)?
     ) {

@@ -10,11 +10,12 @@ extension AFURLSessionManager {
     /// | returned | about the server's certificate | about a client certificate |
     /// |---|---|---|
     /// | `.useCredential` | accepts it | sends that of the credential stored in the last argument, or none |
-    /// | `.performDefaultHandling` | applies the security policy | sends none |
+    /// | `.performDefaultHandling` | applies the rules of the security policy | sends none |
     /// | `.cancelAuthenticationChallenge` | refuses it (-1202) | refuses the connection (-1202) |
     /// | `.rejectProtectionSpace` | refuses it (-1202) | sends none |
     ///
-    /// The authentication method of the protection space is ``NSURLAuthenticationMethodServerTrust`` or
+    /// An override of ``AFSecurityPolicy/evaluateServerTrust(_:forDomain:)`` is not called: the block itself must call
+    /// it. The authentication method of the protection space is ``NSURLAuthenticationMethodServerTrust`` or
     /// ``NSURLAuthenticationMethodClientCertificate``, its port always 443.
     ///
     /// It is called for each new connection, during the TLS handshake, on the thread that serves all connections: it
@@ -74,7 +75,8 @@ extension AFURLSessionManager {
     /// to it, and an error ends the task. An identity that cannot be used fails the task with -1205.
     /// `.cancelAuthenticationChallenge` refuses the connection, and `.rejectProtectionSpace` the server's certificate
     /// (-1202). Any other answer, and releasing the completion handler without a call, applies the rules of the
-    /// security policy and sends no client certificate.
+    /// security policy, without an override of ``AFSecurityPolicy/evaluateServerTrust(_:forDomain:)``, and sends no
+    /// client certificate.
     public func setAuthenticationChallengeHandler(_ handler: TaskChallengeBlock?) {
         setHook(\.taskChallenge, handler)
         installHandshakeHooks()
@@ -143,11 +145,12 @@ extension AFURLSessionManager {
     /// Sets the block that answers servers and proxies that request a credential, with the signature of AFNetworking 3;
     /// `nil` removes it. Set it before a task starts.
     ///
-    /// The block returns the disposition, and stores a credential in its last argument for `.useCredential`, which
-    /// without one is default handling. It replaces the block of ``setAuthenticationChallengeHandler(_:)``, is called
-    /// for the same challenges, and cannot answer later. For challenges of HTTP it is called on the manager's own
-    /// serial queue. For those about certificates it is called during the TLS handshake, on the thread that serves all
-    /// connections, and must return at once; a client certificate that cannot be used fails the task with -1205.
+    /// The block returns the disposition, and stores a credential in its last argument for `.useCredential`. Without a
+    /// credential, that uses a 401 or 407 response as the result, and applies the rules of the security policy to a
+    /// server's certificate. The block replaces that of ``setAuthenticationChallengeHandler(_:)``, is called for the
+    /// same challenges, and cannot answer later. For challenges of HTTP it is called on the manager's own serial queue.
+    /// For those about certificates it is called during the TLS handshake, on the thread that serves all connections,
+    /// and must return at once; a client certificate that cannot be used fails the task with -1205.
     public func setTaskDidReceiveAuthenticationChallenge(
         _ block: (
             (

@@ -61,7 +61,8 @@ extension AFURLSessionManager {
     /// ``setSessionDidBecomeInvalidBlock(_:)`` is called and its notification is posted.
     ///
     /// An AsyncNetworking session that the manager shares is not invalidated: it only receives no later tasks of this
-    /// manager, unless `resetSession` is `true`. A later call with `resetSession` makes the manager usable again.
+    /// manager, unless `resetSession` is `true`. A later call with `resetSession` makes the manager usable again; one
+    /// without it can only cancel the tasks that are still running.
     ///
     /// - Parameters:
     ///   - cancelPendingTasks: Whether the tasks are cancelled (error -999). If `false`, they run to completion;

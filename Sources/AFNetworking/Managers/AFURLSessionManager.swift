@@ -9,7 +9,7 @@ import HTTPTypes
 ///
 /// Completion handlers are called on ``completionQueue``, by default the main queue. The program must then serve the
 /// main queue with `dispatchMain()`, a run loop or an asynchronous `main`. Without a response, they receive an empty
-/// `URLResponse`. Progress and all other blocks are called on the manager's own serial queue, except during TLS
+/// `URLResponse`. Progress and the blocks for events are called on the manager's own serial queue, except during TLS
 /// handshakes. All members may be used from any thread.
 ///
 /// Transfers fail with errors of `NSURLErrorDomain`, whose underlying error, if any, is that of AsyncNetworking. Errors
@@ -32,16 +32,17 @@ open class AFURLSessionManager: AFURLSessionEvents, NSSecureCoding, NSCopying, R
     /// |---|---|
     /// | `timeoutIntervalForRequest` | limits the time without a byte; 60 s by default |
     /// | `timeoutIntervalForResource` | limits each exchange as a whole; none for a week, the default, or more |
-    /// | `httpAdditionalHeaders` | header fields for requests that lack them |
+    /// | `httpAdditionalHeaders` | header fields for requests that lack them, to any host |
     /// | `httpMaximumConnectionsPerHost` | 6 by default; no limit for 0 or less |
     /// | `connectionProxyDictionary` | its first proxy for HTTPS, HTTP or SOCKS, for all URLs; or the environment's |
     /// | `requestCachePolicy` | the cache policy of requests without their own |
-    /// | `urlCache` | a cache of these capacities; none for `nil` and `URLCache.shared` |
+    /// | `urlCache` | a cache of its capacities, one per object; none for `nil` and `URLCache.shared` |
     /// | `httpShouldSetCookies`, `httpCookieAcceptPolicy` | no cookies if the first is `false` or the second `.never` |
     ///
-    /// Others have no effect. A timeout of 0 or less, or of 10⁹ seconds or more, means no limit. Cookies are stored in
-    /// the session itself. A proxy needs a host and a port, and must not be disabled. With a disk capacity, the cache
-    /// is in the directory of `ResponseCache.standard`, otherwise in memory.
+    /// Others have no effect. A timeout of 0 or less, or of 10⁹ seconds or more, means no limit; establishing a
+    /// connection is limited to 30 s in any case. Cookies are stored in the session itself. A proxy needs a host and a
+    /// port, and must not be disabled. With a disk capacity, the cache is in the directory of `ResponseCache.standard`,
+    /// otherwise in memory.
     ///
     /// - Parameter configuration: The configuration, which is copied; `nil` for the default one.
     public init(sessionConfiguration configuration: URLSessionConfiguration?) {
@@ -69,14 +70,14 @@ open class AFURLSessionManager: AFURLSessionEvents, NSSecureCoding, NSCopying, R
     /// is shared, the first task after ``invalidateSessionCancelingTasks(_:resetSession:)`` with a reset replaces it.
     public var coreSession: SessionManager { state.withLock { $0.core } }
 
-    /// The session that blocks receive as an argument, with the manager's tasks and configuration. Tasks that its
-    /// `dataTask(with:)`, `uploadTask(with:from…:)` and `downloadTask(with:)` create without a completion handler are
-    /// the manager's.
+    /// The session that blocks receive as an argument, with the manager's tasks and configuration. Data, upload and
+    /// download tasks that it creates without a completion handler are the manager's, including streamed uploads and
+    /// resumed downloads.
     ///
-    /// Foundation performs all others itself: tasks with a completion handler, WebSocket tasks and uploads of a
-    /// streamed request. For them it uses an ephemeral configuration instead of the manager's, without its timeouts,
-    /// proxy, cookies and cache, and neither the security policy nor the header fields apply. Its
-    /// `finishTasksAndInvalidate()` and `invalidateAndCancel()` invalidate the manager's session.
+    /// Foundation performs all others itself: tasks with a completion handler, those of its `async` methods, WebSocket
+    /// tasks, and tasks created after the manager was freed. For them it uses an ephemeral configuration instead of the
+    /// manager's, without its timeouts, proxy, cookies and cache, and neither the security policy nor the header fields
+    /// apply. Its `finishTasksAndInvalidate()` and `invalidateAndCancel()` invalidate the manager's session.
     open var session: URLSession { state.withLock { $0.session(of: self) } }
 
     /// The rules for trusting servers, read when a task starts. Default: a valid certificate chain for the host name,
@@ -162,8 +163,9 @@ open class AFURLSessionManager: AFURLSessionEvents, NSSecureCoding, NSCopying, R
     ///     default, for none.
     ///   - downloadProgress: Called with the progress of the response body after decompression, on the manager's own
     ///     serial queue; `nil`, the default, for none.
-    ///   - completionHandler: Called on ``completionQueue`` with the response, the object of the response serializer,
-    ///     if any, and the error of the transfer or the serializer, if any; there may be both. `nil` for no handler.
+    ///   - completionHandler: Called on ``completionQueue`` with the response, an empty `URLResponse` if there is none,
+    ///     the object of the response serializer, if any, and the error of the transfer or the serializer, if any;
+    ///     there may be both. `nil` for no handler.
     open func dataTask(
         with request: URLRequest, uploadProgress: ((Progress) -> Void)? = nil,
         downloadProgress: ((Progress) -> Void)? = nil, completionHandler: ((URLResponse, Any?, (any Error)?) -> Void)?
@@ -179,8 +181,9 @@ open class AFURLSessionManager: AFURLSessionEvents, NSSecureCoding, NSCopying, R
     ///     means that of the session; 0 or less means none.
     ///   - fileURL: The file, which is read each time the body is sent; the task fails with -1100 if it cannot be read.
     ///   - progress: Called with the progress of the request body, on the manager's own serial queue; `nil` for none.
-    ///   - completionHandler: Called on ``completionQueue`` with the response, the object of the response serializer,
-    ///     if any, and the error of the transfer or the serializer, if any; there may be both. `nil` for no handler.
+    ///   - completionHandler: Called on ``completionQueue`` with the response, an empty `URLResponse` if there is none,
+    ///     the object of the response serializer, if any, and the error of the transfer or the serializer, if any;
+    ///     there may be both. `nil` for no handler.
     open func uploadTask(
         with request: URLRequest, fromFile fileURL: URL, progress: ((Progress) -> Void)?,
         completionHandler: ((URLResponse, Any?, (any Error)?) -> Void)?
@@ -196,8 +199,9 @@ open class AFURLSessionManager: AFURLSessionEvents, NSSecureCoding, NSCopying, R
     ///     less means none.
     ///   - bodyData: The body; `nil` sends the body of the request.
     ///   - progress: Called with the progress of the request body, on the manager's own serial queue; `nil` for none.
-    ///   - completionHandler: Called on ``completionQueue`` with the response, the object of the response serializer,
-    ///     if any, and the error of the transfer or the serializer, if any; there may be both. `nil` for no handler.
+    ///   - completionHandler: Called on ``completionQueue`` with the response, an empty `URLResponse` if there is none,
+    ///     the object of the response serializer, if any, and the error of the transfer or the serializer, if any;
+    ///     there may be both. `nil` for no handler.
     open func uploadTask(
         with request: URLRequest, from bodyData: Data?, progress: ((Progress) -> Void)?,
         completionHandler: ((URLResponse, Any?, (any Error)?) -> Void)?
@@ -214,8 +218,9 @@ open class AFURLSessionManager: AFURLSessionEvents, NSSecureCoding, NSCopying, R
     ///     `Content-Length`, it is sent as `Content-Length`, unlike in AFNetworking. A timeout of 60 seconds,
     ///     Foundation's default, means that of the session; 0 or less means none.
     ///   - progress: Called with the progress of the request body, on the manager's own serial queue; `nil` for none.
-    ///   - completionHandler: Called on ``completionQueue`` with the response, the object of the response serializer,
-    ///     if any, and the error of the transfer or the serializer, if any; there may be both. `nil` for no handler.
+    ///   - completionHandler: Called on ``completionQueue`` with the response, an empty `URLResponse` if there is none,
+    ///     the object of the response serializer, if any, and the error of the transfer or the serializer, if any;
+    ///     there may be both. `nil` for no handler.
     open func uploadTask(
         withStreamedRequest request: URLRequest, progress: ((Progress) -> Void)?,
         completionHandler: ((URLResponse, Any?, (any Error)?) -> Void)?
@@ -227,7 +232,7 @@ open class AFURLSessionManager: AFURLSessionEvents, NSSecureCoding, NSCopying, R
     /// status outside 200 to 299 is truncated to 1 MiB. Call `resume()` to start it.
     ///
     /// The response serializer receives the response with an empty body; its error is passed with the URL. If the file
-    /// cannot be moved, `AFURLSessionDownloadTaskDidFailToMoveFile` is posted, and the URL is passed without an error.
+    /// cannot be moved, only `AFURLSessionDownloadTaskDidFailToMoveFile` reports it: the URL is passed nevertheless.
     ///
     /// - Parameters:
     ///   - request: The request to send. A timeout of 60 seconds, Foundation's default, means that of the session; 0 or
@@ -237,8 +242,9 @@ open class AFURLSessionManager: AFURLSessionEvents, NSSecureCoding, NSCopying, R
     ///   - destination: Returns an unused URL for the file, on the manager's own serial queue, given its temporary URL
     ///     and the response; not called if the manager's own block returns one. Without a URL, as with `nil`, the file
     ///     is removed.
-    ///   - completionHandler: Called on ``completionQueue`` with the response, the URL of the file, and the error, if
-    ///     any. The URL is `nil` if the transfer failed or the file was removed. `nil` for no handler.
+    ///   - completionHandler: Called on ``completionQueue`` with the response, an empty `URLResponse` if there is none,
+    ///     the URL of the file, and the error, if any. The URL is `nil` if the transfer failed or there was no
+    ///     destination. `nil` for no handler.
     open func downloadTask(
         with request: URLRequest, progress: ((Progress) -> Void)?,
         destination: ((URL, URLResponse) -> URL)?,
@@ -250,6 +256,10 @@ open class AFURLSessionManager: AFURLSessionEvents, NSSecureCoding, NSCopying, R
     /// Creates a suspended task that resumes a download that was cancelled or has failed, or starts it over if this is
     /// not possible. Call `resume()` to start it.
     ///
+    /// It sends a GET request with the timeout and the cache policy of the session. Statuses, the response serializer
+    /// and a file that cannot be moved are treated as by
+    /// ``downloadTask(with:progress:destination:completionHandler:)``.
+    ///
     /// - Parameters:
     ///   - resumeData: The data from `cancel(byProducingResumeData:)` or ``NSURLSessionDownloadTaskResumeData``, which
     ///     contains the request, but by default not its `Authorization` and `Cookie` fields. If it is not valid, the
@@ -259,8 +269,9 @@ open class AFURLSessionManager: AFURLSessionEvents, NSSecureCoding, NSCopying, R
     ///   - destination: Returns an unused URL for the file, on the manager's own serial queue, given its temporary URL
     ///     and the response; not called if the manager's own block returns one. Without a URL, as with `nil`, the file
     ///     is removed.
-    ///   - completionHandler: Called on ``completionQueue`` with the response, the URL of the file, and the error, if
-    ///     any. The URL is `nil` if the transfer failed or the file was removed. `nil` for no handler.
+    ///   - completionHandler: Called on ``completionQueue`` with the response, an empty `URLResponse` if there is none,
+    ///     the URL of the file, and the error, if any. The URL is `nil` if the transfer failed or there was no
+    ///     destination. `nil` for no handler.
     open func downloadTask(
         withResumeData resumeData: Data, progress: ((Progress) -> Void)?, destination: ((URL, URLResponse) -> URL)?,
         completionHandler: ((URLResponse, URL?, (any Error)?) -> Void)?
@@ -328,8 +339,8 @@ open class AFURLSessionManager: AFURLSessionEvents, NSSecureCoding, NSCopying, R
 
     // MARK: Copies and archives
 
-    /// Creates a manager from an archive of its configuration; with the default one if the archive has none. Never
-    /// returns `nil`.
+    /// Creates a manager from an archive of its configuration; with the default one if the archive has none. The
+    /// response serializer, the security policy and all other parts have their defaults. Never returns `nil`.
     public required init?(coder: NSCoder) {
         let archived = coder.decodeValue(ArchivedConfiguration.self, forKey: "sessionConfiguration")
         super.init(ManagerState(archived?.configuration ?? .default))

@@ -19,8 +19,8 @@ extension NSNotification.Name {
     public static let AFURLSessionDownloadTaskDidMoveFileSuccessfully = NSNotification.Name(
         "com.alamofire.networking.session.download.file-manager-succeed")
     /// Posted on the manager's own serial queue when a download could not be moved to its destination, for example
-    /// because a file exists there. The object is the task, the user info that of the error. The download is removed,
-    /// and the completion handler is called without an error.
+    /// because a file exists there. The object is the task, the user info that of the error. The download is removed.
+    /// The completion handler is called with the destination nevertheless, and does not receive this error.
     public static let AFURLSessionDownloadTaskDidFailToMoveFile = NSNotification.Name(
         "com.alamofire.networking.session.download.file-manager-error")
 }
@@ -41,7 +41,7 @@ public let AFNetworkingTaskDidCompleteResponseSerializerKey =
     "com.alamofire.networking.task.complete.responseserializer"
 
 /// The user info key for the destination of a download, a `URL`, in `AFNetworkingTaskDidComplete`, even if the file
-/// could not be moved there. Absent for other tasks, and if the transfer failed.
+/// could not be moved there. Absent for other tasks, for a download without a destination, and if the transfer failed.
 public let AFNetworkingTaskDidCompleteAssetPathKey = "com.alamofire.networking.task.complete.assetpath"
 
 /// The user info key for the error of the transfer or the serializer, an `NSError`, in `AFNetworkingTaskDidComplete`:

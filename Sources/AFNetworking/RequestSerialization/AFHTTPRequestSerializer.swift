@@ -84,9 +84,12 @@ open class AFHTTPRequestSerializer: NSObject, AFURLRequestSerialization, NSSecur
     /// The idle timeout of requests in seconds, the time without a transferred byte after which a task fails with
     /// -1001.
     ///
-    /// Until it is set, it reads as 0, and the session's timeout applies; if set to 0 or less, there is no timeout. In
-    /// some cases 60, Foundation's default, also means the session's timeout: in managers with a shared session, for
-    /// multipart forms, with a query block, and in subclasses of the serializer or the manager.
+    /// Until it is set, it reads as 0, and the session's timeout applies; if set to 0 or less, or to 10⁹ or more, there
+    /// is no timeout. Establishing a connection has a limit of its own, by default 30 s, which this does not change.
+    ///
+    /// In some cases 60, Foundation's default, also means the session's timeout: in managers with a shared session, in
+    /// requests that the program creates with the serializer, for multipart forms, methods with lowercase letters and
+    /// header fields that cannot be sent, with a query block, and in subclasses of the serializer or the manager.
     open var timeoutInterval: TimeInterval {
         get { state.withLock { $0.settings.timeoutInterval ?? 0 } }
         set { state.withLock { $0.settings.timeoutInterval = newValue } }

@@ -24,9 +24,9 @@ public enum AFHTTPRequestQueryStringSerializationStyle: UInt, Codable, Sendable 
     case httpRequestQueryStringDefaultStyle = 0
 }
 
-/// The domain of errors of request serializers. Their codes are those of `NSURLErrorDomain`: -1000 for a bad URL or an
-/// unreadable file, -1002 for a form with GET or HEAD, -1016 for parameters or parts that cannot be encoded, and -1 for
-/// a serializer that returned no request.
+/// The domain of errors of request serializers. Their codes are those of `NSURLErrorDomain`: -1000 for a bad URL, and
+/// for a part from a file that is unreadable or given an invalid media type; -1002 for a form with GET or HEAD; -1016
+/// for parameters or other parts that cannot be encoded; and -1 for a serializer that returned no request.
 public let AFURLRequestSerializationErrorDomain = "com.alamofire.error.serialization.request"
 
 /// The user info key for the `URLRequest` of an error of a request or response serializer of this module.

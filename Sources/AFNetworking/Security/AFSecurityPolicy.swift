@@ -18,14 +18,15 @@ public enum AFSSLPinningMode: UInt, Codable, Sendable {
 }
 
 /// The certificates that a server presented during its TLS handshake, and the result of their verification. On Linux
-/// this is a value type of AsyncNetworking, `ServerTrust`.
+/// this is a value type of AsyncNetworking, `ServerTrust`. The protection space of a challenge provides it.
 public typealias SecTrust = ServerTrust
 
 /// The rules for trusting servers: certificate pinning and validation. See ``ANHTTP/SecurityPolicy`` for how they are
 /// applied.
 ///
-/// The policy of a manager is read when a task starts, so that changes apply to later tasks. All members may be used
-/// from any thread.
+/// The policy of a manager is read when a task starts, so that changes apply to later tasks. One that differs from the
+/// default requires a libcurl that uses the same OpenSSL as this library; with another one, tasks over https fail with
+/// -1 of `NSURLErrorDomain`. All members may be used from any thread.
 open class AFSecurityPolicy: NSObject, NSSecureCoding, NSCopying, @unchecked Sendable {
     private let state = Lock(State())
 
@@ -78,7 +79,7 @@ open class AFSecurityPolicy: NSObject, NSSecureCoding, NSCopying, @unchecked Sen
     /// - Parameters:
     ///   - pinningMode: The part of a certificate chain to compare; `.none` ignores the certificates.
     ///   - certificates: The certificates, in DER. With an empty set, a pinning mode other than `.none` refuses every
-    ///     server; with a certificate that cannot be parsed, it fails all tasks with -1200.
+    ///     server; with a certificate that cannot be parsed, it fails all tasks over https with -1200.
     public convenience init(pinningMode: AFSSLPinningMode, withPinnedCertificates certificates: Set<Data>) {
         self.init()
         state.withLock { state in
@@ -105,7 +106,8 @@ open class AFSecurityPolicy: NSObject, NSSecureCoding, NSCopying, @unchecked Sen
     open var sslPinningMode: AFSSLPinningMode { state.withLock { $0.rules.pinningMode } }
 
     /// The pinned certificates, in DER; `nil` by default. With `nil` or an empty set, a pinning mode other than `.none`
-    /// refuses every server (-1202). A certificate that cannot be parsed fails all tasks with -1200 in these modes.
+    /// refuses every server (-1202). In these modes, a certificate that cannot be parsed fails all tasks over https
+    /// with -1200.
     open var pinnedCertificates: Set<Data>? {
         get { state.withLock { $0.rules.pinnedCertificates } }
         set { state.withLock { $0.rules.pinnedCertificates = newValue } }
@@ -131,12 +133,15 @@ open class AFSecurityPolicy: NSObject, NSSecureCoding, NSCopying, @unchecked Sen
     /// Returns whether a server is trusted according to the rules of this policy.
     ///
     /// The certificates are verified on each call, for the given domain and against the certificate authorities of the
-    /// session that received them; the verification result stored in the ``SecTrust`` is not used. Overrides are called
-    /// during the TLS handshake, on the thread that serves all connections, and must return at once.
+    /// session that received them; the verification result stored in the ``SecTrust`` is not used.
+    ///
+    /// An override is called during the TLS handshake, on the thread that serves all connections, and must return at
+    /// once. It is not called while the manager has a block for challenges, such as that of
+    /// ``AFURLSessionManager/setAuthenticationChallengeHandler(_:)``: if the block leaves the decision to the policy,
+    /// only its rules apply.
     ///
     /// - Parameters:
-    ///   - serverTrust: The certificates that the server presented. A value that the program created is verified
-    ///     against the system's certificate authorities.
+    ///   - serverTrust: The certificates that the server presented, as received with a challenge or by an override.
     ///   - domain: The host name or IP address for which the certificate must be valid; `nil` for no check. It has no
     ///     effect if ``validatesDomainName`` is `false`.
     /// - Returns: `true` if the server is trusted; `false` also if a certificate cannot be parsed.

@@ -5,7 +5,8 @@ import AsyncNetworking
 /// The user info key for the resume data of a failed download, a `Data` for
 /// ``AFURLSessionManager/downloadTask(withResumeData:progress:destination:completionHandler:)``. Absent if the download
 /// cannot be resumed, or was cancelled. The received bytes remain in a file of the temporary directory, even if the
-/// download is never resumed. The data contains its path and the URL, but no `Authorization` or `Cookie` field.
+/// download is never resumed. The data contains its path, the URL and the request's header fields, by default without
+/// `Authorization` and `Cookie`.
 public let NSURLSessionDownloadTaskResumeData = "NSURLSessionDownloadTaskResumeData"
 
 /// The errors with which a task fails.

@@ -5,6 +5,9 @@ public import AsyncNetworking
 // `@unchecked Sendable` restates the conformance inherited from Foundation. The only stored property is `Sendable`.
 
 /// The metrics of a task, in ``exchanges``. The inherited properties are empty because only Foundation can set them.
+///
+/// When the task has ended, the block of ``AFURLSessionManager/setTaskDidFinishCollectingMetricsBlock(_:)`` receives
+/// them, and the user info of the notification `AFNetworkingTaskDidComplete` contains them.
 public final class AFURLSessionTaskMetrics: URLSessionTaskMetrics, @unchecked Sendable {
     private let core: TransferCore?
 

@@ -6,9 +6,9 @@ import AsyncNetworkingImages
 ///
 /// An image counts 4 bytes per pixel, decoded or not. Under memory pressure, according to the kernel's pressure stall
 /// information (`Documentation/accounting/psi.rst`), all images are removed; without this information, as with a kernel
-/// before 4.20, only the capacity limits the cache. A request's identifier is its URL,
-/// to which AFNetworking appended the additional identifier; here they are compared separately, so that `a/b` with `c`
-/// differs from `a/bc`. All members may be used from any thread.
+/// before 4.20, only the capacity limits the cache. A request's identifier is its URL, to which AFNetworking appended
+/// the additional identifier; here they are compared separately, so that `a/b` with `c` differs from `a/bc`. All
+/// members may be used from any thread.
 open class AFAutoPurgingImageCache: NSObject, AFImageRequestCache, @unchecked Sendable {
     private let store: PurgingCache<Key, AFImage>
 

@@ -16,6 +16,8 @@ public enum AFImageDownloadPrioritization: Int, Sendable {
 }
 
 /// The receipt of a request to an ``AFImageDownloader``, by which the request can be cancelled.
+///
+/// ``AFImageDownloader/downloadImage(for:success:failure:)`` returns it.
 open class AFImageDownloadReceipt: NSObject, @unchecked Sendable {
     /// The task, which equal requests share. To cancel a request, call ``AFImageDownloader/cancelTask(for:)``:
     /// cancelling the task would affect all of them.
