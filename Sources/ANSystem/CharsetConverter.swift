@@ -8,9 +8,9 @@ import Glibc
 
     /// Opens a converter.
     ///
-    /// - Parameter charset: The name of the charset, as printed by `iconv --list`, with at most 40 letters, digits,
-    ///   hyphens, underscores and colons in ASCII. Other names are treated as unknown, because the slashes of
-    ///   `//IGNORE`, for example, have a special meaning for glibc.
+    /// - Parameter charset: The name of the charset, as printed by `iconv --list` but without the slashes at its end,
+    ///   regardless of case, with 1 to 40 letters, digits, hyphens, underscores and colons in ASCII. Other names are
+    ///   treated as unknown, because the slashes of `//IGNORE`, for example, have a special meaning for glibc.
     /// - Throws: `EINVAL` if the charset is unknown or its conversion module is not installed; otherwise the error of
     ///   iconv_open(3).
     public init(from charset: String) throws(SystemError) {

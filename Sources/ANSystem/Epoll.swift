@@ -25,7 +25,7 @@ public struct Readiness: OptionSet, Hashable, Sendable {
     public static let hungUp = Readiness(rawValue: CLINUX_EPOLLHUP)
 }
 
-/// A descriptor and the events that it is ready for.
+/// A descriptor and the events that it is ready for, as reported by ``Epoll/wait(milliseconds:into:)``.
 public struct ReadyDescriptor: Hashable, Sendable {
     /// The number of the watched descriptor.
     public let number: Int32

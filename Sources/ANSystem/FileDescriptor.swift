@@ -19,7 +19,7 @@ public struct FileDescriptor: ~Copyable, Sendable {
     ///   - path: The path of the file.
     ///   - flags: The flags, such as `O_RDONLY`.
     ///   - mode: The permission bits of a new file, before the process's umask is applied; 0o644 by default.
-    /// - Throws: The error of open(2).
+    /// - Throws: The error of open(2), but not `EINTR`, after which the call is repeated.
     public init(opening path: String, flags: Int32, mode: UInt32 = 0o644) throws(SystemError) {
         let number = retryingInterrupts { unsafe open(path, flags | O_CLOEXEC, mode) }
         guard number >= 0 else { throw SystemError.last("open") }

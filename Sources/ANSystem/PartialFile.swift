@@ -30,14 +30,16 @@ public struct PartialFile: ~Copyable {
 
     /// Opens and locks a file.
     ///
+    /// A symbolic link is followed, unless the file must be new; later, the link itself is moved or removed.
+    ///
     /// - Parameters:
     ///   - path: The temporary path.
     ///   - opening: Whether the file must be new, must exist, or may be either.
     ///   - mode: The permission bits of a new file, before the process's umask is applied, see open(2); 0o666 by
     ///     default.
     /// - Throws: `EWOULDBLOCK` from `flock`, without waiting, if another writer has locked the file; `EEXIST` or
-    ///   `ENOENT` if the file does not meet `opening`; `EISDIR` for a directory; `EINVAL` for any other file that is
-    ///   not regular; otherwise the error of open(2) or fstat(2).
+    ///   `ENOENT` if the file does not meet `opening`; otherwise `EISDIR` for a directory, `ENXIO` for a socket,
+    ///   `EINVAL` for another file that is not regular, or the error of open(2) or fstat(2).
     public init(path: String, opening: Opening, mode: UInt32 = 0o666) throws(SystemError) {
         let file = try Self.open(path, opening, mode)
         let size = try file.regularFileSize()
@@ -92,8 +94,10 @@ public struct PartialFile: ~Copyable {
 
     /// Reads written bytes at an offset in bytes, with one call of pread(2).
     ///
-    /// - Returns: The number of bytes read, possibly fewer than the buffer has room for; 0 at ``size`` and beyond.
-    /// - Throws: `EIO` if the file was truncated by others; otherwise the error of pread(2).
+    /// - Returns: The number of bytes read, possibly fewer than the buffer has room for; 0 at ``size`` and beyond, and
+    ///   for an empty buffer.
+    /// - Throws: `EIO` if the file was truncated by others; otherwise the error of pread(2), such as `EINVAL` for a
+    ///   negative offset.
     public func read(into buffer: inout MutableRawSpan, at offset: Int64) throws(SystemError) -> Int {
         let limit = Int(max(0, min(size - offset, Int64(buffer.byteCount))))
         let count = try file.read(into: &buffer, upTo: limit, at: offset)
@@ -128,7 +132,8 @@ public struct PartialFile: ~Copyable {
     /// Renames the file atomically; to another file system it is first copied, with the permissions 0o666 less the
     /// umask. See rename(2).
     ///
-    /// Nothing is flushed to the disk; see ``flush()``.
+    /// Nothing is flushed to the disk; see ``flush()``. It is called after the last write, and not again after it has
+    /// succeeded. A file that was copied keeps its temporary name, too, until this value is destroyed.
     ///
     /// - Parameters:
     ///   - destination: The final path; a symbolic link there is replaced itself.

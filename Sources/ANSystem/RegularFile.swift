@@ -15,8 +15,8 @@ public final class RegularFile {
 
     /// Opens a file for reading, following symbolic links.
     ///
-    /// - Throws: `EISDIR` for a directory, `EINVAL` for any other file that is not regular; otherwise the error of
-    ///   open(2), such as `ENOENT` or `EACCES`.
+    /// - Throws: `EISDIR` for a directory, `ENXIO` for a socket, `EINVAL` for another file that is not regular;
+    ///   otherwise the error of open(2), such as `ENOENT` or `EACCES`.
     public init(path: String) throws(SystemError) {
         // Without O_NONBLOCK, opening a FIFO would wait for a writer; for regular files the flag has no effect.
         descriptor = try FileDescriptor(opening: path, flags: O_RDONLY | O_NONBLOCK)

@@ -3,6 +3,9 @@
 public import FoundationEssentials
 
 /// A received image: its file, its format and size, and its pixels if it was decoded.
+///
+/// It is the result of an ``ImageDownloader`` and of an ``ImageResponseSerializer``, or made of a file by
+/// ``init(_:scale:limits:)``.
 public struct ImageContent: Hashable, Sendable {
     /// The file as received, after the decompression of a content coding and otherwise unchanged.
     public let data: Data
@@ -51,13 +54,18 @@ public struct ImageContent: Hashable, Sendable {
     /// Returns the pixels, which are decoded off the caller's actor unless ``bitmap`` has them. They are not stored:
     /// each call decodes the file again.
     ///
+    /// In a task that prefers an executor, the decoder runs on that: with `SessionManager.eventLoopExecutor`, all
+    /// transfers of the session wait for it.
+    ///
     /// - Parameters:
-    ///   - decoder: The decoder; libvips by default, if the package trait `ImageDecoding` is enabled.
+    ///   - decoder: The decoder; libvips by default, which requires the package trait `ImageDecoding`.
     ///   - options: The size, the orientation and the limits of the bitmap; by default the image keeps its size, its
     ///     EXIF orientation is applied, and it has at most 128 Mi pixels and 512 MiB. They are not applied to an
     ///     existing ``bitmap``.
-    /// - Throws: ``ImageError``: ``ImageError/decoderUnavailable``, ``ImageError/decoding(reason:)``, or that of a
-    ///   limit of the options; `CancellationError` if the calling task is cancelled before decoding begins, which is
+    /// - Throws: ``ImageError/decoderUnavailable`` for the default decoder without the trait;
+    ///   ``ImageError/decoding(reason:)`` if the file is damaged or libvips cannot read its format;
+    ///   ``ImageError/tooManyPixels(_:limit:)`` or ``ImageError/tooManyBytes(_:limit:)`` if the image exceeds the
+    ///   limits of the options; `CancellationError` if the calling task is cancelled before decoding begins, which is
     ///   not interrupted later; the errors of another decoder.
     @concurrent public func decoded(
         by decoder: some ImageDecoder = BuiltInImageDecoder(), options: ImageDecodingOptions = ImageDecodingOptions()

@@ -12,6 +12,8 @@ public import FoundationEssentials
 // └── decoding            the decoder failed
 
 /// The reason why data are not accepted as an image, or cannot be decoded.
+///
+/// Sessions, downloaders and ``ImageContent`` throw it unchanged, not in a `SessionError`.
 @nonexhaustive
 public enum ImageError: Error, Hashable, Sendable {
     /// The format is not one of ``ImageFormat``, or the data are too short to recognize it.
@@ -22,8 +24,8 @@ public enum ImageError: Error, Hashable, Sendable {
     case malformed(ImageFormat)
     /// The image with this stored size has more pixels than `limit`, the value of ``ImageLimits/pixels``.
     case tooManyPixels(PixelSize, limit: Int)
-    /// The decoded image with this size, after a reduction, has more bytes than `limit`, the value of
-    /// ``ImageLimits/decodedBytes``.
+    /// The decoded image with this size in pixels, after a reduction and at 4 bytes per pixel, has more bytes than
+    /// `limit`, the value of ``ImageLimits/decodedBytes``.
     case tooManyBytes(PixelSize, limit: Int)
     /// The library was built without the package trait `ImageDecoding`, which is off by default, and the program
     /// specified no ``ImageDecoder`` of its own.

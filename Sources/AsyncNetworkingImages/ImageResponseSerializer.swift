@@ -21,7 +21,8 @@ public struct ImageResponseSerializer: AdjustableResponseSerializer {
     public var scale = 1.0
     /// The decoder with which the image is decoded at once; `nil`, the default, for none.
     ///
-    /// It runs on the task that requested the image, and on its actor; for an ``ImageDownloader`` off all actors.
+    /// It runs in the task that called the session, and on its actor; for a data or upload task in the one that
+    /// performs the request, and for an ``ImageDownloader`` off all actors.
     /// Without it, ``ImageContent/decoded(by:options:)`` decodes the image later, off the actor. With
     /// ``BuiltInImageDecoder`` but without the package trait `ImageDecoding`, every image fails with
     /// ``ImageError/decoderUnavailable``.
@@ -72,8 +73,9 @@ extension ResponseSerializer where Self == ImageResponseSerializer {
     /// Returns a serializer that decodes the image before it returns, with a scale of 1, and accepts the statuses 200
     /// to 299 with the media types of images, `ResponseValidation.image`.
     ///
-    /// The decoder runs in the calling task: a call from the main actor blocks it.
-    /// ``AsyncNetworkingImages/ImageDownloader`` decodes off all actors.
+    /// The decoder runs in the task that calls the session, where a call from the main actor blocks it, or, for a data
+    /// or upload task, in the one that performs the request. ``AsyncNetworkingImages/ImageDownloader`` decodes off all
+    /// actors.
     ///
     /// - Parameters:
     ///   - decoder: The decoder, such as `.builtIn`, which requires the package trait `ImageDecoding`, and otherwise

@@ -37,8 +37,8 @@ public final class ImageSlot: Sendable {
         /// The image was received, or found in the memory cache, and is the one shown.
         case loaded
         /// The image could not be downloaded: the error is a `SessionError`, an ``ImageError``, that of a custom
-        /// decoder, or `CancellationError` if the session cancelled its requests. The slot continues to show the
-        /// placeholder or the former image.
+        /// decoder or of the program's other code, such as interceptors, or `CancellationError` if the session
+        /// cancelled its requests. The slot continues to show the placeholder or the former image.
         case failed(any Error)
     }
 
@@ -64,7 +64,9 @@ public final class ImageSlot: Sendable {
 
     // MARK: Requests
 
-    /// Shows the image at a URL: at once if it is in the memory cache, otherwise when it was downloaded.
+    /// Shows the image at a URL: at once if it is in the memory cache, and otherwise when it was downloaded.
+    ///
+    /// The memory cache is not used if the session's cache policy is `reload` or `revalidate`.
     ///
     /// If this slot is downloading an image with the same URL and header fields already, that request continues, and
     /// the placeholder is ignored. A request of this slot for another image is cancelled. An image that is shown
@@ -74,12 +76,13 @@ public final class ImageSlot: Sendable {
     ///   - url: The URL of the image, requested with `Accept: image/*`; `nil` cancels the request, and shows the
     ///     placeholder or nothing.
     ///   - placeholder: The image to show meanwhile; `nil`, the default, leaves what is shown, or shows nothing if
-    ///     `url` is `nil`. It is ignored if the image is in the memory cache.
+    ///     `url` is `nil`. It is ignored if the image is shown at once.
     public func show(_ url: URL?, placeholder: ImageContent? = nil) {
         show(url.map { Request(url: $0, headers: [.accept: "image/*"]) }, placeholder: placeholder)
     }
 
-    /// Shows the image for a request: at once if it is in the memory cache, otherwise when it was downloaded.
+    /// Shows the image for a request: at once if ``ImageDownloader/cachedImage(for:)`` has it, and otherwise when it
+    /// was downloaded.
     ///
     /// If this slot is downloading an image with the same URL and header fields already, that request continues, and
     /// the placeholder is ignored. A request of this slot for another image is cancelled. An image that is shown
@@ -89,7 +92,7 @@ public final class ImageSlot: Sendable {
     ///   - request: The request for the image, to which no `Accept` field is added; `nil` cancels the request, and
     ///     shows the placeholder or nothing.
     ///   - placeholder: The image to show meanwhile; `nil`, the default, leaves what is shown, or shows nothing if
-    ///     `request` is `nil`. It is ignored if the image is in the memory cache.
+    ///     `request` is `nil`. It is ignored if the image is shown at once.
     public func show(_ request: Request?, placeholder: ImageContent? = nil) {
         guard let request else { return change { $0.clear(placeholder) } }
         let cached = downloader.cachedImage(for: request)

@@ -14,8 +14,9 @@ public import AsyncNetworking
 /// By default the indicator is shown one second after a request began, if one is running then, so that short requests
 /// do not flicker, and hidden after none has been running for 0.17 seconds, so that a series of requests shows it once.
 /// Each request of the sessions counts once, from its beginning to its end, including retries, redirects and the waits
-/// before them; event streams and WebSocket connections count as long as they are open. A monitor may belong to several
-/// sessions, which retain it.
+/// before them, and also if the response cache answers it. WebSocket connections and those of event sources count until
+/// they end; an event source that waits to reconnect does not. A monitor may belong to several sessions, which retain
+/// it.
 public final class NetworkActivityMonitor: EventMonitor {
     private let running = Lock<Set<UInt64>>([])
     private let indicator: ActivityIndicator

@@ -1,6 +1,6 @@
 // SPDX-License-Identifier: MIT
 
-/// A cache of images in memory.
+/// A cache of images in memory, which each ``ImageDownloader`` that was created with it reads and fills.
 ///
 /// If an added image raises the use above ``capacity``, the images that were not accessed for the longest time are
 /// removed until the use is at most ``preferredUseAfterPurge``; the added image is then removed, too, if it alone
@@ -82,7 +82,8 @@ public final class AutoPurgingImageCache: Sendable {
     /// The use of memory in bytes that a removal of images aims at; 60 MiB by default.
     ///
     /// A value above ``capacity`` counts as the capacity; with 0 or a negative one, a removal leaves no image. A change
-    /// removes no images at once: it takes effect when the next image is added, or ``purge()`` is called.
+    /// removes no images at once: it takes effect when an added image next exceeds the capacity, or ``purge()`` is
+    /// called.
     public var preferredUseAfterPurge: Int {
         get { store.preferredUse }
         set { store.preferredUse = newValue }

@@ -6,8 +6,9 @@ public import FoundationEssentials
 /// The key of an image in an ``AutoPurgingImageCache``: the URL, the header fields of the request, and optionally an
 /// identifier for a variant of the image, such as a thumbnail.
 ///
-/// URLs are compared as text, including a fragment, and identifiers as text, where `nil` differs from an empty one.
-/// Header fields are compared regardless of the case of their names and of the order of different names.
+/// URLs are compared as text, including a fragment, and identifiers as text, where `nil` differs from an empty one. A
+/// URL with a base URL differs from the same absolute URL without one. Header fields are compared regardless of the
+/// case of their names and of the order of different names.
 public struct ImageCacheKey: Hashable, Sendable {
     private let url: URL
     private let headers: HTTPFields

@@ -4,6 +4,8 @@ import FoundationEssentials
 
 /// Notifications of memory pressure, as an asynchronous sequence of `Void` elements.
 ///
+/// By default, each of them empties an ``AutoPurgingImageCache``.
+///
 /// At intervals, the sequence reads the kernel's pressure stall information (`Documentation/accounting/psi.rst`) of the
 /// process's control group (version 2) if available, otherwise of the system. It yields an element if tasks waited for
 /// memory for more than a tenth of the interval since the last reading. It ends if the information is not available, as

@@ -4,7 +4,8 @@ public import FoundationEssentials
 
 /// The pixels of an image in sRGB: red, green, blue and alpha, one byte each, row by row from the top left.
 ///
-/// Alpha is not premultiplied, and 255 for an image without transparency.
+/// A bitmap is the result of an ``ImageDecoder``, found in ``ImageContent/bitmap`` or returned by
+/// ``ImageContent/decoded(by:options:)``. Alpha is not premultiplied, and 255 for an image without transparency.
 public struct Bitmap: Hashable, Sendable {
     /// The size in pixels, after any reduction and rotation by the decoder; both sides are at least 1.
     public let size: PixelSize

@@ -16,9 +16,14 @@ public protocol ImageDecoder: Sendable {
     /// Decodes a file.
     ///
     /// It is called concurrently for several images, and only for images whose header is within the limits of
-    /// `options`: by ``ImageDownloader`` and ``ImageContent/decoded(by:options:)`` on a thread of the concurrency pool,
-    /// by ``ImageResponseSerializer`` on the task that requested the image, possibly on the main actor. The data are
-    /// not trusted: the file may be truncated, or contradict its header.
+    /// `options`. The data are not trusted: the file may be truncated, or contradict its header.
+    ///
+    /// | caller | where |
+    /// |---|---|
+    /// | ``ImageDownloader`` | on a thread of the concurrency pool |
+    /// | ``ImageContent/decoded(by:options:)`` | on such a thread, or on the executor that the calling task prefers |
+    /// | ``ImageResponseSerializer`` | in the task that called the session, possibly on the main actor |
+    /// | ``ImageResponseSerializer`` of a data or upload task | in the task that performs the request |
     ///
     /// - Parameters:
     ///   - data: The file.
@@ -26,7 +31,8 @@ public protocol ImageDecoder: Sendable {
     ///   - options: The size, the orientation and the limits of the result.
     /// - Returns: The pixels. Their size is checked against neither the options nor the header.
     /// - Throws: Any error, such as ``ImageError/decoding(reason:)``; it is thrown to the code that requested the
-    ///   image.
+    ///   image, unchanged unless it is a `TransportError` or `SerializationError`, which a session wraps in a
+    ///   `SessionError`.
     func decode(_ data: Data, _ header: ImageHeader, _ options: ImageDecodingOptions) throws -> Bitmap
 }
 
@@ -44,8 +50,10 @@ extension ImageDecoder {
     }
 }
 
-/// The options with which an image is decoded: its size, its orientation and its limits. A decoder of the program's own
-/// applies the size and the orientation itself.
+/// The options with which an image is decoded: its size, its orientation and its limits.
+///
+/// They are the ``ImageResponseSerializer/options`` of a serializer, also that of an ``ImageDownloader``, or passed to
+/// ``ImageContent/decoded(by:options:)``. A decoder of the program's own applies the size and the orientation itself.
 public struct ImageDecodingOptions: Hashable, Sendable {
     /// The size in pixels within which the result must fit; `nil`, the default, keeps the size of the image.
     ///

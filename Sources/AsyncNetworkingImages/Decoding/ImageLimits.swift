@@ -2,6 +2,8 @@
 
 /// The limits on the size of images, which are checked before an image is decoded.
 ///
+/// They are set by ``ImageDecodingOptions/limits``, or passed to ``ImageContent/init(_:scale:limits:)``.
+///
 /// A file of a few kilobytes can claim billions of pixels. The limits apply to what the header claims, even if the
 /// image is not decoded, and in ``BuiltInImageDecoder`` to the size that it finds.
 public struct ImageLimits: Hashable, Sendable {
@@ -12,6 +14,9 @@ public struct ImageLimits: Hashable, Sendable {
     /// The maximum size of the decoded image in bytes, at 4 bytes per pixel, after it is reduced to
     /// ``ImageDecodingOptions/maximumSize``; 512 MiB by default. An image above it fails with
     /// ``ImageError/tooManyBytes(_:limit:)``. With a value below 4, every image is refused.
+    ///
+    /// The reduced size is calculated from the header for both orientations, and the larger one counts, even if the
+    /// image is then decoded in the other.
     public var decodedBytes: Int
 
     /// Creates limits from two values, which are not checked.

@@ -4,8 +4,8 @@ public import AsyncNetworking
 
 /// The receipt of one request to an ``ImageDownloader``: it observes and cancels the request.
 ///
-/// Several receipts may share a transfer, which ends early only if all of them are cancelled. Releasing a receipt does
-/// not cancel the request.
+/// It is returned by ``ImageDownloader/download(_:priority:)``. Several receipts may share a transfer, which ends early
+/// only if all of them are cancelled. Releasing a receipt does not cancel the request.
 public final class ImageDownload: Identifiable, Sendable {
     /// The identifier of the receipt, a number from 1 that is unique within its downloader.
     public let id: Int
@@ -32,8 +32,9 @@ public final class ImageDownload: Identifiable, Sendable {
         /// The image or the error; `nil` before the request has ended.
         ///
         /// The error is a `SessionError` if the request failed or its response was not accepted, an ``ImageError`` if
-        /// the file is not an acceptable image, an error of a custom decoder, or `CancellationError` after
-        /// ``ImageDownload/cancel()`` or if the session cancelled its requests.
+        /// the file is not an acceptable image, an error of a custom decoder or of the program's other code, such as
+        /// interceptors, or `CancellationError` after ``ImageDownload/cancel()`` or if the session cancelled its
+        /// requests.
         public var result: Result<ImageContent, any Error>?
     }
 
@@ -56,9 +57,10 @@ public final class ImageDownload: Identifiable, Sendable {
     /// tasks that await it, but no other request that shares its transfer.
     ///
     /// - Throws: `SessionError` if the request failed, its status or media type was not accepted, or the file is empty
-    ///   or too large; ``ImageError`` if the file is not an image, exceeds the limits or cannot be decoded; the errors
-    ///   of a custom decoder; `CancellationError` if the request was cancelled, here or by its session, or the calling
-    ///   task is cancelled, even after the image was downloaded.
+    ///   or larger than `TransferOptions.maximumBodySize`, 128 MiB by default; ``ImageError`` if the file is not an
+    ///   image, exceeds the limits or cannot be decoded; the errors of a custom decoder and of the
+    ///   program's other code, such as interceptors; `CancellationError` if the request was cancelled, here or by its
+    ///   session, or the calling task is cancelled, even after the image was downloaded.
     public var image: ImageContent {
         get async throws {
             try await withTaskCancellationHandler {

@@ -7,7 +7,8 @@ public enum ImageDownloadOrder: Hashable, Sendable {
     /// First in, first out; the default of a downloader.
     case fifo
     /// Last in, first out: the download that was requested last starts first, so that the images now in view precede
-    /// those that a user has scrolled past.
+    /// those that a user has scrolled past. A request that joins a waiting download moves it only if it raises its
+    /// priority.
     case lifo
 }
 

@@ -81,7 +81,8 @@ public final class ImageDownloader: Sendable {
 
     /// The order in which waiting downloads of the same priority are started; FIFO by default.
     ///
-    /// A change applies to downloads that are requested afterwards: those that are waiting keep their order.
+    /// A change applies to downloads that are requested afterwards: those that are waiting keep their order, unless a
+    /// request that joins one raises its priority.
     public var order: ImageDownloadOrder {
         get { state.withLock { $0.queue.order } }
         set { state.withLock { $0.queue.order = newValue } }
@@ -97,9 +98,10 @@ public final class ImageDownloader: Sendable {
     ///   - priority: The priority among waiting downloads, which matters only while the maximum number of downloads is
     ///     active; normal by default. If a request joins a waiting download, the higher priority counts.
     /// - Throws: `SessionError` if the request failed, its status or media type was not accepted, or the file is empty
-    ///   or too large; ``ImageError`` if the file is not an image, exceeds the limits or cannot be decoded; the errors
-    ///   of a custom decoder; `CancellationError` if the session cancels its requests, or if the calling task is
-    ///   cancelled and the image is not in the memory cache.
+    ///   or larger than `TransferOptions.maximumBodySize`, 128 MiB by default; ``ImageError`` if the file is not an
+    ///   image, exceeds the limits or cannot be decoded; the errors of a custom decoder and of the
+    ///   program's other code, such as interceptors; `CancellationError` if the session cancels its requests, or if the
+    ///   calling task is cancelled and the image is not in the memory cache.
     public func image(for url: URL, priority: TransferPriority = .normal) async throws -> ImageContent {
         try await image(for: Request(url: url, headers: [.accept: "image/*"]), priority: priority)
     }
@@ -112,9 +114,10 @@ public final class ImageDownloader: Sendable {
     ///   - priority: The priority among waiting downloads, which matters only while the maximum number of downloads is
     ///     active; normal by default. If a request joins a waiting download, the higher priority counts.
     /// - Throws: `SessionError` if the request failed, its status or media type was not accepted, or the file is empty
-    ///   or too large; ``ImageError`` if the file is not an image, exceeds the limits or cannot be decoded; the errors
-    ///   of a custom decoder; `CancellationError` if the session cancels its requests, or if the calling task is
-    ///   cancelled and the image is not in the memory cache.
+    ///   or larger than `TransferOptions.maximumBodySize`, 128 MiB by default; ``ImageError`` if the file is not an
+    ///   image, exceeds the limits or cannot be decoded; the errors of a custom decoder and of the
+    ///   program's other code, such as interceptors; `CancellationError` if the session cancels its requests, or if the
+    ///   calling task is cancelled and the image is not in the memory cache.
     public func image(for request: Request, priority: TransferPriority = .normal) async throws -> ImageContent {
         if let image = cachedImage(for: request) { return image }
         return try await download(request, priority: priority).image

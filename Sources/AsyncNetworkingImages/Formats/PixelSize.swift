@@ -13,15 +13,15 @@ public struct PixelSize: Hashable, Sendable, CustomStringConvertible {
         self.height = height
     }
 
-    /// The number of pixels, the product of ``width`` and ``height``; negative if exactly one of them is, and `Int.max`
-    /// if the product overflows.
+    /// The number of pixels, the product of ``width`` and ``height``; negative if one of them is negative and the other
+    /// positive, and `Int.max` if the product overflows in either direction.
     public var pixels: Int {
         let (product, overflows) = width.multipliedReportingOverflow(by: height)
         return overflows ? .max : product
     }
 
     /// The size of the decoded image in bytes, 4 for each of ``pixels``; negative if their number is, and `Int.max` if
-    /// the product overflows.
+    /// the product overflows in either direction.
     public var decodedBytes: Int {
         let (product, overflows) = pixels.multipliedReportingOverflow(by: 4)
         return overflows ? .max : product
