@@ -92,7 +92,7 @@ private struct TimeLimits: RequestAttribute, Sendable {
         }
     }
 
-    /// The limit that has expired, that of the call first; `nil` if none has.
+    /// The limit that has expired, that of the call first; `nil` before that.
     var expired: Duration? {
         if Self.left(timeout, call) == .zero { return timeout }
         return Self.left(deadline, attempts) == .zero ? deadline : nil

@@ -163,7 +163,7 @@ open class AFURLSessionManager: AFURLSessionEvents, NSSecureCoding, NSCopying, R
     ///     default, for none.
     ///   - downloadProgress: Called with the progress of the response body after decompression, on the manager's own
     ///     serial queue; `nil`, the default, for none.
-    ///   - completionHandler: Called on ``completionQueue`` with the response, an empty `URLResponse` if there is none,
+    ///   - completionHandler: Called on ``completionQueue`` with the response, an empty `URLResponse` without one,
     ///     the object of the response serializer, if any, and the error of the transfer or the serializer, if any;
     ///     there may be both. `nil` for no handler.
     open func dataTask(
@@ -181,7 +181,7 @@ open class AFURLSessionManager: AFURLSessionEvents, NSSecureCoding, NSCopying, R
     ///     means that of the session; 0 or less means none.
     ///   - fileURL: The file, which is read each time the body is sent; the task fails with -1100 if it cannot be read.
     ///   - progress: Called with the progress of the request body, on the manager's own serial queue; `nil` for none.
-    ///   - completionHandler: Called on ``completionQueue`` with the response, an empty `URLResponse` if there is none,
+    ///   - completionHandler: Called on ``completionQueue`` with the response, an empty `URLResponse` without one,
     ///     the object of the response serializer, if any, and the error of the transfer or the serializer, if any;
     ///     there may be both. `nil` for no handler.
     open func uploadTask(
@@ -199,7 +199,7 @@ open class AFURLSessionManager: AFURLSessionEvents, NSSecureCoding, NSCopying, R
     ///     less means none.
     ///   - bodyData: The body; `nil` sends the body of the request.
     ///   - progress: Called with the progress of the request body, on the manager's own serial queue; `nil` for none.
-    ///   - completionHandler: Called on ``completionQueue`` with the response, an empty `URLResponse` if there is none,
+    ///   - completionHandler: Called on ``completionQueue`` with the response, an empty `URLResponse` without one,
     ///     the object of the response serializer, if any, and the error of the transfer or the serializer, if any;
     ///     there may be both. `nil` for no handler.
     open func uploadTask(
@@ -218,7 +218,7 @@ open class AFURLSessionManager: AFURLSessionEvents, NSSecureCoding, NSCopying, R
     ///     `Content-Length`, it is sent as `Content-Length`, unlike in AFNetworking. A timeout of 60 seconds,
     ///     Foundation's default, means that of the session; 0 or less means none.
     ///   - progress: Called with the progress of the request body, on the manager's own serial queue; `nil` for none.
-    ///   - completionHandler: Called on ``completionQueue`` with the response, an empty `URLResponse` if there is none,
+    ///   - completionHandler: Called on ``completionQueue`` with the response, an empty `URLResponse` without one,
     ///     the object of the response serializer, if any, and the error of the transfer or the serializer, if any;
     ///     there may be both. `nil` for no handler.
     open func uploadTask(
@@ -242,7 +242,7 @@ open class AFURLSessionManager: AFURLSessionEvents, NSSecureCoding, NSCopying, R
     ///   - destination: Returns an unused URL for the file, on the manager's own serial queue, given its temporary URL
     ///     and the response; not called if the manager's own block returns one. Without a URL, as with `nil`, the file
     ///     is removed.
-    ///   - completionHandler: Called on ``completionQueue`` with the response, an empty `URLResponse` if there is none,
+    ///   - completionHandler: Called on ``completionQueue`` with the response, an empty `URLResponse` without one,
     ///     the URL of the file, and the error, if any. The URL is `nil` if the transfer failed or there was no
     ///     destination. `nil` for no handler.
     open func downloadTask(
@@ -269,7 +269,7 @@ open class AFURLSessionManager: AFURLSessionEvents, NSSecureCoding, NSCopying, R
     ///   - destination: Returns an unused URL for the file, on the manager's own serial queue, given its temporary URL
     ///     and the response; not called if the manager's own block returns one. Without a URL, as with `nil`, the file
     ///     is removed.
-    ///   - completionHandler: Called on ``completionQueue`` with the response, an empty `URLResponse` if there is none,
+    ///   - completionHandler: Called on ``completionQueue`` with the response, an empty `URLResponse` without one,
     ///     the URL of the file, and the error, if any. The URL is `nil` if the transfer failed or there was no
     ///     destination. `nil` for no handler.
     open func downloadTask(

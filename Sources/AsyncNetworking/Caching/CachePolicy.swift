@@ -37,7 +37,7 @@ public enum CachePolicy: Hashable, Sendable {
     /// `Cache-Control`.
     case returnCacheElseLoad
     /// Only a stored response, of any age, is acceptable, unless it requires validation or the request's own
-    /// `Cache-Control` excludes it. If there is none, or the session has no cache, the request fails with
+    /// `Cache-Control` excludes it. Without one, or if the session has no cache, the request fails with
     /// ``SessionError/notCached``. Nothing is sent.
     case returnCacheDontLoad
 
