@@ -95,6 +95,32 @@ import Testing
         }
     }
 
+    @Test(arguments: [true, false])
+    func `default handling by a block calls an override in a subclass of the policy`(isOfSession: Bool) async throws {
+        final class Refusing: AFSecurityPolicy, @unchecked Sendable {
+            override func evaluateServerTrust(_ serverTrust: SecTrust, forDomain domain: String?) -> Bool { false }
+        }
+        let authority = try TestCertificateAuthority()
+        try await StubServer.with(.init(tls: .init(authority.issue()))) { server in
+            server.route("/", .json("{}"))
+            let session = SessionManager { $0.tls.trustRoots = .pem(authority.pemData) }
+            for policy in [AFSecurityPolicy(), Refusing()] {
+                let manager = AFHTTPSessionManager(session: session)
+                manager.completionQueue = DispatchQueue(label: "completion")
+                manager.securityPolicy = policy
+                if isOfSession {
+                    manager.setSessionDidReceiveAuthenticationChallenge { _, _, _ in .performDefaultHandling }
+                } else {
+                    manager.setAuthenticationChallengeHandler { _, _, _, _ in
+                        URLSession.AuthChallengeDisposition.performDefaultHandling
+                    }
+                }
+                let result = await manager.fetch(server.url("/").absoluteString)
+                #expect((result.error == nil) == !(policy is Refusing))
+            }
+        }
+    }
+
     @Test func `a policy other than the manager's own applies its own rules`() async throws {
         try await StubServer.with(.init(tls: .init(TestCertificate.selfSigned()))) { server in
             server.route("/", .json("{}"))

@@ -10,12 +10,11 @@ extension AFURLSessionManager {
     /// | returned | about the server's certificate | about a client certificate |
     /// |---|---|---|
     /// | `.useCredential` | accepts it | sends that of the credential stored in the last argument, or none |
-    /// | `.performDefaultHandling` | applies the rules of the security policy | sends none |
+    /// | `.performDefaultHandling` | applies the security policy | sends none |
     /// | `.cancelAuthenticationChallenge` | refuses it (-1202) | refuses the connection (-1202) |
     /// | `.rejectProtectionSpace` | refuses it (-1202) | sends none |
     ///
-    /// An override of ``AFSecurityPolicy/evaluateServerTrust(_:forDomain:)`` is not called: the block itself must call
-    /// it. The authentication method of the protection space is ``NSURLAuthenticationMethodServerTrust`` or
+    /// The authentication method of the protection space is ``NSURLAuthenticationMethodServerTrust`` or
     /// ``NSURLAuthenticationMethodClientCertificate``, its port always 443.
     ///
     /// It is called for each new connection, during the TLS handshake, on the thread that serves all connections: it
@@ -74,9 +73,8 @@ extension AFURLSessionManager {
     /// During a handshake, a credential created with the trust accepts the server, one created with an identity is sent
     /// to it, and an error ends the task. An identity that cannot be used fails the task with -1205.
     /// `.cancelAuthenticationChallenge` refuses the connection, and `.rejectProtectionSpace` the server's certificate
-    /// (-1202). Any other answer, and releasing the completion handler without a call, applies the rules of the
-    /// security policy, without an override of ``AFSecurityPolicy/evaluateServerTrust(_:forDomain:)``, and sends no
-    /// client certificate.
+    /// (-1202). Any other answer, and releasing the completion handler without a call, applies the security
+    /// policy and sends no client certificate.
     public func setAuthenticationChallengeHandler(_ handler: TaskChallengeBlock?) {
         setHook(\.taskChallenge, handler)
         installHandshakeHooks()
@@ -92,14 +90,20 @@ extension AFURLSessionManager {
 
     private func decision(on trust: ServerTrust) -> SecurityPolicy.Decision {
         let space = TrustProtectionSpace(trust)
-        guard let answer = ask(.init(trust), host: trust.host, space) else { return .followPolicy }
+        guard let answer = ask(.init(trust), host: trust.host, space) else { return policyDecision(on: trust) }
         guard let decision = answer.decision else { return .refuse(HandshakeDecisions<ChallengeDecision>.pending) }
         switch decision.disposition {
-        case .useCredential:
-            return answer.isOfSession || decision.credential?.isOfTrust == true ? .accept : .followPolicy
-        case .performDefaultHandling: return .followPolicy
+        case .useCredential where answer.isOfSession || decision.credential?.isOfTrust == true: return .accept
+        case .useCredential, .performDefaultHandling: return policyDecision(on: trust)
         default: return .refuse("the manager's challenge block rejected the server certificate")
         }
+    }
+
+    /// Returns the decision of the policy's own evaluator, such as an override in a subclass; the rules apply without
+    /// one.
+    private func policyDecision(on trust: ServerTrust) -> SecurityPolicy.Decision {
+        let evaluator = state.withLock { $0.tasksPolicy.evaluator }
+        return evaluator?(trust) ?? .followPolicy
     }
 
     private func identity(for host: String) -> ClientIdentity.Choice {

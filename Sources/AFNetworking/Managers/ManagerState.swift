@@ -127,7 +127,7 @@ struct ManagerState: Sendable {
 
     /// Returns a request with the options for a timeout in seconds; `nil` for the session's timeout.
     mutating func template(timeout: TimeInterval?) -> Request {
-        var policy = isShared && !hasOwnPolicy ? core.configuration.tls.policy : securityPolicy.policy
+        var policy = tasksPolicy
         if let handshakeHooks { policy.identifiedEvaluator = handshakeHooks.evaluator }
         let id = ObjectIdentifier(core)
         if let known = templates.first(where: { $0.core == id && $0.timeout == timeout && $0.policy == policy }) {
@@ -148,6 +148,11 @@ struct ManagerState: Sendable {
     var handshakeHooks: HandshakeHooks?
     /// The error with which tasks fail because the security policy does not fit the base URL; `nil` if it does.
     var policyFailure: NSError?
+
+    /// The security policy of the tasks, without the hooks for challenges.
+    var tasksPolicy: SecurityPolicy {
+        mutating get { isShared && !hasOwnPolicy ? core.configuration.tls.policy : securityPolicy.policy }
+    }
 
     /// Whether the security policy was set and so takes precedence over that of a shared core session.
     var hasOwnPolicy = false

@@ -136,9 +136,9 @@ open class AFSecurityPolicy: NSObject, NSSecureCoding, NSCopying, @unchecked Sen
     /// session that received them; the verification result stored in the ``SecTrust`` is not used.
     ///
     /// An override is called during the TLS handshake, on the thread that serves all connections, and must return at
-    /// once. It is not called while the manager has a block for challenges, such as that of
-    /// ``AFURLSessionManager/setAuthenticationChallengeHandler(_:)``: if the block leaves the decision to the policy,
-    /// only its rules apply.
+    /// once. If the manager has a block for challenges, such as that of
+    /// ``AFURLSessionManager/setAuthenticationChallengeHandler(_:)``, it is called only if the block leaves the decision
+    /// to the policy.
     ///
     /// - Parameters:
     ///   - serverTrust: The certificates that the server presented, as received with a challenge or by an override.
