@@ -19,7 +19,8 @@ public struct Cookie: Hashable, Sendable, CustomStringConvertible {
         set { secret.value = newValue }
     }
     private var secret: Secret<String>
-    /// The host that the cookie is for: a name, in its ASCII form `xn--…` if it is internationalized, or an IP address.
+    /// The host that the cookie is for: a name, in its ASCII form `xn--…` if it is internationalized, or an IP address,
+    /// without brackets for IPv6.
     ///
     /// The initializer converts it to lower case and removes leading dots; a value assigned later must already have
     /// that form. It must not be empty, begin with `#` or contain control characters; `CookieStore.set(_:)` throws

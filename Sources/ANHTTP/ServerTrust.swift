@@ -93,7 +93,8 @@ public struct TrustResult: Hashable, Sendable {
     /// chain and host name are valid.
     public var isRefused: Bool
     /// The pin that matched a key of the chain in public-key mode, the first one from the server's certificate on;
-    /// `nil` if no key matched, in other modes, and after ``SecurityPolicy/pinExpiry``.
+    /// `nil` if no key matched, if the pins were not compared because the chain or the host name is not valid, in other
+    /// modes, and after ``SecurityPolicy/pinExpiry``.
     public var matchedPin: PublicKeyPin?
     /// Whether ``matchedPin`` is one of the ``SecurityPolicy/backupPins`` and not one of the ``SecurityPolicy/pins``;
     /// `false` if it is `nil`.

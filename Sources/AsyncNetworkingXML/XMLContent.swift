@@ -16,11 +16,12 @@ public import FoundationXML
 /// default attributes, and its elements are nested at most 256 levels deep and have at most 1,000 attributes each.
 /// External files and URLs are not read.
 public struct XMLContent: Sendable {
-    /// The document, converted to UTF-8 if it was in another encoding.
+    /// The document in UTF-8. Its bytes may differ from those received, even if those were UTF-8.
     ///
-    /// It has no byte order mark, its XML declaration names no encoding other than UTF-8, and one without an encoding
-    /// is added if the parser could detect another encoding. A processing instruction without data has a space after
-    /// its target, as in `<?a ?>`.
+    /// A byte order mark is removed, and so is the name of another encoding in the XML declaration. A declaration
+    /// without an encoding is inserted if the first bytes could make the parser assume another one, or if the
+    /// document's own is malformed. A processing instruction without data gets a space after its target, as in
+    /// `<?a ?>`.
     public let data: Data
     private let inspection: XMLInspection
 

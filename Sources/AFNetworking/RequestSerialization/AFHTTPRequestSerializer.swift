@@ -173,7 +173,9 @@ open class AFHTTPRequestSerializer: NSObject, AFURLRequestSerialization, NSSecur
     /// - Parameters:
     ///   - method: The HTTP method, in which Foundation writes common ones, such as `get`, in upper case.
     ///   - urlString: The absolute URL.
-    ///   - parameters: The values to encode; `nil` for none.
+    ///   - parameters: The values to encode: into the query for the methods in
+    ///     ``httpMethodsEncodingParametersInURI``, otherwise into the body; `nil` for none. By default they must be a
+    ///     dictionary, see ``AFQueryStringFromParameters(_:)``; a query block and subclasses accept other values.
     ///   - error: Takes the error on failure; `nil` if the caller ignores it. It is one of
     ///     ``AFURLRequestSerializationErrorDomain``, such as -1000 for a string that is not a URL and -1016 for
     ///     parameters that cannot be encoded, or that of a query block or of Foundation's encoder.

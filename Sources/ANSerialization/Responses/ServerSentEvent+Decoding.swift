@@ -8,10 +8,13 @@ extension ServerSentEvent {
     ///
     /// - Parameters:
     ///   - type: The type to decode.
-    ///   - decoder: The decoder; `nil`, the default, for the session's for JSON, or for an event of no session one that
-    ///     reads dates from ISO 8601 text. See ``ANSerialization/JSONCoding``.
-    /// - Throws: ``ANSerialization/SerializationError/json(_:)`` or another error of the decoder's format if the data
-    ///   is empty or malformed; ``ANSerialization/SerializationError/decoding(_:)`` if it does not match the type.
+    ///   - decoder: The decoder; `nil`, the default, uses the JSON decoder of the session that received the event. If
+    ///     it came from no session, a decoder that reads dates from ISO 8601 text is used; see
+    ///     ``ANSerialization/JSONCoding``.
+    /// - Throws: ``ANSerialization/SerializationError/json(_:)``, or
+    ///   ``ANSerialization/SerializationError/propertyList(_:)`` with a `PropertyListDecoder`, if the data is empty or
+    ///   malformed; ``ANSerialization/SerializationError/decoding(_:)`` if it does not match the type, and for every
+    ///   error of a decoder for another format.
     public func decoded<Value: Decodable>(
         as type: Value.Type, decoder: (any ResponseDecoder)? = nil
     ) throws(SerializationError) -> Value {
