@@ -44,7 +44,7 @@ extension Pipeline {
                 // Prevents a busy loop if routes appear and vanish quickly, or do not help.
                 if waits > 0 {
                     let wait = Backoff().wait(beforeRetry: waits, unit: 1)
-                    try await pause(min(wait, connectionLimit(of: call.request, stopwatch)?.left ?? wait))
+                    try await pause(min(wait, waitLeft(for: call.request, since: stopwatch) ?? wait))
                 }
                 try await waitForRoute(to: target, because: error, call.request, since: stopwatch)
                 waits += 1
@@ -55,19 +55,18 @@ extension Pipeline {
     private func waitForRoute(
         to target: ReachabilityTarget, because error: TransportError, _ request: Request, since stopwatch: Stopwatch
     ) async throws {
-        let limit = connectionLimit(of: request, stopwatch)
-        let isInTime = try await waiting(upTo: limit?.left) { [routes] in try await routes.waitForRoute(to: target) }
+        let left = waitLeft(for: request, since: stopwatch)
+        let isInTime = try await waiting(upTo: left) { [routes] in try await routes.waitForRoute(to: target) }
         guard isInTime else {
-            throw TransportError.timedOut(.connectivity, limit?.whole, error.context)
+            // If the time of the call is over, the error will name that limit.
+            throw TransportError.timedOut(.connectivity, request.options?.timeouts.connectivity, error.context)
         }
     }
 
-    /// Returns the limit of the waits for a route that expires first, and the time left of it; `nil` without a limit.
-    private func connectionLimit(of request: Request, _ stopwatch: Stopwatch) -> (whole: Duration, left: Duration)? {
-        let own = request.options?.timeouts.connectivity.map { ($0, max(.zero, $0 - stopwatch.elapsed)) }
-        // The limits of the call and of its attempts are named by `namingTimeout(_:)`.
-        guard let left = request.timeLeft, own.map({ left < $0.1 }) ?? true else { return own }
-        return (left, left)
+    /// Returns the time left for waits for a route, at least zero; `nil` without a limit.
+    private func waitLeft(for request: Request, since stopwatch: Stopwatch) -> Duration? {
+        let left = request.options?.timeouts.connectivity.map { max(.zero, $0 - stopwatch.elapsed) }
+        return [left, request.timeLeft].compactMap(\.self).min()
     }
 }
 

@@ -16,10 +16,12 @@ extension Request {
     /// an exchange of a transport of the program's own that does not implement ``ANHTTP/Timeouts/total``.
     /// ``ANHTTP/TransferOptions/timeouts`` limit the phases of each exchange instead.
     public var timeout: Duration? {
-        get { self[TimeLimits.self]?.timeout }
+        get { self[TimeLimits.self]?.call?.duration }
         set {
-            guard newValue != nil || self[TimeLimits.self] != nil else { return }
-            change { $0.timeout = newValue }
+            let attempts = self[TimeLimits.self]?.attempts
+            let call = newValue.map { TimeLimit(duration: $0) }
+            // A request without a limit has no attribute.
+            self[TimeLimits.self] = call == nil && attempts == nil ? nil : TimeLimits(call: call, attempts: attempts)
         }
     }
 
@@ -30,25 +32,20 @@ extension Request {
     @inline(never)
     mutating func startTimeout(on clock: any Clock<Duration>) {
         guard let limits = self[TimeLimits.self] else { return }
-        self[TimeLimits.self] = TimeLimits(timeout: limits.timeout, call: Stopwatch(clock))
+        self[TimeLimits.self] = limits.call.map { call in
+            TimeLimits(call: TimeLimit(duration: call.duration, stopwatch: Stopwatch(clock)))
+        }
     }
 
     /// Limits all attempts of the call together.
     @inline(never)
     mutating func limitAttempts(to deadline: Duration, since start: Stopwatch) {
-        change {
-            $0.deadline = deadline
-            $0.attempts = start
-        }
-    }
-
-    private mutating func change(_ change: (inout TimeLimits) -> Void) {
         var limits = self[TimeLimits.self] ?? TimeLimits()
-        change(&limits)
+        limits.attempts = TimeLimit(duration: deadline, stopwatch: start)
         self[TimeLimits.self] = limits
     }
 
-    /// Limits the total time of an exchange, and of its wait for a route, to the time left.
+    /// Limits the total time of an exchange to the time left.
     ///
     /// - Throws: `TransportError.timedOut` if no time is left.
     @inline(never)
@@ -61,7 +58,7 @@ extension Request {
     }
 
     /// Returns an error with the limit of the call, or of its attempts, in place of the time that was left for the last
-    /// exchange.
+    /// exchange or wait.
     @inline(never)
     func namingTimeout(_ error: any Error) -> any Error {
         guard let limit = self[TimeLimits.self]?.expired, let failure = error as? TransportError,
@@ -71,35 +68,27 @@ extension Request {
     }
 }
 
-/// The time limits of a call and of its attempts, each measured by a stopwatch from its start.
+/// The time limits of a call.
 private struct TimeLimits: RequestAttribute, Sendable {
     static var defaultValue: TimeLimits? { nil }
 
     /// The limit of the whole call.
-    var timeout: Duration?
+    var call: TimeLimit?
     /// The limit of all attempts together.
-    var deadline: Duration?
-    /// Measures the time since the call began; `nil` before that.
-    var call: Stopwatch?
-    /// Measures the time since the first attempt began; `nil` before that, and without a deadline.
-    var attempts: Stopwatch?
+    var attempts: TimeLimit?
 
-    /// The time left until the first limit expires, at least zero; `nil` if nothing is limited yet.
-    var timeLeft: Duration? {
-        switch (Self.left(timeout, call), Self.left(deadline, attempts)) {
-        case (let one?, let other?): min(one, other)
-        case (let one, let other): one ?? other
-        }
-    }
+    /// The time left until the first limit expires, at least zero; `nil` if nothing is measured yet.
+    var timeLeft: Duration? { [call?.left, attempts?.left].compactMap(\.self).min() }
 
-    /// The limit that has expired, that of the call first; `nil` before that.
-    var expired: Duration? {
-        if Self.left(timeout, call) == .zero { return timeout }
-        return Self.left(deadline, attempts) == .zero ? deadline : nil
-    }
+    /// The duration of the limit that has expired, that of the call first; `nil` if both have time left.
+    var expired: Duration? { [call, attempts].compactMap(\.self).first { $0.left == .zero }?.duration }
+}
 
-    private static func left(_ limit: Duration?, _ stopwatch: Stopwatch?) -> Duration? {
-        guard let limit, let stopwatch else { return nil }
-        return max(.zero, limit - stopwatch.elapsed)
-    }
+private struct TimeLimit: Sendable {
+    let duration: Duration
+    /// Measures the time since the limit began to apply; `nil` before that.
+    var stopwatch: Stopwatch?
+
+    /// The time left, at least zero; `nil` if nothing is measured yet.
+    var left: Duration? { stopwatch.map { max(.zero, duration - $0.elapsed) } }
 }
