@@ -18,6 +18,7 @@ final class LoopState {
     /// The transfers to review in this turn.
     @safe @exclusivity(unchecked) private var changed: [Transfer] = []
     @safe @exclusivity(unchecked) private var sockets = SocketTable()
+    @safe @exclusivity(unchecked) var origins = OriginCache()
     /// The connections that have carried a request.
     @safe @exclusivity(unchecked) var connections = ConnectionTable()
     /// The frame monitors of HTTP/2 connections, by socket.
@@ -32,7 +33,6 @@ final class LoopState {
     lazy var receiveBuffer = ReceivedBytes(count: 1 << 16)
     private let recordBuffer = ReceivedBytes(count: 1 << 14)
     @safe @exclusivity(unchecked) private var constants: [UInt: String] = [:]
-    @safe @exclusivity(unchecked) private var latestOrigin = ""
     let headerFields: HeaderFieldCache
     /// The limits of the connection pool.
     let connectionLimits: ConnectionLimits
@@ -50,30 +50,6 @@ final class LoopState {
         self.loop = loop
         connectionLimits = limits
         self.securities = securities
-    }
-
-    /// Returns the scheme, host and port of a URL.
-    ///
-    /// Successive requests to one origin share a string, which is compared with itself at no cost.
-    func origin(of url: String) -> String {
-        var url = url
-        latestOrigin = url.withUTF8 { bytes in
-            let isEqual = latestOrigin.withUTF8 { latest in
-                guard let start = latest.baseAddress, let other = bytes.baseAddress,
-                    bytes.count > latest.count, unsafe memcmp(other, start, latest.count) == 0
-                else { return false }
-                let next = unsafe bytes[latest.count]
-                return next == UInt8(ascii: "/") || next == UInt8(ascii: "?")
-            }
-            if isEqual { return latestOrigin }
-            var slashes = 0
-            let end = unsafe bytes.firstIndex { byte in
-                if byte == UInt8(ascii: "/") { slashes += 1 }
-                return slashes == 3 || byte == UInt8(ascii: "?")
-            }
-            return unsafe String(decoding: bytes[..<(end ?? bytes.count)], as: UTF8.self)
-        }
-        return latestOrigin
     }
 
     // MARK: Names

@@ -62,7 +62,7 @@ final class Transfer {
         let needsNewConnection = other?.state.needsNewConnection == true
         addressGuard = try AddressGuard(exchange.options.connection.addresses)
         let url = exchange.request.url.absoluteString
-        origin = loop.origin(of: url)
+        origin = loop.origins.origin(of: url)
         do throws(CurlFailure) {
             handle = try EasyHandle()
         } catch {
@@ -122,8 +122,8 @@ final class Alarm {
     var deadline: MonotonicInstant?
 }
 
-/// The mutable state of a transfer. It is not copied, because it is large; a transfer that repeats the request of another
-/// one takes it over.
+/// The mutable state of a transfer, which is too large to be copied. A transfer that repeats the request of another one
+/// takes over its state.
 struct TransferState: ~Copyable {
     var parser: HeaderParser
     var clock: TransferClock

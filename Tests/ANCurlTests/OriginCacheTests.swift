@@ -1,0 +1,25 @@
+// SPDX-License-Identifier: MIT
+
+import ANCurl
+import Testing
+
+@Suite struct OriginCacheTests {
+    private static let samples = [
+        ("http://a.example/x", "http://a.example"), ("http://a.example", "http://a.example"),
+        ("http://a.example?q=/", "http://a.example"), ("http://a.example.org/", "http://a.example.org"),
+        ("https://a.example/", "https://a.example"), ("http://a.example:8080/", "http://a.example:8080"),
+        ("http://[::1]:80/a?b", "http://[::1]:80"), ("http://u:p@a.example/", "http://u:p@a.example"),
+        ("http://a", "http://a"), ("", ""),
+    ]
+
+    @Test func `the origin is the text before the path or the query, whatever was asked before`() {
+        for (first, _) in Self.samples {
+            for (url, origin) in Self.samples {
+                var cache = OriginCache()
+                _ = cache.origin(of: first)
+                #expect(cache.origin(of: url) == origin, "\(url) after \(first)")
+                #expect(cache.origin(of: url) == origin)
+            }
+        }
+    }
+}
