@@ -216,6 +216,27 @@ import Testing
         }
     }
 
+    @Test func `a block for another event leaves a shared session its credentials`() async throws {
+        try await StubServer.with { server in
+            server.fallback { request in
+                request.headers["Authorization"] == nil
+                    ? .status(401, headers: ["WWW-Authenticate": "Basic realm=\"room\""]) : .json("{}")
+            }
+            let asked = Log<String>()
+            let session = SessionManager {
+                $0.authentication.challengeHandler = { challenge in
+                    asked.add("\(challenge.protectionSpace.realm ?? "")")
+                    return .use(Credential(user: "ada", password: "x"))
+                }
+            }
+            let manager = AFHTTPSessionManager(session: session)
+            manager.completionQueue = DispatchQueue(label: "completion")
+            manager.setDataTaskDidReceiveDataBlock { _, _, _ in }
+            for _ in 0..<2 { #expect(await manager.fetch(server.url("/").absoluteString).error == nil) }
+            #expect(asked.entries == ["room"])
+        }
+    }
+
     @Test func `the pins of a shared session hold for a copied manager, unless it has its own policy`() async throws {
         let authority = try TestCertificateAuthority()
         let certificate = try authority.issue()

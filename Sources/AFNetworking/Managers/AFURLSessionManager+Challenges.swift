@@ -152,10 +152,12 @@ extension AFURLSessionManager {
     /// The block returns the disposition, and stores a credential in its last argument for `.useCredential`. Without a
     /// credential, `.useCredential` uses a 401 or 407 response as the result and applies the security policy to a
     /// server's certificate. ``TaskChallengeBlock`` describes the other dispositions for challenges of HTTP, and
-    /// ``setAuthenticationChallengeHandler(_:)`` those during a handshake. The block replaces that of ``setAuthenticationChallengeHandler(_:)``, is called for the
-    /// same challenges, and cannot answer later. For challenges of HTTP it is called on the manager's own serial queue.
-    /// For those about certificates it is called during the TLS handshake, on the thread that serves all connections,
-    /// and must return at once; a client certificate that cannot be used fails the task with -1205.
+    /// ``setAuthenticationChallengeHandler(_:)`` those during a handshake.
+    ///
+    /// The block replaces that of ``setAuthenticationChallengeHandler(_:)``, is called for the same challenges, and
+    /// cannot answer later. For challenges of HTTP it is called on the manager's own serial queue. For those about
+    /// certificates it is called during the TLS handshake, on the thread that serves all connections, and must return
+    /// at once; a client certificate that cannot be used fails the task with -1205.
     public func setTaskDidReceiveAuthenticationChallenge(
         _ block: (
             (

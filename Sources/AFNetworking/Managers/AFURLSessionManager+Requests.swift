@@ -25,16 +25,19 @@ extension AFURLSessionManager {
         }
         if isObserved {
             request.redirectPolicy = redirectPolicy(of: core, for: driver)
-            request.authentication = driver.authentication(of: core)
-            if core.configuration.cache != nil, decidesAboutCaching {
+            // Otherwise the core's own decisions and its cache of credentials apply.
+            if decides(\.taskChallenge) { request.authentication = driver.authentication(of: core) }
+            if core.configuration.cache != nil, decides(\.willCache) {
                 request.willCache = driver.cacheDecision(after: core.configuration.willCache)
             }
         }
         return (core, request)
     }
 
-    /// Whether a block or a subclass decides about the storage of responses.
-    private var decidesAboutCaching: Bool { isSubclassed || state.withLock { $0.hooks.willCache != nil } }
+    /// Whether a block is set for a decision, or a subclass may make it.
+    private func decides<Block>(_ hook: KeyPath<SessionHooks, UncheckedSendable<Block>?>) -> Bool {
+        isSubclassed || state.withLock { $0.hooks[keyPath: hook] != nil }
+    }
 
     /// Returns the core's redirect policy with the manager's delegate method applied after its own decision.
     private func redirectPolicy(of core: SessionManager, for driver: TaskDriver) -> RedirectPolicy {

@@ -255,7 +255,7 @@ open class AFHTTPRequestSerializer: NSObject, AFURLRequestSerialization, NSSecur
             let base = try request(withMethod: method, urlString: urlString, parameters: nil)
             do {
                 // Foundation writes the common methods in upper case.
-                guard let method = base.httpMethod as String?, method != "GET", method != "HEAD" else {
+                guard base.httpMethod != "GET", base.httpMethod != "HEAD" else {
                     throw NSError.requestSerialization(.unsupportedURL, reason: "\(method) cannot have a form.")
                 }
                 let form = MultipartForm()
