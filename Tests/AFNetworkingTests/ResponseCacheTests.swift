@@ -88,6 +88,24 @@ import Testing
         }
     }
 
+    @Test func `a cached response is reported as complete`() async throws {
+        try await StubServer.with { server in
+            server.route("/", Self.fresh)
+            let manager = manager(for: server)
+            #expect(await number(manager) == 1)
+            let transfers = Log<AnyTransferTask>()
+            _ = await callback { done in
+                let task = manager.dataTask(with: URLRequest(url: server.url("/"))) {
+                    done(Callback(response: $0, object: $1, error: $2 as NSError?))
+                }
+                if let transfer = task.transfer { transfers.add(transfer) }
+                task.resume()
+            }
+            #expect(transfers.entries.map { $0.status.downloadProgress?.completedBytes } == [13])
+            #expect(server.activity.requests.count == 1)
+        }
+    }
+
     @Test func `a response for memory only is not stored`() async throws {
         try await StubServer.with { server in
             server.route("/", Self.fresh)

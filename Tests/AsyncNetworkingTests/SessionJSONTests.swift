@@ -72,6 +72,14 @@ import Testing
             for try await value in observed.jsonLines(of: Note.self) { values.append(value) }
             #expect(values == [Note(), Note()])
         }
+        let multipart = MockResponse(
+            headers: [.contentType: "multipart/mixed; boundary=b"],
+            chunks: [Data("--b\r\n\r\n\(text)\r\n--b--".utf8)])
+        try await Self.session(MockTransport(multipart)).withResponse(for: request) { head, body in
+            for try await part in try body.parts(of: head) {
+                for try await value in part.body.jsonLines(of: Note.self) { #expect(value == Note()) }
+            }
+        }
         let events = MockResponse(
             headers: [.contentType: "text/event-stream"], chunks: [Data("data: \(text)\n\n".utf8)])
         try await Self.session(MockTransport(events)).withResponse(for: request) { _, body in
