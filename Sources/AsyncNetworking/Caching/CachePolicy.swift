@@ -12,7 +12,7 @@ import HTTPTypes
 /// |---|---|---|
 /// | ``protocolPolicy`` | is used as HTTP permits (RFC 9111) | nothing |
 /// | ``reload`` | is not used; the response is stored | `no-cache` |
-/// | ``revalidate`` | is used after validation, and without if the response is fresh and immutable (RFC 8246), or if the server fails and `stale-if-error` permits it (RFC 5861 §4) | `max-age=0` |
+/// | ``revalidate`` | is used after validation; without validation only if it is fresh and immutable (RFC 8246), or if the server fails and `stale-if-error` permits it (RFC 5861 §4) | `max-age=0` |
 /// | ``returnCacheElseLoad`` | is used regardless of the response's age | `max-stale` |
 /// | ``returnCacheDontLoad`` | is used regardless of the response's age | no request: fails with ``SessionError/notCached`` |
 ///
