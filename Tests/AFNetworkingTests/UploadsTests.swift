@@ -202,6 +202,15 @@ import Testing
             request.httpBodyStream = InputStream(data: Data("stream".utf8))
             manager.setTaskNeedNewBodyStreamBlock { _, _ in InputStream(data: Data("stream".utf8)) }
             #expect(await send().dictionary?["body"] as? String == "stream")
+            // Also if a block changes the redirected request, which still has the old stream.
+            manager.setTaskWillPerformHTTPRedirectionBlock { _, _, _, request in
+                var request = request
+                request.setValue("1", forHTTPHeaderField: "X-Added")
+                return request
+            }
+            request.httpBodyStream = InputStream(data: Data("stream".utf8))
+            #expect(await send().dictionary?["body"] as? String == "stream")
+            #expect(server.activity.requests.last?.headers["X-Added"] == "1")
         }
     }
 

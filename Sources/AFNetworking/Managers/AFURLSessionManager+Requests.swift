@@ -145,12 +145,13 @@ extension TaskDriver {
                 completionHandler: handler)
         }
         guard let decided else { return nil }
-        guard decided != request else { return proposed }
+        guard !decided.hasSameMessage(as: request) else { return proposed }
         var result = proposed
         result.headers = [:]
         let body = result.body
         try result.take(decided)
-        if decided.httpBody == nil, decided.httpBodyStream == nil { result.body = body }
+        // The stream was already read; the core's body requests a new one if there is a block for it.
+        if decided.httpBody == nil, decided.httpBodyStream === request.httpBodyStream { result.body = body }
         return result
     }
 }

@@ -64,6 +64,15 @@ extension URLRequest {
     }
 }
 
+extension URLRequest {
+    /// Returns whether another request has the same URL, method, header fields and body. `==` of Foundation on Linux
+    /// ignores the header fields and the bytes of the body.
+    func hasSameMessage(as other: URLRequest) -> Bool {
+        url == other.url && httpMethod == other.httpMethod && allHTTPHeaderFields == other.allHTTPHeaderFields
+            && httpBody == other.httpBody && httpBodyStream === other.httpBodyStream
+    }
+}
+
 extension [String: String] {
     /// Sets a header field and replaces one whose name differs only in case; `nil` removes it.
     mutating func setField(_ name: String, _ value: String?) {
