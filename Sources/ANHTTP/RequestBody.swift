@@ -70,7 +70,7 @@ public struct RequestBody: Sendable {
     ///   - chunks: The sequence of chunks. An error that it throws fails the request with
     ///     ``TransportError/RequestBodyFailure/source(_:)``.
     ///   - length: The total number of bytes, at least 0; `nil`, the default, if it is unknown. A negative number fails
-    ///     the request. If the sequence yields fewer or more bytes, the request fails with
+    ///     the request with ``TransportError/Reason/invalidRequest(_:)``. If the sequence yields fewer or more bytes, the request fails with
     ///     ``TransportError/RequestBodyFailure/tooShort(declared:produced:)`` or
     ///     ``TransportError/RequestBodyFailure/tooLong(declared:)``.
     ///   - isReplayable: Whether the sequence yields the same chunks each time it is iterated; `false` by default. Must
@@ -102,7 +102,7 @@ public struct RequestBody: Sendable {
     ///
     /// - Parameters:
     ///   - length: The total number of bytes, at least 0; `nil`, the default, if it is unknown. A negative number fails
-    ///     the request. If the closure writes fewer or more bytes, the request fails with
+    ///     the request with ``TransportError/Reason/invalidRequest(_:)``. If the closure writes fewer or more bytes, the request fails with
     ///     ``TransportError/RequestBodyFailure/tooShort(declared:produced:)`` or
     ///     ``TransportError/RequestBodyFailure/tooLong(declared:)``.
     ///   - write: Writes the bytes to its argument, which is valid until the closure returns.
@@ -156,6 +156,14 @@ public struct RequestBody: Sendable {
         case .file: nil
         case .writer(let length, _, _): length
         }
+    }
+
+    /// Verifies the declared length.
+    ///
+    /// - Throws: ``TransportError/Reason/invalidRequest(_:)`` if it is negative.
+    package func checkLength() throws(TransportError) {
+        guard let length, length < 0 else { return }
+        throw TransportError(.invalidRequest(.option("the length of the body, \(length), is negative.")))
     }
 
     /// Whether the body can be sent more than once, as for a redirect or retry: `true` for no body, bytes and files,

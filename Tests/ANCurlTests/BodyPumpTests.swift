@@ -53,6 +53,14 @@ import Testing
         #expect(await pump.outcome() == outcome)
     }
 
+    @Test(arguments: [-1, .min] as [Int64], [true, false])
+    func `a negative length is an invalid request, also with trailers`(length: Int64, hasTrailers: Bool) throws {
+        var request = try Self.request(.stream(Pieces([]), length: length))
+        if hasTrailers { request.trailers = { [:] } }
+        let error = #expect(throws: TransportError.self) { _ = try BodyPump(for: request) }
+        #expect(error?.reason == .invalidRequest("the length of the body, \(length), is negative."))
+    }
+
     @Test func `an error of the stream is the body's problem`() async throws {
         let pump = try #require(
             try BodyPump(for: Self.request(.stream(Pieces(["a"], failure: Pieces.Broken())))))

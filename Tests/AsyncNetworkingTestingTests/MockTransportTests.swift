@@ -31,6 +31,21 @@ import Testing
         #expect(received.body == Data("abc".utf8))
     }
 
+    @Test func `the metrics of a response have the HTTP version`() async throws {
+        try await MockTransport(.text("x")).perform(Request(url: url), delivery: .streamed, reporting: nil) { _, body in
+            for try await _ in body {}
+            #expect(body.metrics?.httpVersion == .http1_1)
+        }
+    }
+
+    @Test(arguments: [-1, .min] as [Int64])
+    func `a request body of negative length fails, as on libcurl`(length: Int64) async throws {
+        var request = Request(method: .put, url: url)
+        request.body = .writer(length: length) { _ in }
+        let error = await #expect(throws: TransportError.self) { try await text(MockTransport(.text("x")), request) }
+        #expect(error?.reason == .invalidRequest("the length of the body, \(length), is negative."))
+    }
+
     @Test(
         arguments: [
             (

@@ -17,7 +17,7 @@ package final class BodyPump: Sendable {
 
     /// Creates the pump for a request; `nil` if its body is empty or in memory and it has no trailers.
     ///
-    /// - Throws: ``TransportError/Reason/requestBody(_:)`` for a file that cannot be opened.
+    /// - Throws: The errors of `BodySource.init(_:)`.
     package init?(for request: borrowing Request) throws(TransportError) {
         switch request.body.content {
         case .none where request.trailers == nil: return nil

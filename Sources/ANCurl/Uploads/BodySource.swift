@@ -15,7 +15,8 @@ struct BodySource: Sendable {
 
     /// Creates the source of a body. The size of a file is read at this point.
     ///
-    /// - Throws: ``TransportError/Reason/requestBody(_:)`` for a file that cannot be opened.
+    /// - Throws: ``TransportError/Reason/requestBody(_:)`` for a file that cannot be opened;
+    ///   ``TransportError/Reason/invalidRequest(_:)`` for a negative length.
     init(_ body: RequestBody) throws(TransportError) {
         switch body.content {
         case .none:
@@ -37,6 +38,7 @@ struct BodySource: Sendable {
                 while let chunk = try file.nextChunk(of: path) { try await writer.write(chunk) }
             }
         case .writer(let length, let isReplayable, let write):
+            try body.checkLength()
             self.init(length: length, isReplayable: isReplayable, produce: write)
         }
     }

@@ -50,6 +50,7 @@ final class MockExchange: ResponseBodySource {
     }
 
     private func readBody(_ length: Int64?, _ write: BodyWriting) async throws -> Data {
+        try request.body.checkLength()
         let written = Lock(Data())
         do {
             let writer = RequestBodyWriter { chunk in written.withLock { $0.append(chunk) } }
@@ -156,7 +157,6 @@ final class MockExchange: ResponseBodySource {
     func finish() {
         let metrics = state.withLock { state in
             state.steps = []
-            state.metrics.httpVersion = .http1_1
             return state.metrics
         }
         events?.receive(.finished(metrics))
@@ -186,5 +186,9 @@ final class MockExchange: ResponseBodySource {
         var metrics = TransferMetrics()
         var totalBytes: Int64?
         var isAtEnd = false
+
+        init() {
+            metrics.httpVersion = .http1_1
+        }
     }
 }
