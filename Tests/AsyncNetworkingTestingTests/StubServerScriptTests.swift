@@ -66,6 +66,9 @@ import Testing
     @Test func `a response to HEAD has no body`() async throws {
         let (text, _) = try await exchange(.text("abc"), "HEAD / HTTP/1.1\r\nConnection: close\r\n\r\n")
         #expect(text.hasSuffix("Content-Length: 3\r\n\r\n"))
+        let declared = Reply(framing: .contentLength(declared: 7))
+        let (large, _) = try await exchange(.reply(declared), "HEAD / HTTP/1.1\r\nConnection: close\r\n\r\n")
+        #expect(large.hasSuffix("Content-Length: 7\r\n\r\n"))
     }
 
     @Test func `an echo describes the received request`() async throws {

@@ -8,7 +8,7 @@ extension Script {
     ///
     /// The events are sent one by one, in the format of WHATWG HTML, “Server-sent events”. `Content-Length` is the size
     /// of the body, and one byte more if an interruption follows the events. A client may receive several events at
-    /// once, or an event in parts. In response to HEAD, a server sends the events, too, but no `Content-Length`.
+    /// once, or an event in parts. In response to HEAD, a server sends the events, too.
     ///
     /// - Parameters:
     ///   - events: The events. Each line of their data is sent as a `data:` line. An event without an ID is sent
@@ -30,8 +30,7 @@ extension Script {
     /// lines and others, valid or not.
     ///
     /// `Content-Length` is the size of the body, and one byte more if an interruption follows the pieces. A client may
-    /// receive several pieces at once, or a piece in parts. In response to HEAD, a server sends the pieces, too, but no
-    /// `Content-Length`.
+    /// receive several pieces at once, or a piece in parts. In response to HEAD, a server sends the pieces, too.
     ///
     /// - Parameters:
     ///   - pieces: The pieces of the body, sent in UTF-8; without any, the body is empty.

@@ -29,7 +29,8 @@ struct ReplyEncoder {
         var headers = reply.headers
         switch reply.framing {
         case .contentLength(let declared):
-            if sendsBody || (reply.status >= 200 && reply.body.count > 0 && reply.status != 204) {
+            let isKnown = declared != nil || reply.body.count > 0
+            if sendsBody || (isKnown && reply.status >= 200 && reply.status != 204) {
                 headers.append("Content-Length", String(declared ?? reply.body.count))
             }
         case .chunked:
