@@ -30,7 +30,7 @@ extension TransportError: CustomStringConvertible, LocalizedError {
         case .connectionLost(let phase):
             "The connection ended \(phase.clause)\(context.sentenceEnd)"
         case .invalidResponse(let failure):
-            "The response is not valid HTTP: \(failure)\(context.sentenceEnd)"
+            "The response is invalid: \(failure)\(context.sentenceEnd)"
         case .invalidContentEncoding:
             "The body of the response cannot be decoded: its content coding is unknown or malformed\(context.sentenceEnd)"
         case .responseTooLarge(let limit):
