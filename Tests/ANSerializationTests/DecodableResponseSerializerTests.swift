@@ -54,6 +54,20 @@ import Testing
         }
     }
 
+    @Test func `the reason that a type gives is reported, also at the root`() {
+        struct Even: Decodable, Sendable {
+            init(from decoder: any Decoder) throws {
+                throw DecodingError.dataCorrupted(
+                    .init(codingPath: decoder.codingPath, debugDescription: "the number is odd."))
+            }
+        }
+        expectFailure {
+            try decode(Even.self, "1")
+        } where: { error in
+            if case .decoding(let failure) = error { failure.reason == "the number is odd." } else { false }
+        }
+    }
+
     @Test func `integer keys are followed in paths`() {
         let others = (10..<40).map { "\"\($0)\":\"another value\"," }.joined()
         expectFailure {

@@ -111,6 +111,7 @@ import Testing
         arguments: [
             ("text", ""), (1, ""), (["a": [1, nil]], "a[1]"), (.dictionary([.init("b", 1), .init("b", 2)]), "b"),
             (["a": "\u{1}"], "a"), (["x": ["\u{B}": 1]], "x.\u{B}"),
+            (["a": "\u{FFFE}"], "a"), (["a": "\u{FFFF}"], "a"),
         ] as [(Parameters, String)])
     func `unsupported values are rejected with their path`(parameters: Parameters, path: String) {
         expectFailure {
@@ -151,6 +152,12 @@ import Testing
     ) throws {
         let request = try serialize("POST", ["a": Parameters.date(Date(timeIntervalSince1970: seconds))])
         #expect(String(decoding: try data(request), as: UTF8.self).contains("<date>\(text)</date>"))
+    }
+
+    @Test(arguments: ["\t\n\r", "\u{7F}\u{80}", "\u{FFFD}\u{10000}\u{10FFFF}"])
+    func `all other characters are written in XML`(text: String) throws {
+        let request = try serialize("POST", ["a": Parameters.string(text)])
+        #expect(try PropertyListDecoder().decode([String: String].self, from: data(request)) == ["a": text])
     }
 
     @Test func `control characters are supported by the binary format`() throws {

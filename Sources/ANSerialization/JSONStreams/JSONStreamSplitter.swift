@@ -16,6 +16,8 @@ package struct JSONStreamSplitter {
     /// The end of the bytes already examined.
     private var examined = 0
     private var position: Position
+    /// Whether the stream may begin with a byte order mark that has not been examined.
+    private var mayHaveMark: Bool
     private var nesting = Nesting()
     /// The number of the current line or text, counted from 1; 0 before the first text of a sequence.
     package private(set) var number = 0
@@ -38,6 +40,7 @@ package struct JSONStreamSplitter {
         self.format = format
         self.limit = limit
         position = format == .lines ? .inText : .outside
+        mayHaveMark = format == .lines
         if format == .lines { number = 1 }
     }
 
@@ -79,6 +82,13 @@ package struct JSONStreamSplitter {
         while examined < bytes.count {
             let byte = bytes[examined]
             examined += 1
+            if mayHaveMark, examined == 3 {
+                mayHaveMark = false
+                if number == 1, bytes.starts(with: [0xEF, 0xBB, 0xBF]) {
+                    start = 3
+                    continue
+                }
+            }
             if byte == format.separator {
                 let part = endPart(at: examined - 1)
                 let number = number
@@ -142,11 +152,10 @@ package struct JSONStreamSplitter {
         }
     }
 
-    /// The bytes of the current part, without CR at its end and a byte order mark at the start of the stream.
+    /// The bytes of the current part, without CR at its end.
     private func slice(to end: Int) -> Data {
         var text = bytes[start..<end]
         if text.last == UInt8(ascii: "\r") { text.removeLast() }
-        if number == 1, format == .lines, text.starts(with: [0xEF, 0xBB, 0xBF]) { text = text.dropFirst(3) }
         return Data(text)
     }
 

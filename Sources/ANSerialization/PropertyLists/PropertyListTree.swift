@@ -51,8 +51,7 @@ struct PropertyListTree: Encodable {
                 path.removeLast()
             }
         case .string(let string):
-            // The only control characters in XML 1.0 §2.2 are tab, LF and CR.
-            guard !isXML || string.utf8.allSatisfy({ $0 >= 0x20 || 0x9...0xA ~= $0 || $0 == 0xD }) else {
+            guard !isXML || string.unicodeScalars.allSatisfy(isRepresentableInXML) else {
                 throw refusal(path, "XML cannot represent its control characters")
             }
         case .null, .absent: throw refusal(path, "property lists do not support null")
@@ -67,6 +66,14 @@ struct PropertyListTree: Encodable {
                 throw .parameters(.dateOutOfRange(path: path.pathDescription))
             }
         case .double, .integer, .unsigned, .bool, .data: break
+        }
+    }
+
+    /// Whether XML 1.0 §2.2 allows a character: tab, LF and CR of the control characters, and not U+FFFE and U+FFFF.
+    private static func isRepresentableInXML(_ character: Unicode.Scalar) -> Bool {
+        switch character.value {
+        case 0x9, 0xA, 0xD: true
+        case let value: value >= 0x20 && value != 0xFFFE && value != 0xFFFF
         }
     }
 

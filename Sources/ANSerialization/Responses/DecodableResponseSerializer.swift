@@ -85,8 +85,11 @@ extension ResponseDecoder {
         case .dataCorrupted(let context)? where context.codingPath.isEmpty:
             if let error = (self as? any CheckingDecoder)?.formatError(in: body) { return error }
             path = []
-            // JSONDecoder of FoundationEssentials only reports that the data is corrupted.
-            reason = "the decoder rejected a value without naming it; a number may be out of range for its type."
+            // Foundation's decoders may only report that the data is corrupted.
+            reason =
+                context.debugDescription.hasPrefix("The given data was not")
+                ? "the decoder rejected a value without naming it; a number may be out of range for its type."
+                : context.debugDescription
         case .dataCorrupted(let context)?:
             path = context.codingPath
             reason = context.debugDescription
