@@ -22,15 +22,15 @@ public struct AtomicFile: ~Copyable {
     /// The number of bytes written so far; those of a failed ``write(_:)`` do not count.
     public private(set) var size: Int64 = 0
 
-    /// Creates a temporary file in the destination's directory, or opens the destination if it is a device or a pipe;
-    /// opening a named pipe blocks until it has a reader, see fifo(7).
+    /// Creates a temporary file in the destination's directory, or opens the destination if it is a device or a pipe; a
+    /// named pipe must have a reader, see fifo(7).
     ///
     /// - Parameters:
     ///   - destination: The path of the final file.
     ///   - mode: The permission bits of the file, before the process's umask is applied, see open(2); 0o666 by default.
     ///     Use 0o600 for secrets. The permissions of a file that is replaced are not kept.
-    /// - Throws: `EISDIR` if the destination is a directory, `ENOENT` if its directory does not exist; otherwise the
-    ///   error of open(2).
+    /// - Throws: `EISDIR` if the destination is a directory, `ENXIO` if it is a pipe without a reader, `ENOENT` if its
+    ///   directory does not exist; otherwise the error of open(2).
     public init(destination: String, mode: UInt32 = 0o666) throws(SystemError) {
         let location = FileLocation(destination)
         let device = try location.openDevice()

@@ -90,6 +90,12 @@ public struct FileDescriptor: ~Copyable, Sendable {
         guard lseek(number, Int(offset), SEEK_SET) >= 0 else { throw SystemError.last("lseek") }
     }
 
+    /// Makes reading and writing wait, after the descriptor was opened with `O_NONBLOCK`. See fcntl(2).
+    package func setBlocking() throws(SystemError) {
+        let flags = fcntl(number, F_GETFL)
+        guard flags >= 0, fcntl(number, F_SETFL, flags & ~O_NONBLOCK) == 0 else { throw SystemError.last("fcntl") }
+    }
+
     /// Returns the size of a regular file in bytes. See fstat(2).
     ///
     /// - Throws: `EISDIR` for a directory, `EINVAL` for any other file that is not regular; otherwise the error of

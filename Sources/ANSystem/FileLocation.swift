@@ -43,13 +43,17 @@ public struct FileLocation: Hashable, Sendable {
         return unsafe String(cString: resolved)
     }
 
-    /// Opens a device or a pipe for writing; a named pipe blocks until it has a reader, see fifo(7).
+    /// Opens a device or a pipe for writing, without waiting: a named pipe must already have a reader, see fifo(7).
+    /// Writing blocks while a pipe is full.
     ///
     /// - Returns: The descriptor; `nil` if ``isReplaceable``.
-    /// - Throws: `EISDIR` for a directory, `ENXIO` for a socket; otherwise the error of open(2).
+    /// - Throws: `EISDIR` for a directory, `ENXIO` for a socket or a pipe without a reader; otherwise the error of
+    ///   open(2).
     public func openDevice() throws(SystemError) -> FileDescriptor? {
         guard !isReplaceable else { return nil }
-        return try FileDescriptor(opening: path, flags: O_WRONLY)
+        let file = try FileDescriptor(opening: path, flags: O_WRONLY | O_NONBLOCK)
+        try file.setBlocking()
+        return file
     }
 
     /// The part of the path before its last slash, the directory that contains the file; `.` if the path has no slash,

@@ -99,7 +99,7 @@ public struct PartialFile: ~Copyable {
     /// - Throws: `EIO` if the file was truncated by others; otherwise the error of pread(2), such as `EINVAL` for a
     ///   negative offset.
     public func read(into buffer: inout MutableRawSpan, at offset: Int64) throws(SystemError) -> Int {
-        let limit = Int(max(0, min(size - offset, Int64(buffer.byteCount))))
+        let limit = offset < size ? Int(min(size - max(0, offset), Int64(buffer.byteCount))) : 0
         let count = try file.read(into: &buffer, upTo: limit, at: offset)
         guard count > 0 || limit == 0 else { throw SystemError(call: "pread", code: EIO) }
         return count

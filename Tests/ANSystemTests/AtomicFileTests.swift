@@ -66,6 +66,32 @@ import Testing
         #expect(try names == ["pipe"])
     }
 
+    @Test func `writing to a full pipe waits for its reader`() async throws {
+        let path = directory + "/pipe"
+        #expect(unsafe mkfifo(path, 0o600) == 0)
+        let reader = try FileDescriptor(opening: path, flags: O_RDONLY | O_NONBLOCK)
+        try reader.setBlocking()
+        async let count = Task.detached {
+            var (buffer, sum) = (Data(count: 1 << 16), 0)
+            while sum < 1 << 20 {
+                var span = buffer.mutableBytes
+                sum += try reader.read(into: &span)
+            }
+            return sum
+        }.value
+        // More than a pipe holds by default, see pipe(7).
+        try write(String(repeating: "x", count: 1 << 20), to: path)
+        #expect(try await count == 1 << 20)
+    }
+
+    @Test(.timeLimit(.minutes(5))) func `a pipe without a reader fails with ENXIO, without waiting`() throws {
+        let path = directory + "/pipe"
+        #expect(unsafe mkfifo(path, 0o600) == 0)
+        let error = #expect(throws: SystemError.self) { try write("x", to: path) }
+        #expect(error?.code == ENXIO)
+        #expect(try names == ["pipe"])
+    }
+
     @Test func `a directory as the destination fails with EISDIR before anything is written`() throws {
         let error = #expect(throws: SystemError.self) { try write("x", to: directory) }
         #expect(error?.code == EISDIR)

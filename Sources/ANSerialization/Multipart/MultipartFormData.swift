@@ -257,8 +257,8 @@ public struct MultipartFormData: Sendable {
     /// A symbolic link to an existing file is followed. If an error is thrown, an existing file is unchanged. The
     /// ``throttle`` is not applied. A part that is not replayable is read by this call, and cannot be read again.
     ///
-    /// A device or a pipe is written to directly, also before an error; opening a named pipe blocks the thread until it
-    /// has a reader (fifo(7)). The returned body cannot be sent then, because it is not a regular file.
+    /// A device or a pipe is written to directly, also before an error; a named pipe must have a reader (fifo(7)), and
+    /// blocks the thread while it is full. The returned body cannot be sent then, because it is not a regular file.
     ///
     /// - Parameter path: The path of the file, whose directory must exist.
     /// - Returns: The value for the `Content-Type` field, and a replayable body. The body is read from the file each

@@ -27,8 +27,8 @@ public struct DownloadDestination: ExpressibleByStringInterpolation, Sendable {
     /// Returns a destination at a path.
     ///
     /// If the path is a symbolic link to a file, the file is replaced and the link is kept; a link without a target
-    /// is itself replaced. If it is a device or a pipe, bytes are written to it directly; a named pipe blocks the thread
-    /// of the task until it has a reader, see fifo(7). If it is a directory or a socket, the download fails with
+    /// is itself replaced. If it is a device or a pipe, bytes are written to it directly; a full pipe blocks the thread
+    /// of the task. If it is a directory, a socket, or a named pipe without a reader (fifo(7)), the download fails with
     /// ``SessionError/file(_:)`` before the request is sent.
     ///
     /// - Parameters:

@@ -10,8 +10,9 @@ extension ResponseBody {
     /// The file appears under its name atomically when it is complete, replacing an existing one; a failure or
     /// cancellation leaves an existing file unchanged. An empty body results in an empty file. If the path is a
     /// symbolic link to a file, its target is replaced. A device or a pipe is written to directly, so that bytes
-    /// written before a failure remain; a named pipe blocks the calling thread until it has a reader, see fifo(7). To
-    /// write a body that can be resumed, use ``AsyncNetworking/SessionManager/download(_:to:options:)``.
+    /// written before a failure remain; a named pipe must have a reader, see fifo(7), and blocks the calling thread
+    /// while it is full. To write a body that can be resumed, use
+    /// ``AsyncNetworking/SessionManager/download(_:to:options:)``.
     ///
     /// - Parameter path: The path of the file, whose directory must exist.
     /// - Returns: The number of bytes written, after decompression, without those that were read before the call.
