@@ -16,6 +16,8 @@ final class DownloadFile {
     let stopwatch: Stopwatch
     /// The final path, with symbolic links resolved; `nil` if a closure chooses it.
     let location: FileLocation?
+    /// Whether the program requested a range, which the file then consists of.
+    private let hasOwnRange: Bool
     /// Whether a later request can ask for the rest: a GET without `Range`.
     let mayContinue: Bool
     let isDurable: Bool
@@ -27,7 +29,7 @@ final class DownloadFile {
     private var deviceSize: Int64 = 0
 
     /// The plan for the next request and its response.
-    private(set) var plan = ResumePlan()
+    private(set) var plan: ResumePlan
     /// The resume data for the bytes in the temporary file; `nil` if the download cannot be resumed.
     var known: ResumeData?
     /// Whether a response has been accepted in this task.
@@ -51,7 +53,9 @@ final class DownloadFile {
         self.request = request
         self.session = session
         self.stopwatch = stopwatch
-        mayContinue = request.method == .get && request.headers[.range] == nil
+        hasOwnRange = request.headers.contains(.range)
+        mayContinue = request.method == .get && !hasOwnRange
+        plan = ResumePlan(hasOwnRange: hasOwnRange)
         do throws(SystemError) {
             switch job.destination.target {
             case .path(let path):
@@ -153,7 +157,8 @@ final class DownloadFile {
         }
     }
 
-    private var asksForIdentity: Bool { isDurable || plan.offset > 0 }
+    /// Whether the content must not be encoded, because a range of it is not one of the file.
+    private var asksForIdentity: Bool { isDurable || hasOwnRange || plan.offset > 0 }
 
     /// Whether the response's body is decoded, so that its bytes differ from those sent.
     private func isDecoded(_ head: ResponseHead) -> Bool {
@@ -163,7 +168,7 @@ final class DownloadFile {
 
     /// Makes the next request ask for the whole file.
     func startOver() {
-        plan = ResumePlan()
+        plan = ResumePlan(hasOwnRange: hasOwnRange)
     }
 
     /// Accepts a response that contains the whole file.

@@ -75,9 +75,8 @@ public struct ResumeData: Codable, Hashable, Sendable {
     /// Removes the partial file and, for a durable download, its record, after which the download cannot be resumed.
     /// Files that do not exist or cannot be removed are ignored. Do not call it while the download is running.
     public func discard() {
-        let manager = FileManager.default
-        try? manager.removeItem(atPath: partialFile)
-        try? manager.removeItem(atPath: DownloadRecord.path(beside: partialFile))
+        try? FileManager.default.removeItem(atPath: partialFile)
+        DownloadRecord.remove(beside: partialFile)
     }
 }
 

@@ -9,6 +9,7 @@ package import HTTPTypes
 /// |---|---|---|
 /// | the whole | 200–299 except 206 | write from the start |
 /// | the whole | 206 | fail: no range was requested |
+/// | a range that the program chose | 200–299 | write from the start |
 /// | a range | 206 that starts at the offset, of the same version and size | append |
 /// | a range | any other 206 | start over: request the whole |
 /// | a range | 200–299 except 206 | start over with this response |
@@ -23,10 +24,13 @@ package struct ResumePlan: Hashable, Sendable {
     private let validator: ResumeData.Validator?
     private let total: Int64?
     private let startsOver: Bool
+    /// Whether the request has a `Range` of its own, so that the file consists of that range.
+    private var hasOwnRange = false
 
-    /// Creates a plan that requests the whole file.
-    package init() {
+    /// Creates a plan that requests the whole file, or the range that the request already has.
+    package init(hasOwnRange: Bool = false) {
         self.init(offset: 0, validator: nil, total: nil, startsOver: true)
+        self.hasOwnRange = hasOwnRange
     }
 
     /// Creates a plan that requests the bytes from an offset on.
@@ -68,7 +72,7 @@ package struct ResumePlan: Hashable, Sendable {
     package func action(for head: ResponseHead) -> Action {
         let status = head.status.code
         guard offset > 0 else {
-            if status == 206 { return .fail(.wrongRange(head.headers.first(.contentRange))) }
+            if status == 206, !hasOwnRange { return .fail(.wrongRange(head.headers.first(.contentRange))) }
             return (200...299).contains(status) ? .write : .reject
         }
         switch status {

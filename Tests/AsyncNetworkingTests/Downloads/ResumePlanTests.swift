@@ -123,6 +123,14 @@ import Testing
         #expect(ResumePlan().action(for: try Self.head(206, Self.rest)) == .fail(.wrongRange("bytes 400-999/1000")))
         #expect(ResumePlan().action(for: try Self.head(416)) == .reject)
     }
+
+    @Test func `a range that the program requested is written as the whole file`() throws {
+        let plan = ResumePlan(hasOwnRange: true)
+        #expect(plan.fields == [:])
+        #expect(plan.action(for: try Self.head(206, Self.rest)) == .write)
+        #expect(plan.action(for: try Self.head(200)) == .write)
+        #expect(plan.action(for: try Self.head(416)) == .reject)
+    }
 }
 
 @Suite struct ResumeDataValidatorTests {

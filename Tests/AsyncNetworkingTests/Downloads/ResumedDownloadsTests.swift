@@ -82,6 +82,8 @@ extension StubServer {
             #expect(try Data(contentsOf: URL(filePath: data.partialFile)) == Self.bytes.prefix(400))
             #expect(try directory.contents.count == 1)
             #expect(try JSONDecoder().decode(ResumeData.self, from: JSONEncoder().encode(data)) == data)
+            // A record whose replacement was interrupted.
+            #expect(FileManager.default.createFile(atPath: data.partialFile + ".json.new", contents: nil))
             data.discard()
             #expect(try directory.contents == [])
         }
@@ -281,6 +283,36 @@ extension StubServer {
             _ = try await manager.download(resuming: data).value
             #expect(try directory.read("file") == Self.bytes.prefix(300))
             #expect(server.ranges.suffix(2) == ["bytes=400-", nil])
+        }
+    }
+
+    @Test func `a request with a range of its own downloads that range, and cannot be resumed`() async throws {
+        try await StubServer.with { server in
+            let part = Self.bytes[100..<300]
+            server.route("/file") { request in
+                request.headers["Range"] == "bytes=100-299"
+                    ? .reply(
+                        Reply(
+                            status: 206, headers: ["Content-Range": "bytes 100-299/1000", "ETag": "\"1\""],
+                            body: .bytes(part)))
+                    : .status(400)
+            }
+            let manager = SessionManager(for: server)
+            let headers: HTTPFields = [.range: "bytes=100-299"]
+            let options = DownloadOptions().with { $0.isDurable = true }
+            let result = try await manager.download("file", to: .file(file), headers: headers, options: options).value
+            #expect(result.response.statusCode == 206)
+            #expect(try directory.read("file") == part)
+            #expect(try directory.contents == ["file"])
+            // A part of encoded content is not a part of the file.
+            #expect(server.activity.requests.map { $0.headers["Accept-Encoding"] } == ["identity"])
+
+            server.serve(ServedFile(Self.bytes, interruption: .close(after: 50)))
+            let error = try await sessionError {
+                _ = try await manager.download("file", to: .file(file), headers: headers, options: options).value
+            }
+            #expect(error.resumeData == nil)
+            #expect(try directory.contents == ["file"])
         }
     }
 
