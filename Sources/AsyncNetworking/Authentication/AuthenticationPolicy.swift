@@ -128,9 +128,8 @@ extension Request {
     /// It belongs to the origin that ``ANHTTP/Request/url`` has when the credential is set, and is not sent to another
     /// origin. For a URL of another origin it reads as `nil`.
     ///
-    /// If it is accepted after a challenge, the session stores it for the protection space, unless `authentication` is
-    /// set. A later request to that space for which there is no other credential then sends it, too, if the session's
-    /// policy answers challenges: if it has any credentials, a `.netrc` file or a challenge handler.
+    /// If it is accepted after a challenge, later requests to the protection space that have the same credential send it
+    /// without waiting for a challenge, unless `authentication` is set. Requests without a credential never send it.
     public var credential: Credential? {
         get { scopedCredential.flatMap { $0.origin == Origin(url) ? $0.credential : nil } }
         set {

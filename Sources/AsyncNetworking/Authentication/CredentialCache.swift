@@ -22,7 +22,8 @@ final class CredentialCache: Sendable {
 
     // MARK: Servers
 
-    /// Returns the stored answer for a request, restricted to one credential if given.
+    /// Returns the stored answer for a request: the one with its credential, or without a credential an answer of the
+    /// policy.
     ///
     /// Of the spaces known to cover the request's path, the one with the longest match is used, and the most recent of
     /// equal ones.
@@ -31,7 +32,8 @@ final class CredentialCache: Sendable {
         guard let spaces = state.withLock({ $0.servers[origin] }) else { return nil }
         let target = RequestTarget(request)
         var best: (depth: Int, answer: TransportAuthentication.SchemeCredential)?
-        for space in spaces where credential == nil || space.answer.credential == credential {
+        for space in spaces {
+            guard credential == nil ? !space.isOfRequest : space.answer.credential == credential else { continue }
             if let depth = space.depth(of: target), depth >= best?.depth ?? 0 { best = (depth, space.answer) }
         }
         return best?.answer
@@ -49,9 +51,16 @@ final class CredentialCache: Sendable {
         let declared = DeclaredDomain(domain, relativeTo: request.url, origin)
         state.withLock { state in
             var spaces = state.servers[origin] ?? []
-            let index = spaces.firstIndex { $0.realm == space.realm && $0.answer.scheme == answer.scheme }
-            var accepted = index.map { spaces.remove(at: $0) } ?? AcceptedSpace(answer: answer, realm: space.realm)
-            for index in spaces.indices { spaces[index].remove(target) }
+            let isOfRequest = request.credential == answer.credential
+            let index = spaces.firstIndex {
+                $0.realm == space.realm && $0.answer.scheme == answer.scheme && $0.isOfRequest == isOfRequest
+            }
+            var accepted =
+                index.map { spaces.remove(at: $0) }
+                ?? AcceptedSpace(answer: answer, realm: space.realm, isOfRequest: isOfRequest)
+            for index in spaces.indices where spaces[index].isOfRequest == isOfRequest {
+                spaces[index].remove(target)
+            }
             accepted.answer = answer
             accepted.add(target, declared)
             if spaces.count >= Self.maximumSpaces { spaces.removeFirst() }
@@ -102,6 +111,8 @@ final class CredentialCache: Sendable {
 private struct AcceptedSpace {
     var answer: TransportAuthentication.SchemeCredential
     let realm: String?
+    /// Whether the credential is that of a request, which only requests with the same one may send.
+    let isOfRequest: Bool
     private var targets: [RequestTarget] = []
     private var directories: [String] = []
     private var declared: DeclaredDomain?
@@ -109,9 +120,10 @@ private struct AcceptedSpace {
     /// The maximum number of targets and of directories stored; the oldest are removed first.
     private static let maximumCount = 256
 
-    init(answer: TransportAuthentication.SchemeCredential, realm: String?) {
+    init(answer: TransportAuthentication.SchemeCredential, realm: String?, isOfRequest: Bool) {
         self.answer = answer
         self.realm = realm
+        self.isOfRequest = isOfRequest
     }
 
     /// Returns the number of bytes of the request's path that the space is known to cover, `Int.max` for an exact

@@ -268,6 +268,26 @@ extension MockTransport {
         #expect(transport.authorizations.last == .some(nil))
     }
 
+    @Test func `the accepted credential of a request is sent only with requests that have it, too`() async throws {
+        let other = Credential(user: "eve", password: "else")
+        let transport = MockTransport { request in
+            request.headers[.authorization] == nil
+                ? MockResponse(status: .unauthorized, headers: [.wwwAuthenticate: #"Basic realm="x""#]) : .text("welcome")
+        }
+        let manager = SessionManager(on: transport) {
+            $0.authentication.challengeHandler = { _ in .use(other) }
+        }
+        var request = try manager.request(.get, "x")
+        request.credential = ada
+        for _ in 0..<2 { _ = try await manager.data(for: request) }
+        #expect(transport.authorizations == [nil, adasField, adasField])
+        // The session's own credential is stored beside that of the request.
+        for _ in 0..<2 { _ = try await manager.get("x") }
+        _ = try await manager.data(for: request)
+        let field = "Basic " + Data("eve:else".utf8).base64EncodedString()
+        #expect(transport.authorizations.dropFirst(3) == [nil, field, field, adasField])
+    }
+
     @Test func `a request can disable authentication`() async throws {
         let transport = MockTransport.protected()
         let base = try url("http://a.example/v1/")
