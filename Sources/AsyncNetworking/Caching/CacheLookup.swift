@@ -40,13 +40,11 @@ struct CacheLookup: Sendable {
         return await withFiles { session.cache.entries(key) }
     }
 
-    /// Runs a function that may read or write files, which is not done on the executor of the caller.
+    /// Runs a function that may read or write files, which is not done on the executor of the caller: neither on its
+    /// actor nor on its preferred task executor, which may be the event loop.
     private func withFiles<Value: Sendable>(_ body: @Sendable () -> Value) async -> Value {
-        session.cache.hasDirectory ? await concurrently(body) : body()
-    }
-
-    @concurrent private func concurrently<Value: Sendable>(_ body: @Sendable () -> Value) async -> Value {
-        body()
+        guard session.cache.hasDirectory else { return body() }
+        return await withTaskExecutorPreference(globalConcurrentExecutor) { body() }
     }
 
     /// Decides how to answer the request from the stored responses.
