@@ -9,8 +9,8 @@ extension SessionManager {
     ///
     /// For each task without ``AnyTransferTask/expectedBytes``, sends a HEAD request, with `Accept-Encoding: identity`
     /// unless the task's request has that field, and sets `expectedBytes` to the `Content-Length` of the response. At
-    /// most eight requests are sent at a time. Uploads, tasks that have ended, and requests with a body are skipped.
-    /// For the request of an async function the size is requested, but cannot be set.
+    /// most eight requests are sent at a time. Uploads, tasks that have ended, requests with a body, and requests of
+    /// async functions are skipped.
     ///
     /// A request that fails, has a status outside of 200–299 or no valid `Content-Length` leaves the size unknown; no
     /// error is thrown. If the calling task is cancelled, the sizes that have not arrived stay unknown. Read
@@ -19,7 +19,7 @@ extension SessionManager {
     /// - Parameter group: The group. This manager sends the requests, also those for tasks of other managers.
     public nonisolated func requestSizes(of group: TransferGroup) async {
         let open = group.tasks.filter { task in
-            task.expectedBytes == nil && task.kind != .upload && task.status.state != .finished
+            task.core != nil && task.expectedBytes == nil && task.kind != .upload && task.status.state != .finished
         }
         await withTaskGroup(of: Void.self) { children in
             for (index, task) in open.enumerated() {

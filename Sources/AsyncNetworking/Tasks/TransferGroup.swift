@@ -63,8 +63,8 @@ public struct TransferGroup: Sendable {
     /// The total is `nil` until it is known for every task that has not ended. A task that has not reported its total
     /// counts as its ``AnyTransferTask/expectedBytes`` at the time when this property is read; see
     /// ``SessionManager/requestSizes(of:)``. A task that has ended counts as its completed bytes, in the total as well,
-    /// so that the total may decrease. The speed is the sum of the latest speeds of the tasks that have not ended,
-    /// including those that are suspended. Requests of async functions do not count, and the stream of a group without
+    /// so that the total may decrease. The speed is the sum of the latest speeds of the tasks that are not suspended
+    /// and have not ended. Requests of async functions do not count, and the stream of a group without
     /// other tasks ends at once.
     public var progress: BroadcastStream<TransferProgress> {
         let cores = tasks.compactMap(\.core)
@@ -78,12 +78,13 @@ public struct TransferGroup: Sendable {
             core.observe { [weak sum] event in
                 guard let sum else { return }
                 state.withLock { state in
-                    if case .finished = event {
-                        state.finish(index)
-                    } else if let progress = isUpload ? event.uploadProgress : event.downloadProgress {
-                        state.update(index, progress)
-                    } else {
-                        return
+                    switch event {
+                    case .finished: state.finish(index)
+                    case .suspended: state.setSuspended(index, true)
+                    case .resumed: state.setSuspended(index, false)
+                    case .uploadProgress(let progress) where isUpload: state.update(index, progress)
+                    case .downloadProgress(let progress) where !isUpload: state.update(index, progress)
+                    default: return
                     }
                     sum.send(state.value)
                     if state.isOver { sum.finish() }
@@ -110,10 +111,11 @@ package struct ProgressSum: Sendable {
         var progress: TransferProgress?
         var expected: Int64?
         var isOver = false
+        var isSuspended = false
 
         var completed: Int64 { progress?.completedBytes ?? 0 }
         var total: Int64? { isOver ? completed : progress?.totalBytes ?? expected }
-        var rate: Double { isOver ? 0 : progress?.bytesPerSecond ?? 0 }
+        var rate: Double { isOver || isSuspended ? 0 : progress?.bytesPerSecond ?? 0 }
     }
 
     /// Creates the sum for tasks that have not started, with the size that is expected of each of them.
@@ -135,6 +137,11 @@ package struct ProgressSum: Sendable {
     /// Replaces the progress of a task.
     package mutating func update(_ index: Int, _ progress: TransferProgress) {
         change(index) { $0.progress = progress }
+    }
+
+    /// Records that a task was suspended or continued; its speed does not count while it is suspended.
+    package mutating func setSuspended(_ index: Int, _ isSuspended: Bool) {
+        change(index) { $0.isSuspended = isSuspended }
     }
 
     /// Records that a task has ended.

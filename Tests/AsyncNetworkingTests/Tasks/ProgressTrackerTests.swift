@@ -161,6 +161,19 @@ import Testing
         #expect(sum.value.bytesPerSecond == nil)
     }
 
+    @Test func `the rate of a suspended task does not count`() {
+        var sum = ProgressSum(count: 2)
+        sum.update(0, progress(1, 10, 100))
+        sum.update(1, progress(1, 10, 50))
+        sum.setSuspended(0, true)
+        #expect(sum.value == progress(2, 20, 50))
+        // Bytes that were on their way when the task was suspended.
+        sum.update(0, progress(2, 10, 100))
+        #expect(sum.value == progress(3, 20, 50))
+        sum.setSuspended(0, false)
+        #expect(sum.value == progress(3, 20, 150))
+    }
+
     @Test func `implausible sizes do not trap`() {
         var sum = ProgressSum(count: 2)
         sum.update(0, progress(.max, .max))

@@ -488,6 +488,18 @@ extension TransferTask {
         #expect(transport.requests.count == 23)
     }
 
+    @Test func `the size of an async function's request is not requested`() async throws {
+        let transport = MockTransport { $0.method == .head ? .status(.ok) : .hang }
+        let manager = SessionManager(on: transport)
+        try await withThrowingTaskGroup { group in
+            group.addTask { _ = try await manager.get("x") }
+            try await eventually { !manager.tasks.isEmpty }
+            await manager.requestSizes(of: TransferGroup(manager.tasks))
+            #expect(transport.requests.allSatisfy { $0.request.method == .get })
+            group.cancelAll()
+        }
+    }
+
     @Test func `a size that is set while it is requested is kept`() async throws {
         let directory = try TemporaryDirectory()
         let tasks = Lock<[DownloadTask]>([])
