@@ -162,15 +162,20 @@ extension WebSocket {
         }
 
         /// Returns the frame of a message.
-        func frame(of message: WebSocketMessage) throws -> WebSocketFrame {
+        func frame(of message: WebSocketMessage) throws(TransportError) -> WebSocketFrame {
             var frame = message.frame
             guard let deflate = link.deflate, !frame.payload.isEmpty else { return frame }
-            let deflater = try deflater.withLock { deflater throws in
-                let existing = try deflater ?? MessageDeflater(resets: deflate.clientResets)
-                deflater = existing
-                return existing
+            do throws(SystemError) {
+                let deflater = try deflater.withLock { deflater throws(SystemError) in
+                    if let deflater { return deflater }
+                    let created = try MessageDeflater(resets: deflate.clientResets)
+                    deflater = created
+                    return created
+                }
+                frame.payload = try deflater.deflate(frame.payload)
+            } catch {
+                throw TransportError(.internalInconsistency("A message could not be compressed: \(error)."))
             }
-            frame.payload = try deflater.deflate(frame.payload)
             frame.isCompressed = true
             return frame
         }
