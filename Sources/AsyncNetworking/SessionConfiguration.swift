@@ -125,9 +125,10 @@ public struct SessionConfiguration: Sendable {
     /// tasks, including ``DataTask``, neither wait nor are waited for. `Request.timeout` limits the wait.
     public var sharesTransfers = false
     /// The transport that performs exchanges; `nil`, the default, uses libcurl. With one of the program's own,
-    /// ``connectionLimits`` are ignored, no cookies are stored, WebSocket connections are not supported, and transfer
-    /// options such as `tls` have an effect only if the transport implements them. A session that is shut down, or
-    /// invalidated with its tasks, also shuts down its transport, even if another session uses it.
+    /// ``connectionLimits`` are ignored, no cookies are stored, WebSocket connections fail unless it is a
+    /// `MockTransport`, and transfer options such as `tls` have an effect only if the transport implements them. A
+    /// session that is shut down, or invalidated with its tasks, also shuts down its transport, even if another session
+    /// uses it.
     public var transport: (any Transport)?
     /// The clock for retries and reconnections (waits, deadlines and budgets), for waits for a route, for the timeouts
     /// of whole calls, for ``SessionManager/shutdown(draining:)``, for transfer rates and for the flushes of durable
