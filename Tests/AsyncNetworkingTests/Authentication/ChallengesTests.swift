@@ -272,7 +272,8 @@ extension MockTransport {
         let other = Credential(user: "eve", password: "else")
         let transport = MockTransport { request in
             request.headers[.authorization] == nil
-                ? MockResponse(status: .unauthorized, headers: [.wwwAuthenticate: #"Basic realm="x""#]) : .text("welcome")
+                ? MockResponse(status: .unauthorized, headers: [.wwwAuthenticate: #"Basic realm="x""#])
+                : .text("welcome")
         }
         let manager = SessionManager(on: transport) {
             $0.authentication.challengeHandler = { _ in .use(other) }
