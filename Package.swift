@@ -210,10 +210,12 @@ let package = Package(
             ],
             swiftSettings: settings),
         // Callers of the library that are isolated to the main actor, without the settings of this package.
-        .target(name: "PlainCallers", dependencies: ["AsyncNetworking", httpTypes], path: "Tests/Callers/Plain"),
         .target(
-            name: "MainActorCallers", dependencies: ["AsyncNetworking", httpTypes], path: "Tests/Callers/MainActor",
-            swiftSettings: [.defaultIsolation(MainActor.self)]),
+            name: "PlainCallers", dependencies: ["AsyncNetworking", "AsyncNetworkingTesting", httpTypes],
+            path: "Tests/Callers/Plain"),
+        .target(
+            name: "MainActorCallers", dependencies: ["AsyncNetworking", "AsyncNetworkingTesting", httpTypes],
+            path: "Tests/Callers/MainActor", swiftSettings: [.defaultIsolation(MainActor.self)]),
         // Code as users of AFNetworking write it, in language mode 5 and without the settings of this package.
         .target(
             name: "AFNetworkingCallSites", dependencies: ["AFNetworking"], path: "Tests/AFNetworkingCallSites",

@@ -79,9 +79,11 @@ func useChecksum(_ api: SessionManager) async throws -> Int {
     try await api.get("file", as: ChecksumSerializer()).value
 }
 
+// snippet.api-key
 extension HTTPField.Name {
     static let apiKey = HTTPField.Name(parsed: "x-api-key") ?? .authorization
 }
+// snippet.end
 
 func decideRedirects() -> SessionManager {
     // snippet.redirects

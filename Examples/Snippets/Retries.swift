@@ -41,10 +41,6 @@ func retriesOfOneRequest(_ api: SessionManager, order: RequestBody) async throws
     _ = try await api.data(for: request)
 }
 
-extension HTTPField.Name {
-    static let idempotencyKey = HTTPField.Name(parsed: "idempotency-key") ?? .from
-}
-
 func decideRetries() -> SessionManager {
     let api = SessionManager {
         $0.retryPolicy = RetryPolicy(limit: 4).with {

@@ -1,6 +1,6 @@
 // SPDX-License-Identifier: MIT
 
-package import FoundationEssentials
+public import FoundationEssentials
 
 /// A certificate and its private key, with which the client authenticates itself to a server (mutual TLS). See RFC 8446
 /// §4.4.2.
@@ -136,7 +136,10 @@ extension ClientIdentity.LoadingError {
     package static func malformed(_ reason: String) -> Self { .unusable("it cannot be parsed: \(reason)") }
 }
 
-extension ClientIdentity.LoadingError: CustomStringConvertible {
+extension ClientIdentity.LoadingError: CustomStringConvertible, LocalizedError {
+    /// The ``description``, which Foundation returns as `localizedDescription`.
+    public var errorDescription: String? { description }
+
     /// The reason as a clause that can end a sentence, such as `the passphrase is wrong`.
     public var description: String {
         switch self {

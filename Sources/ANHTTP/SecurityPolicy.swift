@@ -186,9 +186,12 @@ public struct SecurityPolicy: Hashable, Sendable {
     /// The initializers of ``PublicKeyPin`` and ``HostPattern`` throw it, and so do `SecurityPolicy.certificates(in:)`
     /// and `SecurityPolicy.certificates(inDirectory:)`. In a request's error it is the value of
     /// ``TransportError/TLSFailure/badSecurityPolicy(_:)``.
-    public struct ConfigurationError: Error, Hashable, Sendable, CustomStringConvertible {
+    public struct ConfigurationError: LocalizedError, Hashable, Sendable, CustomStringConvertible {
         /// The problem as a clause that can end a sentence, such as `a pinned certificate cannot be parsed`.
         public let description: String
+
+        /// The ``description``, which Foundation returns as `localizedDescription`.
+        public var errorDescription: String? { description }
     }
 }
 

@@ -2,15 +2,18 @@
 
 import ANSystem
 
-/// The continuations that wait for a change of the value of a ``ANSystem/Lock``.
+/// The continuations that wait for a change of an actor's state, or of the value of a ``ANSystem/Lock``.
 ///
-/// A function that changes the value takes them under the lock and resumes them after it is released.
+/// A function that changes the value of a lock takes them under the lock and resumes them after it is released.
 package struct Waiters<Continuation> {
     private var continuations: [UInt64: Continuation] = [:]
     private var lastTicket: UInt64 = 0
 
     /// Creates an empty list.
     package init() {}
+
+    /// The number of continuations.
+    var count: Int { continuations.count }
 
     /// Returns an identifier for one wait.
     package mutating func makeTicket() -> UInt64 {

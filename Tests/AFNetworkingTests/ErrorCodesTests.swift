@@ -4,6 +4,7 @@ import AFNetworking
 import AsyncNetworking
 import AsyncNetworkingTesting
 import Dispatch
+import Foundation
 import Testing
 
 /// The `URLError` codes of session errors.
@@ -15,6 +16,20 @@ import Testing
         func intercept(
             _ interception: Interception, respond: (ResponseHead, ResponseBody) async throws -> Void
         ) async throws { throw error }
+    }
+
+    @Test(
+        arguments: [
+            TransportError(.shutDown), SessionError.invalidated, SerializationError.url(.noBase("x")),
+            ClientIdentity.LoadingError.wrongPassphrase, ConformanceError("It failed."),
+        ] as [any Error])
+    func `Foundation's description of an error is its sentence`(error: any Error) {
+        #expect(error.localizedDescription == "\(error)")
+    }
+
+    @Test func `Foundation's description of an invalid pin is its reason`() {
+        let error = #expect(throws: SecurityPolicy.ConfigurationError.self) { try PublicKeyPin("x") }
+        #expect(error?.localizedDescription == error?.description)
     }
 
     /// A session error and its codes for completion handlers and hooks.

@@ -11,17 +11,17 @@ import Testing
 /// Clients with certificates, against a server that asks for them.
 @Suite(.timeLimit(.minutes(5))) struct IdentityTests {
     private let authority: TestCertificateAuthority
-    private let folder = "/tmp/an-identity-\(UUID())"
+    private let directory = "/tmp/an-identity-\(UUID())"
 
     init() throws {
         authority = try TestCertificateAuthority()
-        try FileManager.default.createDirectory(atPath: folder, withIntermediateDirectories: false)
+        try FileManager.default.createDirectory(atPath: directory, withIntermediateDirectories: false)
     }
 
     private func withServer(
         requiresClientCertificate: Bool = true, _ body: (StubServer) async throws -> Void
     ) async throws {
-        defer { try? FileManager.default.removeItem(atPath: folder) }
+        defer { try? FileManager.default.removeItem(atPath: directory) }
         var tls = StubServer.TLS(try authority.issue())
         tls.clientAuthority = authority.pemData
         tls.requiresClientCertificate = requiresClientCertificate
@@ -47,7 +47,7 @@ import Testing
     }
 
     private func write(_ data: Data, _ name: String) throws -> String {
-        let path = "\(folder)/\(name)"
+        let path = "\(directory)/\(name)"
         try data.write(to: URL(filePath: path))
         return path
     }
@@ -103,7 +103,7 @@ import Testing
     @Test(arguments: [[], ["-traditional"]]) func `an encrypted key needs its passphrase`(form: [String]) async throws {
         let ada = try client("Ada")
         let plain = try write(ada.privateKeyPEM, "plain.pem")
-        let encrypted = folder + "/encrypted.pem"
+        let encrypted = directory + "/encrypted.pem"
         try await openssl(
             ["pkey", "-in", plain, "-aes256"] + form + ["-passout", "pass:open sesame", "-out", encrypted])
         func identity(_ passphrase: String?) -> ClientIdentity {
@@ -119,10 +119,10 @@ import Testing
     @Test func `an identity in PKCS #12 is shown with its chain`() async throws {
         let ada = try authority.intermediate().issue(.client("Ada"))
         let pem = try write(ada.chainPEM + ada.privateKeyPEM, "ada.pem")
-        let (bundle, open) = (folder + "/ada.p12", folder + "/open.p12")
+        let (bundle, open) = (directory + "/ada.p12", directory + "/open.p12")
         try await openssl(["pkcs12", "-export", "-in", pem, "-passout", "pass:open sesame", "-out", bundle])
         try await openssl(["pkcs12", "-export", "-in", pem, "-passout", "pass:", "-out", open])
-        let (keyless, lone) = (folder + "/keyless.p12", folder + "/lone.p12")
+        let (keyless, lone) = (directory + "/keyless.p12", directory + "/lone.p12")
         try await openssl(["pkcs12", "-export", "-in", pem, "-nokeys", "-passout", "pass:", "-out", keyless])
         try await openssl(["pkcs12", "-export", "-in", pem, "-nocerts", "-passout", "pass:", "-out", lone])
         try await withServer { server in
@@ -166,14 +166,14 @@ import Testing
         await #expect(processExitsWith: .success) {
             let authority = try TestCertificateAuthority()
             let ada = try authority.intermediate().issue(.client("Ada"))
-            let folder = "/tmp/an-identity-\(UUID())"
-            try FileManager.default.createDirectory(atPath: folder, withIntermediateDirectories: false)
-            defer { try? FileManager.default.removeItem(atPath: folder) }
-            try (ada.chainPEM + ada.privateKeyPEM).write(to: URL(filePath: "\(folder)/ada.pem"))
+            let directory = "/tmp/an-identity-\(UUID())"
+            try FileManager.default.createDirectory(atPath: directory, withIntermediateDirectories: false)
+            defer { try? FileManager.default.removeItem(atPath: directory) }
+            try (ada.chainPEM + ada.privateKeyPEM).write(to: URL(filePath: "\(directory)/ada.pem"))
             func bundle(_ option: String) async throws -> Data {
                 // With one iteration, the derivation of keys takes no time.
                 let command = Command(
-                    "openssl", "pkcs12", "-export", "-in", "\(folder)/ada.pem", option, "-passout", "pass:", "-iter",
+                    "openssl", "pkcs12", "-export", "-in", "\(directory)/ada.pem", option, "-passout", "pass:", "-iter",
                     "1")
                 return Data(try await command.run().output)
             }

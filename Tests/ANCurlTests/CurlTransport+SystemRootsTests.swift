@@ -30,15 +30,15 @@ import Testing
     /// Runs in a process of its own, because `SSL_CERT_DIR` is read once per process.
     @Test(.exitTest) func `the system's directory of authorities is used`() async throws {
         await #expect(processExitsWith: .success) {
-            let folder = "/tmp/an-system-roots-\(UUID())"
-            try FileManager.default.createDirectory(atPath: folder, withIntermediateDirectories: false)
-            defer { try? FileManager.default.removeItem(atPath: folder) }
+            let directory = "/tmp/an-system-roots-\(UUID())"
+            try FileManager.default.createDirectory(atPath: directory, withIntermediateDirectories: false)
+            defer { try? FileManager.default.removeItem(atPath: directory) }
             unsafe unsetenv("SSL_CERT_FILE")
-            unsafe setenv("SSL_CERT_DIR", folder, 1)
+            unsafe setenv("SSL_CERT_DIR", directory, 1)
             let root = try TestCertificateAuthority()
-            try root.write(to: "\(folder)/root.pem")
+            try root.write(to: "\(directory)/root.pem")
             // Adds the links by which OpenSSL finds certificates.
-            guard try await Command("openssl", "rehash", folder).run().status == 0 else { exit(2) }
+            guard try await Command("openssl", "rehash", directory).run().status == 0 else { exit(2) }
             try await StubServer.with(.init(tls: .init(root.issue()))) { server in
                 server.fallback { _ in .text("ok") }
                 let request = server.request(options: .with { $0.tls.trustRoots = .system })

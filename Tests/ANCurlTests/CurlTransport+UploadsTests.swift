@@ -171,7 +171,7 @@ import Testing
         }
     }
 
-    @Test func `a file that is missing, a folder or no regular file fails before anything is sent`() async throws {
+    @Test func `a file that is missing, a directory or no regular file fails before anything is sent`() async throws {
         try await StubServer.with { server in
             let transport = try CurlTransport()
             for path in ["/nonexistent/file", "/tmp", "/dev/zero"] {

@@ -316,7 +316,7 @@ extension SessionManager {
     }
 }
 
-@Suite(.timeLimit(.minutes(5))) struct SessionTasksTests {
+@Suite(.timeLimit(.minutes(5))) struct TaskListTests {
     @Test func `running tasks are listed, oldest first, until they end`() async throws {
         let transport = MockTransport(.hang)
         let manager = SessionManager(on: transport)

@@ -21,7 +21,7 @@ extension AFURLSessionManager {
         try original.fill(&request, for: driver)
         if case .upload(let body?) = driver.source { request.body = body }
         if state.withLock({ $0.handshakeHooks }) != nil {
-            request.attemptInterceptors = [handshakeDecisions.retries(forTask: driver.identifier)]
+            request.attemptInterceptors = [handshakeDecisions.interceptor(forTask: driver.identifier)]
         }
         if isObserved {
             request.redirectPolicy = redirectPolicy(of: core, for: driver)

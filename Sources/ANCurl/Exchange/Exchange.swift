@@ -164,7 +164,7 @@ final class Exchange: Sendable {
     }
 
     /// Receives bytes of the body; the result says whether they were accepted.
-    func receive(_ bytes: UnsafeRawBufferPointer) -> ExchangeStateMachine<Waiter>.BytesVerdict {
+    func receive(_ bytes: UnsafeRawBufferPointer) -> ExchangeStateMachine<Waiter>.BytesAction {
         state.withLock { state in
             let action = state.machine.receiveBytes(bytes.count, buffered: state.buffer.count)
             if action == .take { unsafe state.buffer.append(bytes) }

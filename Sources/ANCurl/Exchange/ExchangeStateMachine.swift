@@ -65,7 +65,7 @@ package struct ExchangeStateMachine<Waiter> {
     }
 
     /// Returns what to do with `count` received bytes while `buffered` bytes are unread.
-    package mutating func receiveBytes(_ count: Int, buffered: Int) -> BytesVerdict {
+    package mutating func receiveBytes(_ count: Int, buffered: Int) -> BytesAction {
         switch reading {
         case .streaming(let capacity):
             guard buffered == 0 || count <= max(0, capacity) - buffered else {
@@ -81,7 +81,7 @@ package struct ExchangeStateMachine<Waiter> {
     }
 
     /// The decision about received bytes.
-    package enum BytesVerdict: Equatable {
+    package enum BytesAction: Equatable {
         /// The bytes are to be buffered.
         case take
         /// The buffer is full; the transfer is to be paused, after which libcurl offers the bytes again.

@@ -66,7 +66,7 @@ import FoundationEssentials
         let system = SystemRoots.current
         if let file = system.file, unsafe X509_STORE_load_file(raw, file) != 1 { throw .init(failure: .badTrustRoots) }
         // The directory's files are read when a chain needs them.
-        if let folder = system.folder { unsafe X509_STORE_load_path(raw, folder) }
+        if let directory = system.directory { unsafe X509_STORE_load_path(raw, directory) }
     }
 
     private func add(
@@ -110,18 +110,18 @@ struct SystemRoots {
     /// The file that contains all authorities.
     let file: String?
     /// The directory with one file for each authority, named by hash.
-    let folder: String?
+    let directory: String?
 
     /// The locations given by `SSL_CERT_FILE` and `SSL_CERT_DIR`, as for OpenSSL's own tools, or else libcurl's
     /// compiled-in ones.
     static let current: SystemRoots = {
         let environment = ProcessInfo.processInfo.environment
-        let (file, folder) = (environment["SSL_CERT_FILE"], environment["SSL_CERT_DIR"])
-        if file != nil || folder != nil { return SystemRoots(file: file, folder: folder) }
-        guard let handle = try? EasyHandle() else { return SystemRoots(file: nil, folder: nil) }
+        let (file, directory) = (environment["SSL_CERT_FILE"], environment["SSL_CERT_DIR"])
+        if file != nil || directory != nil { return SystemRoots(file: file, directory: directory) }
+        guard let handle = try? EasyHandle() else { return SystemRoots(file: nil, directory: nil) }
         let built = (handle.string(CURLINFO_CAINFO), handle.string(CURLINFO_CAPATH))
         return SystemRoots(
-            file: built.0.isEmpty ? nil : built.0, folder: built.1.isEmpty ? nil : built.1)
+            file: built.0.isEmpty ? nil : built.0, directory: built.1.isEmpty ? nil : built.1)
     }()
 }
 

@@ -87,21 +87,21 @@ extension EasyHandle {
 
     private func apply(_ roots: TrustRoots) throws(CurlFailure) {
         var file: String?
-        var folder: String?
+        var directory: String?
         var blob: Data?
         switch roots {
-        case .system: (file, folder) = (SystemRoots.current.file, SystemRoots.current.folder)
+        case .system: (file, directory) = (SystemRoots.current.file, SystemRoots.current.directory)
         case .file(let path): file = path
         case .pem(let bytes): blob = bytes
         // With certificates in memory, libcurl reads no certificate file.
-        case .systemAnd(let bytes): (folder, blob) = (SystemRoots.current.folder, bytes)
+        case .systemAnd(let bytes): (directory, blob) = (SystemRoots.current.directory, bytes)
         }
         try set(CURLOPT_PROXY_CAINFO, file)
-        try set(CURLOPT_PROXY_CAPATH, folder)
+        try set(CURLOPT_PROXY_CAPATH, directory)
         if let blob { try set(CURLOPT_PROXY_CAINFO_BLOB, blob: blob) }
         let isLibcurls = !CurlLibrary.usesOpenSSL
         try set(CURLOPT_CAINFO, isLibcurls ? file : nil)
-        try set(CURLOPT_CAPATH, isLibcurls ? folder : nil)
+        try set(CURLOPT_CAPATH, isLibcurls ? directory : nil)
         if isLibcurls, let blob { try set(CURLOPT_CAINFO_BLOB, blob: blob) }
     }
 

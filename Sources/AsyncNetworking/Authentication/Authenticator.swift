@@ -152,27 +152,21 @@ public actor Authenticator {
 
     /// A running refresh.
     private struct Refresh {
-        let number: Int
         var task: Task<Void, Never>?
-        var waiters: [Int: CheckedContinuation<Void, any Error>] = [:]
         /// Whether it was cancelled because no request was waiting any more.
         var isAbandoned = false
         /// Whether the program has set a token since it started.
         var isOutdated = false
     }
 
+    /// The requests that wait for the running refresh.
+    private var waiters = Waiters<CheckedContinuation<Void, any Error>>()
+
     /// The number of requests that wait for the running refresh.
-    package var waitingCount: Int { refresh?.waiters.count ?? 0 }
-
-    private var lastNumber = 0
-
-    private func takeNumber() -> Int {
-        lastNumber += 1
-        return lastNumber
-    }
+    package var waitingCount: Int { waiters.count }
 
     private func awaitRefresh() async throws {
-        let number = takeNumber()
+        let ticket = waiters.makeTicket()
         try await withTaskCancellationHandler {
             try await withCheckedThrowingContinuation { (continuation: CheckedContinuation<Void, any Error>) in
                 guard !Task.isCancelled else { return continuation.resume(throwing: CancellationError()) }
@@ -181,12 +175,12 @@ public actor Authenticator {
                 } catch {
                     return continuation.resume(throwing: error)
                 }
-                refresh?.waiters[number] = continuation
+                waiters.add(continuation, ticket: ticket)
             }
         } onCancel: {
             // The task ends after one call. The continuation is already stored when it runs: nothing suspends before
             // that.
-            Task { await self.stopWaiting(number) }
+            Task { await self.stopWaiting(ticket) }
         }
     }
 
@@ -196,8 +190,7 @@ public actor Authenticator {
             throw SessionError.authentication(.excessiveRefreshes(limit: refreshLimit))
         }
         refreshTimes.append(uptime.elapsed)
-        let number = takeNumber()
-        refresh = Refresh(number: number)
+        refresh = Refresh()
         // The task ends with the refresh, and is cancelled with the last waiting request.
         refresh?.task = Task { [refreshToken, token = current?.token] in
             let result = await Self.refreshing(self) { try await refreshToken(token) }
@@ -214,28 +207,27 @@ public actor Authenticator {
             case .success: refresh.isOutdated
             case .failure: refresh.isOutdated || refresh.isAbandoned
             }
-        if isObsolete, !refresh.waiters.isEmpty {
+        if isObsolete, waiters.count > 0 {
             // Requests that began to wait after the cancellation, or after the token was set, still need their refresh.
-            if refresh.isOutdated, !isDue { return resume(refresh.waiters, .success(())) }
+            if refresh.isOutdated, !isDue { return resumeWaiters(.success(())) }
             do {
                 try beginRefresh()
-                self.refresh?.waiters = refresh.waiters
             } catch {
-                resume(refresh.waiters, .failure(error))
+                resumeWaiters(.failure(error))
             }
             return
         }
-        resume(refresh.waiters, result.map { _ in })
+        resumeWaiters(result.map { _ in })
     }
 
-    private func resume(_ waiters: [Int: CheckedContinuation<Void, any Error>], _ result: Result<Void, any Error>) {
-        for waiter in waiters.values { waiter.resume(with: result) }
+    private func resumeWaiters(_ result: Result<Void, any Error>) {
+        for waiter in waiters.takeAll() { waiter.resume(with: result) }
     }
 
-    private func stopWaiting(_ number: Int) {
-        guard let waiter = refresh?.waiters.removeValue(forKey: number) else { return }
+    private func stopWaiting(_ ticket: UInt64) {
+        guard let waiter = waiters.remove(ticket) else { return }
         waiter.resume(throwing: CancellationError())
-        guard refresh?.waiters.isEmpty == true else { return }
+        guard waiters.count == 0 else { return }
         refresh?.isAbandoned = true
         refresh?.task?.cancel()
     }

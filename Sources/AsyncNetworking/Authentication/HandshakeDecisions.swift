@@ -13,7 +13,13 @@ package final class HandshakeDecisions<Decision: Sendable>: Sendable {
     /// The reason for refusing a handshake whose decision is pending.
     package static var pending: String { "the challenge handler has not answered yet" }
 
-    private let entries = Lock<[HandshakeSubject: Entry]>([:])
+    private let state = Lock(State())
+
+    private struct State: Sendable {
+        var entries: [HandshakeSubject: Entry] = [:]
+        /// The tasks that wait for decisions.
+        var waiters = Waiters<CheckedContinuation<Void, Never>>()
+    }
 
     private struct Entry: Sendable {
         /// Identifies one call of the callback. Decisions of an earlier call are ignored.
@@ -26,8 +32,6 @@ package final class HandshakeDecisions<Decision: Sendable>: Sendable {
         var isImmediate = false
         /// The tasks that need the decision: the one for which the callback was called, and those that wait.
         var tasks: Set<Int>
-        /// Streams to finish when the decision arrives.
-        var waiters: [AsyncStream<Never>.Continuation] = []
     }
 
     /// Creates a store without decisions.
@@ -45,18 +49,18 @@ package final class HandshakeDecisions<Decision: Sendable>: Sendable {
         _ call: (@escaping @Sendable (Decision) -> Void) -> Void
     ) -> Decision? {
         let callID = UUID()
-        let entry = entries.withLock { entries -> Entry? in
-            if let entry = entries[subject] { return entry }
-            entries[subject] = Entry(callID: callID, callingThread: SystemThread.current, tasks: [task])
+        let entry = state.withLock { state -> Entry? in
+            if let entry = state.entries[subject] { return entry }
+            state.entries[subject] = Entry(callID: callID, callingThread: SystemThread.current, tasks: [task])
             return nil
         }
         if let entry { return entry.decision }
         call(callback(on: subject, callID, fallback))
         // A decision made before `call` returned applies to this handshake only.
-        return entries.withLock { entries in
-            guard var entry = entries[subject], entry.callID == callID else { return nil }
+        return state.withLock { state in
+            guard var entry = state.entries[subject], entry.callID == callID else { return nil }
             entry.callingThread = nil
-            entries[subject] = entry.isImmediate ? nil : entry
+            state.entries[subject] = entry.isImmediate ? nil : entry
             return entry.decision
         }
     }
@@ -72,52 +76,45 @@ package final class HandshakeDecisions<Decision: Sendable>: Sendable {
 
     /// Stores the decision on a subject and resumes the tasks that wait for it.
     private func store(_ decision: Decision, on subject: HandshakeSubject, _ callID: UUID) {
-        let waiters = entries.withLock { entries -> [AsyncStream<Never>.Continuation] in
-            guard var entry = entries[subject], entry.callID == callID else { return [] }
-            defer { entries[subject] = entry }
+        let waiters = state.withLock { state -> [CheckedContinuation<Void, Never>] in
+            guard var entry = state.entries[subject], entry.callID == callID else { return [] }
             entry.decision = decision
             entry.isImmediate = entry.callingThread == SystemThread.current
-            defer { entry.waiters = [] }
-            return entry.waiters
+            state.entries[subject] = entry
+            return state.waiters.takeAll()
         }
-        for waiter in waiters { waiter.finish() }
+        for waiter in waiters { waiter.resume() }
     }
 
     /// Removes the decisions that only this task needed, when it has ended.
     package func remove(forTask task: Int) {
-        let waiters = entries.withLock { entries in
-            var waiters: [AsyncStream<Never>.Continuation] = []
-            for (subject, entry) in entries where entry.tasks.contains(task) {
-                entries[subject]?.tasks.remove(task)
-                guard entry.tasks.count == 1 else { continue }
-                waiters += entry.waiters
-                entries[subject] = nil
+        let waiters = state.withLock { state -> [CheckedContinuation<Void, Never>] in
+            guard !state.entries.isEmpty else { return [] }
+            for (subject, entry) in state.entries where entry.tasks.contains(task) {
+                state.entries[subject]?.tasks.remove(task)
+                if entry.tasks.count == 1 { state.entries[subject] = nil }
             }
-            return waiters
+            return state.waiters.takeAll()
         }
-        for waiter in waiters { waiter.finish() }
+        for waiter in waiters { waiter.resume() }
     }
 
     /// Waits for the decision about the given certificates, or about client certificates if `trust` is `nil`. Returns
     /// at once if the decision is known or was not asked for, and early if the calling task is cancelled.
     package func wait(for trust: ServerTrust?, task: Int) async {
-        let (ends, end) = AsyncStream.makeStream(of: Never.self)
-        let isWaiting = entries.withLock { entries in
-            var isWaiting = false
-            for (subject, entry) in entries where subject.isAbout(trust) {
-                entries[subject]?.tasks.insert(task)
-                guard entry.decision == nil else { continue }
-                entries[subject]?.waiters.append(end)
-                isWaiting = true
-            }
-            return isWaiting
+        let subjects = state.withLock { state in
+            let subjects = state.entries.keys.filter { $0.isAbout(trust) }
+            for subject in subjects { state.entries[subject]?.tasks.insert(task) }
+            return subjects
         }
-        guard isWaiting else { return }
-        for await _ in ends {}
+        await state.wait(among: \.waiters) { state -> Void? in
+            let isPending = subjects.contains { subject in state.entries[subject].map { $0.decision == nil } ?? false }
+            return isPending ? nil : ()
+        }
     }
 
     /// Returns an interceptor that repeats an exchange whose handshake was refused because a decision was pending.
-    package func retries(forTask task: Int) -> any Interceptor {
+    package func interceptor(forTask task: Int) -> any Interceptor {
         HandshakeRetries(decisions: self, task: task)
     }
 }

@@ -1,6 +1,7 @@
 // SPDX-License-Identifier: MIT
 
 public import ANHTTP
+public import ANSerialization
 import ANSystem
 import FoundationEssentials
 public import HTTPTypes
@@ -17,8 +18,8 @@ extension SessionManager {
     /// fails with ``SessionError/invalidated``. Releasing a task that was never resumed cancels it.
     ///
     /// - Parameters:
-    ///   - request: The request to send, without a `Range` field; any method is possible, but only a GET request can be
-    ///     resumed.
+    ///   - request: The request to send. Any method is possible, but only a GET request without a `Range` field can be
+    ///     resumed; with that field, the file consists of the range.
     ///   - destination: The path of the file, as a string literal or
     ///     ``DownloadDestination/file(_:overwritesExisting:createsIntermediateDirectories:)``, or a closure that
     ///     chooses it.
@@ -65,21 +66,24 @@ extension SessionManager {
     /// The file is written, and the task fails, as described for ``download(_:to:options:)``, which takes any request.
     ///
     /// - Parameters:
-    ///   - path: A path or URL, resolved against the base URL. If that is not possible, the task fails with
-    ///     ``SessionError/serialization(_:)``.
+    ///   - target: A path or URL as a string, resolved against the base URL, or a `URL`. If that is not possible, the
+    ///     task fails with ``SessionError/serialization(_:)``.
     ///   - destination: The path of the file, as a string literal or
     ///     ``DownloadDestination/file(_:overwritesExisting:createsIntermediateDirectories:)``, or a closure that
     ///     chooses it.
-    ///   - headers: Header fields that replace all others of the same name; none by default. `Range` must not be one.
+    ///   - headers: Header fields that replace all others of the same name; none by default.
+    ///   - timeout: The time limit of each of the download's requests; `nil`, the default, for none. See
+    ///     `Request.timeout`.
     ///   - options: The options; by default the download is not durable, and its partial file is kept if it can be
     ///     resumed.
     /// - Returns: The task, which is running or, with ``SessionConfiguration/maximumConcurrentTransfers``, waits for
     ///   its turn.
     public nonisolated func download(
-        _ path: String, to destination: DownloadDestination, headers: HTTPFields = [:],
-        options: DownloadOptions = DownloadOptions()
+        _ target: some RequestTarget, to destination: DownloadDestination, headers: HTTPFields = [:],
+        timeout: Duration? = nil, options: DownloadOptions = DownloadOptions()
     ) -> DownloadTask {
-        makeDownloadTask(for: Result { try request(.get, path, headers: headers) }, to: destination, options).started()
+        let wanted = Result { try request(.get, target, headers: headers, timeout: timeout) }
+        return makeDownloadTask(for: wanted, to: destination, options).started()
     }
 
     /// Starts writing a response to a file.
@@ -98,16 +102,15 @@ extension SessionManager {
     ///   transfer fails;
     /// - ``SessionError/file(_:)`` if the file cannot be written;
     /// - ``SessionError/notResumable(_:)`` if an earlier download cannot be resumed and this one must not start over,
-    ///   or if the server sends a range (status 206) that the download did not ask for, also if the program's request
-    ///   has a `Range` field;
+    ///   or if the server sends a range (status 206) that was not requested;
     /// - ``SessionError/digest(expected:found:path:url:)`` if the content does not have the expected digest;
     /// - ``ANSerialization/SerializationError/rejected(_:)``, in ``SessionError/serialization(_:)``, for a status
     ///   outside of 200–299, with the first 1 MiB of the body. No file is written then;
     /// - ``SessionError/invalidated`` if the manager was invalidated or shut down before.
     ///
     /// - Parameters:
-    ///   - request: The request to send, without a `Range` field; any method is possible, but only a GET request can be
-    ///     resumed.
+    ///   - request: The request to send. Any method is possible, but only a GET request without a `Range` field can be
+    ///     resumed; with that field, the file consists of the range.
     ///   - destination: The path of the file, as a string literal or
     ///     ``DownloadDestination/file(_:overwritesExisting:createsIntermediateDirectories:)``, or a closure that
     ///     chooses it.
@@ -156,8 +159,8 @@ extension SessionManager {
     /// ``TransferTask/value`` in `scope`.
     ///
     /// - Parameters:
-    ///   - request: The request to send, without a `Range` field; any method is possible, but only a GET request can be
-    ///     resumed.
+    ///   - request: The request to send. Any method is possible, but only a GET request without a `Range` field can be
+    ///     resumed; with that field, the file consists of the range.
     ///   - destination: The path of the file, as a string literal or
     ///     ``DownloadDestination/file(_:overwritesExisting:createsIntermediateDirectories:)``, or a closure that
     ///     chooses it.

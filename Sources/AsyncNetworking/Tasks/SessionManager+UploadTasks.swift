@@ -51,16 +51,19 @@ extension SessionManager {
     ///     unless the method is GET, HEAD or DELETE.
     ///   - method: The method; POST by default.
     ///   - headers: Header fields that replace all others of the same name; none by default.
+    ///   - timeout: The time limit of the whole call; `nil`, the default, for none. See `Request.timeout`.
     ///   - serializer: Validates and converts the response; by default it accepts the statuses 200–299 and returns the
     ///     body.
     /// - Returns: The task, which is running or, with ``SessionConfiguration/maximumConcurrentTransfers``, waits for
     ///   its turn.
     public nonisolated func upload<Serializer: ResponseSerializer>(
         _ target: some RequestTarget, form: MultipartFormData? = nil, body: RequestBody = .none,
-        method: HTTPRequest.Method = .post, headers: HTTPFields = [:],
+        method: HTTPRequest.Method = .post, headers: HTTPFields = [:], timeout: Duration? = nil,
         as serializer: Serializer = DataResponseSerializer()
     ) -> TransferTask<Response<Serializer.Output>> {
-        let wanted = Result { try request(method, target, form: form, body: body, headers: headers) }
+        let wanted = Result {
+            try request(method, target, form: form, body: body, headers: headers, timeout: timeout)
+        }
         return makeUploadTask(for: wanted, as: serializer).started()
     }
 

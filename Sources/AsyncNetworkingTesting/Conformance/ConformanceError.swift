@@ -1,11 +1,15 @@
 // SPDX-License-Identifier: MIT
 
 import ANHTTP
+public import FoundationEssentials
 
 /// A violation of the requirements for transports, found by a ``TransportConformanceCase``.
-public struct ConformanceError: Error, Hashable, Sendable, CustomStringConvertible {
+public struct ConformanceError: LocalizedError, Hashable, Sendable, CustomStringConvertible {
     /// A sentence with the expected and the actual behaviour, which test libraries report.
     public let description: String
+
+    /// The ``description``, which Foundation returns as `localizedDescription`.
+    public var errorDescription: String? { description }
 
     /// Creates an error with a description, for a program's own checks of a transport.
     ///

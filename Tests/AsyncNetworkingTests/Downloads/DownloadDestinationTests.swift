@@ -119,10 +119,10 @@ import Testing
     }
 
     @Test func `a chosen path that is a pipe or a directory is not replaced`() async throws {
-        let (pipe, folder) = ("\(directory.path)/pipe", "\(directory.path)/folder")
+        let (pipe, subdirectory) = ("\(directory.path)/pipe", "\(directory.path)/folder")
         try unsafe #require(mkfifo(pipe, 0o600) == 0)
-        try FileManager.default.createDirectory(atPath: folder, withIntermediateDirectories: false)
-        for (path, reason) in [(pipe, SessionError.FileFailure.Reason.exists), (folder, .other)] {
+        try FileManager.default.createDirectory(atPath: subdirectory, withIntermediateDirectories: false)
+        for (path, reason) in [(pipe, SessionError.FileFailure.Reason.exists), (subdirectory, .other)] {
             let error = try await sessionError {
                 _ = try await manager.download("x", to: .chosen(temporaryDirectory: directory.path) { _ in path }).value
             }

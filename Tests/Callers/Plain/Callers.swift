@@ -4,6 +4,7 @@
 // this file and compiles it with the main actor as the default isolation. The file is compiled, not run.
 
 import AsyncNetworking
+import AsyncNetworkingTesting
 import FoundationEssentials
 import HTTPTypes
 
@@ -98,9 +99,53 @@ import HTTPTypes
         }
     }
 
-    func destinations(of api: SessionManager) {
+    func destinations(of api: SessionManager) throws {
         let token = token
         _ = api.makeDownloadTask(for: requests(), to: .chosen { _ in "/tmp/\(token)" })
+        _ = DownloadOptions().with { $0.isDurable = self.lines.isEmpty }
+        _ = try api.restoredDownloads(in: "/tmp") { $0.headers[.authorization] = self.token }
+    }
+
+    func streams(of api: SessionManager) async throws {
+        try await api.withResponse(for: requests()) { _, body in
+            for try await number in body.jsonLines(of: Int.self, onFailure: { _ in }) { self.lines.append("\(number)") }
+        }
+        try await api.withResponse(for: requests()) { _, body in
+            let numbers = body.jsonSequence(of: Int.self, onFailure: { failure in print(failure) })
+            for try await number in numbers { self.lines.append("\(number)") }
+        }
+        try await api.withWebSocket(requests()) { socket in
+            try await socket.send(.text(self.token))
+            for try await message in socket { self.lines.append("\(message)") }
+        }
+    }
+
+    func challenges() -> AuthenticationPolicy {
+        let token = token
+        var policy = AuthenticationPolicy()
+        policy.challengeHandler = { _ in .use(Credential(user: "ada", password: token)) }
+        return policy
+    }
+
+    func transport() async throws {
+        let token = token
+        let transport = MockTransport { _ in .text(token) }
+        let text = try await transport.perform(requests(), delivery: .streamed) { _, body in
+            self.lines.append(self.token)
+            return String(decoding: try await body.collect(upTo: 100), as: UTF8.self)
+        }
+        lines.append(text)
+    }
+
+    func server() async throws {
+        let token = token
+        try await StubServer.with { server in
+            server.route("/a") { _ in .text(token) }
+            server.fallback { _ in .text(token) }
+            let activity = try await server.activity { $0.requests.isEmpty }
+            self.lines.append("\(activity.requests.count)")
+        }
+        _ = try await EventRecorder().first { if case .head = $0 { true } else { false } }
     }
 }
 
