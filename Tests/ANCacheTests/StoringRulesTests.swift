@@ -44,9 +44,15 @@ import Testing
         #expect(!isStored(status, ["Cache-Control: s-maxage=60"]))
     }
 
-    @Test(arguments: [206, 304])
-    func `§3 §3.3 partial content and 304 are not stored`(status: Int) {
+    @Test(arguments: [206, 304, 416])
+    func `§3 §3.3 responses about a part of the content, and 304, are not stored`(status: Int) {
         #expect(!isStored(status, ["Cache-Control: max-age=60"]))
+    }
+
+    @Test(arguments: ["If-Match: \"a\"", "If-Unmodified-Since: \(date(-100))"])
+    func `§9110 13.1 the failure of a precondition is not stored`(line: String) {
+        #expect(!isStored(412, ["Cache-Control: max-age=60"], .get(line)))
+        #expect(isStored(200, ["Cache-Control: max-age=60"], .get(line)))
     }
 
     @Test(arguments: [

@@ -125,6 +125,27 @@ import Testing
         #expect(outcome(.of(304, "ETag: \"2\""), .get(), one, two) == .confirmed(1))
     }
 
+    @Test(arguments: ["If-None-Match: \"b\"", "If-Modified-Since: \(date(-100))"])
+    func `§4.3.4 a 304 without validators to the program's own condition does not update a response that has one`(
+        line: String
+    ) {
+        for validator in ["ETag: \"a\"", "Last-Modified: \(Self.modified)"] {
+            #expect(outcome(.of(304), .get(line), .of(validator)) == .notModified(updating: nil))
+        }
+        #expect(outcome(.of(304), .get(line), .of()) == .notModified(updating: 0))
+    }
+
+    @Test func `updates with ever new fields replace the other fields of the stored response`() {
+        var stored = StoredResponse.of("Content-Encoding: gzip", "X-First: 1")
+        for round in 0..<40 {
+            let lines = (0..<4000).map { "X-\(round)-\($0): 1" }
+            stored.update(from: ResponseHead(304, lines), to: .get(), requestTime: start, responseTime: start)
+            #expect(stored.headers.count <= 4100)
+        }
+        #expect(stored.headers[.contentEncoding] == "gzip")
+        #expect(!stored.headers.contains { $0.name.rawName == "X-First" || $0.name.rawName == "X-0-0" })
+    }
+
     @Test func `§4.1 a 304 can choose a variant that the request's fields do not match`() {
         let one = StoredResponse.of("ETag: \"1\"", "Vary: Foo", to: .get("Foo: 1"))
         #expect(outcome(.of(304, "ETag: \"1\""), .get("Foo: 3"), one) == .confirmed(0))
@@ -210,13 +231,16 @@ import Testing
     func `§3.3 §9110 14.2 a fresh stored response answers a range with 206`(
         value: String, range: Range<Int64>
     ) throws {
-        let stored = StoredResponse.of("Cache-Control: max-age=60", "Content-Length: 10", length: 10)
+        let stored = StoredResponse.of(
+            "Cache-Control: max-age=60", "Content-Length: 10", "Content-Digest: sha-256=:AA==:", length: 10)
         let use = try #require(decide(.get("Range: \(value)"), stored, at: 1).use)
         #expect(use.part == .range(range))
         let head = stored.head(for: use, isValidated: false, at: url)
         #expect(head.status.code == 206)
         #expect(head.headers[.contentRange] == "bytes \(range.lowerBound)-\(range.upperBound - 1)/10")
         #expect(head.headers[.contentLength] == String(range.count))
+        // It is the digest of the whole (RFC 9530 §2).
+        #expect(!head.headers.contains(.contentDigest))
     }
 
     @Test(arguments: [

@@ -90,8 +90,9 @@ package struct StoredResponse: Sendable, Hashable {
     /// Updates the header fields from a later response with the same representation: a 304 (RFC 9111 §4.3.4) or a
     /// response to HEAD (§4.3.5).
     ///
-    /// The fields are replaced by name, except those that describe the stored bytes (§3.2). The response then counts
-    /// as received at the time of the later one.
+    /// The fields are replaced by name, except those that describe the stored bytes (§3.2). If there would be more than
+    /// 4,096, the other fields of the stored response are removed. The response then counts as received at the time of
+    /// the later one.
     package mutating func update(
         from later: ResponseHead, to request: CacheRequest, requestTime: CacheTime, responseTime: CacheTime
     ) {
@@ -99,6 +100,9 @@ package struct StoredResponse: Sendable, Hashable {
         var updated = headers
         // The age refers to the previous response.
         updated[.age] = nil
+        if updated.count + provided.count > 4096 {
+            updated.removeAll { !Self.describesBody.contains($0.name) }
+        }
         for name in Set(provided.map(\.name)) where !Self.describesBody.contains(name) {
             updated[fields: name] = provided[fields: name]
         }

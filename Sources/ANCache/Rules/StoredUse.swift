@@ -112,6 +112,8 @@ extension StoredResponse {
             head.headers[.contentLength] = nil
         case .range(let positions):
             head.status = .partialContent
+            // The digest is that of the whole content (RFC 9530 §2).
+            head.headers[.contentDigest] = nil
             head.headers[.contentLength] = String(positions.count)
             head.headers[.contentRange] = "bytes \(positions.lowerBound)-\(positions.upperBound - 1)/\(bodyLength)"
         }

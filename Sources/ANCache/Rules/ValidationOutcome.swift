@@ -77,8 +77,11 @@ package enum ValidationOutcome: Hashable, Sendable {
         if let text = head.headers.first(.lastModified) {
             return mostRecent(initial, stored) { $0.rules.lastModifiedText?.trimmingBlanks == text.trimmingBlanks }
         }
-        // Without a validator, the 304 can only refer to the one that the request named.
-        return initial.count == 1 ? initial.first : nil
+        // Without a validator, the 304 can only refer to the one that the request named. The program's own precondition
+        // names none.
+        guard initial.count == 1, let only = initial.first else { return nil }
+        let hasValidator = stored[only].rules.entityTag != nil || stored[only].rules.lastModified != nil
+        return request.isConditional && hasValidator ? nil : only
     }
 
     private static func mostRecent(
