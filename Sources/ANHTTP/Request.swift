@@ -132,6 +132,13 @@ public struct Request: Sendable {
         return request.maximumBodySize
     }
 
+    /// Returns whether this request's response is decoded, with options inherited from `other`.
+    package func decodesContent(inheritingFrom other: Request) -> Bool {
+        var request = self
+        request.inheritOptions(from: other)
+        return request.sharedOptions?.value.decodesContent ?? true
+    }
+
     /// The maximum size in bytes of a collected response body.
     package var maximumBodySize: Int { sharedOptions?.value.maximumBodySize ?? TransferOptions().maximumBodySize }
 }

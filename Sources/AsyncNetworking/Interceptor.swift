@@ -98,7 +98,7 @@ public struct Interception: Sendable {
         with request: Request? = nil, _ body: (ResponseHead, ResponseBody) async throws -> Void
     ) async throws {
         var call = call
-        if let request { call.request = request }
+        if let request { call.request = request.continuing(call.request) }
         try await pipeline.intercept(call, by: rest, respond: body)
     }
 }
@@ -124,6 +124,8 @@ extension Pipeline {
         guard let first = interceptors.first else { return try await perform(call, respond: respond) }
         let interception = Interception(call, on: self, rest: interceptors.dropFirst())
         var outcome: Result<Void, any Error>?
+        // The step that retries passes on another response after this one.
+        var interruption: InterruptedResponse?
         try await first.intercept(interception) { head, body in
             guard outcome == nil else {
                 let error = SessionError.secondResponse(ofInterceptor: "\(type(of: first))")
@@ -133,12 +135,17 @@ extension Pipeline {
             outcome = .success(())
             do {
                 try await respond(head, body)
+            } catch let error as InterruptedResponse {
+                (outcome, interruption) = (nil, error)
+                throw error
             } catch {
                 outcome = .failure(error)
                 throw error
             }
         }
-        guard let outcome else { throw SessionError.noResponse(ofInterceptor: "\(type(of: first))") }
+        guard let outcome else {
+            throw interruption ?? SessionError.noResponse(ofInterceptor: "\(type(of: first))")
+        }
         try outcome.get()
     }
 }

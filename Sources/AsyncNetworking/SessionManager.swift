@@ -111,6 +111,8 @@ public actor SessionManager {
     /// Not inlined: errors are large, and inlining would reserve space for them in the frame of every request.
     @inline(never)
     nonisolated func lifted(_ error: any Error) -> any Error {
+        // No step has retried the request.
+        let error = (error as? InterruptedResponse)?.error ?? error
         if (error as? TransportError)?.reason == .shutDown, registry.isCancelling { return CancellationError() }
         return SessionError.lifting(error)
     }

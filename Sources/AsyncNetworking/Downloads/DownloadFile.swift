@@ -11,8 +11,8 @@ import HTTPTypes
 final class DownloadFile {
     let job: DownloadJob
     let request: Request
-    /// The session's transfer options, for a request without options.
-    private let session: TransferOptions
+    /// Whether the request and the session permit decoding the content.
+    private let decodesContent: Bool
     let stopwatch: Stopwatch
     /// The final path, with symbolic links resolved; `nil` if a closure chooses it.
     let location: FileLocation?
@@ -47,11 +47,11 @@ final class DownloadFile {
     ///
     /// - Throws: ``SessionError/file(_:)`` or ``SessionError/notResumable(_:)``.
     init(
-        _ job: DownloadJob, for request: Request, session: TransferOptions, stopwatch: Stopwatch
+        _ job: DownloadJob, for request: Request, session: Request, stopwatch: Stopwatch
     ) throws(SessionError) {
         self.job = job
         self.request = request
-        self.session = session
+        decodesContent = request.decodesContent(inheritingFrom: session)
         self.stopwatch = stopwatch
         hasOwnRange = request.headers.contains(.range)
         mayContinue = request.method == .get && !hasOwnRange
@@ -141,7 +141,7 @@ final class DownloadFile {
 
     /// Changes a request to ask for the missing bytes, in a form that a later request can continue.
     func prepare(_ request: inout Request) {
-        request.ask(for: plan, asIdentity: asksForIdentity, session: session)
+        request.ask(for: plan, asIdentity: asksForIdentity)
     }
 
     /// Makes the next response continue the bytes written so far, after its predecessor has failed.
@@ -152,9 +152,7 @@ final class DownloadFile {
         plan = ResumePlan(
             offset: data.offset, validator: data.validator, total: data.totalBytes,
             startsOver: job.options.startsOverIfNotResumable)
-        return InterruptedResponse(error: error) { [plan, session] in
-            $0.ask(for: plan, asIdentity: true, session: session)
-        }
+        return InterruptedResponse(error: error) { [plan] in $0.ask(for: plan, asIdentity: true) }
     }
 
     /// Whether the content must not be encoded, because a range of it is not one of the file.
@@ -162,8 +160,7 @@ final class DownloadFile {
 
     /// Whether the response's body is decoded, so that its bytes differ from those sent.
     private func isDecoded(_ head: ResponseHead) -> Bool {
-        guard !asksForIdentity, (request.options ?? session).decodesContent else { return false }
-        return head.hasContentCoding
+        !asksForIdentity && decodesContent && head.hasContentCoding
     }
 
     /// Makes the next request ask for the whole file.
@@ -198,7 +195,7 @@ final class DownloadFile {
         let offset = plan.offset
         do {
             try partial?.truncate(to: offset)
-            known?.totalBytes = range?.total ?? known?.totalBytes
+            if let total = range?.total { known?.totalBytes = total }
             let announced = Set((known?.announcedDigests ?? []) + head.representationDigests)
             known?.announcedDigests = announced.sorted { $0.description < $1.description }
             (self.range, source) = (range, head.url)
@@ -256,9 +253,10 @@ final class DownloadFile {
                 known = nil
                 throw .notResumable(.wrongRange(nil))
             }
-            if size <= bytes.upperBound || size < range.total ?? 0 {
+            let total = range.total ?? known?.totalBytes
+            if size <= bytes.upperBound || size < total ?? 0 {
                 plan = ResumePlan(
-                    offset: size, validator: known?.validator, total: range.total,
+                    offset: size, validator: known?.validator, total: total,
                     startsOver: job.options.startsOverIfNotResumable)
                 return false
             }
@@ -316,11 +314,10 @@ extension Request {
     /// - Parameters:
     ///   - plan: The plan.
     ///   - isIdentity: Whether the content must not be encoded, because a range of it is not one of the file.
-    ///   - session: The options of the session, for a request without its own.
-    fileprivate mutating func ask(for plan: ResumePlan, asIdentity isIdentity: Bool, session: TransferOptions) {
+    fileprivate mutating func ask(for plan: ResumePlan, asIdentity isIdentity: Bool) {
         for field in plan.fields { headers[field.name] = field.value }
         guard isIdentity else { return }
-        options = (options ?? session).with { $0.decodesContent = false }
+        changeOptions { $0.decodesContent = false }
         if headers[.acceptEncoding] == nil { headers[.acceptEncoding] = "identity" }
     }
 }

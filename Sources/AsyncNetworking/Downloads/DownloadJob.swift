@@ -53,7 +53,7 @@ extension SessionManager {
             return DownloadedFile(path: job.path, size: size, response: Response((), head: head))
         }
         let file = try DownloadFile(
-            job, for: task.request, session: configuration.transfer,
+            job, for: task.request, session: pipeline.template,
             stopwatch: Stopwatch(configuration.clock))
         do {
             var response: Response<Void>?
@@ -103,7 +103,7 @@ extension SessionManager {
             case .complete:
                 core.receive(head)
                 try await file.beginPart(head, nil) { try await core.waitUntilRunning() }
-                core.accept(offset: file.size, total: file.size)
+                core.accept(offset: file.size, total: file.size, countsExchange: false)
                 return Response((), head: head)
             }
             do {

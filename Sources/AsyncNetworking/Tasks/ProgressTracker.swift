@@ -33,9 +33,13 @@ package struct ProgressTracker: Sendable {
     /// - Parameters:
     ///   - offset: The number of bytes downloaded before this exchange.
     ///   - total: The size of the whole; `nil` to derive it from the exchange.
+    ///   - countsExchange: Whether the bytes of this exchange are part of the response.
     ///   - time: The current time.
-    package mutating func accept(offset: Int64 = 0, total: Int64? = nil, at time: Duration) -> TransferProgress? {
-        isAccepted = true
+    package mutating func accept(
+        offset: Int64 = 0, total: Int64? = nil, countsExchange: Bool = true, at time: Duration
+    ) -> TransferProgress? {
+        isAccepted = countsExchange
+        if !countsExchange { held = nil }
         self.offset = offset
         self.total = total
         downloadRate.update(bytes: offset, at: time)
@@ -65,10 +69,12 @@ package struct ProgressTracker: Sendable {
         return progress.with(downloadRate.bytesPerSecond)
     }
 
-    /// Records that the response is complete, and returns the progress if no exchange has reported any, for example
+    /// Records that the response is complete, and returns the progress if no exchange has reported it, for example
     /// because an interceptor answered the request.
-    package mutating func complete(_ size: Int64) -> TransferProgress? {
-        hasReceived ? nil : TransferProgress(completedBytes: size, totalBytes: size)
+    ///
+    /// - Parameter isStored: Whether the response comes from a cache, and the last exchange only validated it or failed.
+    package mutating func complete(_ size: Int64, isStored: Bool = false) -> TransferProgress? {
+        hasReceived && !isStored ? nil : TransferProgress(completedBytes: size, totalBytes: size)
     }
 
     /// Records that the task was suspended.

@@ -53,8 +53,9 @@ extension SessionManager {
                 try data.collect(chunk, upTo: limit)
                 try await core.waitUntilRunning()
             }
-            core.complete(Int64(data.count))
-            return Response(data, head: head, ending: body.ending ?? ResponseEnding())
+            let ending = body.ending ?? ResponseEnding()
+            core.complete(Int64(data.count), ending.metrics)
+            return Response(data, head: head, ending: ending)
         }
     }
 }

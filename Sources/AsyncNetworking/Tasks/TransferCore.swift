@@ -220,18 +220,24 @@ package final class TransferCore: Sendable {
     }
 
     /// Marks the current exchange as the one with the task's response, whose body starts at `offset`.
-    func accept(offset: Int64 = 0, total: Int64? = nil) {
+    func accept(offset: Int64 = 0, total: Int64? = nil, countsExchange: Bool = true) {
         let time = stopwatch.elapsed
         update { state in
-            let progress = state.tracker.accept(offset: offset, total: total, at: time)
+            let progress = state.tracker.accept(
+                offset: offset, total: total, countsExchange: countsExchange, at: time)
             if offset > 0 { state.record(.continued(offset: offset, total: total)) }
             state.record(received: progress)
         }
     }
 
     /// Records that the response is complete.
-    package func complete(_ size: Int64) {
-        update { $0.record(received: $0.tracker.complete(size)) }
+    ///
+    /// - Parameters:
+    ///   - size: The size of the body in bytes.
+    ///   - metrics: The metrics of the response, which contain its source; `nil` if it comes from the network.
+    package func complete(_ size: Int64, _ metrics: TransferMetrics? = nil) {
+        let isStored = metrics.map { $0.source != .network } ?? false
+        update { $0.record(received: $0.tracker.complete(size, isStored: isStored)) }
     }
 
     /// Records the end of the work.

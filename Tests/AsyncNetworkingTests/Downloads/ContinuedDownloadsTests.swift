@@ -53,6 +53,45 @@ import Testing
         }
     }
 
+    @Test func `a download is continued through interceptors`() async throws {
+        try await StubServer.with { server in
+            server.serve(ServedFile(Self.bytes, interruption: .close(after: 400)))
+            let pass = Intercepting { interception, respond in
+                try await interception.proceed { head, body in try await respond(head, body) }
+            }
+            let api = SessionManager(for: server) {
+                $0.retryPolicy = RetryPolicy(limit: 2).with { $0.backoff = Backoff(base: .zero) }
+                $0.interceptors = [pass, pass]
+                $0.attemptInterceptors = [pass]
+            }
+            _ = try await api.download("file", to: .file(file)).value
+            #expect(try directory.read("file") == Self.bytes)
+            #expect(server.ranges == [nil, "bytes=400-", "bytes=800-"])
+        }
+    }
+
+    @Test func `an interceptor that disables retries leaves the error of the transfer and its resume data`()
+        async throws
+    {
+        try await StubServer.with { server in
+            server.serve(ServedFile(Self.bytes, interruption: .close(after: 400)))
+            let api = SessionManager(for: server) {
+                $0.retryPolicy = RetryPolicy(limit: 2)
+                $0.interceptors = [
+                    Intercepting { interception, respond in
+                        var request = interception.request
+                        request.retryPolicy = RetryPolicy.none
+                        try await interception.proceed(with: request, respond)
+                    }
+                ]
+            }
+            let error = try await sessionError { _ = try await api.download("file", to: .file(file)).value }
+            #expect(error.reason == .connectionLost(.inBody(received: 400, expected: 1000)))
+            #expect(error.resumeData?.offset == 400)
+            error.resumeData?.discard()
+        }
+    }
+
     @Test func `the limit counts all attempts, and the rest can be resumed later`() async throws {
         try await StubServer.with { server in
             server.serve(ServedFile(Self.bytes, interruption: .close(after: 200)))

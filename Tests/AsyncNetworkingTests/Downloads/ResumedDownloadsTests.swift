@@ -224,6 +224,55 @@ extension StubServer {
         #expect(await task.allEvents.filter { $0.hasPrefix("continued") }.count == 3)
     }
 
+    @Test func `ranges of unknown total are appended until the size of the first response`() async throws {
+        try await StubServer.with { server in
+            let manager = SessionManager(for: server)
+            let data = try await interrupted(server, manager)
+            server.route("/file") { request in
+                let start = request.headers["Range"].flatMap { Int($0.dropFirst("bytes=".count).dropLast()) } ?? 0
+                let end = min(start + 300, Self.bytes.count)
+                return .reply(
+                    Reply(
+                        status: 206, headers: ["Content-Range": "bytes \(start)-\(end - 1)/*", "ETag": "\"1\""],
+                        body: .bytes(Self.bytes[start..<end])))
+            }
+            let result = try await manager.download(resuming: data).value
+            #expect(result.size == 1000)
+            #expect(try directory.read("file") == Self.bytes)
+            #expect(server.ranges.dropFirst() == ["bytes=400-", "bytes=700-"])
+        }
+    }
+
+    @Test func `a 416 that names the size of the partial file completes it, with its progress`() async throws {
+        try await StubServer.with { server in
+            let manager = SessionManager(for: server)
+            var data = try await interrupted(server, manager)
+            try Self.bytes.write(to: URL(filePath: data.partialFile))
+            (data.offset, data.totalBytes) = (1000, nil)
+            server.route(
+                "/file",
+                .reply(Reply(status: 416, headers: ["Content-Range": "bytes */1000"], body: .string("too far"))))
+            let task = manager.download(resuming: data)
+            let progress = task.progress
+            #expect(try await task.value.size == 1000)
+            #expect(try directory.read("file") == Self.bytes)
+            #expect(
+                await progress.reduce(nil) { $1 }?.counts == TransferProgress(completedBytes: 1000, totalBytes: 1000))
+        }
+    }
+
+    @Test(arguments: [DownloadOptions(), .durable])
+    func `changes of the transfer options apply to downloads`(options: DownloadOptions) async throws {
+        let transport = MockTransport(.text("x"))
+        let manager = SessionManager(on: transport)
+        var request = try manager.request(.get, "x")
+        request.changeOptions { $0.timeouts.idle = .seconds(7) }
+        _ = try await manager.download(request, to: .file(file), options: options).value
+        let sent = try #require(transport.requests.first?.request.options)
+        #expect(sent.timeouts.idle == .seconds(7))
+        #expect(sent.decodesContent == !options.isDurable)
+    }
+
     @Test func `a download can be resumed with a new URL for the same file`() async throws {
         try await StubServer.with { server in
             let manager = SessionManager(for: server)

@@ -67,6 +67,15 @@ import Testing
         #expect(sent.timeLeft == .seconds(5))
     }
 
+    @Test mutating func `the bytes of an exchange that is not part of the response do not count`() {
+        tracker.beginExchange(at: .zero)
+        #expect(receive(10, at: 1) == nil)
+        let accepted = tracker.accept(offset: 100, total: 100, countsExchange: false, at: .seconds(1))
+        #expect(accepted == TransferProgress(completedBytes: 100, totalBytes: 100))
+        #expect(receive(20, at: 2) == nil)
+        #expect(tracker.complete(100) == TransferProgress(completedBytes: 100, totalBytes: 100))
+    }
+
     @Test mutating func `suspended time does not count`() {
         tracker.beginExchange(at: .zero)
         _ = tracker.accept(at: .zero)
