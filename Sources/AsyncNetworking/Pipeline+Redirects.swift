@@ -53,7 +53,7 @@ private final class RedirectChain {
     @inline(never)
     func decide(after head: ResponseHead, to request: Request) async throws -> Bool {
         if let decision = policy.decision, let proposed = next {
-            next = try await decision(.init(head: head, original: request, proposed: proposed))
+            next = try await decision(.init(head: head, original: request, proposed: proposed))?.continuing(request)
         }
         guard var decided = next else { return false }
         decided.url = pipeline.strictURL(decided.url)

@@ -10,6 +10,9 @@ extension Request {
     /// before a task first runs, nor deserialization. A download that needs several requests, and an event source,
     /// measure each request anew.
     ///
+    /// An interceptor or a redirect policy can change it, but not remove it: a request without a limit keeps that of the
+    /// call. If the call had none, the time is measured from the interceptor that sets one.
+    ///
     /// When it expires, the call fails with ``ANHTTP/TransportError/Reason/timedOut(_:)``; with zero or less, nothing
     /// is sent. A retry whose wait would not end before is not made; the call then ends with the last response or
     /// error. The program's own closures, such as interceptors and the refresh of a token, are not interrupted, nor is
@@ -18,23 +21,38 @@ extension Request {
     public var timeout: Duration? {
         get { self[TimeLimits.self]?.call?.duration }
         set {
-            let attempts = self[TimeLimits.self]?.attempts
-            let call = newValue.map { TimeLimit(duration: $0) }
+            let limits = self[TimeLimits.self]
+            let call = newValue.map { TimeLimit(duration: $0, stopwatch: limits?.call?.stopwatch) }
             // A request without a limit has no attribute.
-            self[TimeLimits.self] = call == nil && attempts == nil ? nil : TimeLimits(call: call, attempts: attempts)
+            self[TimeLimits.self] =
+                call == nil && limits?.attempts == nil ? nil : TimeLimits(call: call, attempts: limits?.attempts)
         }
     }
 
     /// The time left for the call and for its attempts, at least zero; `nil` without a limit.
     var timeLeft: Duration? { self[TimeLimits.self]?.timeLeft }
 
-    /// Starts measuring the time of the call.
+    /// Starts measuring the time of the call anew.
     @inline(never)
     mutating func startTimeout(on clock: any Clock<Duration>) {
         guard let limits = self[TimeLimits.self] else { return }
         self[TimeLimits.self] = limits.call.map { call in
             TimeLimits(call: TimeLimit(duration: call.duration, stopwatch: Stopwatch(clock)))
         }
+    }
+
+    /// Returns the request with the limits and the transfer options of the one that it takes the place of, as far as it
+    /// has none of its own. The program may have created it anew.
+    @inline(never)
+    func continuing(_ other: Request) -> Request {
+        var request = self
+        if other.sharedOptions != nil { request.inheritOptions(from: other) }
+        if let limits = other[TimeLimits.self] {
+            let own = request[TimeLimits.self]?.call
+            let call = own.map { TimeLimit(duration: $0.duration, stopwatch: limits.call?.stopwatch) } ?? limits.call
+            request[TimeLimits.self] = TimeLimits(call: call, attempts: limits.attempts)
+        }
+        return request
     }
 
     /// Limits all attempts of the call together.
@@ -45,11 +63,15 @@ extension Request {
         self[TimeLimits.self] = limits
     }
 
-    /// Limits the total time of an exchange to the time left.
+    /// Limits the total time of an exchange to the time left. Starts measuring a limit that the program has set in the
+    /// meantime.
     ///
     /// - Throws: `TransportError.timedOut` if no time is left.
     @inline(never)
-    mutating func limitToTimeLeft() throws(TransportError) {
+    mutating func limitToTimeLeft(on clock: any Clock<Duration>) throws(TransportError) {
+        if let call = self[TimeLimits.self]?.call, call.stopwatch == nil {
+            self[TimeLimits.self]?.call?.stopwatch = Stopwatch(clock)
+        }
         guard let limits = self[TimeLimits.self], let left = limits.timeLeft else { return }
         guard left > .zero else { throw .timedOut(.request, limits.expired, FailureContext()) }
         guard var options else { return }

@@ -93,7 +93,7 @@ final class Pipeline: Sendable {
         // Adds the session's header fields and transfer options where the request has none.
         Step {
             $0.fillDefaults(of: &$1)
-            try $1.limitToTimeLeft()
+            try $1.limitToTimeLeft(on: $0.clock)
         },
         // Retries failed attempts.
         Step(if: { ($1.retryPolicy?.limit ?? $0.retryPolicy.limit) > 0 }) { try await $0.retry($1, respond: $2) },
@@ -173,7 +173,7 @@ final class Pipeline: Sendable {
             call.nextStep += 1
             if try step.prepare(self, &call.request) { return step.function }
         }
-        try call.request.limitToTimeLeft()
+        try call.request.limitToTimeLeft(on: clock)
         call.events?.receive(.started(call.request))
         return nil
     }

@@ -50,6 +50,44 @@ import Testing
         #expect(totals == [.seconds(5), .seconds(3), .seconds(1)])
     }
 
+    @Test func `a request that a closure creates anew keeps the timeout and the transfer options`() async throws {
+        let transport = slowTransport { request in
+            request.url.lastPathComponent == "x" ? .redirect(.found, to: "/next") : .text("end")
+        }
+        let next = try url("http://a.example/next")
+        let manager = manager(transport) {
+            $0.transfer.timeouts.idle = .seconds(7)
+            $0.redirectPolicy.decision = { _ in Request(url: next) }
+            $0.interceptors = [
+                Intercepting { interception, respond in
+                    try await interception.proceed(with: Request(url: interception.request.url), respond)
+                }
+            ]
+            $0.attemptInterceptors = $0.interceptors
+        }
+        _ = try await manager.get("x", timeout: .seconds(5))
+        let options = transport.requests.map(\.request.options)
+        #expect(options.map { $0?.timeouts.total } == [.seconds(5), .seconds(3)])
+        #expect(options.map { $0?.timeouts.idle } == [.seconds(7), .seconds(7)])
+    }
+
+    @Test(arguments: [nil, .seconds(60)] as [Duration?])
+    func `an interceptor can set the timeout of the call`(timeout: Duration?) async throws {
+        let transport = slowTransport { _ in .redirect(.found, to: "/next") }
+        let manager = manager(transport) {
+            $0.interceptors = [
+                Intercepting { interception, respond in
+                    var request = interception.request
+                    request.timeout = .seconds(3)
+                    try await interception.proceed(with: request, respond)
+                }
+            ]
+        }
+        let error = try await sessionError { _ = try await manager.get("x", timeout: timeout) }
+        #expect(error.isTimeout)
+        #expect(transport.requests.map(\.request.options?.timeouts.total) == [.seconds(3), .seconds(1)])
+    }
+
     /// Reading an attribute is a comparison as long as none is set.
     @Test func `a call without a timeout sets no attribute`() async throws {
         enum Unused: RequestAttribute {
