@@ -13,8 +13,30 @@ final class CredentialCache: Sendable {
 
     private struct State {
         /// The protection spaces of each origin, the most recent last.
-        var servers: [Origin: [AcceptedSpace]] = [:]
-        var proxies: [ProxyPolicy: TransportAuthentication.SchemeCredential] = [:]
+        var servers: [Server: [AcceptedSpace]] = [:]
+        var proxies: [ProxyKey: TransportAuthentication.SchemeCredential] = [:]
+    }
+
+    /// A server: an origin, and the server to which requests to it are sent instead.
+    private struct Server: Hashable {
+        let origin: Origin
+        let other: String
+
+        init(_ request: Request) {
+            origin = Origin(request.url)
+            other = request.otherServer
+        }
+    }
+
+    /// A policy, and the scheme of the request's URL, for which the environment may name another proxy.
+    private struct ProxyKey: Hashable {
+        let policy: ProxyPolicy
+        let scheme: String
+
+        init(_ request: Request) {
+            policy = request.options?.proxy ?? .environment
+            scheme = policy == .environment ? Origin(request.url).scheme : ""
+        }
     }
 
     /// The maximum number of spaces stored for one origin. Servers choose their realms, so there must be a limit.
@@ -28,8 +50,9 @@ final class CredentialCache: Sendable {
     /// Of the spaces known to cover the request's path, the one with the longest match is used, and the most recent of
     /// equal ones.
     func answer(for request: Request, _ credential: Credential?) -> TransportAuthentication.SchemeCredential? {
-        let origin = Origin(request.url)
-        guard let spaces = state.withLock({ $0.servers[origin] }) else { return nil }
+        guard let spaces = state.withLock({ $0.servers.isEmpty ? nil : $0.servers[Server(request)] }) else {
+            return nil
+        }
         let target = RequestTarget(request)
         var best: (depth: Int, answer: TransportAuthentication.SchemeCredential)?
         for space in spaces {
@@ -46,11 +69,11 @@ final class CredentialCache: Sendable {
         _ answer: TransportAuthentication.SchemeCredential, in space: ProtectionSpace, domain: String?,
         for request: Request
     ) {
-        let origin = Origin(request.url)
+        let server = Server(request)
         let target = RequestTarget(request)
-        let declared = DeclaredDomain(domain, relativeTo: request.url, origin)
+        let declared = DeclaredDomain(domain, relativeTo: request.url, server.origin)
         state.withLock { state in
-            var spaces = state.servers[origin] ?? []
+            var spaces = state.servers[server] ?? []
             let isOfRequest = request.credential == answer.credential
             let index = spaces.firstIndex {
                 $0.realm == space.realm && $0.answer.scheme == answer.scheme && $0.isOfRequest == isOfRequest
@@ -64,7 +87,7 @@ final class CredentialCache: Sendable {
             accepted.answer = answer
             accepted.add(target, declared)
             if spaces.count >= Self.maximumSpaces { spaces.removeFirst() }
-            state.servers[origin] = spaces + [accepted]
+            state.servers[server] = spaces + [accepted]
         }
     }
 
@@ -72,29 +95,34 @@ final class CredentialCache: Sendable {
     /// accepts it, or the request's path belongs to another space.
     func remove(_ answer: TransportAuthentication.SchemeCredential, for request: Request, _ offered: [ProtectionSpace])
     {
-        let origin = Origin(request.url)
+        let server = Server(request)
         let target = RequestTarget(request)
         state.withLock { state in
-            state.servers[origin]?.removeAll { space in
+            state.servers[server]?.removeAll { space in
                 space.answer == answer && offered.contains { $0.scheme == answer.scheme && $0.realm == space.realm }
             }
-            for index in state.servers[origin]?.indices ?? 0..<0 where state.servers[origin]?[index].answer == answer {
-                state.servers[origin]?[index].remove(target)
+            for index in state.servers[server]?.indices ?? 0..<0 where state.servers[server]?[index].answer == answer {
+                state.servers[server]?[index].remove(target)
             }
         }
     }
 
     // MARK: Proxies
 
-    /// The answer that a policy's proxy accepted.
-    subscript(proxy: ProxyPolicy) -> TransportAuthentication.SchemeCredential? {
-        get { state.withLock { $0.proxies[proxy] } }
-        set { state.withLock { $0.proxies[proxy] = newValue } }
+    /// Returns the answer that the proxy of a request accepted.
+    func proxyAnswer(for request: Request) -> TransportAuthentication.SchemeCredential? {
+        state.withLock { $0.proxies[ProxyKey(request)] }
     }
 
-    /// Removes an answer that a proxy no longer accepts, unless a newer one is stored.
-    func remove(_ answer: TransportAuthentication.SchemeCredential, of proxy: ProxyPolicy) {
-        state.withLock { if $0.proxies[proxy] == answer { $0.proxies[proxy] = nil } }
+    /// Stores an answer that the proxy of a request accepted.
+    func storeProxyAnswer(_ answer: TransportAuthentication.SchemeCredential, for request: Request) {
+        state.withLock { $0.proxies[ProxyKey(request)] = answer }
+    }
+
+    /// Removes an answer that the proxy of a request no longer accepts, unless a newer one is stored.
+    func removeProxyAnswer(_ answer: TransportAuthentication.SchemeCredential, for request: Request) {
+        let key = ProxyKey(request)
+        state.withLock { if $0.proxies[key] == answer { $0.proxies[key] = nil } }
     }
 }
 

@@ -75,7 +75,6 @@ private struct ChallengeAnswers {
     private let answersServer: Bool
     /// The credential for the server; `nil` if only the handler can provide one.
     private let credential: Credential?
-    private let proxyPolicy: ProxyPolicy
     private var server: AuthenticationPlan
     private var proxy: AuthenticationPlan
     /// The `domain` parameter of the server's latest Digest challenge.
@@ -85,7 +84,6 @@ private struct ChallengeAnswers {
         self.request = request
         self.policy = policy
         self.pipeline = pipeline
-        proxyPolicy = request.options?.proxy ?? .environment
         answersServer =
             !request.headers.contains(.authorization) && request.transportAuthentication?.signature == nil
         credential = answersServer ? request.credential ?? policy.credential(for: Origin(request.url)) : nil
@@ -96,7 +94,8 @@ private struct ChallengeAnswers {
             credential, cached: request.webSocketUpgrade == nil || cached?.scheme == .basic ? cached : nil,
             limit: policy.maximumCredentials)
         proxy = AuthenticationPlan(
-            nil, cached: policy.challengeHandler == nil ? nil : cache?[proxyPolicy], limit: policy.maximumCredentials)
+            nil, cached: policy.challengeHandler == nil ? nil : cache?.proxyAnswer(for: request),
+            limit: policy.maximumCredentials)
     }
 
     /// Adds the chosen answers to a request.
@@ -121,7 +120,9 @@ private struct ChallengeAnswers {
     /// - Returns: `false` if there is no answer, so that the refusal is the response.
     mutating func answer(_ refusal: Refusal, monitor: CallMonitor?) async throws -> Bool {
         if refusal.isProxy {
-            if let answer = proxy.answer { pipeline.credentialCache(for: request)?.remove(answer, of: proxyPolicy) }
+            if let answer = proxy.answer {
+                pipeline.credentialCache(for: request)?.removeProxyAnswer(answer, for: request)
+            }
             return try await answer(refusal, by: \.proxy, nil, monitor)
         }
         guard answersServer else { return false }
@@ -165,7 +166,7 @@ private struct ChallengeAnswers {
     /// challenge, because otherwise the server may have ignored it.
     func storeAccepted(after head: ResponseHead) {
         guard let cache = pipeline.credentialCache(for: request) else { return }
-        if let answer = proxy.answer, head.status.code != 407 { cache[proxyPolicy] = answer }
+        if let answer = proxy.answer, head.status.code != 407 { cache.storeProxyAnswer(answer, for: request) }
         if let answer = server.answer, let space = server.space, head.status.code != 401, head.status.code != 407 {
             cache.store(answer, in: space, domain: answer.scheme == .digest ? digestDomain : nil, for: request)
         }

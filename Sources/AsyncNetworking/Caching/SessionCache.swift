@@ -59,7 +59,8 @@ final class SessionCache: Sendable {
         return isOfSession ? cached.owner.session : cached.owner.credentials
     }
 
-    /// Returns the checksums of a request's credentials: its sensitive header fields, and what the transport sends.
+    /// Returns the checksums of a request's credentials: its sensitive header fields, and what the transport sends. The
+    /// server to which it is sent in place of the URL's host is part of both.
     ///
     /// With TLS options that accept other servers, or present a certificate, the session is part of both checksums.
     private func owner(of request: Request) -> CacheOwner {
@@ -75,10 +76,21 @@ final class SessionCache: Sendable {
         if let options = request.sharedOptions, options.hasSecurity || options.value.tls.trustRoots != .system {
             text += "\(partition)\n"
         }
+        text += request.otherServer
         guard !text.isEmpty else { return CacheOwner(credentials: 0, session: partition) }
         return CacheOwner(
             credentials: cache.salt.checksum(of: "credentials", text),
             session: cache.salt.checksum(of: "session", text, "\(partition)"))
+    }
+}
+
+extension Request {
+    /// A text that identifies the server to which the request is sent in place of the URL's host; empty for none.
+    var otherServer: String {
+        guard let options = sharedOptions else { return "" }
+        let overrides = options.value.connection.hostOverrides
+        if let path = options.value.connection.unixSocketPath { return "unix:\(path)\n" }
+        return overrides.isEmpty ? "" : "\(overrides)\n"
     }
 }
 

@@ -289,6 +289,42 @@ extension MockTransport {
         #expect(transport.authorizations.dropFirst(3) == [nil, field, field, adasField])
     }
 
+    @Test func `a credential that the environment's proxy for http accepted is not sent to the one for https`()
+        async throws
+    {
+        let transport = MockTransport { request in
+            request.transportAuthentication?.proxy == nil && request.url.scheme == "http"
+                ? MockResponse(
+                    status: .proxyAuthenticationRequired, headers: [.proxyAuthenticate: #"Digest realm="x", nonce="n""#]
+                )
+                : .text("welcome")
+        }
+        let manager = SessionManager(on: transport) {
+            $0.transfer.proxy = .environment
+            $0.authentication.challengeHandler = { _ in .use(ada) }
+        }
+        for path in ["http://a.example/", "https://a.example/", "http://b.example/"] { _ = try await manager.get(path) }
+        let sent = transport.requests.map { $0.request.transportAuthentication?.proxy?.credential }
+        #expect(sent == [nil, ada, nil, ada])
+    }
+
+    @Test(arguments: [true, false])
+    func `an accepted credential is not sent to another server for the same URL`(isSocket: Bool) async throws {
+        let transport = MockTransport.protected()
+        let base = try url("http://a.example/v1/")
+        let manager = SessionManager(on: transport) { $0.authentication.credentials[base] = ada }
+        _ = try await manager.get("x")
+        let change: (inout TransferOptions) -> Void = {
+            if isSocket {
+                $0.connection.unixSocketPath = "/run/b.sock"
+            } else {
+                $0.connection.hostOverrides = [.init(host: "", port: 80, address: "10.0.0.1")]
+            }
+        }
+        _ = try await manager.get("x", options: change)
+        #expect(transport.authorizations == [nil, adasField, nil, adasField])
+    }
+
     @Test func `a request can disable authentication`() async throws {
         let transport = MockTransport.protected()
         let base = try url("http://a.example/v1/")

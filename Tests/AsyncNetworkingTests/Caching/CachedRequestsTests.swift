@@ -27,6 +27,51 @@ import Testing
         return request
     }
 
+    // MARK: Servers
+
+    @Test func `a response of another server for the same URL is not used`() async throws {
+        let manager = origin.manager()
+        origin.fields = [.cacheControl: "max-age=60"]
+        let override = ConnectionOptions.HostOverride(host: "", port: 80, address: "10.0.0.1")
+        let changes: [(inout TransferOptions) -> Void] = [
+            { _ in }, { $0.connection.unixSocketPath = "/run/a.sock" },
+            { $0.connection.unixSocketPath = "/run/b.sock" },
+            { $0.connection.hostOverrides = [override] },
+        ]
+        for round in 1...2 {
+            for (index, change) in changes.enumerated() {
+                let request = try manager.request(.get, "x", options: change)
+                let response = try await manager.data(for: request)
+                #expect(response.text == "\(index + 1)")
+                #expect(response.metrics.source == (round == 1 ? .network : .cache))
+            }
+        }
+    }
+
+    @Test(arguments: [ResponseSource.validated, .stale])
+    func `the progress of a task is that of the stored response, not of the exchange before it`(
+        source: ResponseSource
+    ) async throws {
+        let manager = origin.manager()
+        origin.respond { _, number in
+            guard number > 1 else {
+                return .data(
+                    Data("stored".utf8), headers: [.cacheControl: "max-age=1, stale-if-error=60", .eTag: "\"1\""])
+            }
+            return source == .stale
+                ? MockResponse(
+                    status: .serviceUnavailable, headers: [.contentLength: "300"], chunks: [Data(count: 300)])
+                : .status(.notModified, headers: [.eTag: "\"1\""])
+        }
+        _ = try await manager.get("x")
+        origin.advance(30)
+        let task = try manager.makeDataTask(for: manager.request(.get, "x"))
+        let progress = task.progress
+        task.resume()
+        #expect(try await task.value.metrics.source == source)
+        #expect(await progress.reduce(nil) { $1 }?.counts == TransferProgress(completedBytes: 6, totalBytes: 6))
+    }
+
     // MARK: Sources
 
     @Test func `without a cache, each request is sent`() async throws {
