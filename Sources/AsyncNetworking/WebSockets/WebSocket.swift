@@ -148,6 +148,8 @@ extension WebSocket {
                     input.withLock { if !$0.isDiscarding { $0.frames = frames.reversed() + $0.frames } }
                 }
             } catch let violation as WebSocketViolation {
+                // RFC 6455 §7.1.7: nothing is processed after the connection was failed.
+                discardInput()
                 link.fail(violation)
                 throw TransportError(violation.failure(limit: options.maximumMessageSize))
             }

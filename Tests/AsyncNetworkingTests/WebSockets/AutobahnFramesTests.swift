@@ -150,6 +150,19 @@ import Testing
         }
     }
 
+    @Test func `7_1_7: nothing is delivered after an invalid frame, also if it came with it`() async throws {
+        try await StubServer.with { server in
+            let frames: [UInt8] = [0x81, 0x01, 0xFF, 0x81, 0x03] + Array("abc".utf8)
+            server.route("/", Script([.acceptWebSocket(), .send(Data(frames)), .hang]))
+            try await SessionManager(for: server).withWebSocket(Request(url: server.url())) { socket in
+                var iterator = socket.makeAsyncIterator()
+                await #expect(throws: (any Error).self) { try await iterator.next() }
+                let next = try await iterator.next()
+                #expect(next == nil)
+            }
+        }
+    }
+
     // MARK: 7, closing
 
     private static let invalidReason: [UInt8] =
