@@ -37,6 +37,7 @@ final class EventReader {
         request.retryPolicy = RetryPolicy.none
         if request.headers.first(.accept) == nil { request.headers[.accept] = "text/event-stream" }
         if request.headers.first(.cacheControl) == nil { request.headers[.cacheControl] = "no-store" }
+        request.cachePolicy = .reload
         self.request = request
     }
 

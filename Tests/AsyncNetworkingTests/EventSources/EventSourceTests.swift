@@ -32,6 +32,15 @@ import Testing
         $0.backoff = Backoff(base: .seconds(1), isJittered: false)
     }
 
+    @Test func `events do not come from the cache`() async throws {
+        let fields: HTTPFields = [.contentType: "text/event-stream", .cacheControl: "max-age=60"]
+        let transport = MockTransport(.data(Data("data: 1\n\n".utf8), headers: fields), .status(.noContent))
+        let session = session(transport) { $0.cache = .memory() }
+        #expect(try await session.data(for: Self.request()).text == "data: 1\n\n")
+        #expect(try await collect(session.events(for: Self.request())).events.get() == [])
+        #expect(transport.requests.count == 2)
+    }
+
     /// Iterates a source, and advances the clock through its waits.
     private func collect(
         _ source: EventSource, passing count: Int = 0
