@@ -27,6 +27,16 @@ import Testing
         #expect(table.contains(8))
     }
 
+    @Test func `a connection keeps the local interface that it was made from`() {
+        var table = ConnectionTable()
+        table.insert(Self.first, socket: 7, from: "if!tun0")
+        table.insert(Self.second, socket: 8)
+        #expect(table.localInterface(of: 7) == "if!tun0")
+        #expect(table.localInterface(of: 8) == nil)
+        table.insert(Self.second, socket: 7)
+        #expect(table.localInterface(of: 7) == nil)
+    }
+
     @Test func `a socket that is used for another connection belongs to that one`() {
         var table = ConnectionTable()
         table.insert(Self.first, socket: 7)

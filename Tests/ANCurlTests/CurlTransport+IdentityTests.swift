@@ -2,6 +2,7 @@
 
 import ANCurl
 import ANHTTP
+import ANSystem
 import AsyncNetworkingTesting
 import Foundation
 import HTTPTypes
@@ -90,6 +91,27 @@ import Testing
             try await expectName("Ada", server, pem(ada))
             try await expectName("Ada", server, .pem(certificates: .file(both)))
             try await expectName("Ada", server, .pem(certificates: .file(chain), key: .file(key)))
+        }
+    }
+
+    @Test(arguments: [TLSVersion.v1_2, .v1_3])
+    func `an identity is chosen for each connection, although its sessions could be resumed`(
+        version: TLSVersion
+    ) async throws {
+        let ada = pem(try client("Ada"))
+        let isLoggedIn = Lock(true)
+        try await withServer(requiresClientCertificate: false) { server in
+            server.fallback { _ in .data(Data("hello".utf8), headers: ["Connection": "close"]) }
+            var options = options(nil)
+            options.tls.maximumVersion = version
+            options.tls.identityChooser = .init { _ in isLoggedIn.withLock { $0 ? .identity(ada) : .none } }
+            let transport = try CurlTransport()
+            for isKnown in [true, true, false] {
+                isLoggedIn.withLock { $0 = isKnown }
+                _ = try await transport.text(server.request(options: options))
+            }
+            let names = try await server.requests(count: 3).map { $0.tls?.clientName }
+            #expect(names == ["Ada", "Ada", nil])
         }
     }
 

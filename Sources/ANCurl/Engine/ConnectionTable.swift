@@ -14,6 +14,8 @@ package struct ConnectionTable {
     private struct Entry {
         /// The endpoints; `nil` if the socket has no connection in the table.
         var ends: Ends?
+        /// The local interface, address or host name that the connection was made from; `nil` for any.
+        var localInterface: String?
         /// The time at which bytes of a response were last received.
         var lastInput: MonotonicInstant?
         /// Whether the connection may be dead.
@@ -60,13 +62,18 @@ package struct ConnectionTable {
         return last < start
     }
 
+    /// Returns the local interface that a connection was made from, as in the options; `nil` for any.
+    package func localInterface(of socket: Int32) -> String? {
+        contains(socket) ? entries[Int(socket)].localInterface : nil
+    }
+
     /// Adds a connection that carries its first request.
-    package mutating func insert(_ connection: Ends, socket: Int32) {
+    package mutating func insert(_ connection: Ends, socket: Int32, from localInterface: String? = nil) {
         remove(socket)
         sockets[connection] = socket
         let index = Int(socket)
         while entries.count <= index { entries.append(Entry()) }
-        entries[index] = Entry(ends: connection)
+        entries[index] = Entry(ends: connection, localInterface: localInterface)
     }
 
     /// Notes that bytes of a response were received.

@@ -49,6 +49,8 @@ extension Transfer {
     private func connectionMonitor() -> HTTP2Monitor? {
         guard state.isOnHTTP2, let socket = state.connection else { return nil }
         if let monitor = loop.monitors[socket] { return monitor }
+        // The streams are counted from the first one. Earlier requests may have had options that prevent that.
+        guard state.isFirstOnConnection else { return nil }
         // With TLS to a proxy, the BIO of encrypted bytes is not the socket's. libcurl's own requests to a
         // DNS-over-HTTPS resolver could open streams that are not counted.
         guard exchange.isSecure, CurlLibrary.usesOpenSSL, !mayUseTLSProxy,

@@ -28,7 +28,8 @@ extension Transfer {
             // Sessions are cached under the key of the security settings with which the handle was created.
             let handshake = Handshake(
                 security, host: HostName(resolver ?? exchange.request.url), transfer: self,
-                isResolver: resolver != nil, mayResume: security === exchange.security)
+                isResolver: resolver != nil,
+                mayResume: security === exchange.security && security.identityChooser == nil)
             if unsafe handshake.install(into: context) { return CURLE_OK }
             // The remaining steps can fail only for lack of memory.
             let reason = OpenSSLErrors.takeReason()
@@ -70,7 +71,9 @@ extension EasyHandle {
         // libcurl checks the name as well, by its own rules.
         let policy = security.policy
         if !policy.validatesDomainName || policy.evaluator != nil { try set(CURLOPT_SSL_VERIFYHOST, 0) }
-        // A resumed session presents no certificates.
-        if !resumesSessions || !security.isPlain { try set(CURLOPT_SSL_SESSIONID_CACHE, false) }
+        // A resumed session presents no certificates, neither the server's nor the one that would be chosen.
+        if !resumesSessions || !security.isPlain || security.identityChooser != nil {
+            try set(CURLOPT_SSL_SESSIONID_CACHE, false)
+        }
     }
 }

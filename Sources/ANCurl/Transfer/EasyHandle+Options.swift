@@ -27,10 +27,11 @@ extension EasyHandle {
         if let age = limits.maximumAge { try set(CURLOPT_MAXLIFETIME_CONN, max(1, age.wholeSeconds)) }
     }
 
-    /// Sets the options given by ``TransferOptions``, with the HTTP version that the exchange can use.
-    func apply(_ options: SharedTransferOptions, version: HTTPVersionPolicy) throws(TransportError) {
+    /// Sets the options given by ``TransferOptions``, with the HTTP version that the exchange can use, and whether it
+    /// uses TLS.
+    func apply(_ options: SharedTransferOptions, version: HTTPVersionPolicy, isSecure: Bool) throws(TransportError) {
         do {
-            try applyVersion(version)
+            try applyVersion(version, isSecure: isSecure)
             try applyAll(options)
         } catch let failure as CurlFailure {
             throw failure.transportError
@@ -50,11 +51,13 @@ extension EasyHandle {
         try apply(options.value.connection)
     }
 
-    private func applyVersion(_ policy: HTTPVersionPolicy) throws {
+    private func applyVersion(_ policy: HTTPVersionPolicy, isSecure: Bool) throws {
         let library = try CurlLibrary.current.get()
         switch policy {
         case .automatic:
-            try set(CURLOPT_HTTP_VERSION, library.hasHTTP2 ? CCURL_HTTP_VERSION_2TLS : CCURL_HTTP_VERSION_1_1)
+            // Without TLS, libcurl would reuse a connection of a request that speaks HTTP/2 by prior knowledge.
+            let usesHTTP2 = isSecure && library.hasHTTP2
+            try set(CURLOPT_HTTP_VERSION, usesHTTP2 ? CCURL_HTTP_VERSION_2TLS : CCURL_HTTP_VERSION_1_1)
         case .http1:
             try set(CURLOPT_HTTP_VERSION, CCURL_HTTP_VERSION_1_1)
         case .http2PriorKnowledge:
@@ -70,7 +73,10 @@ extension EasyHandle {
     /// Sets the TLS options, which apply to the server and to a proxy over TLS alike. libcurl chooses the trusted
     /// authorities for servers only if it does not give access to its TLS contexts; see ``apply(_:resumesSessions:)``.
     private func apply(_ tls: TLSOptions) throws(CurlFailure) {
-        let versions = tls.minimumVersion.curlNumber | (tls.maximumVersion?.curlNumber ?? 0) << 16
+        // The default as an explicit value: libcurl's own handle for DNS over HTTPS inherits the options since 8.17, but
+        // not this one, so that requests do not reuse its connections, to which their policies were not applied.
+        let maximum = tls.maximumVersion.map { $0.curlNumber << 16 } ?? Int(CURL_SSLVERSION_MAX_DEFAULT)
+        let versions = tls.minimumVersion.curlNumber | maximum
         try set(CURLOPT_SSLVERSION, versions)
         try set(CURLOPT_PROXY_SSLVERSION, versions)
         if !tls.negotiatesProtocol { try set(CURLOPT_SSL_ENABLE_ALPN, false) }

@@ -67,6 +67,7 @@ extension Transfer {
     /// - Returns: Whether the connection can be used. If not, the request is sent on another one.
     private func meetConnection(remote: SocketAddress, local: SocketAddress) -> Bool {
         noteVersion()
+        state.isFirstOnConnection = false
         // The table contains TCP connections. A UDP socket may have the same local port.
         guard !state.isOnHTTP3 else {
             state.connection = nil
@@ -81,13 +82,16 @@ extension Transfer {
                 ? !Self.hasEnded(known) && !loop.connections.isSuspect(known)
                     && loop.monitors[known]?.isClosing != true
                 : !Self.hasInput(known) && !hasBufferedInput && !loop.connections.isExpired(known, at: loop.now)
-            if isUsable, hasChosenEnds(local, remote) { return true }
+            // libcurl 8.9 to 8.21 do not compare interfaces, nor names of addresses.
+            let isBound = loop.connections.localInterface(of: known) == exchange.options.connection.localInterface
+            if isUsable, isBound, hasChosenEnds(local, remote) { return true }
             state.isConnectionSpoilt = true
             return false
         }
         guard !remote.host.isEmpty, let new = ownSocket(local) else { return true }
-        loop.connections.insert(ends, socket: new)
+        loop.connections.insert(ends, socket: new, from: exchange.options.connection.localInterface)
         state.connection = new
+        state.isFirstOnConnection = true
         return true
     }
 

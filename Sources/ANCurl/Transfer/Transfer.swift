@@ -69,7 +69,7 @@ final class Transfer {
             throw error.transportError
         }
         headers = try exchange.headerList(by: alternative)
-        try handle.apply(exchange.sharedOptions, version: exchange.version)
+        try handle.apply(exchange.sharedOptions, version: exchange.version, isSecure: exchange.isSecure)
         do throws(CurlFailure) {
             try handle.applyConstants()
             try handle.set(CURLOPT_BUFFERSIZE, ReceiveBuffer(for: exchange.delivery).rawValue)
@@ -81,7 +81,7 @@ final class Transfer {
             }
             try handle.apply(exchange, url: url, headers: headers)
             if let alternative { try handle.apply(alternative, isRacing: exchange.isRacing(alternative)) }
-            if sendsNoCredential {
+            if sendsNoCredential, exchange.probesProxy {
                 try handle.set(CURLOPT_PROXYUSERNAME, nil)
                 try handle.set(CURLOPT_PROXYPASSWORD, nil)
             }
@@ -91,7 +91,8 @@ final class Transfer {
         } catch {
             throw error.transportError
         }
-        if let authentication = exchange.authentication, !sendsNoCredential || authentication.signature != nil {
+        if var authentication = exchange.authentication {
+            if sendsNoCredential { authentication.removeCredential(ofProxy: exchange.probesProxy) }
             try handle.apply(authentication)
         }
         // Last, so that the other transfer keeps its state if this one cannot be created.
@@ -143,6 +144,8 @@ struct TransferState: ~Copyable {
     var isProbeRefused = false
     /// Whether the request is sent without the server's credential.
     var sendsNoCredential = false
+    /// Whether the request is the first one on its connection.
+    var isFirstOnConnection = false
     /// Whether the server's response rejected the rest of the request's body.
     var isBodyRefused = false
     /// Whether the response was detected to be complete before libcurl reported it.
