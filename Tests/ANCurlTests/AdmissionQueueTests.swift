@@ -18,6 +18,13 @@ import Testing
         #expect([queue.next(), queue.next(), queue.next()] == [3, 4, nil])
     }
 
+    @Test func `a limit of streams that means none does not overflow`() {
+        var queue = AdmissionQueue<Int>(perOrigin: 1, total: .max, streams: .max)
+        #expect(queue.enter(1, "a") == nil)
+        queue.noteMultiplexing("a")
+        for element in 2...4 { #expect(queue.enter(element, "a") == nil) }
+    }
+
     @Test func `an element that was admitted is not kept`() {
         final class Element {}
         var queue = AdmissionQueue<Element>(perOrigin: 1, total: Self.big, streams: 100)

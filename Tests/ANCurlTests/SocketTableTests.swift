@@ -33,7 +33,9 @@ import Testing
         var table = SocketTable()
         table.didOpen(5)
         #expect(table.want(5, for: .readable) == .add(.readable))
-        table.willClose(5)
+        #expect(table.release(5) == .none)
+        #expect(table.willClose(5) == .remove)
+        #expect(table.willClose(5) == .none)
         table.didOpen(5)
         #expect(table.isWanted(5) == false)
         #expect(table.want(5, for: .readable) == .add(.readable))
@@ -53,7 +55,7 @@ import Testing
         table.didOpen(1000)
         #expect(table.want(1000, for: .readable) == .add(.readable))
         #expect(table.want(3, for: .writable) == .add(.writable))
-        table.willClose(3)
+        #expect(table.willClose(3) == .remove)
         #expect(table.want(1000, for: .readable) == .none)
         #expect(table.isWanted(4) == false)
     }
@@ -62,7 +64,7 @@ import Testing
         var table = SocketTable()
         #expect(table.release(-1) == .none)
         #expect(table.isWanted(.min) == false)
-        table.willClose(-1)
+        #expect(table.willClose(-1) == .none)
     }
 
     @Test(arguments: 0..<10)
@@ -80,8 +82,9 @@ import Testing
                 open[socket] = Bool.random(using: &random)
                 if open[socket] == true { table.didOpen(socket) }
             case 1 where open[socket] == true:
-                table.willClose(socket)
-                (open[socket], set[socket], wanted[socket]) = (nil, nil, nil)
+                apply(table.willClose(socket), to: &set, socket)
+                #expect(set[socket] == nil)
+                (open[socket], wanted[socket]) = (nil, nil)
             case 2 where open[socket] != nil:
                 let choices: [Readiness] = [.readable, .writable, [.readable, .writable]]
                 let readiness = choices[Int.random(in: 0..<3, using: &random)]

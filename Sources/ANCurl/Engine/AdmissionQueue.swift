@@ -30,7 +30,7 @@ package struct AdmissionQueue<Element> {
     package init(perOrigin: Int, total: Int, streams: Int) {
         self.perOrigin = max(1, perOrigin)
         self.total = max(1, total)
-        self.streams = max(1, streams)
+        self.streams = min(max(1, streams), Int(Int32.max))
     }
 
     /// Adds an element; returns `nil` if it is admitted at once, otherwise its ticket in the queue.

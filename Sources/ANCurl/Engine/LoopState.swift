@@ -99,7 +99,7 @@ final class LoopState {
     }
 
     func willClose(_ socket: Int32) {
-        sockets.willClose(socket)
+        perform(sockets.willClose(socket), socket)
         connections.remove(socket)
         monitors[socket] = nil
         unread.remove(socket)

@@ -36,9 +36,13 @@ package struct SocketTable {
         withEntry(socket) { $0 = Entry(isConnection: true) }
     }
 
-    /// Notes that a connection's socket is about to be closed, which removes it from the set.
-    package mutating func willClose(_ socket: Int32) {
-        withEntry(socket) { $0 = Entry() }
+    /// Notes that a connection's socket is about to be closed. That alone would not remove it from the set if a child
+    /// process has inherited it, see epoll(7).
+    package mutating func willClose(_ socket: Int32) -> Operation {
+        withEntry(socket) { entry in
+            defer { entry = Entry() }
+            return entry.registered == nil ? .none : .remove
+        }
     }
 
     /// Notes that libcurl is watching the socket.
