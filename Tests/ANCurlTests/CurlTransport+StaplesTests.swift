@@ -21,7 +21,7 @@ import Testing
 
     /// The OCSP response that a server staples.
     enum Staple: String, CaseIterable, Sendable {
-        case none, good, revoked, unknown, past, future, strangers, roots, siblings, damaged, about, garbage, tryLater
+        case none, good, goodBySHA256, revoked, unknown, past, future, strangers, roots, siblings, damaged, about, garbage, tryLater
 
         /// The responses that a server sends. Since OpenSSL 3.6 it sends only those about its certificate.
         static let sent: [Staple] = {
@@ -33,7 +33,7 @@ import Testing
         /// The failure if the response is checked; `nil` if it is valid.
         var failure: TransportError.TLSFailure? {
             switch self {
-            case .none, .good: nil
+            case .none, .good, .goodBySHA256: nil
             case .revoked: .revoked
             case .unknown: .badStaple("it does not know the certificate")
             case .past, .future: .badStaple("it is not current")
@@ -53,6 +53,7 @@ import Testing
         case .garbage: return Data([1, 2, 3])
         case .tryLater: return try OCSPResponse.tryLater()
         case .good, .damaged: break
+        case .goodBySHA256: response.usesSHA256 = true
         case .revoked: response.status = .revoked
         case .unknown: response.status = .unknown
         case .past: response.validity = .expired

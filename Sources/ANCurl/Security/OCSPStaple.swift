@@ -30,17 +30,19 @@ enum OCSPStaple {
     private static func status(
         in response: OpaquePointer, of chain: [OpaquePointer], at now: Date
     ) -> TransportError.TLSFailure? {
-        guard unsafe chain.count >= 1, let leaf = unsafe chain.first,
-            let identifier = unsafe OCSP_cert_to_id(nil, leaf, chain.count > 1 ? chain[1] : leaf)
-        else { return .badStaple("the certificate's authority is not known") }
-        defer { unsafe OCSP_CERTID_free(identifier) }
+        guard let leaf = unsafe chain.first else { return .badStaple("the certificate's authority is not known") }
+        let issuer = unsafe chain.count > 1 ? chain[1] : leaf
         var (status, reason) = (V_OCSP_CERTSTATUS_UNKNOWN, Int32(0))
         var revoked: UnsafeMutablePointer<ASN1_GENERALIZEDTIME>?
         var from: UnsafeMutablePointer<ASN1_GENERALIZEDTIME>?
         var until: UnsafeMutablePointer<ASN1_GENERALIZEDTIME>?
-        guard unsafe OCSP_resp_find_status(response, identifier, &status, &reason, &revoked, &from, &until) == 1 else {
-            return .badStaple("it is about another certificate")
+        // Responders identify the certificate by SHA-1 (RFC 5019 §2.1.1) or SHA-256 (RFC 9654 §3.1.1).
+        let isFound = unsafe [EVP_sha1(), EVP_sha256()].contains { digest in
+            guard let identifier = unsafe OCSP_cert_to_id(digest, leaf, issuer) else { return false }
+            defer { unsafe OCSP_CERTID_free(identifier) }
+            return unsafe OCSP_resp_find_status(response, identifier, &status, &reason, &revoked, &from, &until) == 1
         }
+        guard isFound else { return .badStaple("it is about another certificate") }
         guard status != V_OCSP_CERTSTATUS_REVOKED else { return .revoked }
         guard status == V_OCSP_CERTSTATUS_GOOD else { return .badStaple("it does not know the certificate") }
         // Allows for clocks that differ by some minutes.

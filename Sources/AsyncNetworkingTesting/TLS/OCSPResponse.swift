@@ -11,6 +11,8 @@ package struct OCSPResponse {
     package var validity = TestCertificate.Validity.valid
     /// The certificate and key that sign the response; `nil` for the issuer's.
     package var signer: TestCertificate?
+    /// Whether the certificate is identified by SHA-256 (RFC 9654) instead of SHA-1.
+    package var usesSHA256 = false
 
     /// Creates a current response that the issuer signs, with the status `good`.
     package init() {}
@@ -38,7 +40,8 @@ package struct OCSPResponse {
     private func addStatus(
         of subject: borrowing X509Handle, _ issuer: borrowing X509Handle, to response: OpaquePointer
     ) throws(OpenSSLError) {
-        guard let identifier = unsafe OCSP_cert_to_id(nil, subject.raw, issuer.raw) else {
+        let digest = unsafe usesSHA256 ? EVP_sha256() : EVP_sha1()
+        guard let identifier = unsafe OCSP_cert_to_id(digest, subject.raw, issuer.raw) else {
             throw .last("OCSP_cert_to_id")
         }
         defer { unsafe OCSP_CERTID_free(identifier) }
