@@ -130,6 +130,10 @@ import Testing
                 .custom { path in Key(path.map(\.stringValue).joined(separator: "/")) },
                 #"{"createdAt":1,"parseHTTPBody":[{"parseHTTPBody/Index 0/isRead":true}]}"#
             ),
+            (
+                .custom { path in Key("x" + path.map(\.stringValue).joined(separator: "/")) },
+                #"{"xcreatedAt":1,"xparseHTTPBody":[{"xparseHTTPBody/Index 0/isRead":true}]}"#
+            ),
         ] as [(JSONEncoder.KeyEncodingStrategy, String)])
     func `names are changed by the strategy of the encoder`(
         strategy: JSONEncoder.KeyEncodingStrategy, json: String

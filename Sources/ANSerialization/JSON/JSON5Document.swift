@@ -11,12 +11,19 @@ struct JSON5Document: Decodable {
         let decoder = JSONDecoder()
         decoder.allowsJSON5 = true
         let data = try decoder.prepared(data)
+        guard JSON5Numbers.depth(of: data) <= maximumDepth else {
+            throw .json(.init(reason: .tooDeep(limit: maximumDepth), offset: 0, excerpt: Excerpt.of(data)))
+        }
         do {
             return try decoder.decode(Self.self, from: data).value
         } catch {
             throw .json(.init(reason: .malformedJSON5, offset: 0, excerpt: Excerpt.of(data)))
         }
     }
+
+    /// The maximum number of arrays and objects around a value. Foundation's decoder throws an error for each type that
+    /// a value does not have, and its cost grows with the depth of the value.
+    static let maximumDepth = 64
 
     init(from decoder: any Decoder) throws {
         if let members = try? decoder.container(keyedBy: Name.self) {
@@ -33,11 +40,11 @@ struct JSON5Document: Decodable {
 
     private static func scalar(_ container: any SingleValueDecodingContainer) throws -> JSONValue {
         if container.decodeNil() { return .null }
+        if let string = try? container.decode(String.self) { return .string(string) }
         if let bool = try? container.decode(Bool.self) { return .bool(bool) }
         if let integer = try? container.decode(Int64.self) { return .integer(integer) }
         if let integer = try? container.decode(UInt64.self) { return .unsigned(integer) }
-        if let double = try? container.decode(Double.self) { return .double(double) }
-        return .string(try container.decode(String.self))
+        return .double(try container.decode(Double.self))
     }
 
     private struct Name: CodingKey {

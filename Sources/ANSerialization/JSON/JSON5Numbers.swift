@@ -3,21 +3,43 @@
 import FoundationEssentials
 
 /// The numbers of a JSON5 document, at which Foundation's decoder can end the process if the digits of a hexadecimal one
-/// are followed by other characters that occur in numbers, as in `0x1e+`, or if an exponent has no digits.
+/// are followed by other characters that occur in numbers, as in `0x1e+`, or if an exponent has no digits; and its
+/// nesting.
 struct JSON5Numbers {
     private let bytes: [UInt8]
     private var position = 0
+    private var depth = 0
+    private var maximumDepth = 0
 
     /// Returns whether, outside of strings and comments, all hexadecimal numbers consist of digits, and no number ends
     /// with a sign.
     static func areWellFormed(in document: Data) -> Bool {
         var numbers = JSON5Numbers(bytes: Array(document))
-        while let byte = numbers.next {
+        return numbers.inspect()
+    }
+
+    /// Returns the maximum number of arrays and objects around a value, as far as the numbers are well formed.
+    static func depth(of document: Data) -> Int {
+        var numbers = JSON5Numbers(bytes: Array(document))
+        _ = numbers.inspect()
+        return numbers.maximumDepth
+    }
+
+    /// Inspects the document up to the first malformed number; returns whether there is none.
+    private mutating func inspect() -> Bool {
+        while let byte = next {
             switch byte {
-            case UInt8(ascii: "\""), UInt8(ascii: "'"): numbers.skipString(until: byte)
-            case UInt8(ascii: "/"): numbers.skipComment()
-            case _ where isOfWord(byte): if !numbers.checkWord() { return false }
-            default: numbers.position += 1
+            case UInt8(ascii: "\""), UInt8(ascii: "'"): skipString(until: byte)
+            case UInt8(ascii: "/"): skipComment()
+            case _ where Self.isOfWord(byte): if !checkWord() { return false }
+            case UInt8(ascii: "["), UInt8(ascii: "{"):
+                position += 1
+                depth += 1
+                maximumDepth = max(maximumDepth, depth)
+            case UInt8(ascii: "]"), UInt8(ascii: "}"):
+                position += 1
+                depth -= 1
+            default: position += 1
             }
         }
         return true

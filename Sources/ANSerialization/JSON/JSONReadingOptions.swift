@@ -19,7 +19,8 @@ public struct JSONReadingOptions: OptionSet, Hashable, Sendable {
     ///
     /// A text that is not also JSON is parsed by Foundation's `JSONDecoder`, which differs from the specification: it
     /// rejects whitespace outside of ASCII, the character NUL in escapes, and escapes such as `\v`, `\0` and `\a`; of
-    /// those that JSON lacks, it accepts only `\'`, `\x41`, and escaped line ends, which it keeps.
+    /// those that JSON lacks, it accepts only `\'`, `\x41`, and escaped line ends, which it keeps. The text may be nested
+    /// 64 levels deep.
     ///
     /// Numbers whose value is an integer of up to 64 bits become ``JSONValue/integer(_:)`` or
     /// ``JSONValue/unsigned(_:)``, even if written as `5.0`; `Infinity` and `NaN` become ``JSONValue/double(_:)``. Of

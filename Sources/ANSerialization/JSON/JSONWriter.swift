@@ -8,7 +8,7 @@ struct JSONWriter {
     /// The encoder whose strategies apply.
     private let encoder: JSONEncoder
     private var bytes: [UInt8] = []
-    /// The names and indices that lead to the current value.
+    /// The names, as in the parameters, and indices that lead to the current value.
     private var path: [PathStep] = []
 
     init(
@@ -28,8 +28,8 @@ struct JSONWriter {
     mutating func write(_ value: Parameters) throws(SerializationError) {
         switch value {
         case .dictionary(let entries):
-            let present = try renamed(entries.present)
-            try writeObject(options.contains(.sortedKeys) ? present.sorted { $0.name < $1.name } : present)
+            let members = try members(of: entries.present)
+            try writeObject(options.contains(.sortedKeys) ? members.sorted { $0.name < $1.name } : members)
         case .array(let elements), .set(let elements):
             try writeArray(elements)
         case .string(let string): write(string: string)
@@ -73,14 +73,14 @@ struct JSONWriter {
         }
     }
 
-    /// Returns entries with the names that the encoder's strategy makes of theirs.
-    private func renamed(_ entries: [Parameters.Entry]) throws(SerializationError) -> [Parameters.Entry] {
-        if case .useDefaultKeys = encoder.keyEncodingStrategy { return entries }
+    /// An entry, and the name that the encoder's strategy makes of its own.
+    private typealias Member = (name: String, entry: Parameters.Entry)
+
+    private func members(of entries: [Parameters.Entry]) throws(SerializationError) -> [Member] {
+        if case .useDefaultKeys = encoder.keyEncodingStrategy { return entries.map { ($0.name, $0) } }
         let keys = path.map { NameKey($0) }
         do {
-            return try entries.map { entry in
-                Parameters.Entry(try encoder.name(of: entry.name, below: keys), entry.value)
-            }
+            return try entries.map { (try encoder.name(of: $0.name, below: keys), $0) }
         } catch {
             throw .parameters(.encodable(path: path.pathDescription, reason: "\(error)", underlying: error))
         }
@@ -93,19 +93,19 @@ struct JSONWriter {
         }
     }
 
-    private mutating func writeObject(_ entries: [Parameters.Entry]) throws(SerializationError) {
+    private mutating func writeObject(_ members: [Member]) throws(SerializationError) {
         try checkDepth()
         bytes.append(UInt8(ascii: "{"))
-        for (index, entry) in entries.enumerated() {
+        for (index, member) in members.enumerated() {
             if index > 0 { bytes.append(UInt8(ascii: ",")) }
-            path.append(.name(entry.name))
+            path.append(.name(member.entry.name))
             beginLine()
-            write(string: entry.name)
+            write(string: member.name)
             write(text: options.contains(.prettyPrinted) ? ": " : ":")
-            try write(entry.value)
+            try write(member.entry.value)
             path.removeLast()
         }
-        if !entries.isEmpty { beginLine() }
+        if !members.isEmpty { beginLine() }
         bytes.append(UInt8(ascii: "}"))
     }
 
