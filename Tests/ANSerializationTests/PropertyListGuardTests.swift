@@ -101,10 +101,19 @@ import Testing
 
     private typealias Reason = SerializationError.PropertyListFailure.Reason
 
+    /// An array of 130 references to one object.
+    private static func wide(_ object: Int) -> [UInt8] {
+        Maker.head(0xA, length: 130) + (0..<130).flatMap { _ in Maker.bytes(object, count: 2) }
+    }
+
     private static let hostile: [(name: String, body: [UInt8], reason: Reason)] =
         [
             ("an array in itself", Maker.list([Maker.array(of: [0])]), .cycle),
             ("two arrays in each other", Maker.list([Maker.array(of: [1]), Maker.array(of: [0])]), .cycle),
+            (
+                "shared values in nested arrays",
+                Maker.list((0..<58).map { Maker.array(of: [$0 + 1]) } + [wide(59), wide(60), [0x40]]), .expansion
+            ),
             ("arrays that double", Maker.list((0..<40).map { Maker.array(of: [$0 + 1, $0 + 1]) }), .expansion),
             ("deep arrays", Maker.list((0..<2_000).map { Maker.array(of: [$0 + 1]) }), .tooDeep(limit: 64)),
             ("a reference to nothing", Maker.list([Maker.array(of: [7])]), .malformed),
@@ -172,6 +181,15 @@ import Testing
         let leaf = Maker.head(kind, length: 100_000) + [UInt8](repeating: 0x61, count: 200_000)
         let references = (0..<2_000).flatMap { _ in Maker.bytes(1, count: 2) }
         expectRefusal(Maker.list([Maker.head(0xA, length: 2_000) + references, leaf]), .expansion)
+    }
+
+    @Test(arguments: [PropertyListDecoder.PropertyListFormat.xml, .binary])
+    func `the string that Foundation takes for null is a string`(format: PropertyListDecoder.PropertyListFormat) throws
+    {
+        let encoder = PropertyListEncoder()
+        encoder.outputFormat = format
+        let body = try encoder.encode(["$null", "b"])
+        #expect(try value(of: .propertyList, type: type, Array(body)) == .array([.string("$null"), .string("b")]))
     }
 
     @Test func `short strings may be shared as in a table`() throws {

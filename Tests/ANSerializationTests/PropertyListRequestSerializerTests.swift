@@ -154,6 +154,14 @@ import Testing
         #expect(String(decoding: try data(request), as: UTF8.self).contains("<date>\(text)</date>"))
     }
 
+    @Test func `carriage returns are written as references, which parsers keep`() throws {
+        let request = try serialize("POST", ["a\r": "x\r\ny"])
+        let text = String(decoding: try data(request), as: UTF8.self)
+        #expect(text.contains("<key>a&#13;</key>"))
+        #expect(text.contains("<string>x&#13;\ny</string>"))
+        #expect(!text.utf8.contains(0x0D))
+    }
+
     @Test(arguments: ["\t\n\r", "\u{7F}\u{80}", "\u{FFFD}\u{10000}\u{10FFFF}"])
     func `all other characters are written in XML`(text: String) throws {
         let request = try serialize("POST", ["a": Parameters.string(text)])

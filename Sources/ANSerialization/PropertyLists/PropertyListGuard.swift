@@ -18,6 +18,9 @@ package enum PropertyListGuard {
     private static let freeExpansion = 1 << 20
     /// The assumed size of a decoded value without its string or data in bytes, roughly what it takes in memory.
     private static let valueWeight = 16
+    /// The maximum of the number of values times their depth, to which the decoder's time is proportional: for each
+    /// byte of the document, and in any case.
+    private static let (maximumWorkPerByte, freeWork) = (8, 100_000)
 
     /// Returns the property list if it is safe to decode, in UTF-8 if it is XML.
     ///
@@ -111,11 +114,14 @@ package enum PropertyListGuard {
 
     private static func checkBinary(_ data: Data) throws(SerializationError) {
         guard let list = BinaryPropertyList(data) else { throw failure(.malformed, data) }
-        // The state of an object: not visited, being visited, or visited with its depth and decoded size.
-        enum Visit { case none, active, finished(depth: Int, weight: Int) }
+        // The state of an object: not visited, being visited, or visited with its depth, its decoded size and the number
+        // of values in it.
+        enum Visit { case none, active, finished(depth: Int, weight: Int, values: Int) }
         let maximumWeight = max(data.count * maximumExpansion, freeExpansion)
+        let maximumWork = max(data.count * maximumWorkPerByte, freeWork)
         var visits = [Visit](repeating: .none, count: list.count)
-        var path: [(index: Int, object: BinaryPropertyList.Object, next: Int, depth: Int, weight: Int)] = []
+        var path: [(index: Int, object: BinaryPropertyList.Object, next: Int, depth: Int, weight: Int, values: Int)] =
+            []
         // References are part of at most one object unless objects overlap; then their number could be quadratic.
         var references = 0
 
@@ -125,14 +131,15 @@ package enum PropertyListGuard {
             references += object.references
             guard references <= maximumWeight / valueWeight else { throw failure(.expansion, data) }
             visits[index] = .active
-            path.append((index, object, 0, 1, valueWeight + object.length))
+            path.append((index, object, 0, 1, valueWeight + object.length, 1))
         }
 
         try enter(list.top)
         while let current = path.last {
             let last = path.count - 1
             guard current.next < current.object.references else {
-                visits[current.index] = .finished(depth: current.depth, weight: current.weight)
+                visits[current.index] = .finished(
+                    depth: current.depth, weight: current.weight, values: current.values)
                 path.removeLast()
                 continue
             }
@@ -145,11 +152,14 @@ package enum PropertyListGuard {
                 try enter(child)
             case .active:
                 throw failure(.cycle, data)
-            case .finished(let depth, let weight):
+            case .finished(let depth, let weight, let values):
                 path[last].next += 1
                 path[last].depth = max(current.depth, depth + 1)
                 path[last].weight = current.weight + weight
-                guard path[last].weight <= maximumWeight else { throw failure(.expansion, data) }
+                path[last].values = current.values + values
+                guard path[last].weight <= maximumWeight,
+                    path[last].values <= maximumWork / (path.count + path[last].depth)
+                else { throw failure(.expansion, data) }
                 guard path.count + depth <= maximumDepth else {
                     throw failure(.tooDeep(limit: maximumDepth), data)
                 }

@@ -21,7 +21,12 @@ struct PropertyListTree: Encodable {
         let encoder = PropertyListEncoder()
         encoder.outputFormat = format == .xml ? .xml : .binary
         do {
-            return try encoder.encode(PropertyListTree(value: parameters))
+            let list = try encoder.encode(PropertyListTree(value: parameters))
+            guard format == .xml, list.contains(UInt8(ascii: "\r")) else { return list }
+            // Parsers replace a carriage return that is not a reference by LF (XML 1.0 §2.11).
+            return Data(
+                list.split(separator: UInt8(ascii: "\r"), omittingEmptySubsequences: false).joined(
+                    separator: "&#13;".utf8))
         } catch {
             throw .parameters(.encodable(path: "", reason: String(describing: error), underlying: error))
         }

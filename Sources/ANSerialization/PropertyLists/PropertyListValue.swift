@@ -49,7 +49,10 @@ public enum PropertyListValue: Hashable, Sendable, Decodable, EmptyRepresentable
             return
         }
         let value = try decoder.singleValueContainer()
-        if let string = try? value.decode(String.self) {
+        if value.decodeNil() {
+            // Foundation takes this string for null, which property lists do not have.
+            self = .string("$null")
+        } else if let string = try? value.decode(String.self) {
             self = .string(string)
         } else if let integer = try? value.decode(Int64.self) {
             self = .integer(integer)
