@@ -17,6 +17,9 @@ import Foundation
 struct XMLInspection: Sendable {
     static let maximumDepth = 256
     static let maximumAttributes = 1_000
+    /// The maximum number of namespaces that are declared by the open elements; libxml2 compares the prefix of each name
+    /// with all of them.
+    static let maximumNamespaces = 1_000
 
     /// The document with a space inserted into each processing instruction without data: libxml2 then reports empty
     /// data instead of none, on which Foundation crashes.
@@ -41,6 +44,10 @@ struct XMLInspection: Sendable {
 
     private var lexer: XMLLexer
     private var depth = 0
+    /// The number of namespaces that each open element declares.
+    private var namespaces: [Int] = []
+    /// The number of namespaces that all open elements declare.
+    private var namespacesInScope = 0
     private var hasDocumentType = false
     /// The offset of a notation without both identifiers; `nil` if all are complete.
     private var partialNotation: Int?
@@ -76,6 +83,7 @@ struct XMLInspection: Sendable {
             try inspectDocumentType()
         } else if lexer.take("</") {
             depth -= 1
+            namespacesInScope -= namespaces.popLast() ?? 0
             try lexer.skipName()
             lexer.skipBlanks()
             try lexer.expect(">")
@@ -104,22 +112,26 @@ struct XMLInspection: Sendable {
         try lexer.expect("<")
         try lexer.skipName()
         guard depth < Self.maximumDepth else { throw .refusal(.tooDeep(limit: Self.maximumDepth), offset: start) }
-        var attributes = 0
+        var (attributes, declarations) = (0, 0)
         while true {
             let hasBlanks = lexer.skipBlanks()
             if lexer.take("/>") { break }
             if lexer.take(">") {
                 depth += 1
+                namespaces.append(declarations)
+                namespacesInScope += declarations
                 break
             }
             guard hasBlanks else { throw lexer.unexpected(.spaceRequired) }
+            if lexer.bytes[lexer.position...].starts(with: "xmlns".utf8) { declarations += 1 }
             try lexer.skipName()
             lexer.skipBlanks()
             try lexer.expect("=")
             lexer.skipBlanks()
             try lexer.skipLiteral { $0 != UInt8(ascii: "<") }
             attributes += 1
-            guard attributes <= Self.maximumAttributes else {
+            guard attributes <= Self.maximumAttributes, namespacesInScope + declarations <= Self.maximumNamespaces
+            else {
                 throw .refusal(.tooManyAttributes(limit: Self.maximumAttributes), offset: start)
             }
         }

@@ -254,6 +254,11 @@ import Testing
         #expect(xmlFailure { try value(of: .xmlParser, deep) }?.reason == .tooDeep(limit: 256))
         let wide = "<a " + (0..<30_000).map { "a\($0)='1'" }.joined(separator: " ") + "/>"
         #expect(xmlFailure { try value(of: .xmlDocument, wide) }?.reason == .tooManyAttributes(limit: 1_000))
+        let names = (0..<400).map { "xmlns:n\($0)='u'" }.joined(separator: " ")
+        let scopes = String(repeating: "<a \(names)>", count: 3)
+        #expect(xmlFailure { try value(of: .xmlDocument, scopes) }?.reason == .tooManyAttributes(limit: 1_000))
+        let siblings = "<a>" + String(repeating: "<a \(names)></a>", count: 3) + "</a>"
+        #expect(xmlFailure { try value(of: .xmlDocument, siblings) } == nil)
         let brackets = String(repeating: "<", count: 2_000_000)
         #expect(xmlFailure { try value(of: .xmlDocument, brackets) } != nil)
         #expect(xmlFailure { try value(of: .xmlDocument, String(repeating: "[", count: 2_000_000)) } != nil)

@@ -63,7 +63,8 @@ extension SerializationError.XMLFailure: CustomStringConvertible {
                 "has a declaration <!\(Excerpt.of(kind))>, which is rejected: it could insert files or long texts, or "
                     + "crash the parser"
             case .tooDeep(let limit): "is XML that is nested more than \(limit) levels deep"
-            case .tooManyAttributes(let limit): "has an element with more than \(limit) attributes"
+            case .tooManyAttributes(let limit):
+                "has more than \(limit) attributes in an element, or namespaces in scope"
             case .aborted: "was not parsed completely, because the delegate aborted parsing"
             }
         return "The body\(url.ofClause) \(reason)\(line.map { ", in line \($0)" } ?? ""). Near “\(excerpt)”."
