@@ -28,7 +28,7 @@ extension Cookie {
             let value = attribute.count > 1 ? attribute[1].trimmingBlanks : ""
             switch attribute[0].trimmingBlanks.lowercased() {
             case "expires":
-                let date = HTTPDate(value, now: Int64(now.timeIntervalSince1970))
+                let date = HTTPDate(ofCookie: value)
                 expires = date.map { Date(timeIntervalSince1970: Double($0.seconds)) } ?? expires
             case "max-age": maximumAge = Self.end(ofAge: value, now) ?? maximumAge
             case "domain":

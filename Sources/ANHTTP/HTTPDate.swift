@@ -13,26 +13,38 @@ package struct HTTPDate: Hashable, Sendable {
     /// | RFC 850 | `Sunday, 06-Nov-94 08:49:37 GMT` |
     /// | asctime | `Sun Nov  6 08:49:37 1994` |
     ///
-    /// The weekday is not compared with the date. A two-digit year that would be more than 50 years after `now`, in
-    /// seconds since 1970, belongs to the previous century.
+    /// The weekday is not compared with the date. A date with a two-digit year that would be more than 50 years after
+    /// `now`, in seconds since 1970, belongs to the previous century.
     package init?(_ text: String, now: Int64) {
         let parts = text.split(whereSeparator: { $0 == " " || $0 == "-" || $0 == "," }).map(String.init)
         switch parts.count {
         case 6 where parts[5] == "GMT":
-            let isShort = parts[3].utf8.count == 2
-            guard let year = Self.year(parts[3], isShort: isShort, now: now) else { return nil }
-            self.init(year: year, month: parts[2], day: parts[1], time: parts[4])
+            guard parts[3].utf8.count == 2 else {
+                self.init(year: Self.year(parts[3]), month: parts[2], day: parts[1], time: parts[4])
+                return
+            }
+            guard let short = Self.number(parts[3], digits: 2...2, in: 0...99) else { return nil }
+            // The first year with these digits that is not before the century of `now`; the 29th of February may exist
+            // in only one of the centuries.
+            let current = 1970 + now / 31_556_952
+            let year = current - current % 100 + short
+            if let date = Self(year: year, month: parts[2], day: parts[1], time: parts[4]),
+                date.seconds <= now + 50 * 31_556_952
+            {
+                self = date
+            } else {
+                self.init(year: year - 100, month: parts[2], day: parts[1], time: parts[4])
+            }
         case 5:
-            guard let year = Self.year(parts[4], isShort: false, now: now) else { return nil }
-            self.init(year: year, month: parts[1], day: parts[2], time: parts[3])
+            self.init(year: Self.year(parts[4]), month: parts[1], day: parts[2], time: parts[3])
         default:
             return nil
         }
     }
 
-    private init?(year: Int64, month: String, day: String, time: String) {
+    private init?(year: Int64?, month: String, day: String, time: String) {
         let clock = time.split(separator: ":", omittingEmptySubsequences: false).map(String.init)
-        guard let month = Self.months.firstIndex(of: month).map({ Int64($0) + 1 }),
+        guard let year, let month = Self.months.firstIndex(of: month).map({ Int64($0) + 1 }),
             let day = Self.number(day, digits: 1...2, in: 1...Self.days(in: month, of: year)), clock.count == 3,
             let hour = Self.number(clock[0], digits: 2...2, in: 0...23),
             let minute = Self.number(clock[1], digits: 2...2, in: 0...59),
@@ -40,6 +52,38 @@ package struct HTTPDate: Hashable, Sendable {
             let second = Self.number(clock[2], digits: 2...2, in: 0...60)
         else { return nil }
         seconds = Self.daysSince1970(year, month, day) * 86_400 + hour * 3_600 + minute * 60 + second
+    }
+
+    /// Parses the date of a cookie's `Expires` attribute by the lenient rules of RFC 6265 §5.1.1: the time, day, month
+    /// and year in any order, whatever stands between and after them; `nil` if one of them is missing or invalid.
+    package init?(ofCookie text: String) {
+        var (time, day, month, year): (String?, String?, String?, Int64?)
+        for token in text.split(whereSeparator: Self.separatesTokens) {
+            let digits = token.prefix { $0.isASCII && $0.isNumber }
+            let clock = token.prefix { $0.isASCII && $0.isNumber || $0 == ":" }.split(separator: ":").map(String.init)
+            if time == nil, token.contains(":"), clock.count == 3, clock.allSatisfy({ $0.utf8.count <= 2 }) {
+                time = clock.map { $0.utf8.count == 1 ? "0" + $0 : $0 }.joined(separator: ":")
+            } else if day == nil, 1...2 ~= digits.utf8.count {
+                day = String(digits)
+            } else if month == nil,
+                let name = Self.months.first(where: { token.lowercased().hasPrefix($0.lowercased()) })
+            {
+                month = name
+            } else if year == nil, 2...4 ~= digits.utf8.count, let number = Int64(digits) {
+                year = number < 70 ? number + 2000 : number < 100 ? number + 1900 : number
+            }
+        }
+        guard let time, let day, let month, let year, year >= 1601 else { return nil }
+        self.init(year: year, month: month, day: day, time: time)
+    }
+
+    /// The `delimiter` of RFC 6265 §5.1.1.
+    private static func separatesTokens(_ character: Character) -> Bool {
+        guard let byte = character.asciiValue else { return false }
+        switch byte {
+        case 0x09, 0x20...0x2F, 0x3B...0x40, 0x5B...0x60, 0x7B...0x7E: return true
+        default: return false
+        }
     }
 
     private static let months = [
@@ -53,13 +97,7 @@ package struct HTTPDate: Hashable, Sendable {
         return number
     }
 
-    private static func year(_ text: String, isShort: Bool, now: Int64) -> Int64? {
-        guard isShort else { return number(text, digits: 4...4, in: 0...9999) }
-        guard let short = number(text, digits: 2...2, in: 0...99) else { return nil }
-        let current = 1970 + now / 31_556_952
-        let year = current - current % 100 + short
-        return year > current + 50 ? year - 100 : year
-    }
+    private static func year(_ text: String) -> Int64? { number(text, digits: 4...4, in: 0...9999) }
 
     private static func isLeap(_ year: Int64) -> Bool {
         year % 4 == 0 && (year % 100 != 0 || year % 400 == 0)

@@ -123,6 +123,19 @@ import Testing
             "a=b; Path=/; Max-Age=5; Expires=Tue, 14 Nov 2023 22:13:21 GMT",
             Cookie(name: "a", value: "b", domain: "a.example", expires: now + 5)
         ),
+        (
+            "a=b; Path=/; Expires=Thu, 01-Jan-70 00:00:01 GMT",
+            Cookie(name: "a", value: "b", domain: "a.example", expires: Date(timeIntervalSince1970: 1))
+        ),
+        (
+            "a=b; Path=/; Expires=Thu Jan 01 1970 0:00:01 UTC",
+            Cookie(name: "a", value: "b", domain: "a.example", expires: Date(timeIntervalSince1970: 1))
+        ),
+        (
+            "a=b; Path=/; Expires=23:59:59 31 december 69",
+            Cookie(name: "a", value: "b", domain: "a.example", expires: Date(timeIntervalSince1970: 3_155_759_999))
+        ),
+        ("a=b; Path=/; Expires=Fri, 31 Feb 2023 22:13:21 GMT", Cookie(name: "a", value: "b", domain: "a.example")),
         ("a=b; Path=/; Expires=soon", Cookie(name: "a", value: "b", domain: "a.example")),
         (
             "__Host-a=b; Path=/; Secure",

@@ -26,6 +26,8 @@ import Testing
         ("Sat, 01 Jan 0000 00:00:00 GMT", -62_167_219_200),
         ("Mon, 1 Jan 0001 00:00:00 GMT", -62_135_596_800),
         ("Sunday, 06-Nov-76 08:49:37 GMT", 3_371_878_177),
+        ("Friday, 31-Dec-76 23:59:59 GMT", 220_924_799),
+        ("Tuesday, 29-Feb-72 00:00:00 GMT", 3_223_929_600),
         ("Sunday, 06-Nov-77 08:49:37 GMT", 247_654_177),
     ])
     func `dates are converted according to the Gregorian calendar`(text: String, seconds: Int64) {
