@@ -108,11 +108,16 @@ extension ResponseHead {
                 let algorithm = ContentDigest.Algorithm(rawValue: parts[0].trimmingBlanks),
                 let item = parts[1].split(separator: ";").first.map({ $0.trimmingBlanks }),
                 item.count >= 2, item.hasPrefix(":"), item.hasSuffix(":"),
-                let value = Data(base64Encoded: String(item.dropFirst().dropLast())),
+                let value = Data(base64Encoded: Self.padded(item.dropFirst().dropLast())),
                 value.count == algorithm.byteCount
             else { continue }
             values[algorithm] = value
         }
         return values.map { ContentDigest($0, $1) }.sorted { $0.algorithm.rawValue < $1.algorithm.rawValue }
+    }
+
+    /// Returns Base64 with the padding that a sender may have left out (RFC 8941 §4.2.7).
+    private static func padded(_ text: Substring) -> String {
+        text + String(repeating: "=", count: (4 - text.utf8.count % 4) % 4)
     }
 }

@@ -96,7 +96,7 @@ public struct ResponsePart: Sendable {
         /// Parses `bytes 0-99/1234` or `bytes 0-99/*`; `nil` for any other text.
         init?(_ value: String) {
             guard let match = value.wholeMatch(of: /[Bb][Yy][Tt][Ee][Ss] +([0-9]+)-([0-9]+)\/([0-9]+|\*)/),
-                let first = Int64(match.1), let last = Int64(match.2), first <= last
+                let first = Int64(match.1), let last = Int64(match.2), first <= last, last < .max
             else { return nil }
             bytes = first...last
             guard match.3 != "*" else { return }
