@@ -14,6 +14,13 @@ import Testing
         }
     }
 
+    @Test(arguments: ["https://user:pa#ss@host/", "https://user:pa?ss@host/", "https://user:pass@\u{301}host/ "])
+    func `descriptions of malformed URLs contain no part of a password`(url: String) {
+        let description = SerializationError.url(.malformed(url, reason: "it is malformed")).description
+        #expect(!description.contains("pa"), "\(description)")
+        #expect(!description.contains("user"))
+    }
+
     @Test func `descriptions say what to check`() {
         expectFailure {
             try URLResolver(base: nil).resolve("user:1")

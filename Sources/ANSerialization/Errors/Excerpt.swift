@@ -26,9 +26,16 @@ package enum Excerpt {
 
     /// Returns the beginning of a malformed URL without user information, query and fragment, which may be secret.
     static func ofURL(_ string: String) -> String {
-        let head = string.prefix { $0 != "?" && $0 != "#" }
-        guard let at = head.lastIndex(of: "@") else { return of(String(head)) }
-        return of("…" + head[at...])
+        let head = string.utf8.prefix { $0 != UInt8(ascii: "?") && $0 != UInt8(ascii: "#") }
+        let rest = string.utf8[head.endIndex...]
+        if let at = head.lastIndex(of: UInt8(ascii: "@")) {
+            return of("…" + String(string[at..<head.endIndex]))
+        }
+        // The separator may be part of a password.
+        guard !rest.contains(UInt8(ascii: "@")) else {
+            return of(String(string[..<(head.firstIndex(of: UInt8(ascii: ":")) ?? head.startIndex)]) + ":…")
+        }
+        return of(String(string[..<head.endIndex]))
     }
 
     /// Returns text with control characters replaced by spaces, and invalid UTF-8 by U+FFFD.
