@@ -10,7 +10,8 @@ final class BytesBodySource: ResponseBodySource {
     private let isRead = Atomic(false)
 
     init(_ data: Data, ending: ResponseEnding) {
-        self.data = data
+        // Readers may assume that the indices start at 0.
+        self.data = data.startIndex == 0 ? data : Data(data)
         end = ending
     }
 

@@ -20,6 +20,13 @@ import Testing
         #expect(chunks == [Data("hello".utf8)])
     }
 
+    @Test func `a slice of data is collected with indices from 0`() async throws {
+        let body = ResponseBody(Data("abcdef".utf8).dropFirst(4))
+        let collected = try await body.collect(upTo: 10)
+        #expect(collected.startIndex == 0)
+        #expect(collected == Data("ef".utf8))
+    }
+
     @Test func `empty data has no chunks`() async throws {
         for try await chunk in ResponseBody(Data()) { Issue.record("\(chunk)") }
     }
