@@ -215,6 +215,13 @@ import Testing
         }
     }
 
+    @Test(arguments: [Duration.seconds(Int64.max), .seconds(Int64.min), .zero])
+    func `any reconnection time can be sent`(retry: Duration) async throws {
+        let (text, _) = try await exchange(.events([], retry: retry))
+        let number = retry == .zero ? "0" : retry > .zero ? "\(Int64.max)" : "\(Int64.min)"
+        #expect(text.hasSuffix("retry: \(number)\n\n"))
+    }
+
     @Test func `the data of an event keep line breaks of other standards`() async throws {
         let data = "a\u{2028}b\u{85}c\u{B}d\r\ne\rf\ng"
         let (text, _) = try await exchange(.events([ServerSentEvent(data: data)]))

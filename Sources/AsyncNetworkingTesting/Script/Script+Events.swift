@@ -22,7 +22,7 @@ extension Script {
         _ events: [ServerSentEvent], retry: Duration? = nil, every interval: Duration = .zero,
         then ending: StreamEnding = .complete
     ) -> Script {
-        let start = retry.map { ["retry: \(Int64($0 / .milliseconds(1)))\n\n"] } ?? []
+        let start = retry.map { ["retry: \(Int64(clamping: $0.attoseconds / 1_000_000_000_000_000))\n\n"] } ?? []
         return .stream(start + events.map(\.encoded), type: "text/event-stream", every: interval, then: ending)
     }
 
