@@ -581,6 +581,23 @@ import Testing
         }
     }
 
+    @Test(arguments: ["identity", "trust"])
+    func `a credential with an identity or a trust is not sent as a password`(kind: String) async throws {
+        try await StubServer.with { server in
+            server.route("/", .status(401, headers: ["WWW-Authenticate": "Basic realm=\"room\""]))
+            let manager = AFHTTPSessionManager(for: server)
+            let identity = SecIdentity.pem(certificates: .file("/a"), key: .data(Data([1])))
+            let trust = ServerTrust(host: "localhost", date: Date(), presented: [], chain: [])
+            let credential =
+                kind == "trust"
+                ? URLCredential(trust: trust)
+                : URLCredential(identity: identity, certificates: nil, persistence: .none)
+            manager.setAuthenticationChallengeHandler { _, _, _, _ in credential }
+            #expect(await manager.fetch("").error?.code == -1011)
+            #expect(server.activity.requests.map { $0.headers["Authorization"] } == [nil])
+        }
+    }
+
     @Test func `copies and archives of a policy have all its properties`() throws {
         let policy = AFSecurityPolicy(pinningMode: .certificate, withPinnedCertificates: [Data([1])])
         policy.allowInvalidCertificates = true

@@ -30,9 +30,10 @@ extension AFURLSessionManager {
     /// `Invalid Return Value`.
     ///
     /// For a challenge of HTTP, `.performDefaultHandling` uses the 401 or 407 response as the result, unless a shared
-    /// session can answer it, and `.useCredential` without a credential uses it in any case; `.rejectProtectionSpace`
-    /// continues with the next scheme that the server offers; `.cancelAuthenticationChallenge`, and releasing the
-    /// completion handler without a call, end the task with -999.
+    /// session can answer it, and `.useCredential` without a user name uses it in any case, as with a credential that
+    /// was created with a trust or an identity; `.rejectProtectionSpace` continues with the next scheme that the server
+    /// offers; `.cancelAuthenticationChallenge`, and releasing the completion handler without a call, end the task with
+    /// -999.
     ///
     /// For a challenge during a TLS handshake, it is called on the thread that serves all connections and must return
     /// at once; see ``setAuthenticationChallengeHandler(_:)``.
@@ -200,8 +201,7 @@ extension TaskDriver {
         }
         switch given.disposition {
         case .useCredential:
-            guard let user = given.credential?.user else { return .performDefaultHandling }
-            return .use(Credential(user: user, password: given.credential?.password ?? ""))
+            return (given.credential?.userCredential).map { .use($0) } ?? .performDefaultHandling
         case .performDefaultHandling: return nil
         case .rejectProtectionSpace: return .rejectProtectionSpace
         default: return .cancel

@@ -32,6 +32,13 @@ extension URLCredential {
     /// Whether the credential was created with a server trust.
     var isOfTrust: Bool { user == Self.trustedUser }
 
+    /// The user name and the password for a challenge of HTTP; `nil` if the credential has no user, or was created with
+    /// a server trust or an identity, whose private key is in the password.
+    var userCredential: Credential? {
+        guard let user, !isOfTrust, user != Self.identifiedUser else { return nil }
+        return Credential(user: user, password: password ?? "")
+    }
+
     /// Creates a credential with a client certificate for the connection for which it was requested.
     ///
     /// `password` contains the identity in encoded form: do not write it to a log. The certificate and key are read
