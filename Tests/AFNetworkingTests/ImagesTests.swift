@@ -224,6 +224,23 @@ private func png(_ width: UInt32 = 850, _ height: UInt32 = 300) -> Data {
         }
     }
 
+    @Test func `requests that differ in header fields, method or body do not share a task`() async throws {
+        try await StubServer.with { server in
+            server.fallback { _ in .hang }
+            let downloader = downloader(maximum: 9)
+            var requests = (0..<5).map { _ in URLRequest(url: server.url("/a")) }
+            requests[1].setValue("a", forHTTPHeaderField: "X-User")
+            requests[2].setValue("b", forHTTPHeaderField: "X-User")
+            requests[3].httpMethod = "POST"
+            requests[4].httpMethod = "POST"
+            requests[4].httpBody = Data("a".utf8)
+            let tasks = (requests + requests).compactMap { start(downloader, $0, { _ in })?.task }
+            #expect(tasks.prefix(5) == tasks.suffix(5))
+            #expect(Set(tasks.map { ObjectIdentifier($0) }).count == 5)
+            downloader.sessionManager.invalidateSessionCancelingTasks(true)
+        }
+    }
+
     @Test func `cancelling a waiting request does not start another one`() async throws {
         try await StubServer.with { server in
             let gate = try ScriptGate()

@@ -38,23 +38,32 @@ open class AFImageDownloadReceipt: NSObject, @unchecked Sendable {
 
 /// A downloader of images with callbacks, which are called on the main queue.
 ///
-/// Requests for the same URL with the same method and header fields share a task; their bodies and other settings are
-/// not compared. AFNetworking compared the URLs only; its known faults are corrected: cancelling a waiting request does
-/// not start more downloads than permitted, and data that are not an image are a failure. All members may be used from
-/// any thread.
+/// Requests for the same URL with the same method, header fields and body data share a task; their body streams and
+/// other settings are not compared. AFNetworking compared the URLs only; its known faults are corrected: cancelling a
+/// waiting request does not start more downloads than permitted, and data that are not an image are a failure. All
+/// members may be used from any thread.
 open class AFImageDownloader: NSObject, @unchecked Sendable {
     /// Makes the look-up in the cache and the admission of a request one step.
     private let serialQueue = DispatchQueue(label: "com.alamofire.imagedownloader")
     private let state: Lock<State>
 
     private struct State: Sendable {
-        var queue: ImageDownloadQueue<URLRequest>
+        var queue: ImageDownloadQueue<Key>
         var imageCache: UncheckedSendable<(any AFImageRequestCache)?>
         var sessionManager: AFHTTPSessionManager
         /// The tasks of the downloads in the queue.
         var tasks: [Int: URLSessionDataTask] = [:]
         var handlers: [Int: Handler] = [:]
         var lastReceipt = 0
+    }
+
+    /// The part of a request by which equal requests are recognized. `==` of Foundation's `URLRequest` on Linux ignores
+    /// the header fields.
+    private struct Key: Hashable, Sendable {
+        let url: URL
+        let method: String?
+        let headers: [String: String]?
+        let body: Data?
     }
 
     /// The callback of a request.
@@ -155,8 +164,8 @@ open class AFImageDownloader: NSObject, @unchecked Sendable {
     /// Downloads an image, or takes it from ``imageCache`` if the cache policy of the request permits that.
     ///
     /// - Parameters:
-    ///   - request: The request. It shares the task of a request with the same URL, method and header fields that has
-    ///     not ended.
+    ///   - request: The request. It shares the task of a request with the same URL, method, header fields and body that
+    ///     has not ended.
     ///   - success: Called on the main queue with the request, the response (`nil` for an image from the cache) and the
     ///     image. The block may be `nil`.
     ///   - failure: Called on the main queue with the request, the response, if any, and the error: -999 for a
@@ -175,8 +184,8 @@ open class AFImageDownloader: NSObject, @unchecked Sendable {
     /// Downloads an image, or takes it from ``imageCache`` if the cache policy of the request permits that.
     ///
     /// - Parameters:
-    ///   - request: The request. It shares the task of a request with the same URL, method and header fields that has
-    ///     not ended.
+    ///   - request: The request. It shares the task of a request with the same URL, method, header fields and body that
+    ///     has not ended.
     ///   - receiptID: The identifier for the receipt, for the program's use; it need not be unique.
     ///   - success: Called on the main queue with the request, the response (`nil` for an image from the cache) and the
     ///     image. The block may be `nil`.
@@ -225,11 +234,10 @@ open class AFImageDownloader: NSObject, @unchecked Sendable {
     private func admit(
         _ handler: Handler, _ request: URLRequest, _ url: URL, _ receiptID: UUID
     ) -> AFImageDownloadReceipt? {
-        // The part of the request by which equal requests are recognized.
-        var key = URLRequest(url: url.absoluteURL)
-        key.httpMethod = request.httpMethod
-        key.allHTTPHeaderFields = request.allHTTPHeaderFields
-        let (number, admission) = state.withLock { [key] state in
+        let key = Key(
+            url: url.absoluteURL, method: request.httpMethod, headers: request.allHTTPHeaderFields,
+            body: request.httpBody)
+        let (number, admission) = state.withLock { state in
             state.lastReceipt += 1
             state.handlers[state.lastReceipt] = handler
             return (state.lastReceipt, state.queue.add(state.lastReceipt, key: key))
