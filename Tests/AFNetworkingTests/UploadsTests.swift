@@ -214,6 +214,32 @@ import Testing
         }
     }
 
+    @Test func `a file is sent again after a redirect that a block has changed`() async throws {
+        try await StubServer.with { server in
+            server.route("/", .redirect(307, to: "/next"))
+            server.route("/next", .echo)
+            let manager = AFHTTPSessionManager(for: server)
+            manager.setTaskWillPerformHTTPRedirectionBlock { _, _, _, request in
+                var request = request
+                request.setValue("1", forHTTPHeaderField: "X-Added")
+                return request
+            }
+            let place = FileManager.default.temporaryDirectory.appending(path: "af-file-\(UUID())")
+            defer { try? FileManager.default.removeItem(at: place) }
+            try Data("file".utf8).write(to: place)
+            var request = URLRequest(url: server.url("/"))
+            request.httpMethod = "PUT"
+            request.httpBody = Data()
+            let result = await callback { [request] done in
+                manager.uploadTask(with: request, fromFile: place, progress: nil) {
+                    done(Callback(response: $0, object: $1, error: $2 as NSError?))
+                }.resume()
+            }
+            #expect(result.dictionary?["body"] as? String == "file")
+            #expect(server.activity.requests.last?.headers["X-Added"] == "1")
+        }
+    }
+
     @Test(arguments: ["bytes", "JSON", "form"])
     func `an upload without data sends the body of the request`(kind: String) async throws {
         try await StubServer.with { server in

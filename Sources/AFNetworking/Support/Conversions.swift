@@ -40,16 +40,16 @@ extension Request {
 
 extension URLRequest {
     /// Creates the Foundation form of a core request. Settings are copied from the original request of the task; a
-    /// streamed body is not converted.
+    /// body from a file or a stream is not converted.
     init(_ request: Request, basedOn original: URLRequest) {
         self = original
         url = request.url
         httpMethod = request.method.rawValue
         allHTTPHeaderFields = request.headers.dictionary
         switch request.body.content {
-        case .none: httpBody = nil
+        case .none, .file: httpBody = nil
         case .bytes(let data): httpBody = data
-        case .file, .writer: break
+        case .writer: break
         }
     }
 }
