@@ -437,6 +437,17 @@ import Testing
         }
     }
 
+    @Test func `response fields whose names differ only in case are joined under the first name`() async throws {
+        try await StubServer.with { server in
+            let head = "HTTP/1.1 200 OK\r\nX-tag: a\r\nx-Tag: b\r\nX-TAG: c\r\nContent-Length: 0\r\n\r\n"
+            server.route("/", Script([.send(Data(head.utf8))]))
+            let manager = AFHTTPSessionManager(for: server)
+            let fields = (await manager.fetch("").response as? HTTPURLResponse)?.allHeaderFields
+            #expect(fields?["X-tag"] as? String == "a, b, c")
+            #expect(fields?.count == 2)
+        }
+    }
+
     @Test func `a callback that cancels its task is not called again`() async throws {
         try await StubServer.with { server in
             server.route("/", .generated(300_000))

@@ -100,11 +100,11 @@ extension HTTPFields {
         }
     }
 
-    /// The fields as a dictionary; values of fields with the same name are joined by commas (RFC 9110 §5.3).
+    /// The fields as a dictionary; values of fields with the same name are joined by commas (RFC 9110 §5.3). Of names
+    /// that differ only in case, the first is the key.
     var dictionary: [String: String] {
-        var result: [String: String] = [:]
-        for field in self { result.merge([field.name.rawName: field.value]) { "\($0), \($1)" } }
-        return result
+        let values = Dictionary(map { ($0.name, $0.value) }) { "\($0), \($1)" }
+        return Dictionary(uniqueKeysWithValues: values.map { ($0.key.rawName, $0.value) })
     }
 }
 
