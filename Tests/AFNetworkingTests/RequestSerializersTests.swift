@@ -332,6 +332,14 @@ import Testing
         #expect(list?.userInfo[AFNetworkingOperationFailingURLRequestErrorKey] is URLRequest)
     }
 
+    @Test func `a property list in a format that Foundation does not write is an error`() throws {
+        let serializer = AFPropertyListRequestSerializer(format: .openStep, writeOptions: 0)
+        let error = #expect(throws: NSError.self) { try request(serializer, "POST", ["a": 1]) }
+        #expect(error?.domain == NSCocoaErrorDomain)
+        #expect(error?.code == CocoaError.propertyListWriteInvalid.rawValue)
+        try #expect(request(serializer, "GET", ["a": 1]).url?.query == "a=1")
+    }
+
     @Test func `a colon in a user name is sent unchanged, and a control character removes the field`() {
         let serializer = AFHTTPRequestSerializer()
         serializer.setAuthorizationHeaderFieldWithUsername("a:b", password: "c:ü")

@@ -17,8 +17,8 @@ open class AFPropertyListRequestSerializer: AFHTTPRequestSerializer, BodyEncoder
     /// Creates a serializer that writes property lists of a format and has the default header fields.
     ///
     /// - Parameters:
-    ///   - format: `.xml` or `.binary`, the formats that Foundation writes. With another one, requests with a body
-    ///     fail.
+    ///   - format: `.xml` or `.binary`, the formats that Foundation writes. With another one, encoding a body fails with
+    ///     `CocoaError.propertyListWriteInvalid`.
     ///   - writeOptions: The options of `PropertyListSerialization`, which defines none: pass 0.
     public init(
         format: PropertyListSerialization.PropertyListFormat, writeOptions: PropertyListSerialization.WriteOptions
@@ -26,8 +26,8 @@ open class AFPropertyListRequestSerializer: AFHTTPRequestSerializer, BodyEncoder
         super.init(options: UInt(bitPattern: writeOptions), format: format)
     }
 
-    /// The format of the property lists, `.xml` or `.binary`; with another one, requests with a body fail with the
-    /// error of `PropertyListSerialization`. Default: `.xml`.
+    /// The format of the property lists, `.xml` or `.binary`; with another one, encoding a body fails with
+    /// `CocoaError.propertyListWriteInvalid`. Default: `.xml`.
     open var format: PropertyListSerialization.PropertyListFormat {
         get { .init(rawValue: state.withLock { $0.kept.format }) ?? .xml }
         set { state.withLock { $0.kept.format = newValue.rawValue } }
@@ -42,7 +42,9 @@ open class AFPropertyListRequestSerializer: AFHTTPRequestSerializer, BodyEncoder
     var contentType: String { "application/x-plist" }
 
     func encodeBody(_ parameters: Any) throws -> Data {
-        try PropertyListSerialization.data(fromPropertyList: parameters, format: format, options: writeOptions)
+        // Foundation on Linux traps on other formats.
+        guard format == .xml || format == .binary else { throw CocoaError(.propertyListWriteInvalid) }
+        return try PropertyListSerialization.data(fromPropertyList: parameters, format: format, options: writeOptions)
     }
 
     /// Creates a serializer from an archive of its header fields, query style, format and options; `nil` if these are
