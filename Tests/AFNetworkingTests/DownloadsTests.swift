@@ -112,6 +112,30 @@ import Testing
         }
     }
 
+    @Test func `a download reports the progress of its request body`() async throws {
+        try await StubServer.with { server in
+            server.route("/file", .text("x"))
+            let manager = AFHTTPSessionManager(for: server)
+            let sent = Log<Int64>()
+            manager.setTaskDidSendBodyDataBlock { _, _, count, _, total in sent.add(total == 300_000 ? count : 0) }
+            var request = URLRequest(url: server.url("/file"))
+            request.httpMethod = "POST"
+            request.httpBody = Data(count: 300_000)
+            var task: URLSessionDownloadTask?
+            var progress: Progress?
+            _ = await callback { [request] done in
+                task = manager.downloadTask(with: request, progress: nil, destination: nil) {
+                    done(Callback(response: $0, object: $1, error: $2 as NSError?))
+                }
+                progress = task.flatMap { manager.uploadProgress(for: $0) }
+                task?.resume()
+            }
+            #expect(sent.entries.reduce(0, +) == 300_000)
+            #expect(task?.countOfBytesSent == 300_000)
+            #expect(progress?.completedUnitCount == 300_000)
+        }
+    }
+
     @Test func `an interrupted download is resumed`() async throws {
         try await StubServer.with { server in
             let gate = try ScriptGate()

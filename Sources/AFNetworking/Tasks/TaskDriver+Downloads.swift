@@ -56,6 +56,7 @@ extension TaskDriver {
                     session, downloadTask: task, didResumeAtOffset: offset,
                     expectedTotalBytes: total ?? NSURLSessionTransferSizeUnknown)
             }
+        case .uploadProgress(let progress): didSend(progress)
         case .downloadProgress(let progress): didReceive(progress)
         default: break
         }

@@ -214,7 +214,8 @@ final class TaskDriver: Sendable {
         }
     }
 
-    private func didSend(_ progress: TransferProgress) {
+    /// Counts the bytes of the request body that were sent, and reports them.
+    func didSend(_ progress: TransferProgress) {
         let (task, sent, isWatched) = state.withLock { state in
             // The count restarts when a body is sent again.
             let before = progress.completedBytes < state.counts.sent ? 0 : state.counts.sent
