@@ -512,6 +512,19 @@ import Testing
         }
     }
 
+    @Test func `a progress object that is first read late has the numbers of bytes so far`() async throws {
+        try await StubServer.with { server in
+            server.route("/", .json("{}"))
+            let manager = AFHTTPSessionManager(for: server)
+            let result = await manager.call {
+                manager.post("", parameters: ["a": 1], headers: nil, progress: nil, success: $0, failure: $1)
+            }
+            let progress = try #require(result.task).progress
+            #expect(progress.completedUnitCount == 2)
+            #expect(progress.totalUnitCount == 2)
+        }
+    }
+
     @Test(arguments: [true, false])
     func `a completion handler is in the group until it has returned`(isOnMainQueue: Bool) async throws {
         try await StubServer.with { server in

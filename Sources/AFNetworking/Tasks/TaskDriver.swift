@@ -128,16 +128,20 @@ final class TaskDriver: Sendable {
 
     /// Returns the progress of the upload or the download. It cancels, suspends and resumes the task.
     func progress(_ direction: any WritableKeyPath<TaskDriverState, Progress?> & Sendable) -> Progress {
-        let made = Progress(totalUnitCount: NSURLSessionTransferSizeUnknown)
+        // Unlike one created with a total, it does not become a child of the current progress.
+        let made = Progress(parent: nil)
         made.isCancellable = true
         made.isPausable = true
         made.cancellationHandler = { [weak self] in self?.cancel() }
         made.pausingHandler = { [weak self] in self?.suspend() }
         made.resumingHandler = { [weak self] in self?.resume() }
         return state.withLock { state in
-            let progress = state[keyPath: direction] ?? made
-            state[keyPath: direction] = progress
-            return progress
+            if let existing = state[keyPath: direction] { return existing }
+            let isUpload = direction == \.uploadProgress
+            made.totalUnitCount = isUpload ? state.counts.expectedToSend : state.counts.expectedToReceive
+            made.completedUnitCount = isUpload ? state.counts.sent : state.counts.received
+            state[keyPath: direction] = made
+            return made
         }
     }
 
