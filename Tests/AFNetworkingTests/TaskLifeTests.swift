@@ -525,6 +525,28 @@ import Testing
         }
     }
 
+    @Test func `a task runs after its progress was paused and resumed in quick succession`() async throws {
+        try await StubServer.with { server in
+            server.route("/", .hang)
+            server.route("/quick", .json("{}"))
+            let manager = AFHTTPSessionManager(for: server)
+            async let result = manager.fetch("")
+            try await server.requests(count: 1)
+            let task = try #require(manager.tasks.first)
+            for _ in 0..<50 {
+                for _ in 0..<50 {
+                    task.progress.pause()
+                    task.progress.resume()
+                }
+                // Foundation calls the handlers in the meantime.
+                _ = await manager.fetch("quick")
+                try await eventually { task.state == .running }
+            }
+            task.cancel()
+            #expect(await result.error?.code == -999)
+        }
+    }
+
     @Test(arguments: [true, false])
     func `a completion handler is in the group until it has returned`(isOnMainQueue: Bool) async throws {
         try await StubServer.with { server in

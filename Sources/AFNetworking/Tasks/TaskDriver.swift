@@ -133,8 +133,13 @@ final class TaskDriver: Sendable {
         made.isCancellable = true
         made.isPausable = true
         made.cancellationHandler = { [weak self] in self?.cancel() }
-        made.pausingHandler = { [weak self] in self?.suspend() }
-        made.resumingHandler = { [weak self] in self?.resume() }
+        // Foundation calls the handlers concurrently, so they may run in the reverse order.
+        let follow: @Sendable () -> Void = { [weak self, weak made] in
+            guard let self, let made else { return }
+            manager.sessionQueue.async { if made.isPaused { self.suspend() } else { self.resume() } }
+        }
+        made.pausingHandler = follow
+        made.resumingHandler = follow
         return state.withLock { state in
             if let existing = state[keyPath: direction] { return existing }
             let isUpload = direction == \.uploadProgress
