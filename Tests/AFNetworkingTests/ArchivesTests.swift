@@ -119,6 +119,81 @@ import Testing
             }
         }
     }
+
+    @Test(arguments: [
+        #"{"name": "Foundation.NSArray", "entries": {"NS.objects": {"text": {"_0": "x"}}}}"#,
+        #"{"name": "Foundation.NSString", "entries": {}}"#,
+        #"{"name": "Foundation.NSNumber", "entries": {"NS.number": {"text": {"_0": "x"}}}}"#,
+        #"{"name": "FoundationNetworking.NSURLRequest", "entries": {}}"#,
+    ])
+    func `decoding an object of Foundation that cannot be decoded safely throws an error`(child: String) throws {
+        let serializer = AFCompoundResponseSerializer(responseSerializers: [AFJSONResponseSerializer()])
+        let archive = try JSONEncoder().encode(AFArchived(serializer))
+        var object = try #require(try JSONSerialization.jsonObject(with: archive) as? [String: Any])
+        var entries = try #require(object["entries"] as? [String: Any])
+        let part = try JSONSerialization.jsonObject(with: Data(child.utf8))
+        for value in [["object": ["_0": part]], ["objects": ["_0": [part]]]] {
+            entries["responseSerializers"] = value
+            object["entries"] = entries
+            // A coder without a list of classes accepts every class.
+            object["name"] = String(reflecting: DecodingSerializer.self)
+            let damaged = try JSONSerialization.data(withJSONObject: object)
+            #expect(throws: DecodingError.self) {
+                try JSONDecoder().decode(AFArchived<AFHTTPResponseSerializer>.self, from: damaged)
+            }
+        }
+    }
+
+    @Test func `values of Foundation that a subclass encodes are restored`() throws {
+        let serializer = DecodingSerializer()
+        let url = try #require(NSURL(string: "http://a/b"))
+        let date = NSDate(timeIntervalSince1970: 5)
+        let keys = ["a", "b", "c"].map { $0 as NSString }
+        serializer.value = NSDictionary(objects: [date, url, NSNumber(5)], forKeys: keys)
+        let archive = try JSONEncoder().encode(AFArchived(serializer))
+        let restored = try JSONDecoder().decode(AFArchived<DecodingSerializer>.self, from: archive).object.value
+        #expect(restored == serializer.value)
+    }
+
+    @Test(arguments: [(5, -3), (-1, 2), (5, 0), (2, Int.max)])
+    func `an archive with an invalid range of status codes is an error`(location: Int, length: Int) throws {
+        func archive(_ location: Int, _ length: Int) -> Data {
+            let settings = """
+                {"options": 0, "format": 100, "removesNulls": false, \
+                "statusCodes": {"indexes": [{"location": \(location), "length": \(length)}]}}
+                """
+            let data = Data(settings.utf8).base64EncodedString()
+            return Data(
+                """
+                {"name": "AFNetworking.AFHTTPResponseSerializer", \
+                "entries": {"responseSerializer": {"data": {"_0": "\(data)"}}}}
+                """.utf8)
+        }
+        let decoded = try JSONDecoder().decode(AFArchived<AFHTTPResponseSerializer>.self, from: archive(200, 100))
+        #expect(decoded.object.acceptableStatusCodes == IndexSet(integersIn: 200...299))
+        #expect(throws: DecodingError.self) {
+            try JSONDecoder().decode(AFArchived<AFHTTPResponseSerializer>.self, from: archive(location, length))
+        }
+    }
+}
+
+/// A subclass that archives an object of any class.
+final class DecodingSerializer: AFHTTPResponseSerializer, @unchecked Sendable {
+    var value: NSObject?
+
+    override init() {
+        super.init()
+    }
+
+    required init?(coder: NSCoder) {
+        super.init(coder: coder)
+        value = coder.decodeObject(forKey: "responseSerializers") as? NSObject
+    }
+
+    override func encode(with coder: NSCoder) {
+        super.encode(with: coder)
+        coder.encode(value, forKey: "responseSerializers")
+    }
 }
 
 /// A subclass that archives properties of its own.

@@ -14,7 +14,7 @@ open class AFHTTPResponseSerializer: NSObject, AFURLResponseSerialization, NSSec
 
     /// The acceptable responses, and the settings of the serializers of this module. Archives and copies contain them.
     struct Settings: Codable, Sendable {
-        var statusCodes: IndexSet? = IndexSet(integersIn: 200...299)
+        var statusCodes: StatusCodes? = StatusCodes(set: IndexSet(integersIn: 200...299))
         var contentTypes: Set<String>?
         /// The raw value of the options for reading the body.
         var options: UInt = 0
@@ -24,6 +24,38 @@ open class AFHTTPResponseSerializer: NSObject, AFURLResponseSerialization, NSSec
         var imageScale: Double?
         /// Whether images are decoded at once; `nil` for `true`.
         var inflatesImages: Bool?
+    }
+
+    /// A set of status codes, archived like an `IndexSet`, whose decoder in Foundation traps on invalid ranges.
+    struct StatusCodes: Codable, Sendable {
+        let set: IndexSet
+
+        private struct Archive: Decodable {
+            let indexes: [Span]
+        }
+
+        private struct Span: Decodable {
+            let location: Int
+            let length: Int
+        }
+
+        init(set: IndexSet) {
+            self.set = set
+        }
+
+        init(from decoder: any Decoder) throws {
+            let spans = try Archive(from: decoder).indexes
+            set = try spans.reduce(into: IndexSet()) { set, span in
+                guard span.location >= 0, span.length > 0, span.length <= Int.max - span.location else {
+                    throw CocoaError(.coderReadCorrupt)
+                }
+                set.insert(integersIn: span.location..<span.location + span.length)
+            }
+        }
+
+        func encode(to encoder: any Encoder) throws {
+            try set.encode(to: encoder)
+        }
     }
 
     /// Creates a serializer that accepts the status codes 200 to 299 and any media type.
@@ -40,8 +72,8 @@ open class AFHTTPResponseSerializer: NSObject, AFURLResponseSerialization, NSSec
     /// The acceptable status codes; `nil` accepts all. Default: 200 to 299. Another one fails with -1011 of
     /// ``AFURLResponseSerializationErrorDomain``.
     open var acceptableStatusCodes: IndexSet? {
-        get { settings.withLock { $0.statusCodes } }
-        set { settings.withLock { $0.statusCodes = newValue } }
+        get { settings.withLock { $0.statusCodes?.set } }
+        set { settings.withLock { $0.statusCodes = newValue.map(StatusCodes.init) } }
     }
 
     /// The acceptable media types, without parameters and compared without regard to case; `nil` accepts all, which is

@@ -26,7 +26,8 @@ public struct AFArchived<Object: NSObject & NSSecureCoding>: Codable {
     /// - Throws: `DecodingError` if the data is not an archive of an `Object`.
     public init(from decoder: any Decoder) throws {
         let container = try decoder.singleValueContainer()
-        guard let object = try container.decode(ArchivedObject.self).restored(as: [Object.self]) as? Object else {
+        let archived = try container.decode(ArchivedObject.self)
+        guard let object = try? archived.restored(as: [Object.self]) as? Object else {
             throw DecodingError.dataCorruptedError(
                 in: container, debugDescription: "The data is not an archive of \(Object.self).")
         }
@@ -64,14 +65,34 @@ private struct ArchivedObject: Codable {
     }
 
     /// Returns the object if its class is one of `classes` or a subclass of one; otherwise `nil`.
-    func restored(as classes: [AnyClass]) -> Any? {
+    ///
+    /// - Throws: `CocoaError` if the object, or an object in it, cannot be decoded safely.
+    func restored(as classes: [AnyClass]) throws -> Any? {
         guard let found = NSClassFromString(name) as? NSObject.Type,
             classes.contains(where: { found.isSubclass(of: $0) })
         else {
             return nil
         }
-        return (found as? any NSCoding.Type)?.init(coder: ValueCoder(entries))
+        guard !mayTrap else { throw CocoaError(.coderReadCorrupt) }
+        let coder = ValueCoder(entries)
+        let object = (found as? any NSCoding.Type)?.init(coder: coder)
+        guard !coder.hasFailed else { throw CocoaError(.coderReadCorrupt) }
+        return object
     }
+
+    /// Whether the object is of a class of Foundation whose decoder may trap: on Linux most of them do if a value is
+    /// missing or of another type, and all of them for the keys that only `NSKeyedUnarchiver` supports.
+    private var mayTrap: Bool {
+        let path = name.split(separator: ".")
+        guard path.count == 2, path[0] == "Foundation" || path[0] == "FoundationNetworking" else { return false }
+        let isSafe = Self.safeClasses.contains(String(path[1]))
+        return !isSafe || entries["NS.objects"] != nil || entries["NS.number"] != nil
+    }
+
+    private static let safeClasses: Set = [
+        "NSDate", "NSDateComponents", "NSDictionary", "NSLocale", "NSMutableDictionary", "NSNull", "NSNumber",
+        "NSTimeZone", "NSURL",
+    ]
 }
 
 /// A value archived under a key.
@@ -88,7 +109,7 @@ private enum ArchivedValue: Codable {
 /// an object of another class.
 private final class ValueCoder: NSCoder {
     private(set) var entries: [String: ArchivedValue]
-    /// Whether a value could not be archived.
+    /// Whether a value could not be archived or decoded.
     private(set) var hasFailed = false
 
     init(_ entries: [String: ArchivedValue] = [:]) {
@@ -149,9 +170,18 @@ private final class ValueCoder: NSCoder {
         switch entries[key] {
         case .data(let data): data as NSData
         case .text(let text): text as NSString
-        case .object(let object): object.restored(as: classes ?? [])
-        case .objects(let objects): objects.compactMap { $0.restored(as: classes ?? []) } as NSArray
+        case .object(let object): restored(object, as: classes)
+        case .objects(let objects): objects.compactMap { restored($0, as: classes) } as NSArray
         case .number, .integer, nil: nil
+        }
+    }
+
+    private func restored(_ object: ArchivedObject, as classes: [AnyClass]?) -> Any? {
+        do {
+            return try object.restored(as: classes ?? [])
+        } catch {
+            hasFailed = true
+            return nil
         }
     }
 }
