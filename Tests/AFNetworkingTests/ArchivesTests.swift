@@ -175,6 +175,16 @@ import Testing
             try JSONDecoder().decode(AFArchived<AFHTTPResponseSerializer>.self, from: archive(location, length))
         }
     }
+
+    @Test func `an archived manager keeps infinite timeouts and its other settings`() throws {
+        let configuration = configuration
+        configuration.timeoutIntervalForRequest = .infinity
+        configuration.timeoutIntervalForResource = .infinity
+        let kept = try restored(AFURLSessionManager(sessionConfiguration: configuration)).session.configuration
+        #expect(kept.timeoutIntervalForRequest == .infinity)
+        #expect(kept.timeoutIntervalForResource == .infinity)
+        #expect(kept.httpMaximumConnectionsPerHost == 3)
+    }
 }
 
 /// A subclass that archives an object of any class.
