@@ -240,6 +240,43 @@ import Testing
         }
     }
 
+    /// A stream whose reads block until it is released.
+    private final class Blocked: InputStream {
+        let isRead = DispatchSemaphore(value: 0)
+        let isReleased = DispatchSemaphore(value: 0)
+
+        override var streamStatus: Stream.Status { .open }
+
+        override func read(_ buffer: UnsafeMutablePointer<UInt8>, maxLength length: Int) -> Int {
+            isRead.signal()
+            isReleased.wait()
+            return 0
+        }
+    }
+
+    @Test func `a task whose body stream blocks can be cancelled`() async throws {
+        try await StubServer.with { server in
+            server.route("/", .json("{}"))
+            let manager = AFHTTPSessionManager(for: server)
+            let stream = Blocked(data: Data())
+            var request = URLRequest(url: server.url("/"))
+            request.httpMethod = "PUT"
+            request.httpBodyStream = stream
+            let result = await callback { [request] done in
+                let task = manager.uploadTask(withStreamedRequest: request, progress: nil) {
+                    done(Callback(response: $0, object: $1, error: $2 as NSError?))
+                }
+                task.resume()
+                DispatchQueue.global().async { [isRead = stream.isRead] in
+                    isRead.wait()
+                    task.cancel()
+                }
+            }
+            #expect(result.error?.code == -999)
+            stream.isReleased.signal()
+        }
+    }
+
     @Test(arguments: ["bytes", "JSON", "form"])
     func `an upload without data sends the body of the request`(kind: String) async throws {
         try await StubServer.with { server in

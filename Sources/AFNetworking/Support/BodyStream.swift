@@ -34,10 +34,12 @@ extension RequestBody {
 }
 
 extension UncheckedSendable<InputStream> {
-    /// Reads the next chunk on a queue, since reading blocks; `nil` at the end.
+    /// Reads the next chunk on a queue, since reading blocks; `nil` at the end. If the calling task is cancelled, it
+    /// fails at once, although a blocked read still occupies the queue.
     fileprivate func nextChunk(on queue: DispatchQueue) async throws -> Data? {
-        try await withCheckedThrowingContinuation { continuation in
-            queue.async { continuation.resume(with: Result { try value.readChunk(upTo: 65_536) }) }
-        }
+        let cancelled = Result<Data?, any Error>.failure(CancellationError())
+        return try await callback(fallback: cancelled) { callback in
+            queue.async { callback(Result { try value.readChunk(upTo: 65_536) }) }
+        }.get()
     }
 }

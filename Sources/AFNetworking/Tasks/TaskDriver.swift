@@ -208,18 +208,8 @@ final class TaskDriver: Sendable {
         fallback: Value,
         _ call: @escaping @Sendable (AFURLSessionManager, URLSession, @escaping @Sendable (Value) -> Void) -> Void
     ) async -> Value {
-        // Only the completion handlers retain the callback.
-        let pending = Lock(Weak<OneShot<Value>>())
-        return await withTaskCancellationHandler {
-            await withCheckedContinuation { continuation in
-                let callback = OneShot(fallback: fallback) { continuation.resume(returning: $0) }
-                pending.set(\.self, to: Weak(object: callback))
-                // The cancellation handler may have run before the callback was stored.
-                guard !Task.isCancelled else { return }
-                manager.sessionQueue.async { [manager, session] in call(manager, session) { callback.call($0) } }
-            }
-        } onCancel: {
-            pending.withLock { $0.object }?.call(fallback)
+        await callback(fallback: fallback) { callback in
+            manager.sessionQueue.async { [manager, session] in call(manager, session, callback) }
         }
     }
 
