@@ -95,6 +95,41 @@ import Testing
         }
     }
 
+    /// A manager that overrides its policy.
+    private final class Overriding: AFHTTPSessionManager, @unchecked Sendable {
+        var makePolicy: () -> AFSecurityPolicy = AFSecurityPolicy.init
+
+        override var securityPolicy: AFSecurityPolicy {
+            get { makePolicy() }
+            set {}
+        }
+    }
+
+    @Test(arguments: [true, false], [true, false])
+    func `an override of the policy in a subclass of the manager applies`(isShared: Bool, hasBlock: Bool) async throws {
+        final class Refusing: AFSecurityPolicy, @unchecked Sendable {
+            override func evaluateServerTrust(_ serverTrust: SecTrust, forDomain domain: String?) -> Bool { false }
+        }
+        let authority = try TestCertificateAuthority()
+        try await StubServer.with(.init(tls: .init(authority.issue()))) { server in
+            server.route("/", .json("{}"))
+            let session = SessionManager { $0.tls.trustRoots = .pem(authority.pemData) }
+            let manager = isShared ? Overriding(session: session) : Overriding(for: server)
+            manager.completionQueue = DispatchQueue(label: "completion")
+            manager.makePolicy = {
+                guard !isShared else { return Refusing() }
+                let policy = AFSecurityPolicy()
+                policy.allowInvalidCertificates = true
+                policy.validatesDomainName = false
+                return policy
+            }
+            if hasBlock { manager.setSessionDidReceiveAuthenticationChallenge { _, _, _ in .performDefaultHandling } }
+            // The session trusts the server, and the manager without a session does not.
+            let result = await manager.fetch(server.url("/").absoluteString)
+            #expect(result.error?.code == (isShared ? -1202 : nil))
+        }
+    }
+
     @Test(arguments: [true, false])
     func `default handling by a block calls an override in a subclass of the policy`(isOfSession: Bool) async throws {
         final class Refusing: AFSecurityPolicy, @unchecked Sendable {

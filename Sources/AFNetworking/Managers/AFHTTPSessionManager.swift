@@ -69,8 +69,9 @@ open class AFHTTPSessionManager: AFURLSessionManager, @unchecked Sendable {
     ///
     /// A pinning policy requires an `https` base URL. If the base URL has another scheme or is `nil`, tasks that start
     /// while the policy is set fail with an error of the domain `Invalid Security Policy`; ``setSecurityPolicy(_:)``
-    /// throws the error instead. The policy of a shared session applies until this is set, its `hostPolicies` also
-    /// afterwards. A block for challenges takes precedence.
+    /// throws the error instead. The policy of a shared session applies until this is set or a subclass overrides it,
+    /// its `hostPolicies` also afterwards. A block for challenges takes precedence; if it leaves the decision to the
+    /// policy, an override is also read during the TLS handshake.
     open override var securityPolicy: AFSecurityPolicy {
         get { super.securityPolicy }
         set {
@@ -363,8 +364,7 @@ open class AFHTTPSessionManager: AFURLSessionManager, @unchecked Sendable {
         copy.requestSerializer = requestSerializer.copyOfSameClass(zone)
         copy.responseSerializer = responseSerializer.copyOfSameClass(zone)
         // The policy of a shared session holds for the copy, too, unless another one was set.
-        let policy = securityPolicy.copyOfSameClass(zone)
-        if state.withLock({ !$0.isShared || $0.hasOwnPolicy }) { copy.securityPolicy = policy }
+        if let policy = ownPolicy { copy.securityPolicy = policy.copyOfSameClass(zone) }
         return copy
     }
 

@@ -103,8 +103,10 @@ extension AFURLSessionManager {
     /// Returns the decision of the policy's own evaluator, such as an override in a subclass; the rules apply without
     /// one.
     private func policyDecision(on trust: ServerTrust) -> SecurityPolicy.Decision {
-        let evaluator = state.withLock { $0.tasksPolicy.evaluator }
-        return evaluator?(trust) ?? .followPolicy
+        // The evaluator of the policy does not retain it.
+        let own = ownPolicy
+        let policy = own?.policy ?? coreSession.configuration.tls.policy
+        return withExtendedLifetime(own) { policy.evaluator?(trust) ?? .followPolicy }
     }
 
     private func identity(for host: String) -> ClientIdentity.Choice {

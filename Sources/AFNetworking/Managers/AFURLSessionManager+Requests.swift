@@ -11,12 +11,16 @@ extension AFURLSessionManager {
     func coreRequest(for driver: TaskDriver) throws -> (SessionManager, Request) {
         let original = driver.original
         let limit = original.timeoutInterval
+        // The evaluator of the policy does not retain it.
+        let ownPolicy = ownPolicy
+        driver.change { $0.securityPolicy = ownPolicy }
+        let policy = ownPolicy?.policy
         var (core, request) = try state.withLock { state in
             state.renew()
             guard state.validity == .valid else { throw SessionError.invalidated as any Error }
             if let failure = state.policyFailure { throw failure }
             let isOwn = limit.map { $0 != state.configuration.timeoutIntervalForRequest } ?? false
-            return (state.core, state.template(timeout: isOwn ? limit : nil))
+            return (state.core, state.template(timeout: isOwn ? limit : nil, policy))
         }
         try original.fill(&request, for: driver)
         if case .upload(let body?) = driver.source { request.body = body }
@@ -32,6 +36,16 @@ extension AFURLSessionManager {
             }
         }
         return (core, request)
+    }
+
+    /// The security policy of tasks that start now, including an override in a subclass; `nil` if that of a shared
+    /// session applies.
+    ///
+    /// It and its rules must be read while the state is not locked, since a subclass may override their getters.
+    var ownPolicy: AFSecurityPolicy? {
+        let policy = securityPolicy
+        let isOfSession = state.withLock { $0.isShared && !$0.hasOwnPolicy && $0.securityPolicy === policy }
+        return isOfSession ? nil : policy
     }
 
     /// Whether a block is set for a decision, or a subclass may make it.

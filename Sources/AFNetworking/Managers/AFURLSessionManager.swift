@@ -83,8 +83,9 @@ open class AFURLSessionManager: AFURLSessionEvents, NSSecureCoding, NSCopying, R
     /// The rules for trusting servers, read when a task starts. Default: a valid certificate chain for the host name,
     /// without pinning. A refused server fails the task with -1202.
     ///
-    /// The policy of a shared session applies until this is set, its `hostPolicies` also afterwards. A block for
-    /// challenges takes precedence, see ``setSessionDidReceiveAuthenticationChallenge(_:)``.
+    /// The policy of a shared session applies until this is set or a subclass overrides it, its `hostPolicies` also
+    /// afterwards. A block for challenges takes precedence, see ``setSessionDidReceiveAuthenticationChallenge(_:)``; if
+    /// it leaves the decision to the policy, an override is also read during the TLS handshake.
     open var securityPolicy: AFSecurityPolicy {
         get { state.withLock { $0.securityPolicy } }
         set {

@@ -125,9 +125,10 @@ struct ManagerState: Sendable {
         let request: Request
     }
 
-    /// Returns a request with the options for a timeout in seconds; `nil` for the session's timeout.
-    mutating func template(timeout: TimeInterval?) -> Request {
-        var policy = tasksPolicy
+    /// Returns a request with the options for a timeout in seconds and a security policy; `nil` for those of the
+    /// session.
+    mutating func template(timeout: TimeInterval?, _ policy: SecurityPolicy?) -> Request {
+        var policy = policy ?? core.configuration.tls.policy
         if let handshakeHooks { policy.identifiedEvaluator = handshakeHooks.evaluator }
         let id = ObjectIdentifier(core)
         if let known = templates.first(where: { $0.core == id && $0.timeout == timeout && $0.policy == policy }) {
@@ -148,11 +149,6 @@ struct ManagerState: Sendable {
     var handshakeHooks: HandshakeHooks?
     /// The error with which tasks fail because the security policy does not fit the base URL; `nil` if it does.
     var policyFailure: NSError?
-
-    /// The security policy of the tasks, without the hooks for challenges.
-    var tasksPolicy: SecurityPolicy {
-        mutating get { isShared && !hasOwnPolicy ? core.configuration.tls.policy : securityPolicy.policy }
-    }
 
     /// Whether the security policy was set and so takes precedence over that of a shared core session.
     var hasOwnPolicy = false

@@ -25,6 +25,8 @@ struct TaskDriverState: Sendable {
     /// task ends.
     var dataTask: URLSessionDataTask?
     var priority = URLSessionTask.defaultPriority
+    /// The security policy with which the task started; `nil` for that of a shared session.
+    var securityPolicy: AFSecurityPolicy?
     /// The error with which the challenge handler ended the task.
     var challengeError: (any Error)?
     /// The URL to which the download was moved.
@@ -64,6 +66,7 @@ struct TaskDriverState: Sendable {
         defer {
             callbacks = UncheckedSendable(TaskCallbacks())
             dataTask = nil
+            securityPolicy = nil
         }
         phase = .completed
         self.error = error
