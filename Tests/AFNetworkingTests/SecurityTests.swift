@@ -434,6 +434,27 @@ import Testing
         }
     }
 
+    @Test func `a challenge is for a running task, and a refused one reports the error of the block`() async throws {
+        try await StubServer.with(.init(tls: .init(TestCertificate.selfSigned()))) { server in
+            server.route("/", .json("{}"))
+            let manager = AFHTTPSessionManager(for: server)
+            let asked = Log<Int>()
+            manager.setAuthenticationChallengeHandler { _, task, _, _ in
+                asked.add(task.taskIdentifier)
+                return NSError(domain: "mine", code: 7)
+            }
+            let suspended = manager.dataTask(with: URLRequest(url: server.url("/"))) { _, _, _ in }
+            let results = await withTaskGroup(of: Callback.self) { group in
+                for _ in 0..<4 { group.addTask { await manager.fetch("") } }
+                return await group.reduce(into: [Callback]()) { $0.append($1) }
+            }
+            #expect(results.map { $0.error?.domain } == Array(repeating: "mine", count: 4))
+            #expect(!asked.entries.contains(suspended.taskIdentifier))
+            #expect(suspended.state == .suspended)
+            suspended.cancel()
+        }
+    }
+
     @Test func `a challenge names the task that goes to its host`() async throws {
         try await StubServer.with(.init(tls: .init(TestCertificate.selfSigned()))) { server in
             server.route("/", .json("{}"))

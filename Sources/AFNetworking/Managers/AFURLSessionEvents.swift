@@ -123,7 +123,7 @@ open class AFURLSessionEvents: NSObject, URLSessionDataDelegate, URLSessionDownl
                 other as? any Error
                 ?? NSError(
                     domain: "Invalid Return Value", code: 0, userInfo: [NSLocalizedFailureReasonErrorKey: reason])
-            (task as? any DrivenTask)?.driver.change { $0.challengeError = error }
+            (self as? AFURLSessionManager)?.endChallenge(challenge, of: task, with: error)
             completionHandler(.cancelAuthenticationChallenge, nil)
         }
     }

@@ -91,12 +91,12 @@ extension AFURLSessionManager {
 
     private func decision(on trust: ServerTrust) -> SecurityPolicy.Decision {
         let space = TrustProtectionSpace(trust)
-        guard let answer = ask(.init(trust), host: trust.host, space) else { return policyDecision(on: trust) }
+        guard let answer = ask(.init(trust), space) else { return policyDecision(on: trust) }
         guard let decision = answer.decision else { return .refuse(HandshakeDecisions<ChallengeDecision>.pending) }
         switch decision.disposition {
         case .useCredential where answer.isOfSession || decision.credential?.isOfTrust == true: return .accept
         case .useCredential, .performDefaultHandling: return policyDecision(on: trust)
-        default: return .refuse("the manager's challenge block rejected the server certificate")
+        default: return .refuse(HandshakeRefusal.serverCertificate)
         }
     }
 
@@ -113,12 +113,11 @@ extension AFURLSessionManager {
         let space = URLProtectionSpace(
             host: host, port: 443, protocol: "https", realm: nil,
             authenticationMethod: NSURLAuthenticationMethodClientCertificate)
-        guard let answer = ask(.identity(host: host), host: host, space) else { return .none }
+        guard let answer = ask(.identity(host: host), space) else { return .none }
         guard let decision = answer.decision else { return .refuse(HandshakeDecisions<ChallengeDecision>.pending) }
         switch decision.disposition {
         case .useCredential: return decision.credential?.identity.map { .identity($0) } ?? .none
-        case .cancelAuthenticationChallenge:
-            return .refuse("the manager's challenge block provided no client certificate")
+        case .cancelAuthenticationChallenge: return .refuse(HandshakeRefusal.clientCertificate)
         default: return .none
         }
     }
@@ -129,12 +128,14 @@ extension AFURLSessionManager {
     /// - Returns: The decision, `nil` while it is pending, and which method was called; `nil` if no task is connecting
     ///   to the host.
     private func ask(
-        _ subject: HandshakeSubject, host: String, _ space: URLProtectionSpace
+        _ subject: HandshakeSubject, _ space: URLProtectionSpace
     ) -> (decision: ChallengeDecision?, isOfSession: Bool)? {
         let isOfSession = state.withLock { $0.hooks.sessionChallenge != nil }
+        let name = HostName(space.host)
         let drivers = state.withLock { $0.tasks }.compactMap { ($0 as? any DrivenTask)?.driver }
-        let name = HostName(host)
-        guard let driver = drivers.first(where: { $0.currentURL.map { HostName($0) } == name }), let task = driver.task
+            .filter { $0.wasStarted && $0.currentURL.map { HostName($0) } == name }
+        // A task that has a response connects again only if its transfer is repeated.
+        guard let driver = drivers.first(where: \.isAwaitingResponse) ?? drivers.first, let task = driver.task
         else { return nil }
         let fallback = ChallengeDecision(
             disposition: isOfSession ? .cancelAuthenticationChallenge : .performDefaultHandling)
@@ -147,6 +148,30 @@ extension AFURLSessionManager {
             }
         }
         return (decision, isOfSession)
+    }
+
+    /// Stores the error with which a block ends a challenge. The task that fails reports it: for a challenge during a
+    /// handshake, this need not be the task passed to the block.
+    func endChallenge(_ challenge: URLAuthenticationChallenge, of task: URLSessionTask, with error: any Error) {
+        if let subject = challenge.protectionSpace.handshakeSubject {
+            state.withLock { $0.handshakeErrors[subject] = error }
+        } else {
+            (task as? any DrivenTask)?.driver.change { $0.challengeError = error }
+        }
+    }
+
+    /// Returns the error with which a block refused a handshake, given the error of the transfer; `nil` for other
+    /// failures.
+    func handshakeError(_ failure: any Error) -> (any Error)? {
+        guard let error = (failure as? SessionError)?.transport, case .tls(.rejected(let reason)) = error.reason
+        else { return nil }
+        let subject: HandshakeSubject? =
+            switch reason {
+            case HandshakeRefusal.serverCertificate: error.context.serverTrust.map { .init($0) }
+            case HandshakeRefusal.clientCertificate: error.context.host.map { .identity(host: $0) }
+            default: nil
+            }
+        return subject.flatMap { subject in state.withLock { $0.handshakeErrors[subject] } }
     }
 
     /// Sets the block that answers servers and proxies that request a credential, with the signature of AFNetworking 3;
@@ -208,6 +233,20 @@ extension TaskDriver {
         case .rejectProtectionSpace: return .rejectProtectionSpace
         default: return .cancel
         }
+    }
+}
+
+/// The reasons with which challenge blocks refuse a handshake.
+private enum HandshakeRefusal {
+    static let serverCertificate = "the manager's challenge block rejected the server certificate"
+    static let clientCertificate = "the manager's challenge block provided no client certificate"
+}
+
+extension URLProtectionSpace {
+    /// The subject of a challenge during a TLS handshake; `nil` for a challenge of HTTP.
+    fileprivate var handshakeSubject: HandshakeSubject? {
+        if let serverTrust { return .init(serverTrust) }
+        return authenticationMethod == NSURLAuthenticationMethodClientCertificate ? .identity(host: host) : nil
     }
 }
 

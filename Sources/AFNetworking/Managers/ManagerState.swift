@@ -31,6 +31,8 @@ struct ManagerState: Sendable {
     /// The tasks that have not ended, by identifier. The manager retains them.
     private var unfinished: [Int: (task: URLSessionTask, generation: Int)] = [:]
     private var templates: [Template] = []
+    /// The errors with which a challenge block refused handshakes, kept until no task is left.
+    var handshakeErrors: [HandshakeSubject: any Error] = [:]
 
     init(_ configuration: URLSessionConfiguration) {
         self.configuration = configuration.copy() as? URLSessionConfiguration ?? configuration
@@ -66,6 +68,7 @@ struct ManagerState: Sendable {
     /// Removes an ended task and returns the invalidated sessions whose last task it was.
     mutating func end(_ identifier: Int) -> [ManagerSession] {
         unfinished[identifier] = nil
+        if unfinished.isEmpty { handshakeErrors = [:] }
         return takeEndedSessions()
     }
 

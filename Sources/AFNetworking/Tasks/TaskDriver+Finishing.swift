@@ -18,7 +18,7 @@ extension TaskDriver {
             let failure = TaskFailure(error, url: original.url)
             raw = failure.raw
             ending.file = nil
-            ending.error = ending.error ?? failure.effective
+            ending.error = ending.error ?? manager.handshakeError(error) ?? failure.effective
         }
         // Calls scheduled earlier on the manager's queue must run before the task ends.
         let isWatched = isFollowed || manager.isObserved

@@ -95,6 +95,10 @@ final class TaskDriver: Sendable {
     // MARK: Properties of the task
 
     var taskState: URLSessionTask.State { state.withLock { $0.phase } }
+    /// Whether the task was resumed or cancelled at least once.
+    var wasStarted: Bool { state.withLock { $0.wasStarted } }
+    /// Whether the task is running and has no response yet.
+    var isAwaitingResponse: Bool { state.withLock { $0.phase == .running && $0.head == nil } }
     var error: (any Error)? { state.withLock { $0.error } }
     var counts: TaskCounts { state.withLock { $0.counts } }
 

@@ -13,7 +13,7 @@ struct TaskDriverState: Sendable {
     /// The handle of the core task. Releasing it cancels a core task that was never resumed.
     var owner: (any Sendable)?
     /// Whether the task was resumed or cancelled at least once.
-    private var wasStarted = false
+    private(set) var wasStarted = false
 
     var head: ResponseHead?
     var response: HTTPURLResponse?
