@@ -112,6 +112,39 @@ import Testing
         }
     }
 
+    @Test func `a resumed download whose file is already complete succeeds`() async throws {
+        try await StubServer.with { server in
+            let gate = try ScriptGate()
+            server.route("/file") { request in
+                guard request.headers["Range"] == nil else {
+                    return .status(416, headers: ["Content-Range": "bytes */10", "ETag": "\"1\""])
+                }
+                let head = "HTTP/1.1 200 OK\r\nTransfer-Encoding: chunked\r\nETag: \"1\"\r\n\r\n"
+                return Script([.send(Data((head + "a\r\n0123456789\r\n").utf8)), .wait(gate)])
+            }
+            let manager = AFHTTPSessionManager(for: server)
+            let written = AsyncStream<Int64>.makeStream()
+            manager.setDownloadTaskDidWriteDataBlock { _, _, _, total, _ in written.continuation.yield(total) }
+            let task = manager.downloadTask(
+                with: URLRequest(url: server.url("/file")), progress: nil, destination: nil, completionHandler: nil)
+            task.resume()
+            _ = await written.stream.first { $0 == 10 }
+            let data = await withCheckedContinuation { done in task.cancel { done.resume(returning: $0) } }
+            gate.open()
+            let resumeData = try #require(data)
+            let place = directory.appending(path: "complete")
+            let result = await callback { done in
+                manager.downloadTask(
+                    withResumeData: resumeData, progress: nil, destination: { _, _ in place },
+                    completionHandler: { done(Callback(response: $0, object: $1, error: $2 as NSError?)) }
+                ).resume()
+            }
+            #expect(result.error == nil)
+            #expect((result.response as? HTTPURLResponse)?.statusCode == 206)
+            try #expect(Data(contentsOf: place) == Data("0123456789".utf8))
+        }
+    }
+
     @Test func `a download reports the progress of its request body`() async throws {
         try await StubServer.with { server in
             server.route("/file", .text("x"))

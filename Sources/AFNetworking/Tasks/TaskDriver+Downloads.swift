@@ -1,6 +1,7 @@
 // SPDX-License-Identifier: MIT
 
 import AsyncNetworking
+import HTTPTypes
 
 extension TaskDriver {
     /// Returns the URL of a temporary file that does not exist yet.
@@ -28,7 +29,15 @@ extension TaskDriver {
         _ file: Result<DownloadedFile, any Error>, at temporary: URL
     ) async -> Result<Void, any Error> {
         do {
-            if case .failure(let error) = file {
+            switch file {
+            case .success:
+                // The server answers 416 if the file already had all bytes (RFC 9110 §15.5.17).
+                change { state in
+                    guard state.head?.status == .rangeNotSatisfiable else { return }
+                    state.head?.status = .partialContent
+                    state.response = nil
+                }
+            case .failure(let error):
                 guard let rejection = (error as? SessionError)?.rejection else { throw error }
                 try rejection.body.write(to: temporary)
             }
