@@ -26,17 +26,18 @@ import Testing
             let gate = try ScriptGate()
             server.route("/", Script([.wait(gate), .reply(Reply(body: .string("{}")))]))
             weak var manager: AFHTTPSessionManager?
-            // The result must not be kept: it retains the task.
-            async let isSuccess = { () async -> Bool in
+            // The result retains the task, which does not retain the manager.
+            async let result = { () async -> Callback in
                 let made = AFHTTPSessionManager(for: server)
                 made.responseSerializer = AFHTTPResponseSerializer()
                 manager = made
-                return await made.fetch("").error == nil
+                return await made.fetch("")
             }()
             try await server.requests(count: 1)
             gate.open()
-            #expect(await isSuccess)
+            #expect(await result.error == nil)
             try await eventually { manager == nil }
+            #expect(await result.task?.state == .completed)
         }
     }
 

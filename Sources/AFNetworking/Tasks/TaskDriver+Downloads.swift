@@ -57,12 +57,12 @@ extension TaskDriver {
                 state.counts.received = offset
                 state.counts.expectedToReceive = total ?? NSURLSessionTransferSizeUnknown
             }
-            manager.sessionQueue.async { [self] in
+            sessionQueue.async { [self] in
                 guard let task = task as? URLSessionDownloadTask else { return }
                 tell(\.downloadProgress, \.downloadProgress, offset, of: total)
-                guard manager.isObserved else { return }
-                manager.urlSession(
-                    session, downloadTask: task, didResumeAtOffset: offset,
+                guard let observer else { return }
+                observer.urlSession(
+                    session(of: observer), downloadTask: task, didResumeAtOffset: offset,
                     expectedTotalBytes: total ?? NSURLSessionTransferSizeUnknown)
             }
         case .uploadProgress(let progress): didSend(progress)
@@ -80,15 +80,15 @@ extension TaskDriver {
             return written
         }
         guard written > 0 else { return }
-        manager.sessionQueue.async { [self] in didWrite(written, progress.completedBytes, of: expected) }
+        sessionQueue.async { [self] in didWrite(written, progress.completedBytes, of: expected) }
     }
 
     /// Reports that a part of a download has been written; called on the manager's own queue.
     func didWrite(_ count: Int64, _ total: Int64, of expected: Int64) {
         tell(\.downloadProgress, \.downloadProgress, total, of: expected < 0 ? nil : expected)
-        guard manager.isObserved, let task = task as? URLSessionDownloadTask else { return }
-        manager.urlSession(
-            session, downloadTask: task, didWriteData: count, totalBytesWritten: total,
+        guard let observer, let task = task as? URLSessionDownloadTask else { return }
+        observer.urlSession(
+            session(of: observer), downloadTask: task, didWriteData: count, totalBytesWritten: total,
             totalBytesExpectedToWrite: expected)
     }
 }

@@ -5,6 +5,7 @@ import AsyncNetworking
 extension TaskDriver {
     /// Ends the task: calls the hooks, then the completion handler, then posts the notification.
     func finish(_ result: Result<Void, any Error>) async {
+        guard let manager else { return }
         let delivery = manager.delivery
         var raw: (any Error)?
         var (ending, head, isFollowed) = change {
@@ -25,7 +26,7 @@ extension TaskDriver {
         if isWatched { await onSessionQueue {} }
         let (callbacks, task, dataTask) = change { [raw] state in state.finish(raw) }
         ending.dataTask = dataTask
-        if let task, isWatched { await tellEnd(of: task, raw, ending.core) }
+        if let task, isWatched { await tellEnd(of: task, raw, ending.core, to: manager) }
         manager.taskEnded(identifier)
         if let task { deliver(UncheckedSendable(ending), of: task, to: callbacks) }
     }
@@ -68,8 +69,10 @@ extension TaskDriver {
         }
     }
 
-    private func tellEnd(of task: URLSessionTask, _ raw: (any Error)?, _ core: TransferCore?) async {
-        await onSessionQueue { [manager, session] in
+    private func tellEnd(
+        of task: URLSessionTask, _ raw: (any Error)?, _ core: TransferCore?, to manager: AFURLSessionManager
+    ) async {
+        await onSessionQueue { [session = session(of: manager)] in
             guard manager.isObserved else { return }
             manager.urlSession(session, task: task, didFinishCollecting: AFURLSessionTaskMetrics(of: core))
             manager.urlSession(session, task: task, didCompleteWithError: raw)

@@ -10,7 +10,7 @@ extension TaskDriver {
             state.receive(head)
             state.counts.received = 0
         }
-        if manager.isObserved {
+        if observer != nil {
             try await decide(head)
             if change({ $0.dataTask != nil }) { return try await receiveFile(body, expected, core) }
         }
@@ -46,11 +46,11 @@ extension TaskDriver {
             state.counts.received += Int64(chunk.count)
             return (state.counts.received, state.isDownloadWatched)
         }
-        guard isWatched || manager.isObserved else { return }
+        guard isWatched || observer != nil else { return }
         await onSessionQueue { [self] in
             if let task = task as? URLSessionDataTask {
                 tell(\.downloadProgress, \.downloadProgress, total, of: expected < 0 ? nil : expected)
-                if manager.isObserved { manager.urlSession(session, dataTask: task, didReceive: chunk) }
+                if let observer { observer.urlSession(session(of: observer), dataTask: task, didReceive: chunk) }
             } else {
                 didWrite(Int64(chunk.count), total, of: expected)
             }
@@ -70,8 +70,9 @@ extension TaskDriver {
             change { $0.dataTask = dataTask }
             // It replaces the data task as the object that the manager retains.
             let downloadTask = AFDownloadTask(self)
-            await onSessionQueue { [manager, session] in
-                manager.urlSession(session, dataTask: dataTask, didBecome: downloadTask)
+            await onSessionQueue { [self] in
+                guard let manager else { return }
+                manager.urlSession(session(of: manager), dataTask: dataTask, didBecome: downloadTask)
             }
         @unknown default: return
         }
@@ -82,8 +83,10 @@ extension TaskDriver {
     func moveDownload(from temporary: URL) async {
         await onSessionQueue { [self] in
             defer { try? FileManager.default.removeItem(at: temporary) }
-            guard let task = task as? URLSessionDownloadTask else { return }
-            if manager.isObserved { manager.urlSession(session, downloadTask: task, didFinishDownloadingTo: temporary) }
+            guard let task = task as? URLSessionDownloadTask, let manager else { return }
+            if manager.isObserved {
+                manager.urlSession(session(of: manager), downloadTask: task, didFinishDownloadingTo: temporary)
+            }
             let (known, destination) = change { ($0.destinationURL, $0.callbacks.value.destination) }
             guard known == nil, let response, let destinationURL = destination?(temporary, response) else { return }
             manager.move(task, from: temporary, to: destinationURL)

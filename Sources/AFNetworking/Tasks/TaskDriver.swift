@@ -6,10 +6,11 @@ import Dispatch
 
 /// The implementation of a manager's task: its state, its callbacks, and the core task that performs the transfer.
 ///
-/// A task retains its manager, and the manager retains its tasks until they end.
+/// A task and its manager retain each other until the task ends.
 final class TaskDriver: Sendable {
-    let manager: AFURLSessionManager
     let identifier: Int
+    /// The serial queue of the manager.
+    let sessionQueue: DispatchQueue
     /// The generation of the manager's session to which the task belongs.
     let generation: Int
     let original: OriginalRequest
@@ -23,21 +24,29 @@ final class TaskDriver: Sendable {
     init(
         _ manager: AFURLSessionManager, _ original: OriginalRequest, _ source: TaskSource, _ callbacks: TaskCallbacks
     ) {
-        self.manager = manager
+        sessionQueue = manager.sessionQueue
         self.original = original
         self.source = source
         (identifier, generation) = manager.state.withLock { ($0.takeIdentifier(), $0.generation) }
-        state = Lock(TaskDriverState(callbacks))
+        state = Lock(TaskDriverState(manager, callbacks))
     }
 
     /// Becomes the driver of a suspended task.
     func adopt(_ task: URLSessionTask) {
         state.withLock { $0.task = Weak(object: task) }
-        manager.state.withLock { $0.add(task, identifier, of: generation) }
+        manager?.state.withLock { $0.add(task, identifier, of: generation) }
     }
 
-    /// The session passed to hooks.
-    var session: URLSession { manager.state.withLock { $0.session(of: manager, generation: generation) } }
+    /// The manager; `nil` when the task has ended.
+    var manager: AFURLSessionManager? { state.withLock { $0.manager } }
+
+    /// The manager if any event other than task completion is observed.
+    var observer: AFURLSessionManager? { manager.flatMap { $0.isObserved ? $0 : nil } }
+
+    /// Returns the session of the manager that is passed to hooks.
+    func session(of manager: AFURLSessionManager) -> URLSession {
+        manager.state.withLock { $0.session(of: manager, generation: generation) }
+    }
 
     /// The task that users see; `nil` when it has ended and has been freed.
     var task: URLSessionTask? { state.withLock { $0.task.object } }
@@ -54,9 +63,9 @@ final class TaskDriver: Sendable {
         var cancelled: TransferCore?
         enter(.canceling, from: .suspended, .running) { cancelled = $0 }
         // Ends with the transfer.
-        Task { [manager, cancelled] in
+        Task { [cancelled] in
             let archived = await cancelled?.cancelProducingResumeData()?.archived
-            manager.sessionQueue.async { completionHandler.value(archived) }
+            sessionQueue.async { completionHandler.value(archived) }
         }
     }
 
@@ -140,7 +149,7 @@ final class TaskDriver: Sendable {
         // Foundation calls the handlers concurrently, so they may run in the reverse order.
         let follow: @Sendable () -> Void = { [weak self, weak made] in
             guard let self, let made else { return }
-            manager.sessionQueue.async { if made.isPaused { self.suspend() } else { self.resume() } }
+            sessionQueue.async { if made.isPaused { self.suspend() } else { self.resume() } }
         }
         made.pausingHandler = follow
         made.resumingHandler = follow
@@ -164,6 +173,7 @@ final class TaskDriver: Sendable {
     /// Creates the core task, which ends this task when it ends.
     private func makeCore(isResumed: Bool) throws {
         let priority = TransferPriority(rawValue: Double(self.priority))
+        guard let manager else { throw CancellationError() }
         let (session, request) = try manager.coreRequest(for: self)
         guard case .download(let resumeData) = source else {
             let task = session.makeTask(
@@ -199,7 +209,7 @@ final class TaskDriver: Sendable {
     /// Runs a function on the manager's own queue and waits for its end.
     func onSessionQueue(_ body: @escaping @Sendable () -> Void) async {
         await withCheckedContinuation { continuation in
-            manager.sessionQueue.async {
+            sessionQueue.async {
                 body()
                 continuation.resume()
             }
@@ -212,8 +222,9 @@ final class TaskDriver: Sendable {
         fallback: Value,
         _ call: @escaping @Sendable (AFURLSessionManager, URLSession, @escaping @Sendable (Value) -> Void) -> Void
     ) async -> Value {
-        await callback(fallback: fallback) { callback in
-            manager.sessionQueue.async { [manager, session] in call(manager, session, callback) }
+        guard let manager else { return fallback }
+        return await callback(fallback: fallback) { callback in
+            sessionQueue.async { [session = session(of: manager)] in call(manager, session, callback) }
         }
     }
 
@@ -227,14 +238,16 @@ final class TaskDriver: Sendable {
             state.counts.expectedToSend = progress.totalBytes ?? NSURLSessionTransferSizeUnknown
             return (state.task.object, sent, state.isUploadWatched)
         }
-        guard let task, sent != 0, isWatched || manager.isObserved else { return }
-        manager.sessionQueue.async { [self] in
+        let observer = observer
+        guard let task, sent != 0, isWatched || observer != nil else { return }
+        sessionQueue.async { [self] in
             tell(\.uploadProgress, \.uploadProgress, progress.completedBytes, of: progress.totalBytes)
             let expected =
                 progress.totalBytes
                 ?? original.urlRequest.value(forHTTPHeaderField: "Content-Length").flatMap(Int64.init)
-            manager.urlSession(
-                session, task: task, didSendBodyData: sent, totalBytesSent: progress.completedBytes,
+            guard let observer else { return }
+            observer.urlSession(
+                session(of: observer), task: task, didSendBodyData: sent, totalBytesSent: progress.completedBytes,
                 totalBytesExpectedToSend: expected ?? NSURLSessionTransferSizeUnknown)
         }
     }

@@ -4,6 +4,8 @@ import AsyncNetworking
 
 /// The state of a task.
 struct TaskDriverState: Sendable {
+    /// The manager; `nil` when the task has ended.
+    private(set) var manager: AFURLSessionManager?
     /// The task object. The reference is weak; the manager retains the task until it ends.
     var task = Weak<URLSessionTask>()
     private(set) var callbacks: UncheckedSendable<TaskCallbacks>
@@ -34,7 +36,8 @@ struct TaskDriverState: Sendable {
     /// The part of the body received so far, if it is collected in memory.
     var data = Data()
 
-    init(_ callbacks: TaskCallbacks) {
+    init(_ manager: AFURLSessionManager, _ callbacks: TaskCallbacks) {
+        self.manager = manager
         self.callbacks = UncheckedSendable(callbacks)
     }
 
@@ -59,13 +62,15 @@ struct TaskDriverState: Sendable {
     /// Whether the progress of the download is observed.
     var isDownloadWatched: Bool { callbacks.value.downloadProgress != nil || downloadProgress != nil }
 
-    /// Ends the task. Returns the callbacks and the task objects that they receive, and releases them.
+    /// Ends the task. Returns the callbacks and the task objects that they receive, and releases them and the manager,
+    /// which the caller retains.
     mutating func finish(
         _ error: (any Error)?
     ) -> (callbacks: UncheckedSendable<TaskCallbacks>, task: URLSessionTask?, dataTask: URLSessionDataTask?) {
         defer {
             callbacks = UncheckedSendable(TaskCallbacks())
             dataTask = nil
+            manager = nil
             securityPolicy = nil
         }
         phase = .completed
