@@ -130,6 +130,39 @@ import Testing
         }
     }
 
+    /// A manager whose challenge methods refuse all servers.
+    private final class RefusingManager: AFHTTPSessionManager, @unchecked Sendable {
+        override func urlSession(
+            _ session: URLSession, didReceive challenge: URLAuthenticationChallenge,
+            completionHandler: @escaping (URLSession.AuthChallengeDisposition, URLCredential?) -> Void
+        ) {
+            completionHandler(.cancelAuthenticationChallenge, nil)
+        }
+
+        override func urlSession(
+            _ session: URLSession, task: URLSessionTask, didReceive challenge: URLAuthenticationChallenge,
+            completionHandler: @escaping (URLSession.AuthChallengeDisposition, URLCredential?) -> Void
+        ) {
+            completionHandler(.rejectProtectionSpace, nil)
+        }
+    }
+
+    @Test(arguments: [true, false])
+    func `an override of a challenge method decides on certificates if a block is set`(isOfSession: Bool) async throws {
+        let authority = try TestCertificateAuthority()
+        try await StubServer.with(.init(tls: .init(authority.issue()))) { server in
+            server.route("/", .json("{}"))
+            let manager = RefusingManager(session: SessionManager { $0.tls.trustRoots = .pem(authority.pemData) })
+            manager.completionQueue = DispatchQueue(label: "completion")
+            if isOfSession {
+                manager.setSessionDidReceiveAuthenticationChallenge { _, _, _ in .performDefaultHandling }
+            } else {
+                manager.setAuthenticationChallengeHandler { _, _, _, _ in NSNumber(value: 1) }
+            }
+            #expect(await manager.fetch(server.url("/").absoluteString).error?.code == -1202)
+        }
+    }
+
     @Test(arguments: [true, false])
     func `default handling by a block calls an override in a subclass of the policy`(isOfSession: Bool) async throws {
         final class Refusing: AFSecurityPolicy, @unchecked Sendable {

@@ -57,6 +57,10 @@ open class AFURLSessionEvents: NSObject, URLSessionDataDelegate, URLSessionDownl
     /// Called when a server presents its certificate or requests a client certificate and a block is set for session
     /// challenges.
     ///
+    /// Without the block, an override in a subclass is not called, and the security policy decides. An override that
+    /// decides on certificates therefore needs a block, too, such as one that returns `.performDefaultHandling`; or
+    /// override ``AFSecurityPolicy/evaluateServerTrust(_:forDomain:)`` instead, which needs none.
+    ///
     /// It is called during the TLS handshake, on the thread that serves all connections, and must return at once.
     /// `completionHandler` takes the decision, with the meaning described for
     /// ``AFURLSessionManager/SessionChallengeBlock``. If it is called later, the handshake is repeated on a new
@@ -99,7 +103,8 @@ open class AFURLSessionEvents: NSObject, URLSessionDataDelegate, URLSessionDownl
     /// credentials, or a second time the same one, the response is the result.
     ///
     /// If a block is set for it and none for session challenges, it is also called during TLS handshakes, on the thread
-    /// that serves all connections: it must return at once, and can call `completionHandler` later. A client
+    /// that serves all connections: it must return at once, and can call `completionHandler` later. Without the block,
+    /// an override in a subclass is not called for them, and the security policy decides on certificates. A client
     /// certificate that cannot be used fails the task with -1205. See
     /// ``AFURLSessionManager/setAuthenticationChallengeHandler(_:)``.
     open func urlSession(
