@@ -81,10 +81,15 @@ extension TaskDriver {
 }
 
 extension TaskDriverState {
-    /// Returns the outcome of the transfer and releases the body.
+    /// Returns the outcome of the transfer and releases the body and the security policy.
     fileprivate mutating func takeEnding(_ delivery: TaskDelivery) -> Ending {
-        defer { data = Data() }
-        return Ending(delivery: delivery, error: challengeError, data: data, file: destinationURL, core: core)
+        defer {
+            data = Data()
+            securityPolicy = nil
+        }
+        return Ending(
+            delivery: delivery, error: challengeError, data: data, file: destinationURL, core: core,
+            securityPolicy: securityPolicy)
     }
 }
 
@@ -104,6 +109,8 @@ private struct Ending {
     /// The URL to which a download was moved.
     var file: URL?
     let core: TransferCore?
+    /// Retained because a policy of a subclass must not be freed while the state of the task is locked.
+    let securityPolicy: AFSecurityPolicy?
     /// The task passed to callbacks.
     var dataTask: URLSessionDataTask?
 

@@ -71,7 +71,6 @@ struct TaskDriverState: Sendable {
             callbacks = UncheckedSendable(TaskCallbacks())
             dataTask = nil
             manager = nil
-            securityPolicy = nil
         }
         phase = .completed
         self.error = error
