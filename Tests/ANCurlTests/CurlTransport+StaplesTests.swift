@@ -21,7 +21,8 @@ import Testing
 
     /// The OCSP response that a server staples.
     enum Staple: String, CaseIterable, Sendable {
-        case none, good, goodBySHA256, revoked, unknown, past, future, strangers, roots, siblings, damaged, about, garbage, tryLater
+        case none, good, goodBySHA256, revoked, unknown, past, future, strangers, roots, siblings, damaged, about,
+            garbage, tryLater
 
         /// The responses that a server sends. Since OpenSSL 3.6 it sends only those about its certificate.
         static let sent: [Staple] = {
