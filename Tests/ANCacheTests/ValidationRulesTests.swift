@@ -137,7 +137,7 @@ import Testing
 
     @Test func `updates with ever new fields replace the other fields of the stored response`() {
         var stored = StoredResponse.of("Content-Encoding: gzip", "X-First: 1")
-        for round in 0..<40 {
+        for round in 0..<3 {
             let lines = (0..<4000).map { "X-\(round)-\($0): 1" }
             stored.update(from: ResponseHead(304, lines), to: .get(), requestTime: start, responseTime: start)
             #expect(stored.headers.count <= 4100)

@@ -103,9 +103,9 @@ package struct StoredResponse: Sendable, Hashable {
         if updated.count + provided.count > 4096 {
             updated.removeAll { !Self.describesBody.contains($0.name) }
         }
-        for name in Set(provided.map(\.name)) where !Self.describesBody.contains(name) {
-            updated[fields: name] = provided[fields: name]
-        }
+        let names = Set(provided.map(\.name)).subtracting(Self.describesBody)
+        updated.removeAll { names.contains($0.name) }
+        for field in provided where names.contains(field.name) { updated.append(field) }
         // Each of the responses may have listed fields of the other one.
         headers = Self.storable(updated, received: responseTime)
         variant = Variant(headers, of: request)
