@@ -24,8 +24,7 @@ package struct HTTPDate: Hashable, Sendable {
                 return
             }
             guard let short = Self.number(parts[3], digits: 2...2, in: 0...99) else { return nil }
-            // The first year with these digits that is not before the century of `now`; the 29th of February may exist
-            // in only one of the centuries.
+            // The year in the century of `now`, unless the date does not exist there or is too late.
             let current = 1970 + now / 31_556_952
             let year = current - current % 100 + short
             if let date = Self(year: year, month: parts[2], day: parts[1], time: parts[4]),
@@ -55,7 +54,7 @@ package struct HTTPDate: Hashable, Sendable {
     }
 
     /// Parses the date of a cookie's `Expires` attribute by the lenient rules of RFC 6265 §5.1.1: the time, day, month
-    /// and year in any order, whatever stands between and after them; `nil` if one of them is missing or invalid.
+    /// and year in any order, and other words ignored; `nil` if one of the four is missing or invalid.
     package init?(ofCookie text: String) {
         var (time, day, month, year): (String?, String?, String?, Int64?)
         for token in text.split(whereSeparator: Self.separatesTokens) {

@@ -70,8 +70,8 @@ public struct RequestBody: Sendable {
     ///   - chunks: The sequence of chunks. An error that it throws fails the request with
     ///     ``TransportError/RequestBodyFailure/source(_:)``.
     ///   - length: The total number of bytes, at least 0; `nil`, the default, if it is unknown. A negative number fails
-    ///     the request with ``TransportError/Reason/invalidRequest(_:)``. If the sequence yields fewer or more bytes, the request fails with
-    ///     ``TransportError/RequestBodyFailure/tooShort(declared:produced:)`` or
+    ///     the request with ``TransportError/Reason/invalidRequest(_:)``. If the sequence yields fewer or more bytes, the
+    ///     request fails with ``TransportError/RequestBodyFailure/tooShort(declared:produced:)`` or
     ///     ``TransportError/RequestBodyFailure/tooLong(declared:)``.
     ///   - isReplayable: Whether the sequence yields the same chunks each time it is iterated; `false` by default. Must
     ///     be `false` if the sequence can be iterated only once.
@@ -102,8 +102,8 @@ public struct RequestBody: Sendable {
     ///
     /// - Parameters:
     ///   - length: The total number of bytes, at least 0; `nil`, the default, if it is unknown. A negative number fails
-    ///     the request with ``TransportError/Reason/invalidRequest(_:)``. If the closure writes fewer or more bytes, the request fails with
-    ///     ``TransportError/RequestBodyFailure/tooShort(declared:produced:)`` or
+    ///     the request with ``TransportError/Reason/invalidRequest(_:)``. If the closure writes fewer or more bytes, the
+    ///     request fails with ``TransportError/RequestBodyFailure/tooShort(declared:produced:)`` or
     ///     ``TransportError/RequestBodyFailure/tooLong(declared:)``.
     ///   - write: Writes the bytes to its argument, which is valid until the closure returns.
     public static func writer(

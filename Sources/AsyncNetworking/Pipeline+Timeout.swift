@@ -41,8 +41,8 @@ extension Request {
         }
     }
 
-    /// Returns the request with the limits and the transfer options of the one that it takes the place of, as far as it
-    /// has none of its own. The program may have created it anew.
+    /// Returns the request with the limits and the transfer options of the request that it replaces, unless it has its
+    /// own. A redirect policy or an interceptor may return a new request.
     @inline(never)
     func continuing(_ other: Request) -> Request {
         var request = self
@@ -69,10 +69,12 @@ extension Request {
     /// - Throws: `TransportError.timedOut` if no time is left.
     @inline(never)
     mutating func limitToTimeLeft(on clock: any Clock<Duration>) throws(TransportError) {
-        if let call = self[TimeLimits.self]?.call, call.stopwatch == nil {
-            self[TimeLimits.self]?.call?.stopwatch = Stopwatch(clock)
+        guard var limits = self[TimeLimits.self] else { return }
+        if let call = limits.call, call.stopwatch == nil {
+            limits.call?.stopwatch = Stopwatch(clock)
+            self[TimeLimits.self] = limits
         }
-        guard let limits = self[TimeLimits.self], let left = limits.timeLeft else { return }
+        guard let left = limits.timeLeft else { return }
         guard left > .zero else { throw .timedOut(.request, limits.expired, FailureContext()) }
         guard var options else { return }
         options.timeouts.total = min(options.timeouts.total ?? left, left)

@@ -100,7 +100,7 @@ package struct StoredResponse: Sendable, Hashable {
         var updated = headers
         // The age refers to the previous response.
         updated[.age] = nil
-        if updated.count + provided.count > 4096 {
+        if updated.count + provided.count > Self.maximumFieldCount {
             updated.removeAll { !Self.describesBody.contains($0.name) }
         }
         let names = Set(provided.map(\.name)).subtracting(Self.describesBody)
@@ -128,6 +128,9 @@ package struct StoredResponse: Sendable, Hashable {
         copy.isInvalidated = true
         return copy
     }
+
+    /// The maximum number of fields after an update, because a server could add new names with each update.
+    private static let maximumFieldCount = 4096
 
     /// The fields that describe the stored bytes; a later response does not change them (RFC 9111 §3.2).
     private static let describesBody: Set<HTTPField.Name> = [.contentLength, .contentEncoding, .contentRange]

@@ -25,7 +25,7 @@ struct JSON5Numbers {
         return numbers.maximumDepth
     }
 
-    /// Inspects the document up to the first malformed number; returns whether there is none.
+    /// Inspects the document up to the first malformed number; returns whether all numbers are well formed.
     private mutating func inspect() -> Bool {
         while let byte = next {
             switch byte {

@@ -64,8 +64,8 @@ public struct TransferGroup: Sendable {
     /// counts as its ``AnyTransferTask/expectedBytes`` at the time when this property is read; see
     /// ``SessionManager/requestSizes(of:)``. A task that has ended counts as its completed bytes, in the total as well,
     /// so that the total may decrease. The speed is the sum of the latest speeds of the tasks that are not suspended
-    /// and have not ended. Requests of async functions do not count, and the stream of a group without
-    /// other tasks ends at once.
+    /// and have not ended. Requests of async functions do not count, and the stream of a group without other tasks ends
+    /// at once.
     public var progress: BroadcastStream<TransferProgress> {
         let cores = tasks.compactMap(\.core)
         let sum = Broadcast<TransferProgress>()
