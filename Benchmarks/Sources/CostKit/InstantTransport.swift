@@ -1,7 +1,7 @@
 // SPDX-License-Identifier: MIT
 
 public import AsyncNetworking
-public import FoundationEssentials
+import FoundationEssentials
 
 /// A transport that responds immediately from memory.
 package struct InstantTransport: Transport {
