@@ -48,6 +48,13 @@ struct PipelineCost {
             if index == 0 { isSlow = added.microseconds > bar || added.allocations >= 0.5 }
             print("A session with \(each.name) adds \(added)\(index == 0 ? " (at most \(bar) µs and none)" : "")")
         }
+        let manager = SessionManager { $0.transport = InstantTransport() }
+        let task = try await measure(requests) { url in
+            let task = manager.makeDataTask(for: Request(url: url))
+            task.resume()
+            _ = try await task.value
+        }
+        print("A data task whose streams are not read adds \(task - direct)")
         if isSlow { exit(1) }
     }
 
