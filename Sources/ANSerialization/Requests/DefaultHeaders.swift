@@ -44,13 +44,13 @@ package struct DefaultHeaders: Hashable, Sendable {
         return zip(tags, qualities).map { "\($0);q=\($1)" }.joined(separator: ", ")
     }
 
-    /// Returns `program/version (Linux release; architecture) AsyncNetworking/version`, restricted to valid tokens and
-    /// comments (RFC 9110 §10.1.5).
+    /// Returns `program/version (Linux; architecture) AsyncNetworking/version`, restricted to valid tokens and comments.
+    ///
+    /// The release of the kernel is left out: it would tell every server which fixes the system lacks, and is needlessly
+    /// fine-grained detail (RFC 9110 §10.1.5).
     package static func userAgent(process: ProcessDescription, libraryVersion: String) -> String {
-        let system = ["Linux"] + [process.systemRelease].compactMap { $0 }
-        let platform = "\(comment(system.joined(separator: " "))); \(comment(process.architecture))"
         let library = product("AsyncNetworking", libraryVersion)
-        return "\(product(process.program, process.version)) (\(platform)) \(library)"
+        return "\(product(process.program, process.version)) (Linux; \(comment(process.architecture))) \(library)"
     }
 
     /// Returns the BCP 47 tag of a locale, such as `sr-Latn-RS` for `sr_RS.UTF-8@latin`; `nil` for C, POSIX and invalid

@@ -8,8 +8,6 @@ package struct ProcessDescription: Hashable, Sendable {
     package var program: String
     /// The version of the program; `nil` if it is unknown.
     package var version: String?
-    /// The release of the kernel as printed by `uname -r`; `nil` if it is unknown.
-    package var systemRelease: String?
     /// The architecture that the program was built for, such as `x86_64`.
     package var architecture: String
     /// The environment variables, which determine the locale.
@@ -17,26 +15,23 @@ package struct ProcessDescription: Hashable, Sendable {
 
     /// Creates a description, by default for this library's architecture and an empty environment.
     package init(
-        program: String, version: String? = nil, systemRelease: String? = nil, architecture: String = Self.architecture,
+        program: String, version: String? = nil, architecture: String = Self.architecture,
         environment: [String: String] = [:]
     ) {
         self.program = program
         self.version = version
-        self.systemRelease = systemRelease
         self.architecture = architecture
         self.environment = environment
     }
 
-    /// Returns the description of this process: the last component of `argv[0]`, the kernel's release and the initial
-    /// environment.
+    /// Returns the description of this process: the last component of `argv[0]` and the initial environment.
     ///
-    /// It is read from `/proc` on each call (proc(5)); values that cannot be read are missing.
+    /// The environment is read from `/proc` on each call (proc(5)), and empty if it cannot be read.
     package static func current(version: String? = nil) -> ProcessDescription {
         ProcessDescription(
             program: CommandLine.arguments.first?.split(separator: "/").last.map(String.init) ?? "unknown",
             version: version,
-            systemRelease: contents("/proc/sys/kernel/osrelease").map { String($0.prefix { !$0.isWhitespace }) },
-            environment: environment(from: contents("/proc/self/environ") ?? ""))
+            environment: environment)
     }
 
     /// The architecture that this library was built for: `x86_64`, `aarch64` or `unknown`.
@@ -50,13 +45,10 @@ package struct ProcessDescription: Hashable, Sendable {
         #endif
     }
 
-    private static func contents(_ path: String) -> String? {
-        (try? Data(contentsOf: URL(filePath: path))).map { String(decoding: $0, as: UTF8.self) }
-    }
-
-    private static func environment(from text: String) -> [String: String] {
+    private static var environment: [String: String] {
+        guard let contents = try? Data(contentsOf: URL(filePath: "/proc/self/environ")) else { return [:] }
         var environment: [String: String] = [:]
-        for entry in text.split(separator: "\0") {
+        for entry in String(decoding: contents, as: UTF8.self).split(separator: "\0") {
             let parts = entry.split(separator: "=", maxSplits: 1, omittingEmptySubsequences: false)
             if parts.count == 2 { environment[String(parts[0])] = String(parts[1]) }
         }
