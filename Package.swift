@@ -182,7 +182,9 @@ let package = Package(
         .testTarget(name: "ANHTTPTests", dependencies: ["ANHTTP", httpTypes], swiftSettings: settings),
         .testTarget(
             name: "ANSerializationTests",
-            dependencies: ["ANSerialization", "ANHTTP", "ANSystem", "AsyncNetworkingTesting", httpTypes],
+            dependencies: [
+                "ANSerialization", "ANHTTP", "ANSystem", "AsyncNetworkingTesting", "TestSupport", httpTypes,
+            ],
             swiftSettings: settings),
         .testTarget(
             name: "ANCurlTests",

@@ -2,6 +2,7 @@
 
 import ANSerialization
 import FoundationEssentials
+import TestSupport
 import Testing
 
 @Suite struct JSONParserTests {
@@ -126,7 +127,7 @@ import Testing
     @Test func `the parser accepts damaged documents exactly if JSONDecoder does`() throws {
         let document = Array(
             #"{"a":[1,-2.5e3,true,null,"é\u00e9\ud834\udd1e\n"],"b":{"c":[[],{}]},"d":18446744073709551615}"#.utf8)
-        var random = LinearCongruentialGenerator(state: 1)
+        var random = SeededGenerator(seed: 1)
         for round in 0..<5_000 {
             var bytes = document
             for _ in 0..<Int.random(in: 1...3, using: &random) {
@@ -167,14 +168,5 @@ import Testing
         var intValue: Int? { nil }
         init(stringValue: String) { self.stringValue = stringValue }
         init?(intValue: Int) { nil }
-    }
-
-    private struct LinearCongruentialGenerator: RandomNumberGenerator {
-        var state: UInt64
-
-        mutating func next() -> UInt64 {
-            state = state &* 6_364_136_223_846_793_005 &+ 1_442_695_040_888_963_407
-            return state ^ state >> 33
-        }
     }
 }

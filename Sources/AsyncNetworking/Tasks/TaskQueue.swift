@@ -1,45 +1,45 @@
 // SPDX-License-Identifier: MIT
 
+import ANSystem
+
 /// Admits at most `limit` elements at a time, by priority and in FIFO order within a priority.
+///
+/// Every operation takes logarithmic time, so that a queue of many tasks can be cancelled task by task.
 package struct TaskQueue<Element: Sendable>: Sendable {
     private let limit: Int
     private var admitted = 0
-    /// The waiting elements, the next one last.
-    private var entries: [Entry] = []
-    private var lastNumber: UInt64 = 0
-
-    private struct Entry {
-        let id: UInt64
-        let priority: TransferPriority
-        let number: UInt64
-        let element: Element
-
-        func comes(before other: Entry) -> Bool {
-            (priority, other.number) > (other.priority, number)
-        }
-    }
+    private var lastArrival: UInt64 = 0
+    private var lastPosition: UInt64 = 0
+    private var waiting: [UInt64: Waiting] = [:]
+    /// The order of admission. It also holds outdated positions, those of elements that were removed or moved, but not
+    /// more than current ones.
+    private var order = BinaryHeap<Position>()
 
     /// Creates a queue that admits at most `limit` elements at a time; a limit below 1 counts as 1.
     package init(limit: Int) {
         self.limit = max(1, limit)
     }
 
+    /// The number of positions that are kept, outdated ones included.
+    package var positionCount: Int { order.count }
+
     /// Adds an element to the queue.
     package mutating func enqueue(_ element: Element, id: UInt64, priority: TransferPriority) {
-        lastNumber += 1
-        insert(Entry(id: id, priority: priority, number: lastNumber, element: element))
+        lastArrival += 1
+        insert(element, id, priority, arrival: lastArrival)
     }
 
     /// Removes a waiting element, if present.
     package mutating func remove(id: UInt64) {
-        entries.removeAll { $0.id == id }
+        guard waiting.removeValue(forKey: id) != nil else { return }
+        removeOutdatedPositions()
     }
 
     /// Changes the priority of a waiting element, which keeps its age within the new priority.
     package mutating func move(id: UInt64, to priority: TransferPriority) {
-        guard let index = entries.firstIndex(where: { $0.id == id }) else { return }
-        let old = entries.remove(at: index)
-        insert(Entry(id: id, priority: priority, number: old.number, element: old.element))
+        guard let old = waiting[id] else { return }
+        insert(old.element, id, priority, arrival: old.arrival)
+        removeOutdatedPositions()
     }
 
     /// Releases the slot of an admitted element.
@@ -49,19 +49,46 @@ package struct TaskQueue<Element: Sendable>: Sendable {
 
     /// Admits and returns the next element; `nil` if all slots are taken or the queue is empty.
     package mutating func admit() -> Element? {
-        guard admitted < limit, let next = entries.popLast() else { return nil }
-        admitted += 1
-        return next.element
+        guard admitted < limit else { return nil }
+        while let position = order.popFirst() {
+            guard let next = waiting[position.id], next.position == position.number else { continue }
+            waiting[position.id] = nil
+            removeOutdatedPositions()
+            admitted += 1
+            return next.element
+        }
+        return nil
     }
 
-    private mutating func insert(_ entry: Entry) {
-        var low = 0
-        var high = entries.count
-        while low < high {
-            let middle = (low + high) / 2
-            if entry.comes(before: entries[middle]) { low = middle + 1 } else { high = middle }
+    private mutating func insert(
+        _ element: Element, _ id: UInt64, _ priority: TransferPriority, arrival: UInt64
+    ) {
+        lastPosition += 1
+        waiting[id] = Waiting(element: element, arrival: arrival, position: lastPosition)
+        order.insert(Position(priority: priority, arrival: arrival, number: lastPosition, id: id))
+    }
+
+    private mutating func removeOutdatedPositions() {
+        guard order.count > 2 * waiting.count else { return }
+        order.removeAll { waiting[$0.id]?.position != $0.number }
+    }
+
+    private struct Waiting {
+        let element: Element
+        let arrival: UInt64
+        /// The number of its current position.
+        let position: UInt64
+    }
+
+    private struct Position: Comparable {
+        let priority: TransferPriority
+        let arrival: UInt64
+        let number: UInt64
+        let id: UInt64
+
+        static func < (left: Position, right: Position) -> Bool {
+            (right.priority, left.arrival) < (left.priority, right.arrival)
         }
-        entries.insert(entry, at: low)
     }
 }
 
