@@ -67,6 +67,29 @@ import Testing
 
     /// All kinds of exchanges at once, many times: a build with AddressSanitizer sees what they do to memory.
     /// `AN_MIXED_EXCHANGES` sets their number.
+    @Test(arguments: [false, true])
+    func `a finished exchange is released at once, not when its time limit expires`(isCancelled: Bool) async throws {
+        try await StubServer.with { server in
+            server.fallback { $0.path == "/hang" ? .hang : .text("ok") }
+            let transport = try CurlTransport()
+            weak var recorder: EventRecorder?
+            do {
+                let new = EventRecorder()
+                recorder = new
+                let request = server.request(isCancelled ? "/hang" : "/")
+                let task = Task { try await transport.collect(request, reporting: new) }
+                if isCancelled {
+                    try await server.requests(count: 1)
+                    task.cancel()
+                }
+                _ = await task.result
+            }
+            // The loop may still be in the turn that ended the exchange.
+            _ = try await transport.text(server.request())
+            #expect(recorder == nil)
+        }
+    }
+
     @Test func `exchanges of all kinds do not disturb each other`() async throws {
         let count = ProcessInfo.processInfo.environment["AN_MIXED_EXCHANGES"].flatMap { Int($0) } ?? 2000
         try await StubServer.with { server in

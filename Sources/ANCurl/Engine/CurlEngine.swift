@@ -29,7 +29,7 @@ actor CurlEngine: EventLoopSource {
     @safe @exclusivity(unchecked) private var admissions: AdmissionQueue<Transfer>
     /// The messages of this turn; a property so that its storage is reused.
     @safe @exclusivity(unchecked) private var received: [Message] = []
-    @safe @exclusivity(unchecked) private var deadlines = DeadlineQueue<Alarm>()
+    @safe @exclusivity(unchecked) private var deadlines = DeadlineQueue<Transfer>()
     private var isShutDown = false
 
     nonisolated var unownedExecutor: UnownedSerialExecutor { unsafe loop.asUnownedSerialExecutor() }
@@ -245,7 +245,7 @@ actor CurlEngine: EventLoopSource {
             let other = try Transfer(repeating: transfer)
             multi?.remove(transfer.handle)
             transfer.leaveConnection()
-            transfer.isFinished = true
+            noteFinished(transfer)
             active[ObjectIdentifier(other.exchange)] = other
             start(other)
             queueDeadline(of: other)
@@ -255,9 +255,7 @@ actor CurlEngine: EventLoopSource {
     }
 
     private func endOverdue() {
-        while let (deadline, alarm) = deadlines.popDue(at: state.now) {
-            if alarm.deadline == deadline { alarm.deadline = nil }
-            guard let transfer = alarm.transfer else { continue }
+        while let transfer = deadlines.popDue(at: state.now) {
             if let connection = transfer.connection, connection.isOpen {
                 reviewLimits(of: transfer, connection)
             } else if let limit = transfer.nextLimit, limit.deadline <= state.now {
@@ -281,17 +279,14 @@ actor CurlEngine: EventLoopSource {
     /// Queues a transfer's next deadline, unless an earlier one is queued; when that one is due, the deadline is
     /// computed again.
     private func queueDeadline(of transfer: Transfer) {
-        guard let deadline = transfer.nextLimit?.deadline else { return }
-        if let queued = transfer.alarm.deadline, queued <= deadline { return }
-        transfer.alarm.deadline = deadline
-        deadlines.insert(transfer.alarm, at: deadline)
+        if let deadline = transfer.nextLimit?.deadline { deadlines.insert(transfer, at: deadline) }
     }
 
     // MARK: Endings
 
     func finish(_ transfer: Transfer, _ result: Result<ResponseEnding, any Error>) {
         guard !transfer.isFinished else { return }
-        transfer.isFinished = true
+        noteFinished(transfer)
         let exchange = transfer.exchange
         if let events = exchange.events { transfer.reportEnd(result, to: events) }
         exchange.webSocket?.disconnect()
@@ -305,6 +300,12 @@ actor CurlEngine: EventLoopSource {
         }
         active[ObjectIdentifier(exchange)] = nil
         finish(exchange, result)
+    }
+
+    /// Marks a transfer as finished. The queue of deadlines would otherwise retain it until its next one.
+    private func noteFinished(_ transfer: Transfer) {
+        transfer.isFinished = true
+        deadlines.remove(transfer)
     }
 
     private func finish(_ exchange: Exchange, _ result: Result<ResponseEnding, any Error>) {

@@ -2,53 +2,88 @@
 
 package import ANSystem
 
-/// A priority queue of keys ordered by deadline, implemented as a binary heap.
+/// An object that a ``DeadlineQueue`` holds, in one queue at a time.
+package protocol DeadlineQueueElement: AnyObject {
+    /// The position in the queue's heap; `nil` if the object is not in a queue. Maintained by the queue.
+    var deadlineIndex: Int? { get set }
+}
+
+/// A priority queue of objects ordered by deadline, implemented as a binary heap.
 ///
 /// Postponing a deadline does not update its entry. When an entry is removed, the caller checks the current deadline
-/// and inserts the key again if that is in the future; so receiving a byte costs nothing here.
-package struct DeadlineQueue<Key> {
-    private var heap: [(deadline: MonotonicInstant, key: Key)] = []
+/// and inserts the object again if that is in the future; so receiving a byte costs nothing here. Each object has one
+/// entry at most, and knows its position, so that it can be removed when it is finished.
+package struct DeadlineQueue<Element: DeadlineQueueElement> {
+    private var heap: [Entry] = []
+
+    private struct Entry {
+        let deadline: MonotonicInstant
+        let element: Element
+    }
 
     /// The earliest deadline.
     package var first: MonotonicInstant? { heap.first?.deadline }
 
+    /// The number of objects.
+    package var count: Int { heap.count }
+
     /// Creates an empty queue.
     package init() {}
 
-    /// Inserts a key.
-    package mutating func insert(_ key: Key, at deadline: MonotonicInstant) {
-        heap.append((deadline, key))
-        var child = heap.count - 1
-        while child > 0 {
-            let parent = (child - 1) / 2
-            guard heap[child].deadline < heap[parent].deadline else { return }
-            heap.swapAt(child, parent)
-            child = parent
+    /// Inserts an object, unless it is in the queue with this deadline or an earlier one.
+    package mutating func insert(_ element: Element, at deadline: MonotonicInstant) {
+        let entry = Entry(deadline: deadline, element: element)
+        if let index = element.deadlineIndex {
+            if deadline < heap[index].deadline { rise(entry, from: index) }
+        } else {
+            heap.append(entry)
+            rise(entry, from: heap.count - 1)
         }
     }
 
-    /// Removes and returns the entry with the earliest deadline, if that has passed; otherwise returns `nil`.
-    package mutating func popDue(at now: MonotonicInstant) -> (deadline: MonotonicInstant, key: Key)? {
-        guard let first = heap.first, first.deadline <= now else { return nil }
+    /// Removes an object, if it is in the queue.
+    package mutating func remove(_ element: Element) {
+        guard let index = element.deadlineIndex else { return }
+        element.deadlineIndex = nil
         let last = heap.removeLast()
-        if !heap.isEmpty {
-            heap[0] = last
-            sink()
-        }
-        return first
+        guard index < heap.count else { return }
+        if last.deadline < heap[index].deadline { rise(last, from: index) } else { sink(last, from: index) }
     }
 
-    private mutating func sink() {
-        var parent = 0
-        while true {
-            var smallest = parent
-            for child in [2 * parent + 1, 2 * parent + 2]
-            where child < heap.count && heap[child].deadline < heap[smallest].deadline {
-                smallest = child
-            }
-            guard smallest != parent else { return }
-            heap.swapAt(parent, smallest)
-            parent = smallest
+    /// Removes and returns the object with the earliest deadline, if that has passed; otherwise returns `nil`.
+    package mutating func popDue(at now: MonotonicInstant) -> Element? {
+        guard let first = heap.first, first.deadline <= now else { return nil }
+        remove(first.element)
+        return first.element
+    }
+
+    /// Stores an entry at a position or closer to the root.
+    private mutating func rise(_ entry: Entry, from index: Int) {
+        var index = index
+        while index > 0 {
+            let parent = (index - 1) / 2
+            guard entry.deadline < heap[parent].deadline else { break }
+            store(heap[parent], at: index)
+            index = parent
         }
+        store(entry, at: index)
+    }
+
+    /// Stores an entry at a position or farther from the root.
+    private mutating func sink(_ entry: Entry, from index: Int) {
+        var index = index
+        while true {
+            var child = 2 * index + 1
+            if child + 1 < heap.count, heap[child + 1].deadline < heap[child].deadline { child += 1 }
+            guard child < heap.count, heap[child].deadline < entry.deadline else { break }
+            store(heap[child], at: index)
+            index = child
+        }
+        store(entry, at: index)
+    }
+
+    private mutating func store(_ entry: Entry, at index: Int) {
+        heap[index] = entry
+        entry.element.deadlineIndex = index
     }
 }

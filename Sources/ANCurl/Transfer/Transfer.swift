@@ -16,7 +16,7 @@ import HTTPTypes
 ///
 /// Used on the loop's thread only. Accesses to its state are not checked for exclusivity at run time; see
 /// ``LoopState``.
-final class Transfer {
+final class Transfer: DeadlineQueueElement {
     let exchange: Exchange
     let handle: EasyHandle
     let loop: LoopState
@@ -27,16 +27,14 @@ final class Transfer {
     /// The scheme, host and port of the URL.
     let origin: String
 
-    /// Represents this transfer in the queue of deadlines.
-    let alarm = Alarm()
+    /// The position in the queue of deadlines. Maintained by ``DeadlineQueue``.
+    @safe @exclusivity(unchecked) var deadlineIndex: Int?
     /// Whether the transfer is queued for review at the end of this turn. Maintained by ``LoopState``.
     var isChanged = false
     /// The ticket in the admission queue; `nil` if the transfer is not waiting. Maintained by ``CurlEngine``.
     var ticket: Int?
     /// Whether the exchange has its result, or another transfer repeats its request. Maintained by ``CurlEngine``.
-    var isFinished = false {
-        didSet { alarm.transfer = nil }
-    }
+    var isFinished = false
     /// The WebSocket connection that the exchange becomes; `nil` until libcurl has made it. Maintained by ``CurlEngine``.
     var connection: WebSocketConnection?
 
@@ -97,7 +95,6 @@ final class Transfer {
         }
         // Last, so that the other transfer keeps its state if this one cannot be created.
         if let other { swap(&state, &other.state) }
-        alarm.transfer = self
     }
 
     /// Whether the connection can carry other exchanges at the same time.
@@ -113,14 +110,6 @@ final class Transfer {
         guard !state.isResponseOver else { return state.clock.limitAfterResponse(isStarving: state.isSendingPaused) }
         return state.clock.nextLimit(isWaitingForUs: state.isPaused, now: loop.now)
     }
-}
-
-/// An entry for a transfer in the queue of deadlines.
-final class Alarm {
-    /// The transfer; `nil` when it is finished.
-    fileprivate(set) var transfer: Transfer?
-    /// The earliest deadline that is queued. Maintained by ``CurlEngine``.
-    var deadline: MonotonicInstant?
 }
 
 /// The mutable state of a transfer, which is too large to be copied. A transfer that repeats the request of another one
