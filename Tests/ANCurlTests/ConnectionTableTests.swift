@@ -14,15 +14,19 @@ import Testing
             local: SocketAddress(host: "127.0.0.1", port: port), remote: SocketAddress(host: "127.0.0.1", port: 80))
     }
 
+    private func origin(of connection: ConnectionTable.Ends, in table: ConnectionTable) -> ConnectionTable.Origin {
+        table.origin(of: connection, opened: []) { _ in nil }
+    }
+
     @Test func `a connection is found by its ends until its socket is closed`() {
         var table = ConnectionTable()
-        #expect(table.socket(of: Self.first) == nil)
+        #expect(origin(of: Self.first, in: table) == .foreign)
         table.insert(Self.first, socket: 7)
         table.insert(Self.second, socket: 8)
-        #expect(table.socket(of: Self.first) == 7)
-        #expect(table.socket(of: Self.second) == 8)
+        #expect(origin(of: Self.first, in: table) == .known(7))
+        #expect(origin(of: Self.second, in: table) == .known(8))
         table.remove(7)
-        #expect(table.socket(of: Self.first) == nil)
+        #expect(origin(of: Self.first, in: table) == .foreign)
         #expect(!table.contains(7))
         #expect(table.contains(8))
     }
@@ -41,8 +45,30 @@ import Testing
         var table = ConnectionTable()
         table.insert(Self.first, socket: 7)
         table.insert(Self.second, socket: 7)
-        #expect(table.socket(of: Self.first) == nil)
-        #expect(table.socket(of: Self.second) == 7)
+        #expect(origin(of: Self.first, in: table) == .foreign)
+        #expect(origin(of: Self.second, in: table) == .known(7))
+    }
+
+    @Test(
+        arguments: [
+            // The only socket, also if the connection is another one, which was made for something else.
+            ([7], [7: 50_000], .new(7)), ([7], [7: 50_009], .foreign), ([], [:], .foreign),
+            // Several addresses were tried; sockets of failed attempts are closed.
+            ([7, 9], [7: 50_000], .new(7)), ([7, 9], [9: 50_000], .new(9)), ([7, 9], [7: 50_009, 9: 50_000], .new(9)),
+            ([7, 9], [7: 50_009], .foreign),
+            // The number of a closed socket was reused for a connection of another transfer, to another server.
+            ([8, 9], [8: 50_000, 9: 50_000], .new(9)), ([9, 8], [8: 50_000, 9: 50_000], .new(9)),
+            ([8], [8: 50_000], .foreign),
+        ] as [([Int32], [Int32: Int], ConnectionTable.Origin)])
+    func `a connection is new only if one of the transfer's sockets has its local port`(
+        opened: [Int32], ports: [Int32: Int], expected: ConnectionTable.Origin
+    ) {
+        var table = ConnectionTable()
+        table.insert(Self.second, socket: 8)
+        #expect(table.origin(of: Self.first, opened: opened) { ports[$0] } == expected)
+        // A connection that has carried a request is known, whatever was opened since.
+        table.insert(Self.first, socket: 6)
+        #expect(table.origin(of: Self.first, opened: opened) { ports[$0] } == .known(6))
     }
 
     @Test func `a connection is silent until bytes of a response come`() {

@@ -41,6 +41,24 @@ import Testing
         guard case .cannotConnect(.refused) = error.reason else { throw error }
     }
 
+    @Test func `requests over one Unix-domain socket do not disturb each other`() async throws {
+        let path = FileManager.default.temporaryDirectory.appendingPathComponent("an-\(UUID()).sock").path
+        try await StubServer.with(.init(.unix(path: path))) { server in
+            server.route("/large", .generated(8 << 20))
+            server.fallback { _ in .text("ok") }
+            let options = options { $0.unixSocketPath = path }
+            let transport = try CurlTransport()
+            try await transport.stream(server.request("/large", options: options)) { _, body in
+                // The response waits in its socket, which must not be taken for that of another request.
+                for _ in 0..<5 { #expect(try await transport.text(server.request(options: options)) == "ok") }
+                var count = 0
+                for try await chunk in body { count += chunk.count }
+                #expect(count == 8 << 20)
+            }
+            #expect(server.activity.connectionsAccepted == 2)
+        }
+    }
+
     @Test func `a host override leads a name to an address, and no other port`() async throws {
         try await StubServer.with { server in
             server.fallback { _ in .text("ok") }
@@ -79,6 +97,33 @@ import Testing
                 let names = resolver.activity.requests.map { $0.body.dropFirst(12).prefix(14) }
                 #expect(!names.isEmpty)
                 #expect(names.allSatisfy { $0 == Data("\u{4}name\u{7}invalid\0".utf8) })
+            }
+        }
+    }
+
+    /// Policies are not applied to the resolver's connections, which libcurl keeps with those of requests.
+    @Test func `a request to the resolver itself has a connection of its own`() async throws {
+        let authority = try TestCertificateAuthority()
+        try await StubServer.with { server in
+            server.fallback { _ in .text("ok") }
+            try await StubServer.with(.init(tls: .init(try authority.issue()))) { resolver in
+                resolver.route("/dns-query", method: "POST") { Self.answer(to: $0.body) }
+                resolver.fallback { _ in .text("not DNS") }
+                let options = options { $0.dnsOverHTTPS = resolver.url("/dns-query") }
+                    .with { $0.tls.trustRoots = .pem(authority.pemData) }
+                let transport = try CurlTransport()
+                #expect(
+                    try await transport.text(Request(url: server.url(host: "name.invalid"), options: options)) == "ok")
+                for _ in 0..<2 {
+                    let other = Request(url: resolver.url("/other"), options: options)
+                    #expect(try await transport.text(other) == "not DNS")
+                }
+                let (queries, others) = resolver.activity.requests.reduce(into: (Set<Int>(), Set<Int>())) {
+                    if $1.path == "/other" { $0.1.insert($1.connection) } else { $0.0.insert($1.connection) }
+                }
+                #expect(!queries.isEmpty)
+                #expect(others.count == 1)
+                #expect(queries.isDisjoint(with: others))
             }
         }
     }

@@ -42,12 +42,32 @@ package struct ConnectionTable {
         }
     }
 
+    /// A connection that libcurl is about to use for a transfer.
+    package enum Origin: Hashable {
+        /// It has carried a request, on this socket.
+        case known(Int32)
+        /// It was made for the transfer, with this socket.
+        case new(Int32)
+        /// It was made for something else, such as libcurl's own requests to a resolver. The address policy was not
+        /// applied to it.
+        case foreign
+    }
+
     /// Creates an empty table.
     package init() {}
 
-    /// Returns the socket of a connection; `nil` if the connection has not carried a request.
-    package func socket(of connection: Ends) -> Int32? {
-        sockets[connection]
+    /// Determines the origin of a connection from its endpoints.
+    ///
+    /// - Parameters:
+    ///   - sockets: The sockets that were opened for the transfer. Some may be closed, and be those of other connections
+    ///     now.
+    ///   - localPort: Returns the local port of a socket; `nil` if the socket is closed.
+    package func origin(
+        of connection: Ends, opened sockets: [Int32], localPort: (Int32) -> Int?
+    ) -> Origin {
+        if let known = self.sockets[connection] { return .known(known) }
+        let new = sockets.last { !contains($0) && localPort($0) == connection.local.port }
+        return new.map(Origin.new) ?? .foreign
     }
 
     /// Whether the socket belongs to a connection in the table.

@@ -64,6 +64,9 @@ extension Transfer {
     /// parsed as the response to this request, and each later response as that of the following request. libcurl checks
     /// only whether the connection is open.
     ///
+    /// A connection that was made neither for this transfer nor for an earlier one is not used: policies were not
+    /// applied to it.
+    ///
     /// - Returns: Whether the connection can be used. If not, the request is sent on another one.
     private func meetConnection(remote: SocketAddress, local: SocketAddress) -> Bool {
         noteVersion()
@@ -74,25 +77,36 @@ extension Transfer {
             state.isConnectionSpoilt = !hasChosenEnds(local, remote)
             return !state.isConnectionSpoilt
         }
+        // The endpoints of a Unix-domain socket do not identify it, and no policy concerns it.
+        guard exchange.options.connection.unixSocketPath == nil, !remote.host.isEmpty else { return true }
         let ends = ConnectionTable.Ends(local: local, remote: remote)
-        if let known = loop.connections.socket(of: ends) {
-            state.connection = known
-            let isUsable =
-                state.isOnHTTP2
-                ? !Self.hasEnded(known) && !loop.connections.isSuspect(known)
-                    && loop.monitors[known]?.isClosing != true
-                : !Self.hasInput(known) && !hasBufferedInput && !loop.connections.isExpired(known, at: loop.now)
-            // libcurl 8.9 to 8.21 do not compare interfaces, nor names of addresses.
-            let isBound = loop.connections.localInterface(of: known) == exchange.options.connection.localInterface
-            if isUsable, isBound, hasChosenEnds(local, remote) { return true }
+        let origin = loop.connections.origin(of: ends, opened: state.sockets) { SocketEndpoint(localEndOf: $0)?.port }
+        switch origin {
+        case .known(let socket):
+            state.connection = socket
+            state.isConnectionSpoilt = !isUsable(socket, local: local, remote: remote)
+            return !state.isConnectionSpoilt
+        case .new(let socket):
+            loop.connections.insert(ends, socket: socket, from: exchange.options.connection.localInterface)
+            state.connection = socket
+            state.isFirstOnConnection = true
+            return true
+        case .foreign:
             state.isConnectionSpoilt = true
             return false
         }
-        guard !remote.host.isEmpty, let new = ownSocket(local) else { return true }
-        loop.connections.insert(ends, socket: new, from: exchange.options.connection.localInterface)
-        state.connection = new
-        state.isFirstOnConnection = true
-        return true
+    }
+
+    /// Whether a connection that has carried a request can carry this one.
+    private func isUsable(_ socket: Int32, local: SocketAddress, remote: SocketAddress) -> Bool {
+        let isOpen =
+            state.isOnHTTP2
+            ? !Self.hasEnded(socket) && !loop.connections.isSuspect(socket)
+                && loop.monitors[socket]?.isClosing != true
+            : !Self.hasInput(socket) && !hasBufferedInput && !loop.connections.isExpired(socket, at: loop.now)
+        // libcurl 8.9 to 8.21 do not compare interfaces, nor names of addresses.
+        let isBound = loop.connections.localInterface(of: socket) == exchange.options.connection.localInterface
+        return isOpen && isBound && hasChosenEnds(local, remote)
     }
 
     /// Whether an address belongs to the chosen version of IP. Recent versions of libcurl (8.23) do not compare it with
@@ -118,12 +132,6 @@ extension Transfer {
         case .v6: return remote.host.contains(":")
         default: return true
         }
-    }
-
-    /// Returns which of the TCP sockets opened for the transfer has these endpoints; `nil` if none has.
-    private func ownSocket(_ local: SocketAddress) -> Int32? {
-        state.sockets.count > 1
-            ? state.sockets.first { SocketEndpoint(localEndOf: $0)?.port == local.port } : state.sockets.first
     }
 
     /// The version that the connection speaks, as far as it matters: over HTTP/2 bytes may arrive at any time, and
