@@ -165,6 +165,21 @@ import Testing
         }
     }
 
+    /// With libcurl before 8.0, which does not keep connections with prior knowledge, this could not fail.
+    @Test func `plain HTTP does not use a connection that speaks HTTP/2`() async throws {
+        try await StubServer.with { server in
+            server.fallback { request in
+                request.method == "PRI" ? .http2([.head(1), .data(1, "two", endsStream: true)]) : .text("one")
+            }
+            let transport = try CurlTransport()
+            let known = server.request(options: .with { $0.httpVersion = .http2PriorKnowledge })
+            #expect(try await transport.text(known) == "two")
+            let plain = try await transport.ending(of: server.request(options: .with { _ in })).metrics
+            #expect(plain.httpVersion == .http1_1)
+            #expect(!plain.isConnectionReused)
+        }
+    }
+
     // MARK: Stale connections
 
     static let stale: [Script] = [.close, Script([.end(.reset)])]

@@ -53,32 +53,15 @@ extension EasyHandle {
 
     private func applyVersion(_ policy: HTTPVersionPolicy, isSecure: Bool) throws {
         let library = try CurlLibrary.current.get()
-        switch policy {
-        case .automatic:
-            // Without TLS, libcurl would reuse a connection of a request that speaks HTTP/2 by prior knowledge.
-            let usesHTTP2 = isSecure && library.hasHTTP2
-            try set(CURLOPT_HTTP_VERSION, usesHTTP2 ? CCURL_HTTP_VERSION_2TLS : CCURL_HTTP_VERSION_1_1)
-        case .http1:
-            try set(CURLOPT_HTTP_VERSION, CCURL_HTTP_VERSION_1_1)
-        case .http2PriorKnowledge:
-            guard library.hasHTTP2 else { throw TransportError(.unsupported(.http2)) }
-            try set(CURLOPT_HTTP_VERSION, CCURL_HTTP_VERSION_2_PRIOR_KNOWLEDGE)
-        case .http3:
-            try set(CURLOPT_HTTP_VERSION, CCURL_HTTP_VERSION_3)
-        case .http3Only:
-            try set(CURLOPT_HTTP_VERSION, CCURL_HTTP_VERSION_3ONLY)
-        }
+        guard library.hasHTTP2 || policy != .http2PriorKnowledge else { throw TransportError(.unsupported(.http2)) }
+        try set(CURLOPT_HTTP_VERSION, policy.curlNumber(isSecure: isSecure, hasHTTP2: library.hasHTTP2))
     }
 
     /// Sets the TLS options, which apply to the server and to a proxy over TLS alike. libcurl chooses the trusted
     /// authorities for servers only if it does not give access to its TLS contexts; see ``apply(_:resumesSessions:)``.
     private func apply(_ tls: TLSOptions) throws(CurlFailure) {
-        // The default as an explicit value: libcurl's own handle for DNS over HTTPS inherits the options since 8.17, but
-        // not this one, so that requests do not reuse its connections, to which their policies were not applied.
-        let maximum = tls.maximumVersion.map { $0.curlNumber << 16 } ?? Int(CURL_SSLVERSION_MAX_DEFAULT)
-        let versions = tls.minimumVersion.curlNumber | maximum
-        try set(CURLOPT_SSLVERSION, versions)
-        try set(CURLOPT_PROXY_SSLVERSION, versions)
+        try set(CURLOPT_SSLVERSION, tls.curlVersions)
+        try set(CURLOPT_PROXY_SSLVERSION, tls.curlVersions)
         if !tls.negotiatesProtocol { try set(CURLOPT_SSL_ENABLE_ALPN, false) }
         if let ciphers = tls.cipherList {
             for option in [CURLOPT_SSL_CIPHER_LIST, CURLOPT_PROXY_SSL_CIPHER_LIST] { try set(option, ciphers) }
@@ -146,6 +129,30 @@ extension EasyHandle {
             try set(CURLOPT_TCP_KEEPIDLE, probe)
             try set(CURLOPT_TCP_KEEPINTVL, probe)
         }
+    }
+}
+
+extension HTTPVersionPolicy {
+    /// The value of CURLOPT_HTTP_VERSION(3).
+    package func curlNumber(isSecure: Bool, hasHTTP2: Bool) -> Int {
+        switch self {
+        // Without TLS, libcurl would reuse a connection of a request that speaks HTTP/2 by prior knowledge.
+        case .automatic: isSecure && hasHTTP2 ? CCURL_HTTP_VERSION_2TLS : CCURL_HTTP_VERSION_1_1
+        case .http1: CCURL_HTTP_VERSION_1_1
+        case .http2PriorKnowledge: CCURL_HTTP_VERSION_2_PRIOR_KNOWLEDGE
+        case .http3: CCURL_HTTP_VERSION_3
+        case .http3Only: CCURL_HTTP_VERSION_3ONLY
+        }
+    }
+}
+
+extension TLSOptions {
+    /// The value of CURLOPT_SSLVERSION(3).
+    package var curlVersions: Int {
+        // The default as an explicit value: libcurl's own handle for DNS over HTTPS inherits the options since 8.17, but
+        // not this one, so that requests do not reuse its connections, to which their policies were not applied.
+        let maximum = maximumVersion.map { $0.curlNumber << 16 } ?? Int(CURL_SSLVERSION_MAX_DEFAULT)
+        return minimumVersion.curlNumber | maximum
     }
 }
 
