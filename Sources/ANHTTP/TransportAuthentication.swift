@@ -18,11 +18,6 @@ package struct TransportAuthentication: Hashable, Sendable {
         self.signature = signature
     }
 
-    /// Removes the credential for the server or the proxy.
-    package mutating func removeCredential(ofProxy isProxy: Bool) {
-        if isProxy { proxy = nil } else { server = nil }
-    }
-
     /// A credential and the one scheme that it is used with.
     package struct SchemeCredential: Hashable, Sendable {
         /// The user name and password.

@@ -64,6 +64,70 @@ import Testing
         }
     }
 
+    @Test(
+        arguments: [
+            (.digest, .basic), (.digest, .digest), (.basic, .digest), (.digest, nil), (.basic, .basic),
+        ] as [(AuthenticationScheme, AuthenticationScheme?)], [200, 404])
+    func `a refused probe of the server or a proxy takes no other credential`(
+        schemes: (server: AuthenticationScheme, proxy: AuthenticationScheme?), status: Int
+    ) async throws {
+        try await StubServer.with { proxy in
+            proxy.fallback { .status(status, headers: ["X-Length": "\($0.bodyLength)"]) }
+            let credential = schemes.proxy.map { Credential(user: "user", password: "password", schemes: [$0]) }
+            let options = TransferOptions.with {
+                $0.proxy = .proxy(
+                    Proxy(.http, host: "127.0.0.1", port: proxy.endpoint.port, credential: credential))
+            }
+            let url = try #require(URL(string: "http://origin.invalid/"))
+            var request = Request(method: .post, url: url, body: .bytes(Self.body), options: options)
+            var authentication = TransportAuthentication()
+            authentication.server = .init(Credential(user: "ada", password: "secret"), by: schemes.server)
+            request.transportAuthentication = authentication
+            let (head, _) = try await CurlTransport().collect(request)
+            #expect(head.status.code == status)
+            #expect(head.headers[try #require(HTTPField.Name("X-Length"))] == "8")
+            let requests = proxy.activity.requests
+            #expect(requests.last?.bodyLength == 8)
+            for received in requests {
+                #expect(
+                    received.headers["Proxy-Authorization"]
+                        == (schemes.proxy == .basic ? "Basic dXNlcjpwYXNzd29yZA==" : nil))
+                #expect(
+                    received.headers["Authorization"] == (schemes.server == .basic ? "Basic YWRhOnNlY3JldA==" : nil))
+            }
+        }
+    }
+
+    @Test(arguments: [true, false], [true, false])
+    func `the body is sent whoever asks for a credential, if there is one for each`(
+        proxyAsks: Bool, serverAsks: Bool
+    ) async throws {
+        try await StubServer.with { proxy in
+            let challenge = "Digest realm=\"r\", nonce=\"n\", qop=\"auth\""
+            proxy.fallback { request in
+                func isAnswered(_ name: String) -> Bool { request.headers[name]?.contains("response=") == true }
+                if proxyAsks, !isAnswered("Proxy-Authorization") {
+                    return .status(407, headers: ["Proxy-Authenticate": challenge])
+                }
+                if serverAsks, !isAnswered("Authorization") {
+                    return .status(401, headers: ["WWW-Authenticate": challenge])
+                }
+                return .text("\(request.bodyLength) bytes")
+            }
+            let user = Credential(user: "user", password: "password", schemes: [.digest])
+            let options = TransferOptions.with {
+                $0.proxy = .proxy(Proxy(.http, host: "127.0.0.1", port: proxy.endpoint.port, credential: user))
+            }
+            let url = try #require(URL(string: "http://origin.invalid/"))
+            var request = Request(method: .post, url: url, body: .bytes(Self.body), options: options)
+            var authentication = TransportAuthentication()
+            authentication.server = .init(Credential(user: "ada", password: "secret"), by: .digest)
+            request.transportAuthentication = authentication
+            let transport = try CurlTransport()
+            for _ in 0..<2 { #expect(try await transport.text(request) == "8 bytes") }
+        }
+    }
+
     @Test func `a server that asks for another scheme leaves the connection as it was`() async throws {
         try await StubServer.with { server in
             server.route("/basic") { _ in .status(401, headers: ["WWW-Authenticate": "Basic realm=\"r\""]) }

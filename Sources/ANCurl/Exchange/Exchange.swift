@@ -89,20 +89,23 @@ final class Exchange: Sendable {
     /// The transfer options.
     var options: TransferOptions { sharedOptions.value }
 
-    /// Whether libcurl sends a request without the body to obtain the challenge of the server or the proxy.
-    var sendsProbe: Bool {
-        guard sendsBody else { return false }
-        if let scheme = authentication?.server?.scheme, scheme != .basic { return true }
-        return probesProxy
+    /// The parties whose challenges libcurl obtains by requests without the body.
+    ///
+    /// It does so if a party has exactly one scheme, other than Basic; for a proxy, only if the proxy forwards the
+    /// request.
+    var probes: Probes {
+        guard sendsBody else { return [] }
+        var probes: Probes = []
+        if let scheme = authentication?.server?.scheme, scheme != .basic { probes.insert(.server) }
+        if !isSecure, let scheme = proxyScheme, scheme != .basic { probes.insert(.proxy) }
+        return probes
     }
 
-    /// Whether libcurl sends a request without the body to obtain the challenge of a forwarding proxy. It does so if
-    /// the proxy has exactly one scheme, other than Basic.
-    var probesProxy: Bool {
-        guard !isSecure, sendsBody else { return false }
-        if let scheme = authentication?.proxy?.scheme { return scheme != .basic }
-        guard case .proxy(let proxy) = options.proxy, let schemes = proxy.credential?.schemes else { return false }
-        return schemes.count == 1 && schemes != [.basic]
+    /// The scheme for the proxy; `nil` if there are several, or none.
+    private var proxyScheme: AuthenticationScheme? {
+        if let scheme = authentication?.proxy?.scheme { return scheme }
+        guard case .proxy(let proxy) = options.proxy, let schemes = proxy.credential?.schemes else { return nil }
+        return schemes.count == 1 ? schemes.first : nil
     }
 
     // MARK: The reader's side

@@ -28,6 +28,25 @@ extension EasyHandle {
         }
     }
 
+    /// Removes the credentials for parties that require none. Without the change of the scheme, libcurl would send an
+    /// empty user name.
+    func removeCredentials(of parties: Probes) throws(TransportError) {
+        do throws(CurlFailure) {
+            if parties.contains(.server) {
+                try set(CURLOPT_HTTPAUTH, CCURL_AUTH_BASIC)
+                try set(CURLOPT_USERNAME, nil)
+                try set(CURLOPT_PASSWORD, nil)
+            }
+            if parties.contains(.proxy) {
+                try set(CURLOPT_PROXYAUTH, CCURL_AUTH_BASIC)
+                try set(CURLOPT_PROXYUSERNAME, nil)
+                try set(CURLOPT_PROXYPASSWORD, nil)
+            }
+        } catch {
+            throw error.transportError
+        }
+    }
+
     /// The authentication schemes offered by a proxy. See CURLINFO_PROXYAUTH_AVAIL(3).
     var proxySchemes: Set<AuthenticationScheme> {
         let bits = long(CURLINFO_PROXYAUTH_AVAIL)

@@ -23,7 +23,7 @@ extension EasyHandle {
         // libcurl would answer a 417 with a second request without `Expect`; a redirect limit of 0 prevents this. (It
         // still discards the body of a 417 if the connection is kept.) Responses to challenges count as redirects, too.
         try set(CURLOPT_MAXREDIRS, exchange.answersChallenges ? 8 : 0)
-        if exchange.sendsProbe, exchange.isSecure, exchange.options.httpVersion != .http3Only {
+        if !exchange.probes.isEmpty, exchange.isSecure, exchange.options.httpVersion != .http3Only {
             // libcurl 7.88 records on the connection, and later versions on the request, that no body is sent, and
             // applies that to other requests on the connection. Over HTTP/1.1 no other request shares it, and
             // ``Transfer`` has it closed after a probe.

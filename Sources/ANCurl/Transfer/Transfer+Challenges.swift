@@ -8,14 +8,25 @@ import HTTPTypes
 // report whether it will respond to a challenge, but it can be inferred: the body of such a response is not delivered,
 // and the next event is another leg. Therefore the head of each 401 and 407 is held until either is known.
 //
-// If the request has a body, the first leg is a probe without it. If the server requires no credential, its answer to
-// the probe is not the response to the request:
+// If the request has a body, each leg is a probe without it until libcurl knows the challenges of the server and the
+// proxy, as far as it has credentials for them; see ``Probes``. A party that requires no credential answers a probe as if
+// the request had no body, and that is not the response to the request:
 //
 // | answer to a probe | next step |
 // |---|---|
-// | 401, 407 | libcurl sends the request with credentials, or this is the response |
-// | below 300, from a probed server | libcurl sends the request without credentials |
-// | any other | the transfer is abandoned, and another one sends the request without credentials |
+// | 401, 407 | libcurl sends the request with credentials, as another probe or with the body, or this is the response |
+// | any other | the transfer is abandoned, and another one sends the request without the credentials in question |
+//
+// After a success, libcurl would send the body itself, but without a credential that the proxy requires, and not at all
+// if it had credentials for both.
+
+/// The parties whose challenges libcurl obtains by requests without the body.
+struct Probes: OptionSet {
+    let rawValue: UInt8
+
+    static let server = Probes(rawValue: 1)
+    static let proxy = Probes(rawValue: 2)
+}
 
 extension Transfer {
     /// The use of a final head.
@@ -29,11 +40,11 @@ extension Transfer {
     }
 
     func use(of head: ResponseHead) -> HeadUse {
-        guard exchange.answersChallenges, exchange.webSocket == nil, !state.sendsNoCredential else { return .response }
+        let isAnonymous = !state.omitted.isEmpty && state.omitted == exchange.probes
+        guard exchange.answersChallenges, exchange.webSocket == nil, !isAnonymous else { return .response }
         switch head.status.code {
         case 401, 407: return .undecided
-        case ..<300 where !exchange.probesProxy: return state.isProbing ? .undecided : .response
-        default: return state.isProbing ? .refusedProbe : .response
+        default: return state.probes.isEmpty ? .response : .refusedProbe
         }
     }
 

@@ -41,12 +41,10 @@ extension Transfer {
             return CURL_PREREQFUNC_ABORT
         }
         if state.heldHead != nil {
-            if state.isProbing, !exchange.needsOwnConnection { try? handle.set(CURLOPT_FORBID_REUSE, false) }
+            if !state.probes.isEmpty, !exchange.needsOwnConnection { try? handle.set(CURLOPT_FORBID_REUSE, false) }
             guard beginNextLeg() else { return CURL_PREREQFUNC_ABORT }
         } else if state.attempts > 0 {
             guard mayRepeat(), rewind() else { return CURL_PREREQFUNC_ABORT }
-        } else if exchange.sendsProbe, !state.sendsNoCredential {
-            state.isProbing = true
         }
         if !exchange.needsOwnConnection { try? handle.set(CURLOPT_FRESH_CONNECT, false) }
         joinStream()

@@ -56,7 +56,7 @@ final class Transfer: DeadlineQueueElement {
         state = TransferState(exchange, on: loop)
         other?.state.beginAgain(exchange, on: loop)
         let alternative = other == nil ? state.alternative : nil
-        let sendsNoCredential = other?.state.sendsNoCredential == true
+        let omitted = other?.state.omitted ?? []
         let needsNewConnection = other?.state.needsNewConnection == true
         addressGuard = try AddressGuard(exchange.options.connection.addresses)
         let url = exchange.request.url.absoluteString
@@ -79,20 +79,14 @@ final class Transfer: DeadlineQueueElement {
             }
             try handle.apply(exchange, url: url, headers: headers)
             if let alternative { try handle.apply(alternative, isRacing: exchange.isRacing(alternative)) }
-            if sendsNoCredential, exchange.probesProxy {
-                try handle.set(CURLOPT_PROXYUSERNAME, nil)
-                try handle.set(CURLOPT_PROXYPASSWORD, nil)
-            }
             // The discarded connection may still serve other exchanges, and libcurl would choose it again.
             if needsNewConnection { try handle.set(CURLOPT_FRESH_CONNECT, true) }
             try installCallbacks()
         } catch {
             throw error.transportError
         }
-        if var authentication = exchange.authentication {
-            if sendsNoCredential { authentication.removeCredential(ofProxy: exchange.probesProxy) }
-            try handle.apply(authentication)
-        }
+        if let authentication = exchange.authentication { try handle.apply(authentication) }
+        try handle.removeCredentials(of: omitted)
         // Last, so that the other transfer keeps its state if this one cannot be created.
         if let other { swap(&state, &other.state) }
     }
@@ -127,12 +121,13 @@ struct TransferState: ~Copyable {
     var handshake: Handshake?
     /// The head of a response that may be a challenge to which libcurl responds.
     var heldHead: ResponseHead?
-    /// Whether the latest leg was a request without its body, sent to obtain the server's challenge.
-    var isProbing = false
-    /// Whether a server answered a probe with neither a challenge nor a success.
+    /// The parties whose challenges are unknown. Unless there is none, the current leg is a request without its body,
+    /// sent to obtain a challenge.
+    var probes: Probes
+    /// Whether a probe was answered by a response that is no challenge.
     var isProbeRefused = false
-    /// Whether the request is sent without the server's credential.
-    var sendsNoCredential = false
+    /// The parties that are sent no credential, because they answered a probe without a challenge.
+    var omitted: Probes = []
     /// Whether the request is the first one on its connection.
     var isFirstOnConnection = false
     /// Whether the server's response rejected the rest of the request's body.
@@ -198,6 +193,7 @@ struct TransferState: ~Copyable {
     init(_ exchange: Exchange, on loop: LoopState) {
         parser = Self.parser(for: exchange, on: loop)
         alternative = exchange.usableAlternative
+        probes = exchange.probes
         clock = TransferClock(start: loop.now, timeouts: exchange.options.timeouts)
     }
 
@@ -209,9 +205,11 @@ struct TransferState: ~Copyable {
 
     /// Resets the state of an attempt, so that the request can be sent on another connection.
     mutating func beginAgain(_ exchange: Exchange, on loop: LoopState) {
-        if isProbeRefused { sendsNoCredential = true }
+        if isProbeRefused { omitted.formUnion(probes) }
         if heldHead != nil || isProbeRefused { beginNextLeg(exchange, on: loop) }
         isProbeRefused = false
+        // The other handle knows no challenge.
+        probes = exchange.probes.subtracting(omitted)
         repeats += 1
         // A connection on which a request was refused is not reused; libcurl handles that. Nor is one to an alternative
         // service that was not even connected to.
@@ -228,10 +226,10 @@ struct TransferState: ~Copyable {
 
     /// Resets the state of a response that was a challenge.
     mutating func beginNextLeg(_ exchange: Exchange, on loop: LoopState) {
+        if let status = heldHead?.status.code { probes.remove(status == 407 ? .proxy : .server) }
         heldHead = nil
         parser = Self.parser(for: exchange, on: loop)
         attempts = 0
-        isProbing = false
         isBodyRefused = false
         isResponseOver = false
         lacksIdentity = false
