@@ -36,7 +36,8 @@ package final class MessageInflater: Sendable {
         var consumed = 0
         var buffer: [UInt8] = []
         while message.count <= limit {
-            let room = min(Self.bufferSize, limit - message.count + 1)
+            // The limit may be the largest integer.
+            let room = min(Self.bufferSize - 1, limit - message.count) + 1
             if buffer.count != room { buffer = [UInt8](repeating: 0, count: room) }
             var output = buffer.mutableSpan
             var space = unsafe output.mutableBytes

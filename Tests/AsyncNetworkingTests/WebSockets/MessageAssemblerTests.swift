@@ -117,6 +117,11 @@ import Testing
         #expect(try violation([frame], limit: 39_999) == 1009)
     }
 
+    @Test func `the largest limit permits compressed messages`() throws {
+        let frame = WebSocketFrame(.text, Self.hello, isCompressed: true)
+        #expect(try messages([frame, frame], limit: .max) == [.text("Hello"), .text("Hello")])
+    }
+
     @Test(arguments: [true, false])
     func `compressed messages are inflated to the same`(resets: Bool) throws {
         let deflater = try MessageDeflater(resets: resets)
