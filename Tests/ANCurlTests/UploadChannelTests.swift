@@ -21,6 +21,32 @@ import Testing
         #expect(channel.take(100) == .starving)
     }
 
+    @Test(.timeLimit(.minutes(1)))
+    func `many small chunks are taken in time proportional to their number`() async {
+        let count = 2 << 20
+        let channel = UploadChannel(length: nil, isReplayable: false, capacity: count + 1)
+        let byte = Data([7])
+        for _ in 0..<count { _ = await channel.write(byte, tellLoop: {}) }
+        var taken = 0
+        while case .bytes(let bytes) = channel.takeBytes(64 << 10) { taken += bytes.count }
+        #expect(taken == count)
+    }
+
+    @Test func `joined chunks come out as they went in`() async {
+        let channel = UploadChannel(length: nil, isReplayable: false, capacity: 1 << 20)
+        let bytes = Data((0..<200_000).map { UInt8(truncatingIfNeeded: $0 / 7) })
+        var rest = bytes
+        var taken = Data()
+        for size in (0..<50).flatMap({ [1, 15, 3000 + $0, 20_000] }) {
+            #expect(await channel.write(rest.prefix(size), tellLoop: {}) == .goOn)
+            rest = rest.dropFirst(size)
+            if case .bytes(let bytes) = channel.takeBytes(size / 2 + 1) { taken += bytes }
+        }
+        while case .bytes(let bytes) = channel.takeBytes(10_000) { taken += bytes }
+        #expect(rest.isEmpty)
+        #expect(taken == bytes)
+    }
+
     @Test func `the writer begins when the loop looks for bytes`() async {
         let channel = UploadChannel(length: nil, isReplayable: false)
         let isWriting = Lock(false)

@@ -40,8 +40,7 @@ package final class UploadChannel: Sendable {
     package func write(_ chunk: Data, tellLoop: () -> Void) async -> UploadStateMachine<Waiter>.Order {
         let (order, mustTell) = state.withLock { state in
             guard state.machine.order == .goOn, !chunk.isEmpty else { return (state.machine.order, false) }
-            state.chunks.append(chunk)
-            state.buffered += chunk.count
+            state.append(chunk)
             return (.goOn, state.machine.produce())
         }
         if mustTell { tellLoop() }
@@ -123,6 +122,17 @@ package final class UploadChannel: Sendable {
         var trailers: HTTPFields = [:]
         var problem: TransportError.RequestBodyFailure?
 
+        /// Adds a chunk. Small ones are joined: each takes at least 16 bytes of memory, and removing the first of many
+        /// chunks moves all others, for which the loop has no time.
+        mutating func append(_ chunk: Data) {
+            buffered += chunk.count
+            if let last = chunks.indices.last, chunk.count <= Self.joinedSize - chunks[last].count {
+                chunks[last].append(chunk)
+            } else {
+                chunks.append(chunk)
+            }
+        }
+
         mutating func takeBytes(into buffer: UnsafeMutableRawBufferPointer) -> Int {
             var filled = 0
             while let chunk = chunks.first, filled < buffer.count {
@@ -147,5 +157,8 @@ package final class UploadChannel: Sendable {
             offset = 0
             buffered = 0
         }
+
+        /// The maximum size of joined chunks: 32 of them fill the channel.
+        private static let joinedSize = 16 << 10
     }
 }
