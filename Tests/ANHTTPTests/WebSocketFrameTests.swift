@@ -52,6 +52,24 @@ import Testing
         #expect(violation.code == code)
     }
 
+    @Test func `a frame that may be compressed may be larger than the limit`() throws {
+        for (first, size, isAccepted) in [
+            (0xC2, 1140, true), (0x80, 1140, true), (0xC2, 1300, false), (0x80, 1300, false), (0x82, 1001, false),
+        ] as [(UInt8, Int, Bool)] {
+            var decoder = WebSocketFrameDecoder(maximumPayload: 1000, allowsCompression: true)
+            decoder.append([first, 126, UInt8(size >> 8), UInt8(size & 0xFF)] + Self.zeros(size))
+            let frame = Result { () throws(WebSocketViolation) in try decoder.next() }
+            if isAccepted {
+                #expect(try frame.get()?.payload.count == size)
+            } else {
+                #expect(throws: WebSocketViolation.tooLarge(limit: 1000)) { try frame.get() }
+            }
+        }
+        var decoder = WebSocketFrameDecoder(maximumPayload: 1000)
+        decoder.append([0x80, 126, 0x03, 0xE9])
+        #expect(throws: WebSocketViolation.tooLarge(limit: 1000)) { try decoder.next() }
+    }
+
     @Test func `a compressed frame is refused unless compression was negotiated`() {
         var decoder = WebSocketFrameDecoder(maximumPayload: 100, allowsCompression: false)
         decoder.append([0xC1, 0x00])

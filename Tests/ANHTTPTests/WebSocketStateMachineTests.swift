@@ -58,6 +58,21 @@ import Testing
         #expect(try receive(frames + frames, limit: 5).count == 4)
     }
 
+    @Test func `a compressed message may be larger than the maximum size`() throws {
+        // RFC 7692 §7.2.3.6: an empty message in compressed form.
+        let empty = WebSocketFrame(.text, [0x00], isCompressed: true)
+        #expect(try receive([empty], limit: 0) == [.deliver(empty)])
+        let begin = WebSocketFrame(.binary, Self.zeros(700), isFinal: false, isCompressed: true)
+        let end = WebSocketFrame(.continuation, Self.zeros(440))
+        #expect(try receive([begin, end, begin, end], limit: 1000).count == 4)
+        let tooLarge = WebSocketFrame(.continuation, Self.zeros(600))
+        #expect(throws: WebSocketViolation.tooLarge(limit: 1000)) { try receive([begin, tooLarge], limit: 1000) }
+        let plain = WebSocketFrame(.binary, Self.zeros(1001))
+        #expect(throws: WebSocketViolation.tooLarge(limit: 1000)) { try receive([begin, end, plain], limit: 1000) }
+    }
+
+    private static func zeros(_ count: Int) -> [UInt8] { [UInt8](repeating: 0, count: count) }
+
     @Test(arguments: [1000, 1003, 1007, 1011, 1014, 3000, 4999] as [UInt16])
     func `a close frame is answered with its code, and nothing follows`(code: UInt16) throws {
         let bytes = [UInt8(code >> 8), UInt8(code & 0xFF)]

@@ -51,6 +51,13 @@ package struct WebSocketDeflate: Hashable, Sendable {
         return result
     }
 
+    /// Returns the maximum size of a message of `size` bytes in compressed form. Without compressible bytes, zlib adds up
+    /// to an eighth to them, and a few bytes to each block. See deflateBound in zlib.h.
+    package static func bound(of size: Int) -> Int {
+        let (bound, overflows) = size.addingReportingOverflow(size / 8 + size / 64 + 64)
+        return overflows ? .max : bound
+    }
+
     private static func trimmed(_ text: Substring) -> Substring {
         func isBlank(_ character: Character) -> Bool { character == " " || character == "\t" }
         guard let last = text.lastIndex(where: { !isBlank($0) }) else { return "" }

@@ -20,7 +20,8 @@ package struct WebSocketFrameDecoder: Sendable {
     ///
     /// - Parameters:
     ///   - sender: The side that sends the frames.
-    ///   - maximumPayload: The maximum size of a frame's payload in bytes. A larger frame is refused by its header.
+    ///   - maximumPayload: The maximum size of a frame's payload in bytes. A larger frame is refused by its header; one
+    ///     that may be compressed, if it is larger than compression can make it.
     ///   - allowsCompression: Whether `permessage-deflate` was negotiated (RFC 7692).
     package init(of sender: Sender = .server, maximumPayload: Int, allowsCompression: Bool = false) {
         self.sender = sender
@@ -57,7 +58,10 @@ package struct WebSocketFrameDecoder: Sendable {
         let header = 2 + lengthBytes + (sender == .client ? 4 : 0)
         guard available >= 2 + lengthBytes else { return nil }
         let size = lengthBytes == 0 ? Int(short) : try length(in: start + 2..<start + 2 + lengthBytes)
-        guard size <= maximumPayload else { throw .tooLarge(limit: maximumPayload) }
+        let mayBeCompressed = frame.isCompressed || allowsCompression && frame.opcode == .continuation
+        guard size <= (mayBeCompressed ? WebSocketDeflate.bound(of: maximumPayload) : maximumPayload) else {
+            throw .tooLarge(limit: maximumPayload)
+        }
         guard available - header >= size else { return nil }
         let payloadStart = start + header
         frame.payload = Array(bytes[payloadStart..<payloadStart + size])

@@ -10,6 +10,8 @@ package struct WebSocketStateMachine: Sendable {
     private var state = State.open
     /// The number of payload bytes of the message whose last fragment has not arrived; `nil` between messages.
     private var messageSize: Int?
+    /// The maximum size of the current message, as it is transferred.
+    private var sizeLimit = 0
 
     package init(maximumMessageSize: Int) {
         self.maximumMessageSize = max(0, maximumMessageSize)
@@ -71,9 +73,11 @@ package struct WebSocketStateMachine: Sendable {
             guard messageSize != nil else { throw WebSocketViolation("A continuation frame continues no message.") }
         } else {
             guard messageSize == nil else { throw WebSocketViolation("A message begins within another one.") }
+            // The reader limits the inflated size.
+            sizeLimit = frame.isCompressed ? WebSocketDeflate.bound(of: maximumMessageSize) : maximumMessageSize
         }
         let size = messageSize ?? 0
-        guard frame.payload.count <= maximumMessageSize - size else { throw .tooLarge(limit: maximumMessageSize) }
+        guard frame.payload.count <= sizeLimit - size else { throw .tooLarge(limit: maximumMessageSize) }
         messageSize = frame.isFinal ? nil : size + frame.payload.count
     }
 }

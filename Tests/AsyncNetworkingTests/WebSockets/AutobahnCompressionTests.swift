@@ -56,11 +56,12 @@ import Testing
         ]
 
     private func withSocket<Value: Sendable>(
-        _ actions: [Script.Action], _ body: (WebSocket) async throws -> Value
+        _ actions: [Script.Action], _ options: WebSocketOptions = WebSocketOptions(),
+        _ body: (WebSocket) async throws -> Value
     ) async throws -> Value {
         try await StubServer.with { server in
             server.route("/", Script(actions))
-            var options = WebSocketOptions()
+            var options = options
             options.offersCompression = true
             return try await SessionManager(for: server).withWebSocket(
                 Request(url: server.url()), options: options, body)
@@ -116,6 +117,21 @@ import Testing
             [row.accept, .send(Data([UInt8].frame(0xC1, payload))), .closeWebSocket(code: 1000)]
         ) { try await $0.first { _ in true } }
         #expect(message == .text(row.messages[0]))
+    }
+
+    @Test(arguments: [nil, 4096])
+    func `a message of the maximum size is received although compression makes it larger`(fragment: Int?) async throws {
+        var generator = SystemRandomNumberGenerator()
+        let bytes = (0..<100_000).map { _ in UInt8.random(in: .min ... .max, using: &generator) }
+        let payload = try MessageDeflater(resets: false).deflate(bytes)
+        #expect(payload.count > bytes.count)
+        let frames = [[UInt8]].fragments(0x42, payload, size: fragment ?? payload.count)
+        var options = WebSocketOptions()
+        options.maximumMessageSize = bytes.count
+        let message = try await withSocket(
+            [Row(number: "").accept, .send(Data(frames.flatMap(\.self))), .closeWebSocket(code: 1000)], options
+        ) { try await $0.first { _ in true } }
+        #expect(message == .binary(Data(bytes)))
     }
 
     @Test func `a server that asks for a smaller window of the client is refused`() async throws {
