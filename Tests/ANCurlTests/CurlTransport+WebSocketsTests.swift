@@ -63,6 +63,35 @@ import Testing
         }
     }
 
+    @Test(arguments: [1000, 1011])
+    func `a server's close frame counts although the answer cannot be sent`(code: UInt16) async throws {
+        try await StubServer.with { server in
+            let gate = try ScriptGate()
+            let closure = WebSocketClosure(code: code)
+            let close = WebSocketFrame(.close, closure.payload)
+            server.route(
+                "/", Script([.acceptWebSocket(), .wait(gate), .send(Data(close.encoded(mask: nil))), .end(.reset)]))
+            server.route("/other", .text("ok"))
+            let transport = try CurlTransport()
+            try await withLink(to: server, on: transport) { link in
+                let barrier = Barrier()
+                async let other = transport.collect(server.request("/other"), reporting: barrier)
+                try await eventually { barrier.isReached.isRaised }
+                gate.open()
+                try await server.connections(open: 1)
+                barrier.mayPass.signal()
+                _ = try await other
+                if code == 1000 {
+                    #expect(try await link.receive() == nil)
+                } else {
+                    let error = await #expect(throws: TransportError.self) { try await link.receive() }
+                    #expect(error?.reason == .webSocketClosed(closure))
+                }
+                try await link.close(WebSocketClosure(code: 1000))
+            }
+        }
+    }
+
     @Test func `closing ends with the server's answer, not by its limit`() async throws {
         try await StubServer.with { server in
             server.route("/", Script([.acceptWebSocket(), .echoMessages()]))

@@ -308,8 +308,34 @@ import Testing
         guard case .end = try channel.takeFrames() else { throw Planned() }
     }
 
+    @Test func `a connection that is lost while this side closes it has no error for the reader`() throws {
+        #expect(channel.add(.close(WebSocketClosure(code: 1000))))
+        channel.end(.failure(Planned()))
+        guard case .end = try channel.takeFrames() else { throw Planned() }
+    }
+
+    @Test func `closing does not fail because of frames of the protocol`() async throws {
+        _ = try send()
+        _ = accept()
+        channel.withOutput { output in
+            output.append([0x88, 0x80])
+            output.appendPong([0x8A, 0x80])
+        }
+        channel.end(.failure(Planned()))
+        try await channel.waitUntilEnded()
+    }
+
+    @Test func `closing fails if the server closed the connection before all messages were sent`() async throws {
+        _ = try send()
+        channel.receive(WebSocketClosure(code: 1000))
+        channel.end(.success(()))
+        let error = await #expect(throws: TransportError.self) { try await channel.waitUntilEnded() }
+        #expect(error?.reason == .webSocketClosed(WebSocketClosure(code: 1000)))
+        guard case .end = try channel.takeFrames() else { throw Planned() }
+    }
+
     @Test(arguments: [true, false])
-    func `closing fails if the connection was lost before all frames were sent`(isSent: Bool) async throws {
+    func `closing fails if the connection was lost before all messages were sent`(isSent: Bool) async throws {
         _ = try send()
         if isSent { _ = accept() }
         channel.end(.failure(Planned()))

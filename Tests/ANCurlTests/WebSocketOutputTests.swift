@@ -62,6 +62,26 @@ import Testing
         #expect(output.acceptedCount == 2)
     }
 
+    @Test func `messages are known until their last byte was accepted`() {
+        var output = WebSocketOutput()
+        #expect(!output.hasMessages)
+        output.append([1])
+        output.appendPong([2])
+        #expect(!output.hasMessages)
+        output.append([3, 4], isMessage: true)
+        output.append([5, 6])
+        #expect(output.hasMessages)
+        _ = send(&output, limits: [3])
+        #expect(output.hasMessages)
+        _ = send(&output, limits: [1])
+        #expect(!output.hasMessages)
+        #expect(output.count == 2)
+        output.append([7], isMessage: true)
+        #expect(output.hasMessages)
+        output.discard()
+        #expect(!output.hasMessages)
+    }
+
     @Test func `a large frame is not joined with others`() {
         var output = WebSocketOutput()
         output.append([1])

@@ -46,7 +46,7 @@ package final class WebSocketChannel: Sendable {
         var isClosing = false
         /// The end of the connection, with its error; `nil` while it is open.
         var ending: Result<Void, any Error>?
-        /// The error of the connection if it ended before all frames were sent.
+        /// The error for messages that were not sent before the connection ended; `nil` if all of them were.
         var lossError: (any Error)?
 
         /// The error for a message that cannot be sent any more; `nil` if it can.
@@ -84,7 +84,8 @@ package final class WebSocketChannel: Sendable {
                 return .frames(state.frames, mustResume: state.isPaused)
             }
             guard let ending = state.ending else { return .notYet }
-            try ending.get()
+            // A connection that this side closes has no more frames, however it ends.
+            if !state.isClosing { try ending.get() }
             if let closure = state.closure, !closure.isNormal, !state.isClosing {
                 throw TransportError(.webSocketClosed(closure))
             }
@@ -132,7 +133,7 @@ package final class WebSocketChannel: Sendable {
             return try state.withLock { state throws in
                 if let error = state.sendError { throw error }
                 let isIdle = state.output.isEmpty
-                state.output.append(bytes)
+                state.output.append(bytes, isMessage: true)
                 defer { state.unanswered += 1 }
                 if isIdle, state.unanswered == 0, let socket = state.socket {
                     // The loop sends the rest, and encounters a failure again.
@@ -198,7 +199,7 @@ package final class WebSocketChannel: Sendable {
 
     /// Waits until the connection has ended.
     ///
-    /// - Throws: The error of the connection if it ended before all frames were sent.
+    /// - Throws: The error of the connection if it ended before all messages were sent.
     package func waitUntilEnded() async throws {
         await Waiter.suspend { waiter in
             let mustWait = state.withLock { state in
@@ -297,7 +298,10 @@ package final class WebSocketChannel: Sendable {
         let waiters = state.withLock { state in
             if state.ending == nil {
                 state.ending = result
-                if case .failure(let error) = result, !state.output.isEmpty { state.lossError = error }
+                if state.output.hasMessages {
+                    state.lossError = TransportError(.webSocketClosed(state.closure))
+                    if case .failure(let error) = result { state.lossError = error }
+                }
             }
             var waiters = state.senders.map(\.waiter) + state.closers
             if let reader = state.reader { waiters.append(reader) }

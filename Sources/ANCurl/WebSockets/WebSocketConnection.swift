@@ -109,7 +109,8 @@ final class WebSocketConnection {
             _ = try serve(transfer)
         case .lost(let limit): throw .failed(transfer.timeoutError(limit))
         // The server did not answer the close frame, or does not read what was to be sent before.
-        case .closed: throw channel.hasOutput ? .failed(transfer.failure(transfer.earlyEnd)) : .complete
+        case .closed:
+            throw channel.hasOutput && phase != .ending ? .failed(transfer.failure(transfer.earlyEnd)) : .complete
         }
     }
 
@@ -146,7 +147,8 @@ final class WebSocketConnection {
                     do throws(ConnectionStream.Failure) {
                         return try stream.send(bytes)
                     } catch {
-                        throw .failed(transfer.webSocketError(error))
+                        // A server that has sent its close frame need not read any more.
+                        throw phase == .ending ? .complete : .failed(transfer.webSocketError(error))
                     }
                 }
             }

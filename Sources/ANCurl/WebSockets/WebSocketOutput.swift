@@ -9,23 +9,36 @@ package struct WebSocketOutput: Sendable {
     /// The number of bytes that were accepted since the connection was opened.
     package private(set) var acceptedCount = 0
     /// The frames that are not in ``bytes`` yet, in order, and the index of the first one.
-    private var frames: [[UInt8]] = []
+    private var frames: [Frame] = []
     private var first = 0
     /// The pongs that are sent before the frames.
     private var pongs: [UInt8] = []
     /// The bytes being sent, and the number of those that were accepted.
     private var bytes: [UInt8] = []
     private var offset = 0
+    /// The end of the last message in ``bytes``; 0 if there is none.
+    private var messageEnd = 0
+    /// The number of messages in ``frames``.
+    private var messageCount = 0
+
+    private struct Frame {
+        var bytes: [UInt8]
+        let isMessage: Bool
+    }
 
     package init() {}
 
     /// Whether all bytes were accepted.
     package var isEmpty: Bool { count == 0 }
 
-    /// Adds the bytes of a frame.
-    package mutating func append(_ frame: [UInt8]) {
-        frames.append(frame)
+    /// Whether bytes of messages were not accepted.
+    package var hasMessages: Bool { offset < messageEnd || messageCount > 0 }
+
+    /// Adds the bytes of a frame, which is a message of the program or, by default, one of the protocol.
+    package mutating func append(_ frame: [UInt8], isMessage: Bool = false) {
+        frames.append(Frame(bytes: frame, isMessage: isMessage))
         count += frame.count
+        if isMessage { messageCount += 1 }
     }
 
     /// Adds a pong, which is sent before the frames. If 16 KiB of pongs wait because the server does not read, only the
@@ -67,9 +80,14 @@ package struct WebSocketOutput: Sendable {
         offset = 0
         bytes = pongs
         pongs = []
-        while first < frames.count, bytes.isEmpty || bytes.count + frames[first].count <= Self.joinedSize {
-            if bytes.isEmpty { bytes = frames[first] } else { bytes += frames[first] }
-            frames[first] = []
+        messageEnd = 0
+        while first < frames.count, bytes.isEmpty || bytes.count + frames[first].bytes.count <= Self.joinedSize {
+            if bytes.isEmpty { bytes = frames[first].bytes } else { bytes += frames[first].bytes }
+            if frames[first].isMessage {
+                messageEnd = bytes.count
+                messageCount -= 1
+            }
+            frames[first].bytes = []
             first += 1
         }
         if first == frames.count {
