@@ -6,6 +6,7 @@ import ANSystem
 import AsyncNetworkingTesting
 import Foundation
 import HTTPTypes
+import TestSupport
 import Testing
 
 @Suite(.timeLimit(.minutes(5))) struct WritersTests {
@@ -36,6 +37,28 @@ import Testing
             let expected: TransportError.RequestBodyFailure =
                 length == 5 ? .tooShort(declared: 5, produced: 4) : .tooLong(declared: 3)
             #expect(error.reason == .requestBody(expected))
+        }
+    }
+
+    @Test func `a closure that declares no bytes is called, and fails the request if it writes some`() async throws {
+        try await StubServer.with { server in
+            let gate = try ScriptGate()
+            server.fallback { _ in Script([.wait(gate), .reply(Reply(status: 200))]) }
+            let (isCalled, mayWrite) = (Flag(), Lock(false))
+            let body = RequestBody.writer(length: 0) { writer in
+                isCalled.raise()
+                if mayWrite.withLock({ $0 }) { try await writer.write("four") }
+            }
+            let transport = try CurlTransport()
+            async let response = transport.collect(server.request(method: .post, body: body))
+            try await eventually { isCalled.isRaised }
+            gate.open()
+            #expect(try await response.head.status == .ok)
+            #expect(try await server.requests(count: 1)[0].headers["Content-Length"] == "0")
+            mayWrite.withLock { $0 = true }
+            server.fallback { _ in .hang }
+            let error = try await transport.failure(server.request(method: .post, body: body))
+            #expect(error.reason == .requestBody(.tooLong(declared: 0)))
         }
     }
 

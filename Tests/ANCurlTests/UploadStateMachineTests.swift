@@ -26,6 +26,16 @@ import Testing
         #expect(machine.waitForDemand("pump") == "pump")
     }
 
+    @Test func `the pump begins on demand`() {
+        var machine = Machine(capacity: 10)
+        #expect(machine.waitForDemand("pump") == nil)
+        #expect(machine.demand() == "pump")
+        #expect(machine.demand() == nil)
+        #expect(machine.waitForDemand("pump") == "pump")
+        let mustTell = machine.finish(failed: false)
+        #expect(!mustTell, "The loop has not looked for bytes.")
+    }
+
     @Test func `a pump that has not begun ends with the exchange`() {
         var machine = Machine(capacity: 10)
         #expect(machine.waitForDemand("pump") == nil)

@@ -50,6 +50,8 @@ extension Transfer {
         joinStream()
         expectSendFailure()
         state.attempts += 1
+        // libcurl does not read a body of length 0.
+        if case .channel(let channel) = exchange.upload, channel.length == 0 { channel.demand() }
         state.clock.connect(at: loop.now)
         loop.noteChange(of: self)
         state.metrics.remoteAddress = remote

@@ -86,6 +86,12 @@ package final class UploadChannel: Sendable {
         return (supply, count)
     }
 
+    /// Makes the pump begin, as the first ``read(into:)`` does, for a body of length 0: its source may fail or write
+    /// bytes nevertheless.
+    package func demand() {
+        state.withLock { $0.machine.demand() }?.wake()
+    }
+
     /// Discards the buffered bytes and makes the pump produce the body again.
     package func rewind() {
         state.withLock { state in

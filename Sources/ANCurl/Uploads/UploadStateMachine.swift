@@ -112,6 +112,12 @@ package struct UploadStateMachine<Waiter> {
 
     // MARK: The loop's side
 
+    /// Lets the pump begin although the loop does not look for bytes. Returns the pump's waiter.
+    package mutating func demand() -> Waiter? {
+        isDemanded = true
+        return consume(left: 0)
+    }
+
     /// Returns what the loop finds when it looks for bytes, of which `buffered` are available.
     package mutating func look(buffered: Int) -> Supply {
         isDemanded = true
