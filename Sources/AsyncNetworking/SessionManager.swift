@@ -3,6 +3,7 @@
 import ANCurl
 import ANHTTP
 import ANSerialization
+import ANSystem
 public import FoundationEssentials
 import HTTPTypes
 

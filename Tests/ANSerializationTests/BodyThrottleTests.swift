@@ -19,6 +19,13 @@ import Testing
         }
     }
 
+    @Test func `a pause is no longer than a clock can sleep`() async throws {
+        let clock = JumpingClock()
+        let body = try RequestBody.string("ab").throttled(.packets(of: 1, delay: .seconds(Int64.max)), clock: clock)
+        #expect(try await texts(of: body) == ["a", "b"])
+        #expect(clock.sleeps == [.seconds(36_500 * 86_400)])
+    }
+
     @Test func `packets do not span the chunks of a sequence`() async throws {
         let clock = JumpingClock()
         let body = try RequestBody.stream(Chunks(["abcd", "", "e"]), length: 5).throttled(

@@ -98,6 +98,15 @@ import Testing
         #expect(!monitor.isVisible)
     }
 
+    @Test func `a delay is no longer than a clock can sleep`() async throws {
+        let clock = ManualClock()
+        let monitor = NetworkActivityMonitor(activationDelay: .seconds(Int64.max), clock: clock)
+        let url = try #require(URL(string: "http://localhost/"))
+        let task = SessionManager().makeDataTask(for: Request(url: url))
+        monitor.receive(.began, of: task.erased)
+        #expect(try await clock.sleepers(count: 1) == [.seconds(36_500 * 86_400)])
+    }
+
     @Test func `a request counts once, whatever a session reports`() async throws {
         let clock = ManualClock()
         let monitor = NetworkActivityMonitor(clock: clock)

@@ -240,6 +240,16 @@ import Testing
         await task.value
     }
 
+    @Test func `an interval is no longer than a clock can sleep`() async throws {
+        let clock = ManualClock()
+        let task = Task {
+            for await _ in MemoryPressure(interval: .seconds(Int64.max), clock: clock, stallTime: { .zero }) {}
+        }
+        #expect(try await clock.sleepers(count: 1) == [.seconds(36_500 * 86_400)])
+        task.cancel()
+        await task.value
+    }
+
     @Test func `the sequence ends if the kernel has no information, or the task is cancelled`() async throws {
         for await _ in MemoryPressure(interval: .seconds(2), clock: ManualClock(), stallTime: { nil }) {
             Issue.record("There must be no element.")

@@ -72,7 +72,7 @@ public struct BodyThrottle: Hashable, Sendable {
 
     private func length(ofPauseAfter count: Int) -> Duration {
         switch pause {
-        case .delay(let delay): delay
+        case .delay(let delay): min(delay, .longestSleep)
         case .rate(let bytesPerSecond): .seconds(Double(count) / Double(bytesPerSecond))
         }
     }

@@ -1,6 +1,7 @@
 // SPDX-License-Identifier: MIT
 
 import ANHTTP
+import ANSystem
 import HTTPTypes
 
 /// The state of an ``EventSource``'s reconnections. Decides about them without side effects.

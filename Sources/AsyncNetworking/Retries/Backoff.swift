@@ -1,5 +1,7 @@
 // SPDX-License-Identifier: MIT
 
+import ANSystem
+
 /// The waits before retries: exponential up to a maximum, with optional full jitter.
 ///
 /// The wait before retry *n*, starting at 1, is `min(base × multiplier^(n−1), maximum)`, where a multiplier below 1
@@ -57,9 +59,4 @@ public struct Backoff: Hashable, Sendable {
 
     /// The maximum, limited to what a clock can sleep.
     private var bound: Duration { min(maximum, .longestSleep) }
-}
-
-extension Duration {
-    /// A hundred years; longer durations would overflow the arithmetic of clocks.
-    static let longestSleep = Duration.seconds(100 * 365 * 86_400)
 }

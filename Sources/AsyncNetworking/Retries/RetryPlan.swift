@@ -1,6 +1,7 @@
 // SPDX-License-Identifier: MIT
 
 package import ANHTTP
+import ANSystem
 import HTTPTypes
 
 /// The state of one request's retries. Decides about further attempts without side effects.

@@ -1,5 +1,6 @@
 // SPDX-License-Identifier: MIT
 
+import ANSystem
 import FoundationEssentials
 
 /// Notifications of memory pressure, as an asynchronous sequence of `Void` elements.
@@ -63,7 +64,7 @@ public struct MemoryPressure: AsyncSequence, Sendable {
             if last == nil { last = sequence.stallTime() }
             while let before = last {
                 do {
-                    try await sequence.clock.sleep(for: sequence.interval)
+                    try await sequence.clock.sleep(for: Swift.min(sequence.interval, .longestSleep))
                 } catch {
                     return nil
                 }
