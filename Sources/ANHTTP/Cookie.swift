@@ -83,10 +83,21 @@ public struct Cookie: Hashable, Sendable, CustomStringConvertible {
     /// Returns whether the cookie is sent with requests to a URL (RFC 6265 §5.1.3, §5.1.4).
     package func matches(_ url: URL) -> Bool {
         guard let host = url.host()?.lowercased() else { return false }
-        let isInDomain = host == domain || includesSubdomains && host.hasSuffix("." + domain) && !host.isAddress
-        let asked = url.path(percentEncoded: true)
+        let isInDomain = host == domain || includesSubdomains && host.isBelow(domain)
+        return isInDomain && covers(url.path(percentEncoded: true)) && (!isSecure || url.isHTTPS)
+    }
+
+    /// Returns whether the cookie would overlay another one that is secure, which a response without TLS must not do
+    /// (RFC 6265bis §5.7): one with the same name, for the same host or one above or below it, and for the same path or
+    /// one above it.
+    package func overlays(_ secure: Cookie) -> Bool {
+        let isRelated = domain == secure.domain || domain.isBelow(secure.domain) || secure.domain.isBelow(domain)
+        return secure.isSecure && name == secure.name && isRelated && secure.covers(path)
+    }
+
+    private func covers(_ asked: String) -> Bool {
         let isBelow = asked.hasPrefix(path) && (path.hasSuffix("/") || asked.dropFirst(path.count).first == "/")
-        return isInDomain && (asked == path || isBelow || path == "/") && (!isSecure || url.isHTTPS)
+        return asked == path || isBelow || path == "/"
     }
 
     /// A description with the name, domain and path, such as `Cookie(id=… for *.example.com/)`, without the value,
@@ -99,7 +110,10 @@ public struct Cookie: Hashable, Sendable, CustomStringConvertible {
 }
 
 extension String {
-    fileprivate var isAddress: Bool { contains(":") || allSatisfy { $0.isNumber || $0 == "." } }
+    private var isAddress: Bool { contains(":") || allSatisfy { $0.isNumber || $0 == "." } }
+
+    /// Whether a host is in a subdomain of a domain; an address is not.
+    fileprivate func isBelow(_ domain: String) -> Bool { hasSuffix("." + domain) && !isAddress }
 }
 
 // MARK: The Netscape cookie file format, used by curl, wget and browser tools: one line per cookie, with tabs.

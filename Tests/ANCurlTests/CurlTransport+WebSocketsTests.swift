@@ -92,6 +92,32 @@ import Testing
         }
     }
 
+    @Test(arguments: [101, 403], ["/", "/x", "/x/y"])
+    func `a handshake over plain TCP does not overlay a secure cookie`(status: Int, path: String) async throws {
+        try await StubServer.with { server in
+            let fields: HeaderPairs = ["Set-Cookie": "id=evil; Path=\(path)", "Set-Cookie": "other=1; Path=/"]
+            server.route(
+                "/x",
+                status == 101
+                    ? Script([.acceptWebSocket(headers: fields), .echoMessages()]) : .status(status, headers: fields))
+            let transport = try CurlTransport()
+            let secure = Cookie(name: "id", value: "good", domain: "a.example", path: "/x", isSecure: true)
+            await transport.cookieJar.set([secure])
+            let options = TransferOptions.with {
+                $0.connection.hostOverrides = [
+                    .init(host: "a.example", port: 80, address: "127.0.0.1", addressPort: server.endpoint.port)
+                ]
+            }
+            var request = Request(url: try #require(URL(string: "http://a.example/x")), options: options)
+            request.webSocketUpgrade = WebSocketUpgrade(WebSocketOptions()) { _ in }
+            try await transport.stream(request) { head, _ in #expect(head.status.code == status) }
+            let expected =
+                [secure, Cookie(name: "other", value: "1", domain: "a.example")]
+                + (path == "/" ? [Cookie(name: "id", value: "evil", domain: "a.example")] : [])
+            #expect(Set(await transport.cookieJar.cookies()) == Set(expected))
+        }
+    }
+
     @Test func `closing ends with the server's answer, not by its limit`() async throws {
         try await StubServer.with { server in
             server.route("/", Script([.acceptWebSocket(), .echoMessages()]))

@@ -162,6 +162,25 @@ import Testing
         #expect(Cookie(setCookie: "a=b", from: try .example("http://a.example\(path)"))?.path == expected)
     }
 
+    @Test(arguments: [
+        (Cookie(name: "a", value: "", domain: "x.example", path: "/p"), true),
+        (Cookie(name: "a", value: "", domain: "x.example", path: "/p/q"), true),
+        (Cookie(name: "a", value: "", domain: "y.x.example", path: "/p"), true),
+        (Cookie(name: "a", value: "", domain: "example", includesSubdomains: true, path: "/p"), true),
+        (Cookie(name: "A", value: "", domain: "x.example", path: "/p"), false),
+        (Cookie(name: "a", value: "", domain: "x.example", path: "/"), false),
+        (Cookie(name: "a", value: "", domain: "x.example", path: "/pq"), false),
+        (Cookie(name: "a", value: "", domain: "yx.example", path: "/p"), false),
+    ])
+    func `a cookie overlays a secure one for a related host and the same path or one above it`(
+        cookie: Cookie, isOverlay: Bool
+    ) {
+        var other = Cookie(name: "a", value: "b", domain: "x.example", path: "/p", isSecure: true)
+        #expect(cookie.overlays(other) == isOverlay)
+        other.isSecure = false
+        #expect(!cookie.overlays(other))
+    }
+
     @Test func `the value of a cookie is never printed`() {
         let cookie = Cookie(name: "session", value: "s3cret", domain: "a.example", includesSubdomains: true)
         #expect("\(cookie)" == "Cookie(session=… for *.a.example/)")

@@ -69,6 +69,17 @@ struct HandleShares: ~Copyable {
     func set(_ cookies: [Cookie]) {
         for line in cookies.compactMap(\.netscapeLine) { perform(line) }
     }
+
+    /// Stores the cookies of `Set-Cookie` fields of which libcurl knows nothing, by the rules that it would apply.
+    ///
+    /// Without TLS, whoever can change the response could otherwise replace a secure cookie of the same host. libcurl
+    /// does not check this for the lines that it is given, because it trusts the program.
+    func store(_ fields: [String], from url: URL) {
+        let cookies = fields.compactMap { Cookie(setCookie: $0, from: url) }
+        guard !cookies.isEmpty, !url.isHTTPS else { return set(cookies) }
+        let stored = lines.compactMap { Cookie(netscapeLine: $0) }.filter { $0.isSecure && !$0.isExpired() }
+        set(cookies.filter { !stored.contains(where: $0.overlays) })
+    }
 }
 
 extension CurlEngine: CookieJar, CookieState {

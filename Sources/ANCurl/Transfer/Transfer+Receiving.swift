@@ -70,8 +70,7 @@ extension Transfer {
     private func receiveHandshake(_ head: ResponseHead) throws(HeaderParser.Failure) {
         guard let connection else { return }
         if exchange.handlesCookies {
-            let fields = head.headers[values: .setCookie]
-            loop.shares.set(fields.compactMap { Cookie(setCookie: $0, from: exchange.request.url) })
+            loop.shares.store(head.headers[values: .setCookie], from: exchange.request.url)
         }
         guard head.status.code == 101 else { return }
         do throws(WebSocketViolation) {
