@@ -43,7 +43,8 @@ public struct AWSSignature: Hashable, Sendable, CustomStringConvertible {
     /// Creates the credentials for signing requests to one service in one region.
     ///
     /// ``hosts`` is `*.amazonaws.com`; set it for compatible services and for partitions such as `*.amazonaws.com.cn`.
-    /// The values are not checked: if they are wrong, the server refuses the requests.
+    /// A control character in one of the values fails the requests with ``TransportError/Reason/invalidRequest(_:)``. If
+    /// the values are wrong otherwise, the server refuses the requests.
     ///
     /// - Parameters:
     ///   - accessKeyID: The identifier of the access key.

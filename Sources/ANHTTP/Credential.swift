@@ -6,11 +6,11 @@
 /// `challengeHandler`, or write it into a field with `HTTPFields.setBasicAuthorization(_:)`. For a proxy, set it as
 /// ``Proxy/credential``.
 public struct Credential: Hashable, Sendable, CustomStringConvertible {
-    /// The user name; for NTLM it may be `DOMAIN\user`. If it is used with Basic for a server, a colon or a control
-    /// character in it fails the request with ``TransportError/Reason/invalidRequest(_:)``.
+    /// The user name; for NTLM it may be `DOMAIN\user`. A control character in it fails the request with
+    /// ``TransportError/Reason/invalidRequest(_:)``, and so does a colon if it is used with Basic for a server.
     public var user: String
-    /// The password in clear text. If it is used with Basic for a server, a control character in it fails the request
-    /// with ``TransportError/Reason/invalidRequest(_:)``.
+    /// The password in clear text. A NUL in it fails the request with ``TransportError/Reason/invalidRequest(_:)``, and
+    /// so does any control character if it is used with Basic for a server.
     public var password: String {
         get { secret.value }
         set { secret.value = newValue }

@@ -62,6 +62,55 @@ import Testing
         }
     }
 
+    @Test(arguments: [AuthenticationScheme.digest, .ntlm], ["ada\r\nX-Own: 1", "ada\nX-Own: 1", "ada\0"])
+    func `a user name with a control character is refused, for a server and a proxy`(
+        scheme: AuthenticationScheme, user: String
+    ) async throws {
+        let credential = Credential(user: user, password: "lovelace", schemes: [scheme])
+        try await StubServer.with { server in
+            server.fallback { _ in .text("") }
+            let transport = try CurlTransport()
+            var request = server.request()
+            var authentication = TransportAuthentication()
+            authentication.server = .init(credential, by: scheme)
+            request.transportAuthentication = authentication
+            let refusal = try await transport.failure(request).reason
+            #expect(refusal == .invalidRequest(.headerValue(name: "Authorization")))
+            authentication.server = nil
+            authentication.proxy = .init(credential, by: scheme)
+            request.transportAuthentication = authentication
+            let proxied = server.request(
+                options: .with {
+                    $0.proxy = .proxy(
+                        Proxy(.http, host: "127.0.0.1", port: server.endpoint.port, credential: credential))
+                })
+            for request in [request, proxied] {
+                let refusal = try await transport.failure(request).reason
+                #expect(refusal == .invalidRequest(.headerValue(name: "Proxy-Authorization")))
+            }
+            #expect(server.activity.requests.isEmpty)
+        }
+    }
+
+    @Test(arguments: [
+        AWSSignature(accessKeyID: "AK\r\nX-Own: 1", secretAccessKey: "s", region: "r", service: "s3"),
+        AWSSignature(accessKeyID: "AK", secretAccessKey: "s\0", region: "r", service: "s3"),
+        AWSSignature(accessKeyID: "AK", secretAccessKey: "s", sessionToken: "t\n", region: "r", service: "s3"),
+        AWSSignature(accessKeyID: "AK", secretAccessKey: "s", region: "r\r\nX-Own: 1", service: "s3"),
+        AWSSignature(accessKeyID: "AK", secretAccessKey: "s", region: "r", service: "s3\u{7F}"),
+    ])
+    func `a signature with a control character is refused`(signature: AWSSignature) async throws {
+        try await StubServer.with { server in
+            server.fallback { _ in .text("") }
+            var request = server.request()
+            request.transportAuthentication = TransportAuthentication(signature)
+            let refusal = try await CurlTransport().failure(request).reason
+            let field = signature.sessionToken == nil ? "Authorization" : "x-amz-security-token"
+            #expect(refusal == .invalidRequest(.headerValue(name: field)))
+            #expect(server.activity.requests.isEmpty)
+        }
+    }
+
     @Test func `fields are received in order, with repeated names apart and empty values kept`() async throws {
         try await StubServer.with { server in
             server.enqueue(

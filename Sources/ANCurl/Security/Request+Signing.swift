@@ -9,6 +9,7 @@ extension Request {
     /// Returns the request with additions that libcurl needs for signing: the token, the hash of the body, which
     /// libcurl does not read before it signs, and a canonical query. See CURLOPT_AWS_SIGV4(3).
     func prepared(for signature: AWSSignature) throws(TransportError) -> Request {
+        try signature.check()
         var request = self
         if let token = signature.sessionToken, !headers.contains(.amzSecurityToken) {
             request.headers.append(HTTPField(name: .amzSecurityToken, value: token))
@@ -43,6 +44,20 @@ extension Request {
             throw TransportError(.internalInconsistency("OpenSSL could not compute a digest."))
         }
         return ContentDigest(.sha256, Data(value)).hexadecimal
+    }
+}
+
+extension AWSSignature {
+    /// Checks that the values can be part of a header field: libcurl would write a line break into it, after which
+    /// another field would begin.
+    fileprivate func check() throws(TransportError) {
+        func check(_ values: String..., for field: String) throws(TransportError) {
+            for value in values where !value.utf8.allSatisfy({ $0 >= 0x20 && $0 != 0x7F }) {
+                throw TransportError(.invalidRequest(.headerValue(name: field)))
+            }
+        }
+        try check(accessKeyID, secretAccessKey, region, service, for: "Authorization")
+        if let sessionToken { try check(sessionToken, for: "x-amz-security-token") }
     }
 }
 

@@ -8,6 +8,8 @@ extension EasyHandle {
     ///
     /// With exactly one scheme, libcurl sends a request without a body to obtain the server's challenge.
     func apply(_ authentication: TransportAuthentication) throws(TransportError) {
+        try authentication.server?.credential.check(for: "Authorization")
+        try authentication.proxy?.credential.check(for: "Proxy-Authorization")
         do throws(CurlFailure) {
             if let signature = authentication.signature {
                 try set(CURLOPT_AWS_SIGV4, "aws:amz:\(signature.region):\(signature.service)")
@@ -74,6 +76,16 @@ extension TransportAuthentication {
 }
 
 extension Credential {
+    /// Checks that libcurl sends the credential as it is: it would write a line break of a user name into the field of
+    /// Digest, where another field would begin, and end each text at a NUL.
+    ///
+    /// - Parameter field: The name of the field, for the error.
+    func check(for field: String) throws(TransportError) {
+        guard user.utf8.allSatisfy({ $0 >= 0x20 && $0 != 0x7F }), !password.utf8.contains(0) else {
+            throw TransportError(.invalidRequest(.headerValue(name: field)))
+        }
+    }
+
     /// The bit mask of the schemes that libcurl may use for a proxy.
     var curlProxyBits: Int { (schemes ?? [.basic]).reduce(0) { $0 | $1.curlBit } }
 }

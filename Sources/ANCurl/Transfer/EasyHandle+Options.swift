@@ -106,6 +106,7 @@ extension EasyHandle {
             let host = proxy.host.contains(":") ? "[\(proxy.host)]" : proxy.host
             try set(CURLOPT_PROXY, "\(proxy.kind.rawValue)://\(host):\(proxy.port)")
             if let credential = proxy.credential {
+                try credential.check(for: "Proxy-Authorization")
                 try set(CURLOPT_PROXYUSERNAME, credential.user)
                 try set(CURLOPT_PROXYPASSWORD, credential.password)
                 try set(CURLOPT_PROXYAUTH, credential.curlProxyBits)
