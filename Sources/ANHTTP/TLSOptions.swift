@@ -76,6 +76,9 @@ public struct TLSOptions: Hashable, Sendable {
             || !hostIdentities.isEmpty
             || policy != SecurityPolicy()
     }
+
+    /// Returns the identity for a host; `nil` for none.
+    package func identity(for host: HostName) -> ClientIdentity? { hostIdentities.value(for: host) ?? identity }
 }
 
 /// The certificate authorities that are trusted, at which the chain of a server must end.

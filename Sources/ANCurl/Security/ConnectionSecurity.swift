@@ -20,7 +20,7 @@ final class ConnectionSecurity: Sendable {
         /// Creates the settings for a host.
         init(_ options: TLSOptions, host: HostName) {
             policy = options.hostPolicies.value(for: host) ?? options.policy
-            identity = options.hostIdentities.value(for: host) ?? options.identity
+            identity = options.identity(for: host)
             identityChooser = options.identityChooser
             trustRoots = policy.trustRoots ?? options.trustRoots
             keyLogPath = options.keyLogPath

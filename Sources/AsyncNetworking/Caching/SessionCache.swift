@@ -62,7 +62,8 @@ final class SessionCache: Sendable {
     /// Returns the checksums of a request's credentials: its sensitive header fields, and what the transport sends. The
     /// server to which it is sent in place of the URL's host is part of both.
     ///
-    /// With TLS options that accept other servers, or present a certificate, the session is part of both checksums.
+    /// With TLS options that accept other servers, or present a certificate, the session and that certificate are part
+    /// of both checksums.
     private func owner(of request: Request) -> CacheOwner {
         var text = ""
         for field in request.headers where sensitiveFields.contains(field.name) {
@@ -75,6 +76,7 @@ final class SessionCache: Sendable {
         }
         if let options = request.sharedOptions, options.hasSecurity || options.value.tls.trustRoots != .system {
             text += "\(partition)\n"
+            if let identity = options.value.tls.identity(for: HostName(request.url)) { text += "\(identity.source)\n" }
         }
         text += request.otherServer
         guard !text.isEmpty else { return CacheOwner(credentials: 0, session: partition) }
@@ -91,6 +93,25 @@ extension Request {
         let overrides = options.value.connection.hostOverrides
         if let path = options.value.connection.unixSocketPath { return "unix:\(path)\n" }
         return overrides.isEmpty ? "" : "\(overrides)\n"
+    }
+}
+
+extension ClientIdentity {
+    /// A text that distinguishes the source of the certificate from others.
+    fileprivate var source: String {
+        switch content {
+        case .pem(let certificates, _): "pem \(certificates.source)"
+        case .pkcs12(let bundle): "pkcs12 \(bundle.source)"
+        }
+    }
+}
+
+extension FileOrData {
+    fileprivate var source: String {
+        switch self {
+        case .file(let path): "file \(path)"
+        case .data(let bytes): "data \(bytes.base64EncodedString())"
+        }
     }
 }
 

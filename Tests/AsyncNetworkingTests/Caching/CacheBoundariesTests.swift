@@ -54,6 +54,28 @@ import Testing
         #expect(try await origin.get(from: careless) == "1 200 cache")
     }
 
+    @Test func `a response to a request with a client certificate is not used for another certificate`() async throws {
+        let manager = origin.manager { $0.tls.hostIdentities["b.example"] = .pkcs12(.file("host.p12")) }
+        func get(_ identity: ClientIdentity?, _ path: String = "x") async throws -> String {
+            var request = try manager.request(.get, path)
+            request.changeOptions { $0.tls.identity = identity }
+            let response = try await manager.data(for: request)
+            return "\(response.text) \(response.metrics.source)"
+        }
+        let ada = ClientIdentity.pem(certificates: .file("ada.pem"), key: .file("key.pem"))
+        let identities: [ClientIdentity?] = [
+            nil, ada, .pem(certificates: .file("eve.pem"), key: .file("key.pem")), .pkcs12(.file("ada.pem")),
+            .pkcs12(.data(Data("ada".utf8))), .pkcs12(.data(Data("eve".utf8))),
+        ]
+        for (number, identity) in identities.enumerated() {
+            #expect(try await get(identity) == "\(number + 1) network")
+        }
+        for (number, identity) in identities.enumerated() { #expect(try await get(identity) == "\(number + 1) cache") }
+        // The certificate for the host takes precedence.
+        #expect(try await get(ada, "http://b.example/x") == "7 network")
+        #expect(try await get(nil, "http://b.example/x") == "7 cache")
+    }
+
     @Test func `a response to which a 304 adds a cookie is not used in another session`() async throws {
         let (one, two) = (origin.manager(), origin.manager())
         #expect(try await origin.get(from: one) == "1 200 network")
