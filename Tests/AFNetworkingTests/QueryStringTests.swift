@@ -48,6 +48,7 @@ import Testing
         Sample(["a": ""], "a="),
         Sample(["a": true, "b": false], "a=1&b=0"),
         Sample(["a": 1.0, "b": 0.1, "c": -2.5], "a=1&b=0.1&c=-2.5"),
+        Sample(["w": CGFloat(2), "h": CGFloat(0.5)], "h=0.5&w=2"),
         Sample(["a": [Int](), "b": [String: Int](), "c": Set<Int>(), "d": 1], "d=1"),
         Sample(["a": Date(timeIntervalSince1970: 0)], "a=1970-01-01%2000%3A00%3A00%20%2B0000"),
         Sample(["u": URL(filePath: "/x")], "u=file%3A///x"),

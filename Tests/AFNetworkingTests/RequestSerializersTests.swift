@@ -138,12 +138,21 @@ import Testing
     }
 
     @Test func `parameters that are not valid JSON fail with -1016 and a reason`() throws {
-        for parameters: Any in ["text", Double.nan, [1: 2], ["a": Data()], ["a": Double.infinity]] {
+        for parameters: Any in ["text", Double.nan, [1: 2], ["a": Data()], ["a": Double.infinity], ["a": CGFloat.nan]] {
             let error = #expect(throws: NSError.self) { try request(AFJSONRequestSerializer(), "POST", parameters) }
             #expect(error?.domain == "com.alamofire.error.serialization.request")
             #expect(error?.code == -1016)
             #expect(error?.localizedFailureReason == "The `parameters` argument is not valid JSON.")
         }
+    }
+
+    @Test func `a CGFloat is a number in JSON and in property lists`() throws {
+        let parameters: [String: Any] = ["w": CGFloat(2.5), "a": [["x": CGFloat(1)]], "o": CGFloat?.some(0) as Any]
+        let json = try request(AFJSONRequestSerializer(writingOptions: .sortedKeys), "POST", parameters)
+        #expect(json.httpBody.map { String(decoding: $0, as: UTF8.self) } == #"{"a":[{"x":1}],"o":0,"w":2.5}"#)
+        let list = try request(AFPropertyListRequestSerializer(), "POST", ["w": CGFloat(2.5), "h": [CGFloat(1)]])
+        let body = try PropertyListSerialization.propertyList(from: #require(list.httpBody), format: nil)
+        #expect(body as? NSDictionary == ["w": 2.5, "h": [1.0]])
     }
 
     @Test func `parameters that are not a property list fail with Foundation's error`() {

@@ -30,6 +30,8 @@ open class AFJSONRequestSerializer: AFHTTPRequestSerializer, BodyEncoder, @unche
     var contentType: String { "application/json" }
 
     func encodeBody(_ parameters: Any) throws -> Data {
+        var parameters = parameters
+        if !JSONSerialization.isValidJSONObject(parameters) { parameters = replacingCGFloats(in: parameters) }
         guard JSONSerialization.isValidJSONObject(parameters) else {
             throw NSError.requestSerialization(
                 .cannotDecodeContentData, reason: "The `parameters` argument is not valid JSON.")

@@ -44,7 +44,8 @@ open class AFPropertyListRequestSerializer: AFHTTPRequestSerializer, BodyEncoder
     func encodeBody(_ parameters: Any) throws -> Data {
         // Foundation on Linux traps on other formats.
         guard format == .xml || format == .binary else { throw CocoaError(.propertyListWriteInvalid) }
-        return try PropertyListSerialization.data(fromPropertyList: parameters, format: format, options: writeOptions)
+        return try PropertyListSerialization.data(
+            fromPropertyList: replacingCGFloats(in: parameters), format: format, options: writeOptions)
     }
 
     /// Creates a serializer from an archive of its header fields, query style, format and options; `nil` if these are

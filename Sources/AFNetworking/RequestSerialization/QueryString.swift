@@ -68,6 +68,7 @@ private func text(of value: Any) -> String {
     case let url as URL: return url.absoluteString
     case let date as Date: return text(of: .date(date)) ?? date.description
     case let number as any BinaryInteger: return "\(number)"
+    case let number as CGFloat: return text(of: Double(number))
     case let decimal as Decimal: return "\(decimal)"
     case let number as NSNumber:
         let digits = number.stringValue
