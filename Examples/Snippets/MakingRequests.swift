@@ -21,6 +21,17 @@ func makeManager() -> SessionManager {
     return api
 }
 
+// snippet.configuration
+struct UserDirectory {
+    let api: SessionManager
+
+    init(configure: (inout SessionConfiguration) -> Void = { _ in }) {
+        let base = URL(string: "https://api.example.com/v1/")
+        api = SessionManager(SessionConfiguration(baseURL: base, configure: configure))
+    }
+}
+// snippet.end
+
 func useVerbs(_ api: SessionManager) async throws {
     // snippet.verbs
     let user = try await api.get("users/7", as: .decodable(User.self)).value
