@@ -13,8 +13,8 @@ func testWithMock() async throws {
     }
     let api = SessionManager(baseURL: URL(string: "https://api.example.com/")) { $0.transport = transport }
     let user = try await api.get("users/7", as: .decodable(User.self)).value
+    print(user.name == "Ada", transport.requests.map(\.request.url.path) == ["/users/7"])
     // snippet.end
-    print(user.name == "Ada", transport.requests.count == 1)
 }
 
 func testWithServer() async throws {
