@@ -21,7 +21,7 @@ public struct Proxy: Hashable, Sendable {
     /// number, requests fail.
     public var port: Int
     /// The credential for the proxy; `nil`, the default, for none. It is sent with Basic unless ``Credential/schemes``
-    /// says otherwise; SOCKS 5 uses the method of RFC 1929, and SOCKS 4a sends the user name only.
+    /// says otherwise; SOCKS 5 uses the method of RFC 1929, never GSS-API, and SOCKS 4a sends the user name only.
     ///
     /// If the proxy requires a credential and does not accept this one, requests fail with
     /// ``TransportError/ProxyFailure/authenticationRequired``, or receive its 407 as the response to an http URL. A

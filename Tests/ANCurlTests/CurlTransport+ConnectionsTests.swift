@@ -5,6 +5,7 @@ import ANHTTP
 import AsyncNetworkingTesting
 import Foundation
 import HTTPTypes
+import TestSupport
 import Testing
 
 @Suite(.timeLimit(.minutes(5))) struct ConnectionsTests {
@@ -312,6 +313,18 @@ import Testing
             let error = try await CurlTransport().failure(request)
             guard case .proxy(.handshake) = error.reason else { throw error }
         }
+    }
+
+    @Test(arguments: [Proxy.Kind.socks5, .socks5h])
+    func `a SOCKS 5 proxy is offered a password, and no Kerberos ticket`(kind: Proxy.Kind) async throws {
+        let port = try DeafPort(.silent)
+        let url = try #require(URL(string: "http://127.0.0.1:9/"))
+        let request = Request(url: url, options: proxied(kind, port: port.number))
+        async let greeting = onThread { port.received() }
+        let error = try await CurlTransport().failure(request)
+        guard case .proxy(.handshake) = error.reason else { throw error }
+        // The version, the number of methods, and the methods: none, and user name and password.
+        #expect(try await greeting == [5, 2, 0, 2])
     }
 
     @Test(arguments: [(413, 65_536, 2), (413, 65_535, 1), (200, 65_536, 1), (503, 100_000, 2)])

@@ -3,7 +3,7 @@
 import Glibc
 import Testing
 
-/// A port of this machine that is taken, and where no connection can be made.
+/// A port of this machine that is taken, and where no connection can be made or nothing is ever sent.
 final class DeafPort: Sendable {
     let number: Int
     private let descriptors: [Int32]
@@ -14,6 +14,8 @@ final class DeafPort: Sendable {
         case closed
         /// It is neither accepted nor refused, because the queue of connections is full. See listen(2).
         case full
+        /// It is accepted by the system, but nothing is sent. See ``received()``.
+        case silent
     }
 
     init(_ manner: Manner) throws {
@@ -27,8 +29,9 @@ final class DeafPort: Sendable {
             unsafe pointer.withMemoryRebound(to: sockaddr.self, capacity: 1) { address in
                 unsafe bind(socket, address, size)
                 unsafe getsockname(socket, address, &size)
-                guard manner == .full else { return }
+                guard manner != .closed else { return }
                 listen(socket, 0)
+                guard manner == .full else { return }
                 // A backlog of 0 takes one connection; the others wait for the queue.
                 for _ in 0..<4 {
                     let filler = Self.makeSocket()
@@ -44,6 +47,23 @@ final class DeafPort: Sendable {
 
     deinit {
         for descriptor in descriptors { close(descriptor) }
+    }
+
+    /// Returns the first bytes that arrive on the first connection to a silent port, which is then closed; none if it is
+    /// closed before. Blocks the thread.
+    func received() -> [UInt8] {
+        Self.wait(for: descriptors[0])
+        let connection = unsafe accept(descriptors[0], nil, nil)
+        defer { close(connection) }
+        Self.wait(for: connection)
+        return unsafe [UInt8](unsafeUninitializedCapacity: 100) { buffer, count in
+            count = unsafe max(0, recv(connection, buffer.baseAddress, buffer.count, 0))
+        }
+    }
+
+    private static func wait(for descriptor: Int32) {
+        var entry = pollfd(fd: descriptor, events: Int16(POLLIN), revents: 0)
+        unsafe _ = poll(&entry, 1, 30_000)
     }
 
     private static func makeSocket() -> Int32 {

@@ -18,6 +18,9 @@ extension EasyHandle {
         try set(CURLOPT_CONNECTTIMEOUT_MS, Int(Int32.max))
         // Without this, ending a transfer during its name lookup waits for getaddrinfo(3), on the loop.
         try set(CURLOPT_QUICK_EXIT, true)
+        // libcurl would also offer GSS-API (RFC 1961): it would give a ticket of the system's user to any proxy that
+        // selects it, and wait for the proxy's answers on the loop. See CURLOPT_SOCKS5_AUTH(3).
+        try set(CURLOPT_SOCKS5_AUTH, CCURL_AUTH_BASIC)
     }
 
     /// Sets the ages above which connections are not reused, which libcurl counts in whole seconds.
