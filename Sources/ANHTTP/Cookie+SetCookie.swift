@@ -23,6 +23,7 @@ extension Cookie {
             name: name, value: pair[pair.index(after: equals)...].trimmingBlanks, domain: host,
             path: Self.defaultPath(of: url))
         var maximumAge: Date?
+        var namesDomain = false
         for part in parts.dropFirst() {
             let attribute = part.split(separator: "=", maxSplits: 1, omittingEmptySubsequences: false)
             let value = attribute.count > 1 ? attribute[1].trimmingBlanks : ""
@@ -33,7 +34,8 @@ extension Cookie {
             case "max-age": maximumAge = Self.end(ofAge: value, now) ?? maximumAge
             case "domain":
                 let domain = value.lowercased().drop { $0 == "." }
-                guard domain.isEmpty || host == domain || host.hasSuffix("." + domain) else { return nil }
+                guard domain.isEmpty || host == domain || host.isBelow(String(domain)) else { return nil }
+                if !domain.isEmpty { namesDomain = true }
             case "path": path = value.hasPrefix("/") ? value : Self.defaultPath(of: url)
             case "secure": isSecure = true
             case "httponly": isHTTPOnly = true
@@ -42,7 +44,10 @@ extension Cookie {
         }
         expires = maximumAge ?? expires
         guard !isSecure || url.isHTTPS else { return nil }
+        // The domain would also include the subdomains, from which the prefix `__Host-` excludes a cookie.
+        includesSubdomains = namesDomain
         guard hasPrefixAttributes else { return nil }
+        includesSubdomains = false
     }
 
     /// RFC 6265 §5.1.4.

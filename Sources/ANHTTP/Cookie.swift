@@ -113,7 +113,7 @@ extension String {
     private var isAddress: Bool { contains(":") || allSatisfy { $0.isNumber || $0 == "." } }
 
     /// Whether a host is in a subdomain of a domain; an address is not.
-    fileprivate func isBelow(_ domain: String) -> Bool { hasSuffix("." + domain) && !isAddress }
+    func isBelow(_ domain: String) -> Bool { hasSuffix("." + domain) && !isAddress }
 }
 
 // MARK: The Netscape cookie file format, used by curl, wget and browser tools: one line per cookie, with tabs.

@@ -138,6 +138,10 @@ import Testing
         ("a=b; Path=/; Expires=Fri, 31 Feb 2023 22:13:21 GMT", Cookie(name: "a", value: "b", domain: "a.example")),
         ("a=b; Path=/; Expires=soon", Cookie(name: "a", value: "b", domain: "a.example")),
         (
+            "__Host-a=b; Path=/; Domain; Secure; Domain=",
+            Cookie(name: "__Host-a", value: "b", domain: "a.example", isSecure: true)
+        ),
+        (
             "__Host-a=b; Path=/; Secure",
             Cookie(name: "__Host-a", value: "b", domain: "a.example", isSecure: true)
         ),
@@ -152,6 +156,8 @@ import Testing
         ("a=b; Domain=x.a.example", "https://a.example/"), ("a=b; Domain=ample", "https://a.example/"),
         ("a=b; Secure", "http://a.example/"), ("__Secure-a=b", "https://a.example/"),
         ("__Host-a=b; Secure; Path=/x", "https://a.example/"), ("__Host-a=b; Path=/", "https://a.example/"),
+        ("__Host-a=b; Secure; Path=/; Domain=a.example", "https://a.example/"),
+        ("a=b; Domain=0.0.1", "http://127.0.0.1/"),
     ])
     func `a Set-Cookie field that the server must not send is ignored`(text: String, url: String) throws {
         #expect(Cookie(setCookie: text, from: try .example(url), now: Self.now) == nil)
