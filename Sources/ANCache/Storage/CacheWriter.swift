@@ -28,12 +28,35 @@ package actor CacheWriter {
     }
 
     /// Announces the file to which the reader writes the body; see ``ANHTTP/FileBodySource``.
-    package func willBeWritten(to path: String) {
-        if length == 0, let disk, disk.canLink(path) { linkedFile = path }
+    package nonisolated func willBeWritten(to path: String) async {
+        await withFiles { $0.expectFile(path) }
     }
 
     /// Appends bytes. A body that becomes too large for memory continues in a file.
-    package func append(_ bytes: Data) {
+    package nonisolated func append(_ bytes: Data) async {
+        await withFiles { $0.store(bytes) }
+    }
+
+    /// Ends the body, and returns it; `nil` if it could not be stored.
+    ///
+    /// - Parameter expected: The length that the response announced, if any; another one is not stored.
+    package nonisolated func finish(expected: Int64?) async -> CacheEntry.Body? {
+        await withFiles { $0.end(expected: expected) }
+    }
+
+    /// Calls a function on the actor. It may write files, which is not done on the preferred executor of the task.
+    private nonisolated func withFiles<Value: Sendable>(
+        _ body: @Sendable (isolated CacheWriter) -> Value
+    ) async -> Value {
+        guard disk != nil else { return await body(self) }
+        return await onGlobalExecutor { await body(self) }
+    }
+
+    private func expectFile(_ path: String) {
+        if length == 0, let disk, disk.canLink(path) { linkedFile = path }
+    }
+
+    private func store(_ bytes: Data) {
         guard !isAbandoned else { return }
         length += Int64(bytes.count)
         guard length <= limit else { return abandon() }
@@ -62,10 +85,7 @@ package actor CacheWriter {
         file = nil
     }
 
-    /// Ends the body, and returns it; `nil` if it could not be stored.
-    ///
-    /// - Parameter expected: The length that the response announced, if any; another one is not stored.
-    package func finish(expected: Int64?) -> CacheEntry.Body? {
+    private func end(expected: Int64?) -> CacheEntry.Body? {
         guard !isAbandoned, expected ?? length == length else {
             abandon()
             return nil

@@ -38,7 +38,11 @@ final class StoredBodySource: ResponseBodySource {
         (length, pieces) = (body.length, checksum.pieces)
     }
 
-    @concurrent func next() async throws -> Data? {
+    func next() async throws -> Data? {
+        try await onGlobalExecutor { try readNext() }
+    }
+
+    private func readNext() throws -> Data? {
         let size = Int64(BodyChecksum.pieceSize)
         let (number, wanted) = positions.withLock { rest in
             let number = rest.lowerBound / size

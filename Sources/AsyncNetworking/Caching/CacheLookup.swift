@@ -40,11 +40,10 @@ struct CacheLookup: Sendable {
         return await withFiles { session.cache.entries(key) }
     }
 
-    /// Runs a function that may read or write files, which is not done on the executor of the caller: neither on its
-    /// actor nor on its preferred task executor, which may be the event loop.
+    /// Runs a function that may read or write files, which is not done on the executors of the caller.
     private func withFiles<Value: Sendable>(_ body: @Sendable () -> Value) async -> Value {
         guard session.cache.hasDirectory else { return body() }
-        return await withTaskExecutorPreference(globalConcurrentExecutor) { body() }
+        return await onGlobalExecutor { body() }
     }
 
     /// Decides how to answer the request from the stored responses.

@@ -5,6 +5,7 @@ import ANSystem
 import AsyncNetworking
 import AsyncNetworkingTesting
 import FoundationEssentials
+import Glibc
 import HTTPTypes
 import TestSupport
 import Testing
@@ -298,6 +299,40 @@ import Testing
         await manager.shutdown()
     }
 
+    /// The executor has a single thread, for which the system counts bytes; see proc_pid_io(5).
+    @Test(
+        .enabled(if: FileManager.default.isReadableFile(atPath: "/proc/thread-self/io")), arguments: [60_000, 1 << 20],
+        [false, true])
+    func `files are read and written outside of the caller's executors`(size: Int, isActor: Bool) async throws {
+        let directory = try TemporaryDirectory()
+        origin.fields = [.cacheControl: "max-age=60"]
+        origin.body = { "\($0)" + String(repeating: "x", count: size) }
+        let resident = try Resident()
+        // The body is collected, then streamed, each by a session that stores it and by another one, which reads it.
+        for (path, isStreamed) in [("collected", false), ("streamed", true)] {
+            for source in [ResponseSource.network, .cache] {
+                origin.cache = .disk(directory.path)
+                let manager = origin.manager()
+                let request = try manager.request(.get, path)
+                let (read, written) = try await resident.bytes(isActor: isActor) {
+                    try await manager.withResponse(for: request) { _, body in
+                        var count = 0
+                        if isStreamed {
+                            for try await chunk in body { count += chunk.count }
+                        } else {
+                            count = try await body.collect(upTo: .max).count
+                        }
+                        #expect(count == size + 1)
+                        #expect(body.metrics?.source == source)
+                    }
+                }
+                #expect(read < size / 2)
+                #expect(written < size / 2)
+            }
+        }
+        #expect(origin.requests.count == 2)
+    }
+
     @Test func `a damaged file is a miss`() async throws {
         let directory = try TemporaryDirectory()
         origin.cache = .disk(directory.path, memory: 0)
@@ -311,5 +346,58 @@ import Testing
         }
         #expect(try await get(from: manager).hasSuffix("200 network"))
         #expect(try await get(from: manager).hasSuffix("200 cache"))
+    }
+}
+
+/// An actor on a thread of its own.
+private actor Resident: EventLoopSource {
+    private nonisolated let loop: EventLoop
+    private nonisolated let executor: EventLoopExecutor
+
+    nonisolated var unownedExecutor: UnownedSerialExecutor { unsafe loop.asUnownedSerialExecutor() }
+
+    init() throws {
+        loop = try EventLoop()
+        executor = EventLoopExecutor(loop)
+        try loop.start(name: "Resident", source: self)
+    }
+
+    nonisolated func turn(_ ready: [ReadyDescriptor]) -> Int32 { -1 }
+
+    /// Returns the numbers of bytes that the thread reads and writes while it calls a function, on the actor or in a task
+    /// that prefers the thread.
+    nonisolated func bytes(
+        isActor: Bool, _ body: @Sendable () async throws -> Void
+    ) async throws -> (read: Int, written: Int) {
+        guard isActor else { return try await withTaskExecutorPreference(executor) { try await Self.bytes(body) } }
+        return try await bytesOfActor(body)
+    }
+
+    private func bytesOfActor(_ body: @Sendable () async throws -> Void) async throws -> (read: Int, written: Int) {
+        try await Self.bytes(body)
+    }
+
+    private static func bytes(_ body: @Sendable () async throws -> Void) async throws -> (read: Int, written: Int) {
+        let (thread, before) = (pthread_self(), try ThreadBytes())
+        try await body()
+        #expect(thread == pthread_self())
+        let after = try ThreadBytes()
+        return (after.read - before.read, after.written - before.written)
+    }
+}
+
+/// The numbers of bytes that the current thread has read and written by system calls.
+private struct ThreadBytes {
+    let read: Int
+    let written: Int
+
+    init() throws {
+        let text = try String(contentsOfFile: "/proc/thread-self/io", encoding: .utf8)
+        func number(_ name: String) throws -> Int {
+            let line = try #require(text.split(separator: "\n").first { $0.hasPrefix(name + ": ") })
+            return try #require(Int(line.dropFirst(name.count + 2)))
+        }
+        read = try number("rchar")
+        written = try number("wchar")
     }
 }
