@@ -151,7 +151,7 @@ import Testing
         let json = try request(AFJSONRequestSerializer(writingOptions: .sortedKeys), "POST", parameters)
         #expect(json.httpBody.map { String(decoding: $0, as: UTF8.self) } == #"{"a":[{"x":1}],"o":0,"w":2.5}"#)
         let list = try request(AFPropertyListRequestSerializer(), "POST", ["w": CGFloat(2.5), "h": [CGFloat(1)]])
-        let body = try PropertyListSerialization.propertyList(from: #require(list.httpBody), format: nil)
+        let body = try unsafe PropertyListSerialization.propertyList(from: #require(list.httpBody), format: nil)
         #expect(body as? NSDictionary == ["w": 2.5, "h": [1.0]])
     }
 

@@ -53,7 +53,7 @@ final class DeafPort: Sendable {
     /// closed before. Blocks the thread.
     func received() -> [UInt8] {
         Self.wait(for: descriptors[0])
-        let connection = unsafe accept(descriptors[0], nil, nil)
+        let connection = accept(descriptors[0], nil, nil)
         defer { close(connection) }
         Self.wait(for: connection)
         return unsafe [UInt8](unsafeUninitializedCapacity: 100) { buffer, count in
