@@ -2,6 +2,7 @@
 
 import ANSystem
 import Foundation
+import TestSupport
 import Testing
 
 @Suite final class AtomicFileTests {
@@ -71,16 +72,21 @@ import Testing
         #expect(unsafe mkfifo(path, 0o600) == 0)
         let reader = try FileDescriptor(opening: path, flags: O_RDONLY | O_NONBLOCK)
         try reader.setBlocking()
-        async let count = Task.detached {
+        async let count = onThread {
             var (buffer, sum) = (Data(count: 1 << 16), 0)
             while sum < 1 << 20 {
                 var span = buffer.mutableBytes
                 sum += try reader.read(into: &span)
             }
             return sum
-        }.value
-        // More than a pipe holds by default, see pipe(7).
-        try write(String(repeating: "x", count: 1 << 20), to: path)
+        }
+        // More than a pipe holds by default, see pipe(7). If several tests did this on the concurrency pool, no thread
+        // would be left to start the reader.
+        try await onThread {
+            var file = try AtomicFile(destination: path)
+            try file.write(Data(repeating: UInt8(ascii: "x"), count: 1 << 20).bytes)
+            try file.commit()
+        }
         #expect(try await count == 1 << 20)
     }
 

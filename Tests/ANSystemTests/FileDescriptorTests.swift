@@ -3,6 +3,7 @@
 import ANSystem
 import FoundationEssentials
 import Glibc
+import TestSupport
 import Testing
 
 @Suite struct FileDescriptorTests {
@@ -43,13 +44,14 @@ import Testing
         let (reader, writer) = try TestPipe().release()
         // 1 MiB is 16 times the capacity of a pipe; the reader takes it in pieces of an odd size.
         let sent = (0..<(1 << 20)).map { UInt8(truncatingIfNeeded: $0 &* 31 &+ $0 >> 8) }
-        async let received: [UInt8] = {
+        async let received = onThread {
             let source = FileDescriptor(takingOwnershipOf: reader)
             var all: [UInt8] = []
             while case let piece = try source.bytes(upTo: 7919), !piece.isEmpty { all += piece }
             return all
-        }()
-        do {
+        }
+        // If several tests did this on the concurrency pool, no thread would be left to start the reader.
+        try await onThread {
             let sink = FileDescriptor(takingOwnershipOf: writer)
             try sink.write(sent)
         }
