@@ -36,6 +36,16 @@ extension DownloadFile {
         flushed = (size, stopwatch.elapsed)
     }
 
+    /// Writes the record; if that fails, the bytes of an earlier download are kept.
+    func writeFirstRecord() throws(SessionError) {
+        do throws(SessionError) {
+            try writeRecord()
+        } catch {
+            if size > 0 { partial.take()?.keep() }
+            throw error
+        }
+    }
+
     func writeRecord() throws(SessionError) {
         guard isDurable, var data = known ?? resumeData(of: nil, job.options.expectedDigest) else { return }
         data.offset = hasBegun ? size : data.offset

@@ -78,9 +78,7 @@ final class DownloadFile {
 
     private func openPartialFile() throws(SessionError) {
         if let data = job.options.resumeData {
-            guard let failure = try open(data) else {
-                return try writeRecord()
-            }
+            guard let failure = try open(data) else { return try writeFirstRecord() }
             guard job.options.startsOverIfNotResumable else { throw .notResumable(failure) }
         }
         do throws(SystemError) {
@@ -94,7 +92,7 @@ final class DownloadFile {
         } catch {
             throw .file(job.path, error)
         }
-        try writeRecord()
+        try writeFirstRecord()
     }
 
     /// Opens the partial file of an earlier download.

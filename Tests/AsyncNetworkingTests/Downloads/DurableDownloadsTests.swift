@@ -72,6 +72,25 @@ import Testing
         }
     }
 
+    @Test func `a download whose record cannot be written keeps its bytes`() async throws {
+        try await StubServer.with { server in
+            try await breakOff(server)
+            // Like a full disk, but for the record alone.
+            try FileManager.default.createDirectory(
+                atPath: "\(file).part.json.new", withIntermediateDirectories: false)
+            let manager = SessionManager(for: server)
+            let error = try await sessionError {
+                _ = try await manager.download("file", to: .file(file), options: .durable).value
+            }
+            #expect(error.fileFailure?.path == "\(file).part.json")
+            #expect(try directory.read("file.part") == Self.bytes.prefix(400))
+            try FileManager.default.removeItem(atPath: "\(file).part.json.new")
+            let response = try await manager.download("file", to: .file(file), options: .durable).value.response
+            #expect(response.statusCode == 206)
+            #expect(try directory.read("file") == Self.bytes)
+        }
+    }
+
     @Test func `a download of another URL starts over`() async throws {
         try await StubServer.with { server in
             try await breakOff(server)
