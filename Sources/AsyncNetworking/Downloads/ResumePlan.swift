@@ -13,7 +13,7 @@ package import HTTPTypes
 /// | a range | 206 that starts at the offset, of the same version and size | append |
 /// | a range | any other 206 | start over: request the whole |
 /// | a range | 200–299 except 206 | start over with this response |
-/// | a range | 416 with the size that is already there | the file is complete |
+/// | a range | 416 of the same version, with the size that is already there and was unknown | the file is complete |
 /// | a range | any other 416 | start over: request the whole |
 /// | either | another status | reject |
 ///
@@ -78,9 +78,10 @@ package struct ResumePlan: Hashable, Sendable {
         switch status {
         case 206: return partialAction(for: head)
         case 416:
-            guard let range = contentRange(of: head), range.bytes == nil, range.total == offset else {
-                return startOver(.changed)
-            }
+            // If the size was known, the range was not after the end.
+            guard let range = contentRange(of: head), range.bytes == nil, range.total == offset, total == nil,
+                validator?.isContradicted(by: head) != true
+            else { return startOver(.changed) }
             return .complete
         case 200...299:
             let failure = isSame(head) ? SessionError.ResumeFailure.rangesNotSupported : .changed

@@ -86,6 +86,8 @@ import Testing
             status: 206, headers: rest + [.lastModified: "Mon, 07 Nov 1994 08:49:37 GMT"], failure: .changed,
             validator: date),
         Surprise(status: 416, headers: [.contentRange: "bytes */1000"], failure: .changed),
+        // The file of 1000 bytes has shrunk to those that are there, and the server has ignored `If-Range`.
+        Surprise(status: 416, headers: [.contentRange: "bytes */400"], failure: .changed),
         Surprise(status: 416, headers: [:], failure: .changed),
         Surprise(status: 200, headers: [.eTag: "\"2\""], failure: .changed, isWhole: true),
         Surprise(status: 200, headers: [:], failure: .changed, isWhole: true),
@@ -109,6 +111,8 @@ import Testing
         let plan = Self.plan(1000, total: nil)
         #expect(plan.action(for: try Self.head(416, [.contentRange: "bytes */1000"])) == .complete)
         #expect(plan.action(for: try Self.head(416, [.contentRange: "bytes */999"])) == .startOver(.changed))
+        let changed: HTTPFields = [.contentRange: "bytes */1000", .eTag: "\"2\""]
+        #expect(plan.action(for: try Self.head(416, changed)) == .startOver(.changed))
     }
 
     @Test(arguments: [401, 403, 404, 410, 412, 500, 503, 304])
