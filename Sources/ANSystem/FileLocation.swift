@@ -59,14 +59,17 @@ public struct FileLocation: Hashable, Sendable {
     /// The part of the path before its last slash, the directory that contains the file; `.` if the path has no slash,
     /// `/` if its only slash is the first character.
     public var directory: String {
-        guard let slash = path.lastIndex(of: "/") else { return "." }
+        guard let slash = lastSlash else { return "." }
         return slash == path.startIndex ? "/" : String(path[..<slash])
     }
 
     /// The part of the path after its last slash; empty if the path ends with one.
     public var name: String {
-        path.lastIndex(of: "/").map { String(path[path.index(after: $0)...]) } ?? path
+        lastSlash.map { String(path[path.utf8.index(after: $0)...]) } ?? path
     }
+
+    /// The position of the last slash, even one before a combining character, with which it forms one `Character`.
+    private var lastSlash: String.Index? { path.utf8.lastIndex(of: UInt8(ascii: "/")) }
 
     /// Creates the directory that contains the file, and its missing parents, unless they exist. See mkdir(2).
     ///

@@ -163,7 +163,9 @@ import Testing
         #expect(error?.code == ENOTDIR)
     }
 
-    @Test(arguments: [("a/b", "a", "b"), ("/b", "/", "b"), ("b", ".", "b"), ("/a/b/", "/a/b", "")])
+    @Test(arguments: [
+        ("a/b", "a", "b"), ("/b", "/", "b"), ("b", ".", "b"), ("/a/b/", "/a/b", ""), ("/a/\u{301}b", "/a", "\u{301}b"),
+    ])
     func `a path is divided into directory and name`(path: String, directory: String, name: String) {
         #expect(FileLocation(unresolved: path).directory == directory)
         #expect(FileLocation(unresolved: path).name == name)
