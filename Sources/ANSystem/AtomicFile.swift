@@ -6,7 +6,7 @@ import Glibc
 ///
 /// The bytes are written to a temporary file in the same directory, which ``commit()`` renames. Until then the final
 /// name keeps its previous content, if any. A file that is not committed is removed, unless the process ends before;
-/// the temporary file, whose name is the final one with a random part and `.part`, then stays.
+/// the temporary file, whose name is the final one with a random part and `.part`, then stays. A long name is cut.
 ///
 /// A symbolic link to an existing file is followed: the link stays and its target is replaced. A link without a target
 /// is replaced itself. A device or a pipe, such as `/dev/null`, is not replaced but written to directly, so that
@@ -63,8 +63,17 @@ public struct AtomicFile: ~Copyable {
         try partial?.move(to: destination)
     }
 
-    /// Returns a unique temporary path next to a file.
-    static func temporaryPath(for path: String) -> String {
-        "\(path).\(String(UInt64.random(in: .min ... .max), radix: 36)).part"
+    /// Returns a unique temporary path next to a file: the path with a random part and `.part`. Of a long name, only
+    /// the beginning is used, so that the result has at most 255 bytes, the limit of most file systems.
+    package static func temporaryPath(for path: String) -> String {
+        let suffix = ".\(String(UInt64.random(in: .min ... .max), radix: 36)).part"
+        let excess = FileLocation(unresolved: path).name.utf8.count + suffix.utf8.count - longestName
+        let length = path.utf8.count - max(0, excess)
+        var beginning = path[...]
+        while beginning.utf8.count > length { beginning.unicodeScalars.removeLast() }
+        return beginning + suffix
     }
+
+    /// `NAME_MAX` of Linux; see limits.h(0p).
+    private static let longestName = 255
 }

@@ -90,6 +90,14 @@ import Testing
         #expect(try await count == 1 << 20)
     }
 
+    @Test func `a name may have as many bytes as the file system permits`() throws {
+        for (character, count) in [("a", 255), ("ü", 127), ("漢", 85), ("👩‍👩‍👧", 14), ("e\u{301}", 80)] {
+            let name = String(repeating: character, count: count)
+            try write("x", to: "\(directory)/\(name)")
+            #expect(try text(of: name) == "x")
+        }
+    }
+
     @Test(.timeLimit(.minutes(5))) func `a pipe without a reader fails with ENXIO, without waiting`() throws {
         let path = directory + "/pipe"
         #expect(unsafe mkfifo(path, 0o600) == 0)

@@ -128,10 +128,10 @@ final class DownloadFile {
     }
 
     private var newPath: String {
-        let name = String(UInt64.random(in: .min ... .max), radix: 36)
-        return switch job.destination.target {
-        case .path(let path): "\(location?.path ?? path).\(name).part"
-        case .choice(let directory, _): "\(ProcessDirectories.absolute(directory))/download.\(name).part"
+        switch job.destination.target {
+        case .path(let path): AtomicFile.temporaryPath(for: location?.path ?? path)
+        case .choice(let directory, _):
+            AtomicFile.temporaryPath(for: "\(ProcessDirectories.absolute(directory))/download")
         }
     }
 

@@ -145,6 +145,19 @@ import Testing
         #expect(try directory.contents == [])
     }
 
+    @Test func `a file may have the longest name that the file system permits`() async throws {
+        let longest = "ü" + String(repeating: "a", count: 253)
+        _ = try await manager.download("x", to: .file("\(directory.path)/\(longest)")).value
+        #expect(try directory.contents == [longest])
+        var (here, there) = (stat(), stat())
+        try unsafe #require(stat(directory.path, &here) == 0)
+        guard unsafe stat("/dev/shm", &there) == 0, here.st_dev != there.st_dev else { return }
+        let target = "/dev/shm/" + String(UInt64.random(in: .min ... .max)) + longest.dropLast(21)
+        defer { try? FileManager.default.removeItem(atPath: target) }
+        _ = try await manager.download("x", to: .chosen(temporaryDirectory: directory.path) { _ in target }).value
+        #expect(try Data(contentsOf: URL(filePath: target)) == Data("new".utf8))
+    }
+
     @Test func `an invalid path returned by a closure is an error`() async throws {
         let path = "\(directory.path)/none/file"
         let error = try await sessionError {
