@@ -144,6 +144,29 @@ public struct FileDescriptor: ~Copyable, Sendable {
         }
         guard isComplete else { throw SystemError.last("write") }
     }
+
+    /// Writes all bytes as ``writeAll(_:)`` does, and raises no SIGPIPE, which would end the process, if the descriptor
+    /// is a pipe without a reader. See pipe(7).
+    ///
+    /// - Throws: The error of write(2), such as `EPIPE` for a pipe without a reader.
+    package func writeAllToDevice(_ bytes: borrowing RawSpan) throws(SystemError) {
+        var (pipe, blocked, pending) = (sigset_t(), sigset_t(), sigset_t())
+        unsafe sigemptyset(&pipe)
+        unsafe sigaddset(&pipe, SIGPIPE)
+        unsafe pthread_sigmask(SIG_BLOCK, &pipe, &blocked)
+        defer { unsafe pthread_sigmask(SIG_SETMASK, &blocked, nil) }
+        unsafe sigpending(&pending)
+        do throws(SystemError) {
+            try writeAll(bytes)
+        } catch {
+            // write(2) sends the signal to the thread that called it. One that was pending before is left pending.
+            if error.code == EPIPE, unsafe sigismember(&pending, SIGPIPE) == 0 {
+                var none = timespec()
+                unsafe _ = sigtimedwait(&pipe, nil, &none)
+            }
+            throw error
+        }
+    }
 }
 
 /// Repeats a system call as long as it fails with `EINTR`, and returns its result.

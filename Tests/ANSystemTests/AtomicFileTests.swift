@@ -90,6 +90,33 @@ import Testing
         #expect(try await count == 1 << 20)
     }
 
+    @Test(.exitTest) func `a pipe whose reader goes away fails with EPIPE`() async throws {
+        let path = directory + "/pipe"
+        #expect(unsafe mkfifo(path, 0o600) == 0)
+        // In a process of its own, which SIGPIPE would end.
+        await #expect(processExitsWith: .success) { [path = path as String] in
+            let reader = unsafe open(path, O_RDONLY | O_NONBLOCK)
+            try FileDescriptor(takingOwnershipOf: dup(reader)).setBlocking()
+            var file = try AtomicFile(destination: path)
+            let thread = try SystemThread(name: "reader") {
+                var byte: UInt8 = 0
+                unsafe read(reader, &byte, 1)
+                close(reader)
+            }
+            // More than a pipe holds, so that the writer waits when the reader goes away.
+            let bytes = Data(count: 1 << 20)
+            var failure: SystemError?
+            do throws(SystemError) { try file.write(bytes.bytes) } catch { failure = error }
+            try #require(failure == SystemError(call: "write", code: EPIPE))
+            thread.join()
+            // Neither is the signal pending nor blocked.
+            var (pending, blocked) = (sigset_t(), sigset_t())
+            unsafe sigpending(&pending)
+            unsafe pthread_sigmask(SIG_BLOCK, nil, &blocked)
+            try #require(unsafe sigismember(&pending, SIGPIPE) == 0 && sigismember(&blocked, SIGPIPE) == 0)
+        }
+    }
+
     @Test func `a name may have as many bytes as the file system permits`() throws {
         for (character, count) in [("a", 255), ("ü", 127), ("漢", 85), ("👩‍👩‍👧", 14), ("e\u{301}", 80)] {
             let name = String(repeating: character, count: count)

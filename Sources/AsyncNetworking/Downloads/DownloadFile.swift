@@ -224,7 +224,7 @@ final class DownloadFile {
     /// Writes and hashes a chunk of the body; flushes a durable download when due.
     func write(_ chunk: Data) throws(SessionError) {
         do throws(SystemError) {
-            try device?.writeAll(chunk.bytes)
+            try device?.writeAllToDevice(chunk.bytes)
             try partial?.write(chunk.bytes)
             if device != nil { deviceSize += Int64(chunk.count) }
         } catch {
