@@ -117,6 +117,15 @@ public struct PartialFile: ~Copyable {
         self.size = size
     }
 
+    /// Makes ``write(_:)`` continue at `size`, which becomes the new ``size``. The bytes after it stay in the file until
+    /// they are overwritten or removed by ``truncate(to:)``.
+    ///
+    /// - Throws: The error of lseek(2), such as `EINVAL` for a negative size; ``size`` is then unchanged.
+    package mutating func rewind(to size: Int64) throws(SystemError) {
+        try file.seek(to: size)
+        self.size = size
+    }
+
     /// Waits until the written bytes are on the disk, but not the name of the file in its directory. See fdatasync(2).
     ///
     /// - Throws: The error of fdatasync(2), such as `EIO` or `ENOSPC`; bytes may then be lost.

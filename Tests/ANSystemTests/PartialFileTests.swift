@@ -58,6 +58,25 @@ import Testing
         #expect(try text(of: directory + "/a") == "abXY")
     }
 
+    @Test func `a file that is rewound keeps its bytes until they are overwritten`() throws {
+        try leave("abcdef")
+        do {
+            var file = try PartialFile(path: path, opening: .existing)
+            try file.rewind(to: 2)
+            #expect(file.size == 2)
+            #expect(try text(of: path) == "abcdef")
+            try file.write(Data("CD".utf8).bytes)
+            #expect(file.size == 4)
+            #expect(try text(of: path) == "abCDef")
+            let error = #expect(throws: SystemError.self) { try file.rewind(to: -1) }
+            #expect(error == SystemError(call: "lseek", code: EINVAL))
+            #expect(file.size == 4)
+            try file.truncate(to: 4)
+            file.keep()
+        }
+        #expect(try text(of: path) == "abCD")
+    }
+
     @Test func `a new file must not exist, and an existing one must exist`() throws {
         #expect(throws: SystemError.missing) { _ = try PartialFile(path: self.path, opening: .existing) }
         try leave("abc")

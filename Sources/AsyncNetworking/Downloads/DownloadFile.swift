@@ -192,7 +192,9 @@ final class DownloadFile {
     {
         let offset = plan.offset
         do {
-            try partial?.truncate(to: offset)
+            // Until they are overwritten, the bytes after the offset stay: the record may count them, and a stored
+            // response may be a link to this file.
+            try partial?.rewind(to: offset)
             if let total = range?.total { known?.totalBytes = total }
             let announced = Set((known?.announcedDigests ?? []) + head.representationDigests)
             known?.announcedDigests = announced.sorted { $0.description < $1.description }
@@ -267,6 +269,12 @@ final class DownloadFile {
     /// Moves the complete file to its final path, and returns it.
     func commit(_ response: Response<Void>) async throws -> DownloadedFile {
         try whole.verify(job.path, from: request.url)
+        let size = size
+        do throws(SystemError) {
+            try partial?.truncate(to: size)
+        } catch {
+            throw SessionError.file(job.path, error)
+        }
         var file = DownloadedFile(path: partial?.path ?? "", size: size, response: response)
         switch job.destination.target {
         case .path(let path): file.path = path

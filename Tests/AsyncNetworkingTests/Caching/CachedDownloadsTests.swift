@@ -99,6 +99,22 @@ import Testing
         #expect(try await get(from: manager) == "2 cache")
     }
 
+    @Test func `a file that could not be moved is completed from the response linked to it`() async throws {
+        origin.fields = [.cacheControl: "max-age=60", .eTag: "\"1\"", .contentLength: "\(Self.size)"]
+        let manager = origin.manager()
+        let missing = directory.path + "/missing/file"
+        let error = try await sessionError {
+            let destination = DownloadDestination.chosen(temporaryDirectory: directory.path) { _ in missing }
+            _ = try await manager.download("x", to: destination).value
+        }
+        let data = try #require(error.resumeData)
+        #expect(try links(data.partialFile) == 2)
+        let download = try await manager.download(resuming: data, to: .file(file)).value
+        #expect(download.response.metrics.source == .cache)
+        #expect(try directory.read("file") == body(1))
+        #expect(origin.requests.count == 1)
+    }
+
     /// `sha256sum` of the second body.
     private static let digestOfSecond = ContentDigest(
         "sha-256:125db7ae6beacec772c29b31b83dc423293359e0f92706094d81073caadb05c9")

@@ -91,6 +91,36 @@ import Testing
         }
     }
 
+    @Test func `the bytes of a complete file stay until its last one has arrived again`() async throws {
+        try await StubServer.with { server in
+            try await breakOff(server)
+            _ = try directory.write(Self.bytes, to: "file.part")
+            try rewriteRecord { $0.offset = 1000 }
+            server.serve(ServedFile(Self.bytes, interruption: .hang(after: 0)))
+            let task = SessionManager(for: server).download("file", to: .file(file), options: .durable)
+            var offset: Int64?
+            for await event in task.events {
+                guard case .continued(let start, _) = event else { continue }
+                offset = start
+                break
+            }
+            #expect(offset == 999)
+            // If the process is killed now, the next one finds as many bytes as the record counts.
+            #expect(try directory.read("file.part") == Self.bytes)
+            task.cancel()
+            _ = try? await task.value
+        }
+    }
+
+    @Test func `bytes after the end of a file that was resumed are removed`() async throws {
+        try await StubServer.with { server in
+            try await breakOff(server)
+            _ = try directory.write(Self.bytes + Data("rest".utf8), to: "file.part")
+            _ = try await SessionManager(for: server).download("file", to: .file(file), options: .durable).value
+            #expect(try directory.read("file") == Self.bytes)
+        }
+    }
+
     @Test func `a download of another URL starts over`() async throws {
         try await StubServer.with { server in
             try await breakOff(server)
