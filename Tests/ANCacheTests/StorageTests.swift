@@ -74,6 +74,18 @@ import Testing
         #expect(cache.usage == ResponseCache.Usage.none)
     }
 
+    @Test func `a process that looks for a replaced entry leaves the body to the new one`() async throws {
+        let cache = disk()
+        try await cache.store(Self.bytes(100_000), "a")
+        let other = disk()
+        let key = CacheKey(target: "a")
+        let first = try #require(cache.entries(key).first)
+        cache.insert(first.with(first.response.invalidated()), key) { _ in true }
+        // It knows only the replaced entry, and removes what belongs to that.
+        #expect(other.entries(key).isEmpty)
+        #expect(try await cache.body("a") == Self.bytes(100_000))
+    }
+
     @Test func `a body that is not finished leaves nothing behind`() async throws {
         let cache = disk()
         var writer: CacheWriter? = cache.writer(CacheKey(target: "a"))

@@ -46,9 +46,11 @@ struct DiskStore: Sendable {
     }
 
     /// Removes an entry's file, and its body file unless another entry uses it.
+    ///
+    /// If another process has removed the entry's file, it may have replaced it by an entry with the same body file.
     func remove(_ name: EntryName, keepingBody: Bool) {
-        FileLocation.remove(path(name.entryFile))
-        if !keepingBody, let body = name.bodyFile { FileLocation.remove(path(body)) }
+        let existed = FileLocation.remove(path(name.entryFile))
+        if existed, !keepingBody, let body = name.bodyFile { FileLocation.remove(path(body)) }
     }
 
     /// Records the use of an entry in the modification time of its file.
