@@ -86,6 +86,17 @@ import Testing
         #expect(try await cache.body("a") == Self.bytes(100_000))
     }
 
+    @Test func `entries that are added or removed during a scan stay so`() {
+        let cache = disk()
+        let entry = CacheEntry(.of(length: 1), body: .memory(Data("x".utf8)))
+        let key = CacheKey(target: page)
+        cache.scan { cache.insert(entry, key) { _ in true } }
+        #expect(cache.usage.entries == 1)
+        #expect(cache.entries(key).count == 1)
+        cache.scan { cache.removeEntries(target: page) }
+        #expect(cache.usage.entries == 0)
+    }
+
     @Test func `a body that is not finished leaves nothing behind`() async throws {
         let cache = disk()
         var writer: CacheWriter? = cache.writer(CacheKey(target: "a"))

@@ -211,11 +211,16 @@ public final class ResponseCache: Sendable {
     }
 
     /// Learns which entries other processes added and removed.
-    func scan() {
+    ///
+    /// - Parameter meanwhile: Called when the directory has been read; for testing.
+    package func scan(meanwhile: () -> Void = {}) {
+        let known = index.withLock(\.names)
         guard let found = try? disk?.scan() else { return }
+        meanwhile()
         index.withLock { index in
-            let known = index.names
-            index.add(found.lazy.filter { !known.contains($0) })
+            // Entries that were added or removed during the scan are neither removed nor added again.
+            let others = known.union(index.names)
+            index.add(found.lazy.filter { !others.contains($0) })
             for name in known.subtracting(found) { _ = index.remove(name.key) { $0.name == name } }
         }
     }
