@@ -12,10 +12,12 @@ import Testing
         var createdAt = Date(timeIntervalSince1970: 86_400)
     }
 
-    /// A transport that returns the body of each request.
-    private static let echo = MockTransport { request in
-        guard case .bytes(let body) = request.body.content else { return .status(.badRequest) }
-        return MockResponse(headers: [.contentType: "application/json"], chunks: [body])
+    /// A new transport that returns the body of each request.
+    private static var echo: MockTransport {
+        MockTransport { request in
+            guard case .bytes(let body) = request.body.content else { return .status(.badRequest) }
+            return MockResponse(headers: [.contentType: "application/json"], chunks: [body])
+        }
     }
 
     /// A session whose JSON has names in snake case, and dates in seconds.
