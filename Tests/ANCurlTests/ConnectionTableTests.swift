@@ -66,7 +66,7 @@ import Testing
         var table = ConnectionTable()
         table.insert(Self.second, socket: 8)
         #expect(table.origin(of: Self.first, opened: opened) { ports[$0] } == expected)
-        // A connection that has carried a request is known, whatever was opened since.
+        // A connection that has carried a request is known, even if others were opened since.
         table.insert(Self.first, socket: 6)
         #expect(table.origin(of: Self.first, opened: opened) { ports[$0] } == .known(6))
     }

@@ -121,7 +121,7 @@ struct TransferState: ~Copyable {
     var handshake: Handshake?
     /// The head of a response that may be a challenge to which libcurl responds.
     var heldHead: ResponseHead?
-    /// The parties whose challenges are unknown. Unless there is none, the current leg is a request without its body,
+    /// The parties whose challenges are unknown. If there are any, the current leg is a request without its body,
     /// sent to obtain a challenge.
     var probes: Probes
     /// Whether a probe was answered by a response that is no challenge.
