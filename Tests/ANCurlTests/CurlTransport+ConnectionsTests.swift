@@ -56,7 +56,7 @@ import Testing
                 for try await chunk in body { count += chunk.count }
                 #expect(count == 8 << 20)
             }
-            #expect(server.activity.connectionsAccepted == 2)
+            #expect(server.activity.connectionsAccepted == 6)
         }
     }
 
@@ -129,15 +129,36 @@ import Testing
         }
     }
 
-    /// Answers a DNS query for an IPv4 address with 127.0.0.1, and another one with no record. See RFC 1035 §4.1.
-    private static func answer(to query: Data) -> Script {
+    /// Only 127.0.0.1 accepts connections; in whatever order libcurl tries the addresses, another one is tried before.
+    @Test func `a connection to a further address of a name is kept, too`() async throws {
+        let authority = try TestCertificateAuthority()
+        try await StubServer.with { server in
+            server.fallback { _ in .text("ok") }
+            try await StubServer.with(.init(tls: .init(try authority.issue()))) { resolver in
+                resolver.route("/dns-query", method: "POST") { Self.answer(to: $0.body, ends: [2, 1, 3]) }
+                let options = options { $0.dnsOverHTTPS = resolver.url("/dns-query") }
+                    .with { $0.tls.trustRoots = .pem(authority.pemData) }
+                let request = Request(url: server.url(host: "name.invalid"), options: options)
+                let transport = try CurlTransport()
+                let first = try await transport.ending(of: request).metrics
+                #expect(first.remoteAddress?.host == "127.0.0.1")
+                #expect(!first.isConnectionReused)
+                #expect(first.sendCount == 1)
+                for _ in 0..<2 { #expect(try await transport.ending(of: request).metrics.isConnectionReused) }
+                #expect(server.activity.connectionsAccepted == 1)
+            }
+        }
+    }
+
+    /// Answers a DNS query for IPv4 addresses with 127.0.0.1, or with several that begin with 127.0.0, and another one
+    /// with no record. See RFC 1035 §4.1.
+    private static func answer(to query: Data, ends: [UInt8] = [1]) -> Script {
         let isForIPv4 = query.dropFirst(26).prefix(2) == Data([0, 1])
-        let header: [UInt8] = [0, 0, 0x81, 0x80, 0, 1, 0, isForIPv4 ? 1 : 0, 0, 0, 0, 0]
-        let record: [UInt8] = [0xC0, 12, 0, 1, 0, 1, 0, 0, 0, 60, 0, 4, 127, 0, 0, 1]
+        let addresses = isForIPv4 ? ends : []
+        let header: [UInt8] = [0, 0, 0x81, 0x80, 0, 1, 0, UInt8(addresses.count), 0, 0, 0, 0]
+        let records = addresses.flatMap { [0xC0, 12, 0, 1, 0, 1, 0, 0, 0, 60, 0, 4, 127, 0, 0, $0] as [UInt8] }
         let question = query.dropFirst(12).prefix(18)
-        return .data(
-            Data(header) + question + Data(isForIPv4 ? record : []),
-            headers: ["Content-Type": "application/dns-message"])
+        return .data(Data(header) + question + Data(records), headers: ["Content-Type": "application/dns-message"])
     }
 
     @Test func `IPv6 works, and the version of IP can be chosen`() async throws {

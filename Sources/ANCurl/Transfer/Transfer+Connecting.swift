@@ -41,7 +41,7 @@ extension Transfer {
             return CURL_PREREQFUNC_ABORT
         }
         if state.heldHead != nil {
-            if !state.probes.isEmpty, !exchange.needsOwnConnection { try? handle.set(CURLOPT_FORBID_REUSE, false) }
+            if !state.probes.isEmpty { try? handle.set(CURLOPT_FORBID_REUSE, mustClose) }
             guard beginNextLeg() else { return CURL_PREREQFUNC_ABORT }
         } else if state.attempts > 0 {
             guard mayRepeat(), rewind() else { return CURL_PREREQFUNC_ABORT }
@@ -77,8 +77,11 @@ extension Transfer {
             state.isConnectionSpoilt = !hasChosenEnds(local, remote)
             return !state.isConnectionSpoilt
         }
-        // The endpoints of a Unix-domain socket do not identify it, and no policy concerns it.
-        guard exchange.options.connection.unixSocketPath == nil, !remote.host.isEmpty else { return true }
+        guard exchange.options.connection.unixSocketPath == nil else {
+            try? handle.set(CURLOPT_FORBID_REUSE, mustClose)
+            return true
+        }
+        guard !remote.host.isEmpty else { return true }
         let ends = ConnectionTable.Ends(local: local, remote: remote)
         let origin = loop.connections.origin(of: ends, opened: state.sockets) { SocketEndpoint(localEndOf: $0)?.port }
         switch origin {
@@ -95,6 +98,14 @@ extension Transfer {
             state.isConnectionSpoilt = true
             return false
         }
+    }
+
+    /// Whether the connection is closed after the exchange whatever the responses are.
+    ///
+    /// The endpoints of Unix-domain sockets are the same for all connections to a path. A connection could not be found
+    /// in the table, and its waiting bytes not be noticed, before it is used again.
+    private var mustClose: Bool {
+        exchange.needsOwnConnection || exchange.options.connection.unixSocketPath != nil && !state.isOnHTTP2
     }
 
     /// Whether a connection that has carried a request can carry this one.
