@@ -248,6 +248,41 @@ import Testing
         }
     }
 
+    @Test func `an exchange with two streams is released, though its connection stays open`() async throws {
+        try await withServer { server in
+            server.fallback { _ in
+                var script = Script.http2([.challenge(1, "Digest realm=\"r\", nonce=\"n\"")])
+                script.actions.removeLast()
+                // The client answers the challenge meanwhile, and later sends another request.
+                for stream: UInt32 in [3, 5] {
+                    script.actions += [
+                        .delay(.milliseconds(200)),
+                        .send(HTTP2Frame.head(stream).bytes + HTTP2Frame.data(stream, "ok", endsStream: true).bytes),
+                    ]
+                }
+                script.actions.append(.hang)
+                return script
+            }
+            let transport = try CurlTransport()
+            weak var recorder: EventRecorder?
+            do {
+                let new = EventRecorder()
+                recorder = new
+                var request = server.request(options: options())
+                var authentication = TransportAuthentication()
+                authentication.server = .init(Credential(user: "user", password: "password"), by: .digest)
+                request.transportAuthentication = authentication
+                let (head, body) = try await transport.collect(request, reporting: new)
+                #expect(head.status == 200)
+                #expect(String(decoding: body, as: UTF8.self) == "ok")
+            }
+            // The loop may still be in the turn that ended the exchange.
+            #expect(try await transport.text(server.request(options: options())) == "ok")
+            #expect(recorder == nil)
+            #expect(server.activity.connectionsAccepted == 1)
+        }
+    }
+
     @Test func `frames are not inspected on a connection whose first stream was not`() async throws {
         try await withServer { server in
             let gate = try ScriptGate()

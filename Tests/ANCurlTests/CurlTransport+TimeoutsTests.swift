@@ -31,6 +31,24 @@ import Testing
 
     private static let head = Data("HTTP/1.1 200 OK\r\nContent-Length: 100\r\n\r\n".utf8)
 
+    @Test func `looking up a name is part of connecting, not of waiting in the queue`() async throws {
+        let authority = try TestCertificateAuthority()
+        try await StubServer.with(.init(tls: .init(try authority.issue()))) { resolver in
+            resolver.fallback { _ in .hang }
+            let options = options {
+                $0.connect = Self.limit
+                $0.queue = nil
+            }
+            let request = Request(
+                url: try #require(URL(string: "http://name.invalid/")),
+                options: options.with {
+                    $0.connection.dnsOverHTTPS = resolver.url("/dns-query")
+                    $0.tls.trustRoots = .pem(authority.pemData)
+                })
+            try await expect(.nameLookup, request)
+        }
+    }
+
     @Test func `connecting has a limit`() async throws {
         let full = try DeafPort(.full)
         let url = try #require(URL(string: "http://127.0.0.1:\(full.number)/"))

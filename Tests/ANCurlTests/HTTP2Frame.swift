@@ -27,6 +27,13 @@ struct HTTP2Frame {
             payload: [0x88, 0x0F, 0x0D, UInt8(length.utf8.count)] + Array(length.utf8))
     }
 
+    /// The end of a stream with status 401 and a `www-authenticate`, entry 61.
+    static func challenge(_ stream: UInt32, _ challenge: String) -> HTTP2Frame {
+        HTTP2Frame(
+            type: 1, flags: 5, stream: stream,
+            payload: [0x48, 3] + Array("401".utf8) + [0x7D, UInt8(challenge.utf8.count)] + Array(challenge.utf8))
+    }
+
     static func data(_ stream: UInt32, _ text: String, endsStream: Bool = false) -> HTTP2Frame {
         HTTP2Frame(type: 0, flags: endsStream ? 1 : 0, stream: stream, payload: Array(text.utf8))
     }

@@ -179,7 +179,6 @@ package struct AdmissionQueue<Element> {
         private func skipGaps() {
             while first < entries.count, entries[first].element == nil { first += 1 }
             if entries.count > 32, entries.count > 2 * waiting {
-                entries.removeSubrange(..<first)
                 entries.removeAll { $0.element == nil }
                 first = 0
             }
