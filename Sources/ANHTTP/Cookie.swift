@@ -142,7 +142,7 @@ extension Cookie {
             isSecure ? "TRUE" : "FALSE", "\(seconds)", name, value,
         ]
         guard !domain.isEmpty, path.hasPrefix("/"), !name.isEmpty, !domain.hasPrefix("#"), hasPrefixAttributes,
-            parts.allSatisfy({ $0.utf8.allSatisfy { $0 >= 0x20 && $0 != 0x7F } }),
+            !parts.contains(where: \.hasControlCharacters),
             !name.utf8.contains(where: { $0 == UInt8(ascii: "=") || $0 == UInt8(ascii: ";") }),
             !value.utf8.contains(UInt8(ascii: ";"))
         else { return nil }

@@ -13,8 +13,9 @@ extension HTTPFields {
     /// - Throws: ``TransportError/Reason/invalidRequest(_:)`` if the user name contains a colon, which a server would
     ///   take for its end, or if the user name or password contains a control character. The fields are unchanged then.
     public mutating func setBasicAuthorization(_ credential: Credential) throws(TransportError) {
-        let isPrintable = (credential.user + credential.password).utf8.allSatisfy { $0 >= 0x20 && $0 != 0x7F }
-        guard isPrintable else { throw TransportError(.invalidRequest(.headerValue(name: "Authorization"))) }
+        guard !credential.user.hasControlCharacters, !credential.password.hasControlCharacters else {
+            throw TransportError(.invalidRequest(.headerValue(name: "Authorization")))
+        }
         guard !credential.user.utf8.contains(UInt8(ascii: ":")) else {
             throw TransportError(.invalidRequest(.option("A user name in Basic credentials cannot contain a colon.")))
         }

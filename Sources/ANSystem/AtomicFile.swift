@@ -46,8 +46,8 @@ public struct AtomicFile: ~Copyable {
 
     /// Appends all bytes.
     ///
-    /// - Throws: The error of write(2), such as `EPIPE` for a pipe whose reader has gone away. A part of the bytes may have been written then, so the file must not be
-    ///   committed.
+    /// - Throws: The error of write(2), such as `EPIPE` for a pipe whose reader has gone away. A part of the bytes may
+    ///   have been written then, so the file must not be committed.
     public mutating func write(_ bytes: borrowing RawSpan) throws(SystemError) {
         try device?.writeAllToDevice(bytes)
         try partial?.write(bytes)

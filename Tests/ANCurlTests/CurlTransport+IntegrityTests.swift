@@ -45,6 +45,36 @@ import Testing
         }
     }
 
+    @Test(arguments: [1, 3])
+    func `a response that no request asked for is not delivered over a Unix-domain socket`(count: Int) async throws {
+        let path = FileManager.default.temporaryDirectory.appendingPathComponent("an-\(UUID()).sock").path
+        try await StubServer.with(.init(.unix(path: path))) { server in
+            let gate = try ScriptGate()
+            let sent = (0..<count).map { _ in Flag() }
+            server.route(
+                "/first",
+                Script([
+                    .wait(gate), .reply(Reply(body: .string("first"))), .send(Data(Self.unasked.utf8)),
+                    .respond { request in
+                        sent[request.connection].raise()
+                        return Reply(body: .string("more"))
+                    },
+                ]))
+            server.fallback { .text("answer to \($0.path)") }
+            let transport = try CurlTransport(options: .with { $0.connection.unixSocketPath = path })
+            try await withThrowingTaskGroup(of: Void.self) { group in
+                for _ in 0..<count { group.addTask { _ = try await transport.text(server.request("/first")) } }
+                try await server.requests(count: count)
+                gate.open()
+                try await group.waitForAll()
+            }
+            try await eventually { sent.allSatisfy(\.isRaised) }
+            for number in 0..<(2 * count) {
+                #expect(try await transport.text(server.request("/\(number)")) == "answer to /\(number)")
+            }
+        }
+    }
+
     @Test func `a timeout that the server announces on an idle connection is not a response`() async throws {
         try await StubServer.with { server in
             server.enqueue(

@@ -37,37 +37,14 @@ import Testing
         }
     }
 
-    @Test func `the server's reason is known although sending fails first`() async throws {
+    /// Calls `receive` with a connection that the server has closed by a close frame and reset, which the engine does not
+    /// know yet. `prepare` is called before, while the engine's thread is blocked.
+    private func withReset(
+        after closure: WebSocketClosure, prepare: (any WebSocketLink) async throws -> Void = { _ in },
+        receive: (any WebSocketLink) async throws -> Void
+    ) async throws {
         try await StubServer.with { server in
             let gate = try ScriptGate()
-            let close = WebSocketFrame(.close, WebSocketClosure(code: 1011, reason: "oops").payload)
-            server.route(
-                "/", Script([.acceptWebSocket(), .wait(gate), .send(Data(close.encoded(mask: nil))), .end(.reset)]))
-            server.route("/other", .text("ok"))
-            let transport = try CurlTransport()
-            let error = try await #require(throws: TransportError.self) {
-                try await withLink(to: server, on: transport) { link in
-                    let barrier = Barrier()
-                    async let other = transport.collect(server.request("/other"), reporting: barrier)
-                    try await eventually { barrier.isReached.isRaised }
-                    gate.open()
-                    try await server.connections(open: 1)
-                    // The engine sends, which fails, before it receives.
-                    try await link.send { WebSocketFrame(.text) }
-                    barrier.mayPass.signal()
-                    _ = try await other
-                    _ = try await link.receive()
-                }
-            }
-            #expect(error.reason == .webSocketClosed(WebSocketClosure(code: 1011, reason: "oops")))
-        }
-    }
-
-    @Test(arguments: [1000, 1011])
-    func `a server's close frame counts although the answer cannot be sent`(code: UInt16) async throws {
-        try await StubServer.with { server in
-            let gate = try ScriptGate()
-            let closure = WebSocketClosure(code: code)
             let close = WebSocketFrame(.close, closure.payload)
             server.route(
                 "/", Script([.acceptWebSocket(), .wait(gate), .send(Data(close.encoded(mask: nil))), .end(.reset)]))
@@ -79,16 +56,36 @@ import Testing
                 try await eventually { barrier.isReached.isRaised }
                 gate.open()
                 try await server.connections(open: 1)
+                try await prepare(link)
                 barrier.mayPass.signal()
                 _ = try await other
-                if code == 1000 {
-                    #expect(try await link.receive() == nil)
-                } else {
-                    let error = await #expect(throws: TransportError.self) { try await link.receive() }
-                    #expect(error?.reason == .webSocketClosed(closure))
-                }
-                try await link.close(WebSocketClosure(code: 1000))
+                try await receive(link)
             }
+        }
+    }
+
+    @Test func `the server's reason is known although sending fails first`() async throws {
+        let closure = WebSocketClosure(code: 1011, reason: "oops")
+        let error = await #expect(throws: TransportError.self) {
+            // The engine sends, which fails, before it receives.
+            try await withReset(after: closure, prepare: { try await $0.send { WebSocketFrame(.text) } }) { link in
+                _ = try await link.receive()
+            }
+        }
+        #expect(error?.reason == .webSocketClosed(closure))
+    }
+
+    @Test(arguments: [1000, 1011])
+    func `a server's close frame counts although the answer cannot be sent`(code: UInt16) async throws {
+        let closure = WebSocketClosure(code: code)
+        try await withReset(after: closure) { link in
+            if code == 1000 {
+                #expect(try await link.receive() == nil)
+            } else {
+                let error = await #expect(throws: TransportError.self) { try await link.receive() }
+                #expect(error?.reason == .webSocketClosed(closure))
+            }
+            try await link.close(WebSocketClosure(code: 1000))
         }
     }
 

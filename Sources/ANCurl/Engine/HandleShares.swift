@@ -72,8 +72,8 @@ struct HandleShares: ~Copyable {
 
     /// Stores the cookies of `Set-Cookie` fields of which libcurl knows nothing, by the rules that it would apply.
     ///
-    /// Without TLS, an attacker could otherwise replace a secure cookie of the same host. libcurl
-    /// does not check this for the lines that it is given, because it trusts the program.
+    /// Without TLS, an attacker could otherwise replace a secure cookie of the same host. libcurl does not check this for
+    /// the lines that it is given, because it trusts the program.
     func store(_ fields: [String], from url: URL) {
         let cookies = fields.compactMap { Cookie(setCookie: $0, from: url) }
         guard !cookies.isEmpty, !url.isHTTPS else { return set(cookies) }

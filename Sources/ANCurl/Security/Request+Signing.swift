@@ -52,7 +52,7 @@ extension AWSSignature {
     /// another field would begin.
     fileprivate func check() throws(TransportError) {
         func check(_ values: String..., for field: String) throws(TransportError) {
-            for value in values where !value.utf8.allSatisfy({ $0 >= 0x20 && $0 != 0x7F }) {
+            for value in values where value.hasControlCharacters {
                 throw TransportError(.invalidRequest(.headerValue(name: field)))
             }
         }

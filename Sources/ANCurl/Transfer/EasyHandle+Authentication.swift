@@ -76,12 +76,12 @@ extension TransportAuthentication {
 }
 
 extension Credential {
-    /// Checks that libcurl sends the credential as it is: it would write a line break of a user name into the field of
+    /// Checks that libcurl sends the credential unchanged: it would write a line break of a user name into the field of
     /// Digest, where another field would begin, and end each text at a NUL.
     ///
     /// - Parameter field: The name of the field, for the error.
     func check(for field: String) throws(TransportError) {
-        guard user.utf8.allSatisfy({ $0 >= 0x20 && $0 != 0x7F }), !password.utf8.contains(0) else {
+        guard !user.hasControlCharacters, !password.utf8.contains(0) else {
             throw TransportError(.invalidRequest(.headerValue(name: field)))
         }
     }

@@ -31,9 +31,7 @@ extension Transfer {
                 case .response: deliver(head)
                 case .undecided:
                     state.heldHead = head
-                    if !state.probes.isEmpty, !exchange.needsOwnConnection {
-                        try? handle.set(CURLOPT_FORBID_REUSE, true)
-                    }
+                    if !state.probes.isEmpty { try? handle.set(CURLOPT_FORBID_REUSE, true) }
                 case .refusedProbe:
                     state.isProbeRefused = true
                     return 0

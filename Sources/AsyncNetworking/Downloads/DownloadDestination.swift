@@ -28,7 +28,8 @@ public struct DownloadDestination: ExpressibleByStringInterpolation, Sendable {
     ///
     /// If the path is a symbolic link to a file, the file is replaced and the link is kept; a link without a target
     /// is itself replaced. If it is a device or a pipe, bytes are written to it directly; a full pipe blocks the thread
-    /// of the task, and one whose reader goes away fails the download with ``SessionError/file(_:)`` (`EPIPE`). If it is a directory, a socket, or a named pipe without a reader (fifo(7)), the download fails with
+    /// of the task, and one whose reader goes away fails the download with ``SessionError/file(_:)`` (`EPIPE`). If it
+    /// is a directory, a socket, or a named pipe without a reader (fifo(7)), the download fails with
     /// ``SessionError/file(_:)`` before the request is sent.
     ///
     /// - Parameters:

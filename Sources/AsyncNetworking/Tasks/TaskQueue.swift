@@ -1,10 +1,8 @@
 // SPDX-License-Identifier: MIT
 
-import ANSystem
-
 /// Admits at most `limit` elements at a time, by priority and in FIFO order within a priority.
 ///
-/// Every operation takes logarithmic time, so that a queue of many tasks can be cancelled task by task.
+/// Every operation takes logarithmic time (amortized), so that a queue of many tasks can be cancelled task by task.
 package struct TaskQueue<Element: Sendable>: Sendable {
     private let limit: Int
     private var admitted = 0

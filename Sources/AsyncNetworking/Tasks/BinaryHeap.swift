@@ -1,14 +1,11 @@
 // SPDX-License-Identifier: MIT
 
-/// A priority queue whose smallest element is found in constant time, and added and removed in logarithmic time.
+/// A priority queue. Adding an element and removing the smallest one take logarithmic time.
 package struct BinaryHeap<Element: Comparable> {
     private var elements: [Element] = []
 
     /// The number of elements.
     package var count: Int { elements.count }
-
-    /// The smallest element; `nil` if the heap is empty.
-    package var first: Element? { elements.first }
 
     /// Creates an empty heap.
     package init() {}
