@@ -1,6 +1,6 @@
 // SPDX-License-Identifier: MIT
 
-public import AsyncNetworking
+package import AsyncNetworking
 import FoundationEssentials
 
 /// A transport that responds immediately from memory.
