@@ -125,16 +125,21 @@ public struct Timeouts: Hashable, Sendable {
 
 /// The HTTP versions that a transfer may use, set in ``TransferOptions/httpVersion``.
 public enum HTTPVersionPolicy: Hashable, Sendable {
-    /// HTTP/2 if TLS negotiates it (ALPN, RFC 7301), otherwise HTTP/1.1; HTTP/1.1 if the linked libcurl lacks HTTP/2.
-    /// A session uses HTTP/3 for servers that offered it, if the linked libcurl supports it; see
+    /// HTTP/2 if TLS negotiates it (ALPN, RFC 7301), otherwise HTTP/1.1. HTTP/1.1 if the linked libcurl is older than
+    /// 8.10.1, whose HTTP/2 loses requests and mixes up bytes when exchanges share a connection, or lacks HTTP/2. A
+    /// session uses HTTP/3 for servers that offered it, if the linked libcurl supports it; see
     /// `SessionConfiguration.usesAlternativeServices`.
     case automatic
     /// HTTP/1.1 only.
     case http1
+    /// HTTP/2 if TLS negotiates it, otherwise HTTP/1.1; with any libcurl that has HTTP/2. Before 8.10.1, a connection
+    /// carries one exchange at a time, and is closed if the exchange ends early: requests that run concurrently use
+    /// several connections, up to ``ConnectionLimits/maximumConnectionsPerHost``, and wait for one of them.
+    case http2
     /// HTTP/2 without negotiation over plain TCP (RFC 9113 §3.3), where a request to a server that does not speak it
     /// fails. Over TLS, HTTP/2 is negotiated, and some versions of libcurl still accept HTTP/1.1. Fails with
-    /// ``TransportError/Reason/unsupported(_:)`` if the linked libcurl lacks it. libcurl before 8.0 makes a new
-    /// connection for each request over plain TCP.
+    /// ``TransportError/Reason/unsupported(_:)`` if the linked libcurl lacks it. libcurl before 8.10.1 makes
+    /// a new connection for each request over plain TCP.
     case http2PriorKnowledge
     /// HTTP/3, HTTP/2 or HTTP/1.1: a new connection to an `https` URL is attempted over QUIC, and also over TCP if QUIC
     /// fails or takes longer than 200 ms, and the one that is established first is used. An open connection is reused,

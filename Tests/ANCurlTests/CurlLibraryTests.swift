@@ -21,12 +21,9 @@ import Testing
     }
 
     @Test(
-        arguments: [
-            (0x07_56_FF, false, false), (0x07_57_00, true, false), (0x07_FF_FF, true, false), (0x08_00_00, true, true),
-        ] as [(UInt32, Bool, Bool)])
-    func `some abilities came with a version`(version: UInt32, signs: Bool, reuses: Bool) {
+        arguments: [(0x07_56_FF, false), (0x07_57_00, true), (0x08_00_00, true)] as [(UInt32, Bool)])
+    func `signatures came with a version`(version: UInt32, signs: Bool) {
         #expect(library(version).hasAWSSignatures == signs)
-        #expect(library(version).reusesCleartextHTTP2 == reuses)
     }
 
     @Test(
@@ -37,7 +34,7 @@ import Testing
     func `other abilities are features of the build`(feature: Int32, index: Int) {
         func abilities(_ library: CurlLibrary) -> [Bool] {
             [
-                library.hasHTTP2, library.hasHTTP3, library.hasHTTPSProxy, library.hasPublicSuffixList,
+                library.http2 != .unsupported, library.hasHTTP3, library.hasHTTPSProxy, library.hasPublicSuffixList,
                 library.authenticationSchemes.contains(.ntlm), library.authenticationSchemes.contains(.negotiate),
             ]
         }

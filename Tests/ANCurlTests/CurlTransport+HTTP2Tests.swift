@@ -16,6 +16,7 @@ import Testing
 
     private func options(_ change: (inout TransferOptions) -> Void = { _ in }) -> TransferOptions {
         .with {
+            $0.httpVersion = .http2
             $0.tls.trustRoots = .pem(authority.pemData)
             change(&$0)
         }
@@ -173,7 +174,7 @@ import Testing
                         HTTP2Frame(type: 0, flags: 9, stream: 1, payload: [9, 65]),
                     ], after: .milliseconds(300))
             }
-            let transport = try CurlTransport()
+            let transport = try CurlTransport(http2: .multiplexed)
             let options = options { $0.timeouts.idle = nil }
             try await withThrowingTaskGroup { group in
                 for _ in 0..<2 {
@@ -383,7 +384,7 @@ import Testing
                 script.actions += rest.map { .send($0.bytes) } + [.hang]
                 return script
             }
-            let transport = try CurlTransport()
+            let transport = try CurlTransport(http2: .multiplexed)
             let options = options { $0.timeouts.idle = nil }
             let feeds = [Feed(), Feed()]
             try await withThrowingTaskGroup { group in

@@ -165,7 +165,7 @@ import Testing
         }
     }
 
-    /// With libcurl before 8.0, which does not keep connections with prior knowledge, this could not fail.
+    /// With libcurl before 8.10.1, which does not keep connections with prior knowledge, this could not fail.
     @Test func `plain HTTP does not use a connection that speaks HTTP/2`() async throws {
         try await StubServer.with { server in
             server.fallback { request in

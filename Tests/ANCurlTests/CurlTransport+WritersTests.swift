@@ -180,7 +180,10 @@ import Testing
                 try await writer.write("ping")
                 try await Task.sleep(for: .seconds(3600))
             }
-            let options = TransferOptions.with { $0.tls.trustRoots = .pem(authority.pemData) }
+            let options = TransferOptions.with {
+                $0.httpVersion = .http2
+                $0.tls.trustRoots = .pem(authority.pemData)
+            }
             let text = try await CurlTransport().text(server.request(method: .post, body: body, options: options))
             #expect(text == "done")
             #expect(isOver.isRaised)

@@ -5,19 +5,6 @@ import ANHTTP
 import Testing
 
 @Suite struct EasyHandleOptionsTests {
-    /// The expected numbers are those of `CURL_HTTP_VERSION_…` in curl.h.
-    @Test(
-        arguments: [
-            (.automatic, [2, 2, 2, 4]), (.http1, [2, 2, 2, 2]), (.http2PriorKnowledge, [5, 5, 5, 5]),
-            (.http3, [30, 30, 30, 30]), (.http3Only, [31, 31, 31, 31]),
-        ] as [(HTTPVersionPolicy, [Int])])
-    func `HTTP/2 is negotiated over TLS only`(policy: HTTPVersionPolicy, expected: [Int]) {
-        let numbers = [(false, false), (false, true), (true, false), (true, true)].map { isSecure, hasHTTP2 in
-            policy.curlNumber(isSecure: isSecure, hasHTTP2: hasHTTP2)
-        }
-        #expect(numbers == expected)
-    }
-
     /// The expected numbers are those of `CURL_SSLVERSION_…` in curl.h. The lower half is the minimum, and the upper half
     /// the maximum, which is 1 for the default, and never 0, as in libcurl's own handles.
     @Test(

@@ -105,7 +105,8 @@ import Testing
 
     @Test(
         arguments: [
-            ([], .automatic), (["--http1.1"], .http1), (["--http2-prior-knowledge"], .http2PriorKnowledge),
+            ([], .automatic), (["--http1.1"], .http1), (["--http2"], .http2),
+            (["--http2-prior-knowledge"], .http2PriorKnowledge),
             (["--http3"], .http3), (["--http3-only"], .http3Only),
         ] as [([String], HTTPVersionPolicy)])
     func `the HTTP version is chosen`(words: [String], expected: HTTPVersionPolicy) throws {

@@ -176,7 +176,7 @@ enum FrontServer: CaseIterable, Sendable {
     private func manager(_ server: RealServer, _ version: HTTPVersion) throws -> SessionManager {
         try SessionManager(for: server) {
             $0.timeouts.total = .seconds(15)
-            if version == .http1_1 { $0.httpVersion = .http1 }
+            $0.httpVersion = version == .http1_1 ? .http1 : .http2
         }
     }
 }

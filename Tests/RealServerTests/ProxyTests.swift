@@ -42,7 +42,8 @@ struct HTTPProxyTests {
 
     @Test func `TLS is tunnelled by the proxy, with HTTP 2`() async throws {
         let proxy = try RealServer.proxy.proxy(.http)
-        let response = try await SessionManager(for: .nginxTLS, behind: proxy).get("small.json")
+        let manager = try SessionManager(for: .nginxTLS, behind: proxy)
+        let response = try await manager.get("small.json", options: { $0.httpVersion = .http2 })
         #expect(response.metrics.remoteAddress?.port == proxy.port)
         #expect(response.metrics.httpVersion == .http2)
         #expect(response.metrics.tlsVersion == "TLSv1.3")
@@ -156,7 +157,10 @@ struct HTTPProxyTests {
             let proxy = try RealServer.proxyTLS.url()
             for name in ["all_proxy", "no_proxy", "NO_PROXY"] { unsafe unsetenv(name) }
             for name in ["http_proxy", "https_proxy"] { unsafe setenv(name, proxy.absoluteString, 1) }
-            let manager = try SessionManager(for: .nginxTLS) { $0.proxy = .environment }
+            let manager = try SessionManager(for: .nginxTLS) {
+                $0.proxy = .environment
+                $0.httpVersion = .http2
+            }
             for _ in 1...2 {
                 let response = try await manager.get("small.json")
                 try #require(response.metrics.httpVersion == .http2)

@@ -225,10 +225,11 @@ struct TrustHandshakesTests {
     @Test func `a connection is shared only by requests with the same policy`() async throws {
         let intermediate = try SecurityPolicy.certificates(in: PKI.file("intermediate.pem"))
         let stranger = try SecurityPolicy.certificates(in: PKI.file("stranger.pem"))
-        let manager = try manager(.pinning(certificates: intermediate), at: .pki, "good.pki.test")
+        let manager = try manager(.pinning(certificates: intermediate), at: .pki, "good.pki.test") {
+            $0.httpVersion = .http2
+        }
         let plain = manager.configuration.transfer.with { $0.tls.policy = SecurityPolicy() }
         let wrong = manager.configuration.transfer.with { $0.tls.policy = .pinning(certificates: stranger) }
-        // One connection for each of the two policies, regardless of the number of concurrent requests.
         let ports = try await withThrowingTaskGroup { group in
             for index in 0..<20 {
                 group.addTask {

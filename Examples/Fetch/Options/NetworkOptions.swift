@@ -10,6 +10,8 @@ struct NetworkOptions: ParsableArguments {
     var cacert: String?
     @Flag(name: [.customLong("http1"), .customLong("http1.1")], help: "Use HTTP/1.1 only.")
     var isHTTP1 = false
+    @Flag(name: .customLong("http2"), help: "Negotiate HTTP/2, also with libcurl before 8.10.1.")
+    var prefersHTTP2 = false
     @Flag(name: .customLong("http2-prior-knowledge"), help: "Use HTTP/2 without negotiation, also without TLS.")
     var isHTTP2 = false
     @Flag(name: .customLong("http3"), help: "Prefer HTTP/3 to HTTP/2 and HTTP/1.1.")
@@ -64,7 +66,8 @@ struct NetworkOptions: ParsableArguments {
     private var version: HTTPVersionPolicy {
         get throws(UsageError) {
             let chosen: [(isChosen: Bool, option: String, policy: HTTPVersionPolicy)] = [
-                (isHTTP1, "--http1", .http1), (isHTTP2, "--http2-prior-knowledge", .http2PriorKnowledge),
+                (isHTTP1, "--http1", .http1), (prefersHTTP2, "--http2", .http2),
+                (isHTTP2, "--http2-prior-knowledge", .http2PriorKnowledge),
                 (prefersHTTP3, "--http3", .http3), (isHTTP3, "--http3-only", .http3Only),
             ].filter { $0.0 }
             guard chosen.count <= 1 else {

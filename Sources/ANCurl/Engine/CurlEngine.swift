@@ -12,6 +12,8 @@ import CCurl
 actor CurlEngine: EventLoopSource {
     /// The options of requests that have none of their own.
     nonisolated let defaultOptions: SharedTransferOptions
+    /// Whether exchanges share HTTP/2 connections.
+    nonisolated let http2: HTTP2Sharing
     /// The cached TLS security settings with which servers are verified.
     nonisolated let securities = SecurityCache()
     /// Set before a cookie can be sent.
@@ -35,8 +37,11 @@ actor CurlEngine: EventLoopSource {
     nonisolated var unownedExecutor: UnownedSerialExecutor { unsafe loop.asUnownedSerialExecutor() }
 
     /// Creates an engine and starts the loop's thread.
-    init(limits: ConnectionLimits, defaultOptions: TransferOptions) throws(TransportError) {
-        _ = try CurlLibrary.current.get()
+    ///
+    /// - Parameter http2: Whether exchanges share HTTP/2 connections; `nil` for what the linked libcurl permits.
+    init(limits: ConnectionLimits, defaultOptions: TransferOptions, http2: HTTP2Sharing?) throws(TransportError) {
+        let library = try CurlLibrary.current.get()
+        self.http2 = http2 ?? library.http2
         self.defaultOptions = SharedTransferOptions(defaultOptions)
         do throws(SystemError) {
             loop = try EventLoop()
@@ -44,7 +49,8 @@ actor CurlEngine: EventLoopSource {
             throw TransportError(.internalInconsistency(error.description))
         }
         taskExecutor = EventLoopExecutor(loop)
-        state = try LoopState(loop: loop, limits: limits, securities: securities, cookieFlag: cookieFlag)
+        state = try LoopState(
+            loop: loop, limits: limits, http2: self.http2, securities: securities, cookieFlag: cookieFlag)
         admissions = AdmissionQueue(limits)
         multi = try MultiHandle(reportingTo: state)
         do throws(SystemError) {
@@ -241,10 +247,12 @@ actor CurlEngine: EventLoopSource {
 
     /// Sends a transfer's request again, with another easy handle.
     private func repeatRequest(of transfer: Transfer) {
+        multi?.remove(transfer.handle)
+        // Before the other transfer takes over the state. Otherwise the connection's monitor would release this one,
+        // and free its handle, when the other one joins a stream, in a callback of libcurl's.
+        transfer.leaveConnection()
         do throws(TransportError) {
             let other = try Transfer(repeating: transfer)
-            multi?.remove(transfer.handle)
-            transfer.leaveConnection()
             noteFinished(transfer)
             active[ObjectIdentifier(other.exchange)] = other
             start(other)
@@ -268,7 +276,7 @@ actor CurlEngine: EventLoopSource {
                 } else {
                     transfer.reportFailedAlternative()
                     finish(transfer, .failure(transfer.timeoutError(limit)))
-                    retireConnection(of: transfer)
+                    retireConnection(of: transfer, after: limit)
                 }
             } else {
                 queueDeadline(of: transfer)
@@ -290,9 +298,15 @@ actor CurlEngine: EventLoopSource {
         let exchange = transfer.exchange
         if let events = exchange.events { transfer.reportEnd(result, to: events) }
         exchange.webSocket?.disconnect()
+        let isSpoilt = transfer.isExclusive && (try? result.get()) == nil
+        if isSpoilt { transfer.closeConnectionAfterwards() }
         multi?.remove(transfer.handle)
         transfer.leaveConnection()
-        if let socket = transfer.state.connection { state.connections.noteEnd(socket, at: state.now) }
+        if let socket = transfer.state.connection {
+            // libcurl itself may have ended the transfer, and kept the connection.
+            if isSpoilt { state.retire(socket) }
+            state.connections.noteEnd(socket, at: state.now)
+        }
         if let ticket = transfer.ticket {
             admissions.giveUp(ticket, transfer.origin)
         } else {

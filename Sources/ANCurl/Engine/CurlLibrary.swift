@@ -10,9 +10,8 @@ public struct CurlLibrary: Sendable {
     public let version: String
     /// The TLS library, such as `OpenSSL/3.0.17`; empty if libcurl was built without TLS.
     public let tlsLibrary: String
-    /// Whether HTTP/2 is supported. Otherwise ``ANHTTP/HTTPVersionPolicy/automatic`` uses HTTP/1.1, and
-    /// ``ANHTTP/HTTPVersionPolicy/http2PriorKnowledge`` fails with ``ANHTTP/TransportError/Reason/unsupported(_:)``.
-    public let hasHTTP2: Bool
+    /// Whether HTTP/2 is supported, and whether exchanges share its connections.
+    package let http2: HTTP2Sharing
     /// Whether HTTP/3 is supported. Otherwise ``ANHTTP/HTTPVersionPolicy/http3`` and
     /// ``ANHTTP/HTTPVersionPolicy/http3Only`` fail with ``ANHTTP/TransportError/Reason/unsupported(_:)``.
     public let hasHTTP3: Bool
@@ -20,10 +19,6 @@ public struct CurlLibrary: Sendable {
     /// own QUIC, as in Debian 13, can wait in vain for a response and does not cancel streams: it is used only if
     /// options ask for HTTP/3.
     package let usesNGTCP2: Bool
-    /// Whether an HTTP/2 connection with prior knowledge over plain TCP can carry more than one request; `true` since
-    /// libcurl 8.0. Earlier versions send the preface again with each request, which servers reject, so that each
-    /// request gets a connection of its own.
-    public let reusesCleartextHTTP2: Bool
     /// Whether proxies over TLS are supported. Otherwise requests through one fail with
     /// ``ANHTTP/TransportError/Reason/unsupported(_:)``.
     public let hasHTTPSProxy: Bool
@@ -70,10 +65,9 @@ public struct CurlLibrary: Sendable {
         func has(_ feature: Int32) -> Bool { unsafe info.features & feature != 0 }
         version = unsafe String(cString: info.version)
         tlsLibrary = unsafe info.ssl_version.map { unsafe String(cString: $0) } ?? ""
-        hasHTTP2 = has(CURL_VERSION_HTTP2)
+        http2 = unsafe HTTP2Sharing(version: info.version_num, hasHTTP2: has(CURL_VERSION_HTTP2))
         hasHTTP3 = has(CURL_VERSION_HTTP3)
         usesNGTCP2 = unsafe info.quic_version.map { unsafe String(cString: $0).hasPrefix("ngtcp2/") } ?? false
-        reusesCleartextHTTP2 = unsafe info.version_num >= 0x08_00_00
         hasHTTPSProxy = has(CURL_VERSION_HTTPS_PROXY)
         hasPublicSuffixList = has(CURL_VERSION_PSL)
         var schemes: Set<AuthenticationScheme> = [.basic, .digest]

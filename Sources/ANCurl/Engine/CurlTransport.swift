@@ -22,7 +22,15 @@ public struct CurlTransport: CookieStoringTransport, AlternativeRouteTransport {
     public init(limits: ConnectionLimits = ConnectionLimits(), options: TransferOptions = TransferOptions())
         throws(TransportError)
     {
-        engine = try CurlEngine(limits: limits, defaultOptions: options)
+        try self.init(limits: limits, options: options, http2: nil)
+    }
+
+    /// Creates a transport whose HTTP/2 connections are used as given, whatever the linked libcurl permits.
+    package init(
+        limits: ConnectionLimits = ConnectionLimits(), options: TransferOptions = TransferOptions(),
+        http2: HTTP2Sharing?
+    ) throws(TransportError) {
+        engine = try CurlEngine(limits: limits, defaultOptions: options, http2: http2)
     }
 
     /// Performs one exchange, and calls `body` once with the response: as soon as its head has arrived if the body is

@@ -36,6 +36,8 @@ final class LoopState {
     let headerFields: HeaderFieldCache
     /// The limits of the connection pool.
     let connectionLimits: ConnectionLimits
+    /// Whether exchanges share HTTP/2 connections.
+    let http2: HTTP2Sharing
     /// The cached TLS security settings with which servers are verified.
     let securities: SecurityCache
     /// The TLS sessions and cookies that transfers share.
@@ -43,12 +45,14 @@ final class LoopState {
     private let loop: EventLoop
 
     init(
-        loop: EventLoop, limits: ConnectionLimits, securities: SecurityCache, cookieFlag: CookieFlag
+        loop: EventLoop, limits: ConnectionLimits, http2: HTTP2Sharing, securities: SecurityCache,
+        cookieFlag: CookieFlag
     ) throws(TransportError) {
         shares = try HandleShares()
         headerFields = HeaderFieldCache(noting: cookieFlag)
         self.loop = loop
         connectionLimits = limits
+        self.http2 = http2
         self.securities = securities
     }
 

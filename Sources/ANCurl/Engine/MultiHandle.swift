@@ -32,7 +32,7 @@ struct MultiHandle: ~Copyable {
                 unsafe Unmanaged<LoopState>.fromOpaque(context).takeUnretainedValue().setTimer(milliseconds)
                 return 0
             }, context)
-        apply(loop.connectionLimits)
+        apply(loop.connectionLimits, isMultiplexing: loop.http2 == .multiplexed)
     }
 
     deinit {
@@ -42,14 +42,14 @@ struct MultiHandle: ~Copyable {
         unsafe _ = curl_multi_cleanup(raw)
     }
 
-    /// Sets the limits of the connection pool.
-    private func apply(_ limits: ConnectionLimits) {
+    /// Sets the limits of the connection pool, and whether exchanges share connections.
+    private func apply(_ limits: ConnectionLimits, isMultiplexing: Bool) {
         set(CURLMOPT_MAX_HOST_CONNECTIONS, limits.maximumConnectionsPerHost)
         // libcurl sets no limit for 0.
         set(CURLMOPT_MAX_TOTAL_CONNECTIONS, limits.maximumConnections.map { max(1, $0) } ?? 0)
         set(CURLMOPT_MAX_CONCURRENT_STREAMS, max(1, limits.maximumStreamsPerConnection))
         set(CURLMOPT_MAXCONNECTS, limits.maximumIdleConnections)
-        set(CURLMOPT_PIPELINING, Int(CURLPIPE_MULTIPLEX))
+        set(CURLMOPT_PIPELINING, Int(isMultiplexing ? CURLPIPE_MULTIPLEX : CURLPIPE_NOTHING))
     }
 
     private func set(_ option: CURLMoption, _ value: Int) {

@@ -27,7 +27,7 @@ final class Exchange: Sendable {
     let authentication: TransportAuthentication?
     /// Whether responses may be challenges to which libcurl responds.
     let answersChallenges: Bool
-    /// Whether the connection cannot be shared with other exchanges; see ``CurlLibrary/reusesCleartextHTTP2``.
+    /// Whether the connection is neither shared with other exchanges nor used again; see ``HTTP2Sharing``.
     let needsOwnConnection: Bool
     /// The security settings with which the server is verified, or the resolver if only the resolver is reached over
     /// TLS.
@@ -66,7 +66,7 @@ final class Exchange: Sendable {
         needsOwnConnection =
             authentication?.needsOwnConnection == true
             || !isSecure && sharedOptions.value.httpVersion == .http2PriorKnowledge
-                && (try? CurlLibrary.current.get().reusesCleartextHTTP2) == false
+                && engine.http2 != .multiplexed
         if isSecure {
             security = try engine.securities.security(sharedOptions, for: request.url)
         } else if let resolver = sharedOptions.value.connection.dnsOverHTTPS {

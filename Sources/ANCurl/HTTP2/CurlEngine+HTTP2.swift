@@ -65,11 +65,13 @@ extension CurlEngine {
         state.retire(monitor)
     }
 
-    /// Shuts down the HTTP/2 connection of a transfer that timed out if nothing has been received on it since the
-    /// request: it may be dead, and libcurl would send further requests on it. Over HTTP/1.1, libcurl closes it.
-    func retireConnection(of transfer: Transfer) {
+    /// Shuts down the HTTP/2 connection of a transfer whose time limit expired if nothing has been received on it for
+    /// the idle limit or since the request: it may be dead, and libcurl would send further requests on it. Over HTTP/1.1,
+    /// libcurl closes it.
+    func retireConnection(of transfer: Transfer, after limit: TransferClock.Limit) {
         guard transfer.state.isOnHTTP2, let socket = transfer.state.connection,
-            let sent = transfer.state.clock.connected, state.connections.isSilent(socket, since: sent)
+            let sent = transfer.state.clock.connected,
+            state.connections.isSilent(socket, since: limit.kind == .idle ? limit.since : sent)
         else { return }
         if active.values.contains(where: { $0.state.connection == socket }) {
             state.connections.suspect(socket)

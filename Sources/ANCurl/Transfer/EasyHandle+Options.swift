@@ -30,11 +30,10 @@ extension EasyHandle {
         if let age = limits.maximumAge { try set(CURLOPT_MAXLIFETIME_CONN, max(1, age.wholeSeconds)) }
     }
 
-    /// Sets the options given by ``TransferOptions``, with the HTTP version that the exchange can use, and whether it
-    /// uses TLS.
-    func apply(_ options: SharedTransferOptions, version: HTTPVersionPolicy, isSecure: Bool) throws(TransportError) {
+    /// Sets the options given by ``TransferOptions``, with the value of CURLOPT_HTTP_VERSION(3).
+    func apply(_ options: SharedTransferOptions, curlVersion: Int) throws(TransportError) {
         do {
-            try applyVersion(version, isSecure: isSecure)
+            try set(CURLOPT_HTTP_VERSION, curlVersion)
             try applyAll(options)
         } catch let failure as CurlFailure {
             throw failure.transportError
@@ -52,12 +51,6 @@ extension EasyHandle {
         try apply(options.value.tls)
         try apply(options.value.proxy)
         try apply(options.value.connection)
-    }
-
-    private func applyVersion(_ policy: HTTPVersionPolicy, isSecure: Bool) throws {
-        let library = try CurlLibrary.current.get()
-        guard library.hasHTTP2 || policy != .http2PriorKnowledge else { throw TransportError(.unsupported(.http2)) }
-        try set(CURLOPT_HTTP_VERSION, policy.curlNumber(isSecure: isSecure, hasHTTP2: library.hasHTTP2))
     }
 
     /// Sets the TLS options, which apply to the server and to a proxy over TLS alike. libcurl chooses the trusted
@@ -132,20 +125,6 @@ extension EasyHandle {
             try set(CURLOPT_TCP_KEEPALIVE, true)
             try set(CURLOPT_TCP_KEEPIDLE, probe)
             try set(CURLOPT_TCP_KEEPINTVL, probe)
-        }
-    }
-}
-
-extension HTTPVersionPolicy {
-    /// The value of CURLOPT_HTTP_VERSION(3).
-    package func curlNumber(isSecure: Bool, hasHTTP2: Bool) -> Int {
-        switch self {
-        // Without TLS, libcurl would reuse a connection of a request that speaks HTTP/2 by prior knowledge.
-        case .automatic: isSecure && hasHTTP2 ? CCURL_HTTP_VERSION_2TLS : CCURL_HTTP_VERSION_1_1
-        case .http1: CCURL_HTTP_VERSION_1_1
-        case .http2PriorKnowledge: CCURL_HTTP_VERSION_2_PRIOR_KNOWLEDGE
-        case .http3: CCURL_HTTP_VERSION_3
-        case .http3Only: CCURL_HTTP_VERSION_3ONLY
         }
     }
 }

@@ -41,12 +41,14 @@ extension Transfer {
             return CURL_PREREQFUNC_ABORT
         }
         if state.heldHead != nil {
-            if !state.probes.isEmpty { try? handle.set(CURLOPT_FORBID_REUSE, mustClose) }
+            if !state.probes.isEmpty { closeConnectionAfterwards(false) }
             guard beginNextLeg() else { return CURL_PREREQFUNC_ABORT }
         } else if state.attempts > 0 {
             guard mayRepeat(), rewind() else { return CURL_PREREQFUNC_ABORT }
         }
         if !exchange.needsOwnConnection { try? handle.set(CURLOPT_FRESH_CONNECT, false) }
+        // Until the request is sent and answered. Until then, nghttp2 may hold frames that point to the handle.
+        if isExclusive { closeConnectionAfterwards() }
         joinStream()
         expectSendFailure()
         state.attempts += 1
@@ -78,7 +80,7 @@ extension Transfer {
             return !state.isConnectionSpoilt
         }
         guard exchange.options.connection.unixSocketPath == nil else {
-            try? handle.set(CURLOPT_FORBID_REUSE, mustClose)
+            closeConnectionAfterwards(false)
             return true
         }
         guard !remote.host.isEmpty else { return true }
@@ -100,11 +102,19 @@ extension Transfer {
         }
     }
 
+    /// Whether the connection carries HTTP/2 and one exchange at a time; see ``HTTP2Sharing``.
+    var isExclusive: Bool { state.isOnHTTP2 && loop.http2 == .exclusive }
+
+    /// Sets whether libcurl closes the connection after the exchange. See CURLOPT_FORBID_REUSE(3).
+    func closeConnectionAfterwards(_ mustClose: Bool = true) {
+        try? handle.set(CURLOPT_FORBID_REUSE, mustClose || alwaysCloses)
+    }
+
     /// Whether the connection is closed after the exchange whatever the responses are.
     ///
     /// The endpoints of Unix-domain sockets are the same for all connections to a path. A connection could not be found
     /// in the table, and its waiting bytes not be noticed, before it is used again.
-    private var mustClose: Bool {
+    private var alwaysCloses: Bool {
         exchange.needsOwnConnection || exchange.options.connection.unixSocketPath != nil && !state.isOnHTTP2
     }
 

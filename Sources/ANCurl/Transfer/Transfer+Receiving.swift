@@ -27,11 +27,12 @@ extension Transfer {
                 guard head.status.code != 101 else { throw .invalid(.noFinalResponse) }
             case .final(let head):
                 try receiveHandshake(head)
+                if isExclusive, !hasUnsentBody { closeConnectionAfterwards(false) }
                 switch use(of: head) {
                 case .response: deliver(head)
                 case .undecided:
                     state.heldHead = head
-                    if !state.probes.isEmpty { try? handle.set(CURLOPT_FORBID_REUSE, true) }
+                    if !state.probes.isEmpty { closeConnectionAfterwards() }
                 case .refusedProbe:
                     state.isProbeRefused = true
                     return 0
@@ -44,7 +45,7 @@ extension Transfer {
                     // The server would parse the next request as the rest of the body, or close the connection without
                     // a response because it does not read the body, as gunicorn does. libcurl 7.88 reuses the
                     // connection after a 417.
-                    try? handle.set(CURLOPT_FORBID_REUSE, true)
+                    closeConnectionAfterwards()
                 }
                 if !state.parser.isMultiplexed, let socket = state.connection {
                     loop.connections.noteKeepAlive(head.headers[.keepAlive], on: socket)

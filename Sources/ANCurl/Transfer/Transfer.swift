@@ -67,7 +67,9 @@ final class Transfer: DeadlineQueueElement {
             throw error.transportError
         }
         headers = try exchange.headerList(by: alternative)
-        try handle.apply(exchange.sharedOptions, version: exchange.version, isSecure: exchange.isSecure)
+        try handle.apply(
+            exchange.sharedOptions,
+            curlVersion: loop.http2.curlNumber(of: exchange.version, isSecure: exchange.isSecure))
         do throws(CurlFailure) {
             try handle.applyConstants()
             try handle.set(CURLOPT_BUFFERSIZE, ReceiveBuffer(for: exchange.delivery).rawValue)
@@ -92,7 +94,9 @@ final class Transfer: DeadlineQueueElement {
     }
 
     /// Whether the connection can carry other exchanges at the same time.
-    var isMultiplexed: Bool { state.parser.isMultiplexed && !exchange.needsOwnConnection }
+    var isMultiplexed: Bool {
+        state.parser.isMultiplexed && loop.http2 == .multiplexed && !exchange.needsOwnConnection
+    }
 
     /// The time limit that expires first; `nil` if there is none.
     var nextLimit: TransferClock.Limit? {
