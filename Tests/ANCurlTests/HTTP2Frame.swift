@@ -34,6 +34,13 @@ struct HTTP2Frame {
             payload: [0x48, 3] + Array("401".utf8) + [0x7D, UInt8(challenge.utf8.count)] + Array(challenge.utf8))
     }
 
+    /// The end of a stream with one trailer, a literal without a name of the table.
+    static func trailers(_ stream: UInt32, _ name: String, _ value: String) -> HTTP2Frame {
+        HTTP2Frame(
+            type: 1, flags: 5, stream: stream,
+            payload: [0, UInt8(name.utf8.count)] + Array(name.utf8) + [UInt8(value.utf8.count)] + Array(value.utf8))
+    }
+
     static func data(_ stream: UInt32, _ text: String, endsStream: Bool = false) -> HTTP2Frame {
         HTTP2Frame(type: 0, flags: endsStream ? 1 : 0, stream: stream, payload: Array(text.utf8))
     }

@@ -30,6 +30,19 @@ import Testing
     func `a policy allows the versions that the linked libcurl can be trusted with`(
         sharing: HTTP2Sharing, policy: HTTPVersionPolicy, expected: [Int?]
     ) {
-        #expect([false, true].map { try? sharing.curlNumber(of: policy, isSecure: $0) } == expected)
+        #expect([false, true].map { try? sharing.curlNumber(of: policy, isSecure: $0, headSize: 100) } == expected)
+    }
+
+    @Test(
+        arguments: [
+            (.automatic, 2), (.http2, 2), (.http1, 2), (.http2PriorKnowledge, nil), (.http3, 30), (.http3Only, 31),
+        ] as [(HTTPVersionPolicy, Int?)])
+    func `a head that is too large for HTTP/2 is sent over another version`(policy: HTTPVersionPolicy, expected: Int?) {
+        let size = HTTP2Sharing.maximumHeadSize
+        func number(_ size: Int) -> Int? {
+            try? HTTP2Sharing.multiplexed.curlNumber(of: policy, isSecure: true, headSize: size)
+        }
+        #expect(number(size + 1) == expected)
+        #expect(number(size) != nil)
     }
 }

@@ -9,6 +9,18 @@ import Testing
         #expect((0..<3).map { _ in table.open().number } == [1, 3, 5])
     }
 
+    @Test func `the number of a request that was not sent is used by the next one`() {
+        var table = HTTP2StreamTable()
+        let streams = (table.open(), table.open())
+        table.withdraw(streams.0)
+        #expect(table[1] === streams.0)
+        table.withdraw(streams.1)
+        let next = table.open()
+        #expect(next.number == 3 && table[3] === next)
+        table.close(streams.1)
+        #expect(table[3] === next)
+    }
+
     @Test func `a stream knows its head, its bytes and its end`() {
         var table = HTTP2StreamTable()
         let (first, second) = (table.open(), table.open())

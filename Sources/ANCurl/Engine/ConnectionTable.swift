@@ -16,6 +16,8 @@ package struct ConnectionTable {
         var ends: Ends?
         /// The local interface, address or host name that the connection was made from; `nil` for any.
         var localInterface: String?
+        /// Whether HTTP/2 was offered when the connection was made.
+        var offersHTTP2 = false
         /// The time at which bytes of a response were last received.
         var lastInput: MonotonicInstant?
         /// Whether the connection may be dead.
@@ -77,9 +79,9 @@ package struct ConnectionTable {
     }
 
     /// Whether no bytes of a response have been received on a connection since the given time.
-    package func isSilent(_ socket: Int32, since start: MonotonicInstant) -> Bool {
+    package func isSilent(_ socket: Int32, after start: MonotonicInstant) -> Bool {
         guard contains(socket), let last = entries[Int(socket)].lastInput else { return true }
-        return last < start
+        return last <= start
     }
 
     /// Returns the local interface that a connection was made from, as in the options; `nil` for any.
@@ -88,12 +90,19 @@ package struct ConnectionTable {
     }
 
     /// Adds a connection that carries its first request.
-    package mutating func insert(_ connection: Ends, socket: Int32, from localInterface: String? = nil) {
+    package mutating func insert(
+        _ connection: Ends, socket: Int32, from localInterface: String? = nil, offersHTTP2: Bool = false
+    ) {
         remove(socket)
         sockets[connection] = socket
         let index = Int(socket)
         while entries.count <= index { entries.append(Entry()) }
-        entries[index] = Entry(ends: connection, localInterface: localInterface)
+        entries[index] = Entry(ends: connection, localInterface: localInterface, offersHTTP2: offersHTTP2)
+    }
+
+    /// Whether HTTP/2 was offered when a connection was made.
+    package func offersHTTP2(_ socket: Int32) -> Bool {
+        contains(socket) && entries[Int(socket)].offersHTTP2
     }
 
     /// Notes that bytes of a response were received.

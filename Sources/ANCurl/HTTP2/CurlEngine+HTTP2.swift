@@ -48,7 +48,10 @@ extension CurlEngine {
     private func review(_ monitor: HTTP2Monitor) {
         finishCompleted()
         let ended = monitor.takeEnded().filter { !$0.isFinished }
-        for transfer in ended { transfer.noteProgress() }
+        for transfer in ended {
+            transfer.noteProgress()
+            state.noteChange(of: transfer)
+        }
         if !ended.isEmpty || monitor.isBroken {
             // The last record that was inspected may not have been read. libcurl checks only at this point whether
             // nghttp2 has terminated the session.
@@ -71,7 +74,7 @@ extension CurlEngine {
     func retireConnection(of transfer: Transfer, after limit: TransferClock.Limit) {
         guard transfer.state.isOnHTTP2, let socket = transfer.state.connection,
             let sent = transfer.state.clock.connected,
-            state.connections.isSilent(socket, since: limit.kind == .idle ? limit.since : sent)
+            state.connections.isSilent(socket, after: limit.kind == .idle ? limit.since : sent)
         else { return }
         if active.values.contains(where: { $0.state.connection == socket }) {
             state.connections.suspect(socket)

@@ -1,5 +1,6 @@
 // SPDX-License-Identifier: MIT
 
+import CCurl
 import COpenSSL
 
 /// A reader of the frames that a server sends on an HTTP/2 connection over TLS, one TLS record ahead of libcurl.
@@ -23,7 +24,9 @@ import COpenSSL
     private var streams = HTTP2StreamTable()
     /// The transfers by stream identifier.
     private var transfers: [UInt32: Transfer] = [:]
-    /// The streams that the server ended since the last call to ``takeEnded()``.
+    /// The latest stream, and the number of bytes of requests that its transfer had sent before it.
+    private var latest: (stream: HTTP2Stream, bytesBefore: Int)?
+    /// The streams that the server ended or reset since the last call to ``takeEnded()``.
     private var ended: [UInt32] = []
     private var answers = HTTP2Answers()
     /// Whether the connection has ended or failed.
@@ -84,14 +87,30 @@ import COpenSSL
 
     /// Adds the stream of a request that is about to be sent.
     func open(for transfer: Transfer) -> HTTP2Stream {
+        withdrawUnsent()
         let stream = streams.open()
+        latest = (stream, transfer.handle.long(CURLINFO_REQUEST_SIZE))
         transfers[stream.number] = transfer
         if transfer.exchange.sendsBody { answers.open(stream.number) }
         return stream
     }
 
+    /// Withdraws the latest stream if libcurl did not send its request. libcurl sends a request right after the callback
+    /// in which the stream is opened here, or ends the transfer with an error.
+    private func withdrawUnsent() {
+        guard let (stream, bytesBefore) = latest, let transfer = transfers[stream.number],
+            transfer.handle.long(CURLINFO_REQUEST_SIZE) == bytesBefore
+        else { return }
+        streams.withdraw(stream)
+        transfers[stream.number] = nil
+        answers.close(stream.number)
+        latest = nil
+    }
+
     /// Removes the stream of a finished request.
     func close(_ stream: HTTP2Stream) {
+        if latest?.stream === stream { withdrawUnsent() }
+        guard streams[stream.number] === stream else { return }
         // HAProxy 2.6 does not return flow-control credit for the body bytes that it discards: the connection's window
         // is not restored (RFC 9113 §6.9), and another body may never be sent.
         if stream.isReset, transfers[stream.number]?.exchange.sendsBody == true { isSpent = true }
@@ -106,7 +125,7 @@ import COpenSSL
         answers[stream.number]
     }
 
-    /// Returns the transfers whose streams the server ended since the last call.
+    /// Returns the transfers whose streams the server ended or reset since the last call.
     func takeEnded() -> [Transfer] {
         guard !ended.isEmpty else { return [] }
         defer { ended.removeAll(keepingCapacity: true) }
@@ -142,7 +161,7 @@ import COpenSSL
     private func receive(_ event: HTTP2FrameScanner.Event) {
         streams.receive(event)
         switch event {
-        case .headers(let stream, endsStream: true), .data(let stream, _, endsStream: true):
+        case .headers(let stream, endsStream: true), .data(let stream, _, endsStream: true), .reset(let stream, _):
             ended.append(stream)
         case .headersEnd(let stream):
             answers.endHeaders(stream)

@@ -35,16 +35,28 @@ package enum HTTP2Sharing: Sendable {
         self = !hasHTTP2 ? .unsupported : version < 0x08_0A_01 ? .exclusive : .multiplexed
     }
 
+    /// The maximum size in bytes of a request's head over HTTP/2. nghttp2 sends no more than 64 KiB, to which libcurl adds
+    /// fields of its own and up to 8 KiB of cookies.
+    package static let maximumHeadSize = 48 << 10
+
     /// The value of CURLOPT_HTTP_VERSION(3) for a policy.
     ///
-    /// - Throws: ``ANHTTP/TransportError/Reason/unsupported(_:)``
-    package func curlNumber(of policy: HTTPVersionPolicy, isSecure: Bool) throws(TransportError) -> Int {
-        switch policy {
+    /// - Parameter headSize: The size of the request's head in bytes. One that is too large for HTTP/2 is sent over
+    ///   HTTP/1.1.
+    /// - Throws: ``ANHTTP/TransportError/Reason/unsupported(_:)``, or
+    ///   ``ANHTTP/TransportError/Reason/invalidRequest(_:)`` for a head that is too large for the only permitted version.
+    package func curlNumber(
+        of policy: HTTPVersionPolicy, isSecure: Bool, headSize: Int
+    ) throws(TransportError) -> Int {
+        let mayNegotiate = isSecure && headSize <= Self.maximumHeadSize
+        return switch policy {
         // Without TLS, libcurl would reuse a connection of a request that speaks HTTP/2 by prior knowledge.
-        case .automatic: isSecure && self == .multiplexed ? CCURL_HTTP_VERSION_2TLS : CCURL_HTTP_VERSION_1_1
-        case .http2: isSecure && self != .unsupported ? CCURL_HTTP_VERSION_2TLS : CCURL_HTTP_VERSION_1_1
+        case .automatic: mayNegotiate && self == .multiplexed ? CCURL_HTTP_VERSION_2TLS : CCURL_HTTP_VERSION_1_1
+        case .http2: mayNegotiate && self != .unsupported ? CCURL_HTTP_VERSION_2TLS : CCURL_HTTP_VERSION_1_1
         case .http1: CCURL_HTTP_VERSION_1_1
         case .http2PriorKnowledge where self == .unsupported: throw TransportError(.unsupported(.http2))
+        case .http2PriorKnowledge where headSize > Self.maximumHeadSize:
+            throw TransportError(.invalidRequest(.option("A head of more than 48 KiB cannot be sent over HTTP/2.")))
         case .http2PriorKnowledge: CCURL_HTTP_VERSION_2_PRIOR_KNOWLEDGE
         case .http3: CCURL_HTTP_VERSION_3
         case .http3Only: CCURL_HTTP_VERSION_3ONLY

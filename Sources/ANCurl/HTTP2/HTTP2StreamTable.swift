@@ -26,9 +26,17 @@ package struct HTTP2StreamTable {
         return stream
     }
 
+    /// Removes the stream that was opened last because its request was not sent after all. The next request uses its
+    /// number.
+    package mutating func withdraw(_ stream: HTTP2Stream) {
+        guard stream.number + 2 == nextNumber else { return }
+        close(stream)
+        nextNumber = stream.number
+    }
+
     /// Removes the stream of a finished request.
     package mutating func close(_ stream: HTTP2Stream) {
-        streams[stream.number] = nil
+        if streams[stream.number] === stream { streams[stream.number] = nil }
     }
 
     /// Returns the stream with an identifier; `nil` if no request is waiting on it.

@@ -132,7 +132,8 @@ extension Transfer {
     /// some others each time. A server that refuses individual streams may do so because it cannot process the request,
     /// such as one with a large body.
     var mayRepeatUnprocessed: Bool {
-        guard state.isUnprocessed, let stream = state.stream else { return false }
-        return state.attempts + state.repeats < (stream.isLeftOut ? Self.maximumRepeats : 10)
+        // What a server said about the stream does not hold for the next connection.
+        guard state.clock.connected != nil, state.isUnprocessed, let stream = state.stream else { return false }
+        return state.attempts < (stream.isLeftOut ? Self.maximumAttempts : 10) && state.repeats < Self.maximumRepeats
     }
 }

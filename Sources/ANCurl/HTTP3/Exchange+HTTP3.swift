@@ -20,10 +20,14 @@ extension Exchange {
         }
     }
 
-    /// The HTTP versions that the exchange may use. libcurl fails a request for an http URL that prefers HTTP/3.
+    /// The HTTP versions that the exchange may use. libcurl fails a request for an http URL that prefers HTTP/3, and
+    /// without negotiation it would use HTTP/2 on an open connection.
     var version: HTTPVersionPolicy {
-        let policy = options.httpVersion
-        return policy == .http3 && (!isSecure || bypassesQUIC) ? .automatic : policy
+        switch options.httpVersion {
+        case .automatic where !options.tls.negotiatesProtocol, .http2 where !options.tls.negotiatesProtocol: .http1
+        case .http3 where !isSecure || bypassesQUIC: .automatic
+        case let policy: policy
+        }
     }
 
     /// The alternative service that the request should use; `nil` without one, or if libcurl cannot use it with the

@@ -16,7 +16,8 @@ package struct HeaderList: ~Copyable {
     private let block: ManagedBuffer<Void, UInt>
     private let nodes: UnsafeMutableBufferPointer<curl_slist>
     private let text: UnsafeMutableRawBufferPointer
-    private var textCount = 0
+    /// The size of all lines in bytes.
+    private(set) var textCount = 0
     private var nodeCount = 0
     private var overrideStart = 0
     /// The value of the request's own `Cookie` fields, joined, if they were omitted from the list; `nil` if there are

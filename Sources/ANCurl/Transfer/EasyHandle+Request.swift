@@ -11,12 +11,16 @@ extension EasyHandle {
     ///
     /// The body is sent through the read callback for any method: `CURLOPT_UPLOAD` states that there is one,
     /// `CURLOPT_CUSTOMREQUEST` sets the method. See CURLOPT_UPLOAD(3) and CURLOPT_CUSTOMREQUEST(3).
-    func apply(_ exchange: Exchange, url: String, headers: borrowing HeaderList) throws(CurlFailure) {
+    ///
+    /// - Parameter uploadBufferSize: The minimum size of the buffer for the body; libcurl requires at least 16 KiB.
+    func apply(
+        _ exchange: Exchange, url: String, headers: borrowing HeaderList, uploadBufferSize: Int
+    ) throws(CurlFailure) {
         let request = exchange.request
         try set(CURLOPT_URL, url)
         if let list = unsafe headers.first { unsafe try set(CURLOPT_HTTPHEADER, list: list) }
         if let list = unsafe headers.firstOverride { unsafe try set(CURLOPT_CONNECT_TO, list: list) }
-        try applyMethod(request.method, exchange)
+        try applyMethod(request.method, exchange, uploadBufferSize)
         // Over plain TCP, libcurl would wait for the first response before it opens a second connection, to learn
         // whether the server speaks HTTP/2; over TLS it knows after the handshake.
         if exchange.isSecure { try set(CURLOPT_PIPEWAIT, true) }
@@ -37,11 +41,13 @@ extension EasyHandle {
         if exchange.webSocket != nil { try applyUpgrade() }
     }
 
-    private func applyMethod(_ method: HTTPRequest.Method, _ exchange: Exchange) throws(CurlFailure) {
+    private func applyMethod(
+        _ method: HTTPRequest.Method, _ exchange: Exchange, _ uploadBufferSize: Int
+    ) throws(CurlFailure) {
         if exchange.sendsBody {
             try set(CURLOPT_UPLOAD, true)
-            // libcurl allocates it for each request, and requires at least 16 KiB.
-            let size = min(max(exchange.upload.length ?? .max, 16 << 10), 256 << 10)
+            // libcurl allocates it for each request.
+            let size = min(max(exchange.upload.length ?? .max, Int64(uploadBufferSize)), 256 << 10)
             try set(CURLOPT_UPLOAD_BUFFERSIZE, Int(size))
             try set(CURLOPT_INFILESIZE_LARGE, offset: exchange.upload.length ?? -1)
             if method != .put { try set(CURLOPT_CUSTOMREQUEST, method.rawValue) }

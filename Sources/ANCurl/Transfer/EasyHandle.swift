@@ -39,6 +39,9 @@ struct EasyHandle: ~Copyable {
 
     // MARK: Options
 
+    /// The maximum size in bytes of a request's head, somewhat less than libcurl's limit of 1 MiB for the complete head.
+    static let maximumHeadSize = 1_000_000
+
     func set(_ option: CURLoption, _ value: Int) throws(CurlFailure) {
         try check(unsafe ccurl_set_long(raw, option, value), option)
     }

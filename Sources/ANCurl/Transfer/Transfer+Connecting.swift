@@ -49,6 +49,9 @@ extension Transfer {
         if !exchange.needsOwnConnection { try? handle.set(CURLOPT_FRESH_CONNECT, false) }
         // Until the request is sent and answered. Until then, nghttp2 may hold frames that point to the handle.
         if isExclusive { closeConnectionAfterwards() }
+        // Over HTTP/2 the end of the stream delimits a body. libcurl would end an exchange before its trailers, and take
+        // a body without a length for an empty one.
+        try? handle.set(CURLOPT_IGNORE_CONTENT_LENGTH, state.isOnHTTP2)
         joinStream()
         expectSendFailure()
         state.attempts += 1
@@ -92,7 +95,8 @@ extension Transfer {
             state.isConnectionSpoilt = !isUsable(socket, local: local, remote: remote)
             return !state.isConnectionSpoilt
         case .new(let socket):
-            loop.connections.insert(ends, socket: socket, from: exchange.options.connection.localInterface)
+            loop.connections.insert(
+                ends, socket: socket, from: exchange.options.connection.localInterface, offersHTTP2: allowsHTTP2)
             state.connection = socket
             state.isFirstOnConnection = true
             return true
@@ -127,7 +131,10 @@ extension Transfer {
             : !Self.hasInput(socket) && !hasBufferedInput && !loop.connections.isExpired(socket, at: loop.now)
         // libcurl 8.9 to 8.21 do not compare interfaces, nor names of addresses.
         let isBound = loop.connections.localInterface(of: socket) == exchange.options.connection.localInterface
-        return isOpen && isBound && hasChosenEnds(local, remote)
+        // libcurl uses a connection of any version, also one that had no choice.
+        let isChosenVersion =
+            state.isOnHTTP2 ? allowsHTTP2 : !allowsHTTP2 || !exchange.isSecure || loop.connections.offersHTTP2(socket)
+        return isOpen && isBound && isChosenVersion && hasChosenEnds(local, remote)
     }
 
     /// Whether an address belongs to the chosen version of IP. Recent versions of libcurl (8.23) do not compare it with
@@ -211,6 +218,8 @@ extension Transfer {
     /// not processed it. It may not after its trailers were read, because libcurl before 8.7 corrupts memory when a
     /// handle sends them twice. If not, the transfer fails.
     func mayRepeat() -> Bool {
+        // Decided when the request left its connection.
+        guard state.clock.connected != nil else { return true }
         // Its response is handed on when libcurl has given the request up.
         guard !hasLostAnswer else { return false }
         let isAllowed = mayRepeatUnprocessed || state.attempts < 2 && exchange.mayBeRepeated

@@ -15,11 +15,23 @@ extension Transfer {
         deliverHeldHead()
         guard !isStreamCut else { return .failure(streamError) }
         guard state.parser.isComplete, !wasCut else { return .failure(failure(earlyEnd)) }
+        if let error = lengthError { return .failure(error) }
         return .success(ResponseEnding(trailers: state.parser.finishTrailers(), metrics: measure()))
     }
 
     /// Whether a body delimited by the end of the connection ended without the server's `close_notify`.
     private var wasCut: Bool { state.handshake?.isClosedByServer == false }
+
+    /// The error for a body over HTTP/2 or HTTP/3 whose size differs from the declared one, or from that of the server's
+    /// frames (RFC 9113 §8.1.1); `nil` for none.
+    private var lengthError: TransportError? {
+        guard state.parser.isMultiplexed else { return nil }
+        let isBodiless = state.parser.hasNoBody || exchange.request.method == .head
+        let declared = isBodiless ? nil : state.parser.contentLength
+        let sizes = [declared, state.stream.flatMap { $0.isEnded ? Int64($0.bodySize) : nil }].compactMap(\.self)
+        guard let wrong = sizes.first(where: { $0 != Int64(state.bytesReceived) }) else { return nil }
+        return failure(Int64(state.bytesReceived) < wrong ? earlyEnd : .invalidResponse(.framing))
+    }
 
     /// Whether the request must be sent again with another easy handle.
     ///
@@ -38,9 +50,11 @@ extension Transfer {
             && handle.long(CURLINFO_NUM_CONNECTS) == 0 && exchange.mayBeRepeated && !state.hasSentTrailers
     }
 
-    /// The maximum number of repeats, after which the failure is reported; a hostile server could otherwise cause
-    /// endless repeats.
-    static let maximumRepeats = 50
+    /// The maximum number of times that a request is sent, and that it is moved to another easy handle, after which the
+    /// failure is reported; a hostile server could otherwise cause endless repeats. A connection that is discarded
+    /// before the request is sent counts as a repeat only.
+    static let maximumAttempts = 50
+    static let maximumRepeats = 100
 
     /// Whether the response is complete, although libcurl ended the transfer with an error.
     private func isResponseComplete(_ code: CURLcode) -> Bool {
@@ -83,7 +97,10 @@ extension Transfer {
         metrics.requestBodyBytes = Int64(state.bytesSent)
         metrics.responseHeadBytes = Int64(handle.long(CURLINFO_HEADER_SIZE))
         metrics.responseBodyBytes = handle.offset(CURLINFO_SIZE_DOWNLOAD_T)
-        metrics.httpVersion = HTTPVersion(curlNumber: handle.long(CURLINFO_HTTP_VERSION))
+        // libcurl knows no version of a response that it lost.
+        metrics.httpVersion =
+            HTTPVersion(curlNumber: handle.long(CURLINFO_HTTP_VERSION))
+            ?? (state.parser.isComplete ? negotiatedVersion : nil)
         return metrics
     }
 
@@ -121,7 +138,8 @@ extension Transfer {
 
     var timeoutPhase: TransportError.TimeoutPhase {
         let clock = state.clock
-        guard clock.leftQueue != nil else { return .queue }
+        // A request that the server has not processed waits for another connection, of which libcurl tells nothing.
+        guard clock.leftQueue != nil, !state.isUnprocessed else { return .queue }
         guard clock.connected != nil else {
             // QUIC has no phase between the two.
             guard let socket = state.sockets.last else { return state.triedAddress == nil ? .nameLookup : .connect }

@@ -115,13 +115,13 @@ extension Transfer {
         endResponse()
     }
 
-    /// Detects the end of the response by its length or by the end of the stream. Over HTTP/2, libcurl does not stop
-    /// reading.
+    /// Detects the end of the response by the end of the stream or, if its frames are not inspected, by its length. Over
+    /// HTTP/2, libcurl does not stop reading.
     func noteProgress() {
         guard exchange.sendsBody, state.parser.isComplete, state.parser.isMultiplexed, state.heldHead == nil
         else { return }
         let length = state.parser.hasNoBody ? 0 : state.parser.contentLength
-        if length == Int64(state.bytesReceived) || isStreamWhole { endResponse() }
+        if state.stream == nil ? length == Int64(state.bytesReceived) : isStreamWhole { endResponse() }
     }
 
     /// Marks the response as complete before libcurl reports it.
@@ -131,9 +131,11 @@ extension Transfer {
         loop.noteChange(of: self)
     }
 
-    /// Whether the response is complete and rejects the unsent part of the request's body.
+    /// Whether the response is complete and the server takes no more of the request's body: it refused the body, or reset
+    /// the stream.
     var mustEndEarly: Bool {
-        !isFinished && state.isResponseOver && hasUnsentBody && state.isBodyRefused && !state.isBodyEnded
+        !isFinished && state.isResponseOver && hasUnsentBody && !state.isBodyEnded
+            && (state.isBodyRefused || state.stream?.isReset == true)
     }
 
     /// Whether a finished response is known to be complete. If not, only libcurl can tell, after the end of the

@@ -26,6 +26,8 @@ final class Transfer: DeadlineQueueElement {
     let addressGuard: AddressGuard?
     /// The scheme, host and port of the URL.
     let origin: String
+    /// Whether a connection that speaks HTTP/2 may be used.
+    let allowsHTTP2: Bool
 
     /// The position in the queue of deadlines. Maintained by ``DeadlineQueue``.
     @safe @exclusivity(unchecked) var deadlineIndex: Int?
@@ -67,9 +69,14 @@ final class Transfer: DeadlineQueueElement {
             throw error.transportError
         }
         headers = try exchange.headerList(by: alternative)
-        try handle.apply(
-            exchange.sharedOptions,
-            curlVersion: loop.http2.curlNumber(of: exchange.version, isSecure: exchange.isSecure))
+        let headSize = headers.textCount + url.utf8.count
+        guard headSize <= EasyHandle.maximumHeadSize else {
+            throw TransportError(.invalidRequest(.option("The head is larger than 1 MB, which libcurl does not send.")))
+        }
+        let version = try loop.http2.curlNumber(
+            of: exchange.version, isSecure: exchange.isSecure, headSize: headSize)
+        allowsHTTP2 = version != CCURL_HTTP_VERSION_1_1
+        try handle.apply(exchange.sharedOptions, curlVersion: version)
         do throws(CurlFailure) {
             try handle.applyConstants()
             try handle.set(CURLOPT_BUFFERSIZE, ReceiveBuffer(for: exchange.delivery).rawValue)
@@ -79,7 +86,9 @@ final class Transfer: DeadlineQueueElement {
             if let security = exchange.security {
                 try handle.apply(security, resumesSessions: exchange.options.tls.resumesSessions)
             }
-            try handle.apply(exchange, url: url, headers: headers)
+            // A head that does not fit into the buffer is cut by older versions of libcurl.
+            let leastBuffer = allowsHTTP2 && loop.http2 == .exclusive ? 64 << 10 : 16 << 10
+            try handle.apply(exchange, url: url, headers: headers, uploadBufferSize: leastBuffer)
             if let alternative { try handle.apply(alternative, isRacing: exchange.isRacing(alternative)) }
             // The discarded connection may still serve other exchanges, and libcurl would choose it again.
             if needsNewConnection { try handle.set(CURLOPT_FRESH_CONNECT, true) }
@@ -167,7 +176,7 @@ struct TransferState: ~Copyable {
     /// Whether the connection was discarded before anything was sent, because the server had closed it or unsolicited
     /// bytes were waiting.
     var isConnectionSpoilt = false
-    /// The number of times that the request was moved to another easy handle.
+    /// The number of times that the request was moved to another easy handle, whether or not it had been sent.
     var repeats = 0
     /// The number of times that a connection was ready for the request.
     var attempts = 0
@@ -221,11 +230,13 @@ struct TransferState: ~Copyable {
         alternative = nil
         refusal = nil
         sockets = []
+        triedAddress = nil
         connection = nil
+        stream = nil
         lacksIdentity = false
         isConnectionSpoilt = false
         isUnreadResponseWhole = false
-        if clock.connected != nil { clock.reconnect(at: loop.now) }
+        clock.enterQueueAgain()
     }
 
     /// Resets the state of a response that was a challenge.

@@ -36,6 +36,12 @@ package struct TransferClock {
         connected = nil
     }
 
+    /// Notes that the request waits for a connection again.
+    package mutating func enterQueueAgain() {
+        leftQueue = nil
+        connected = nil
+    }
+
     /// Notes that bytes were transferred, or that this side ended a pause.
     package mutating func noteActivity(at now: MonotonicInstant) {
         lastActivity = now
