@@ -13,6 +13,8 @@ OPTIONS :=
 # What `make mutants` changes. The default seed is the date.
 SEED := $(shell date +%F)
 COUNT := 80
+# The number of exchanges of `make endurance`.
+EXCHANGES := 1000000
 # What `make fuzz` tests, by default all targets, and for how long each.
 TARGET :=
 SECONDS := 180
@@ -41,7 +43,7 @@ QUIET := $(if $(MAKE_TERMOUT),,--quiet)
 # Sanitizers make tests slow; with eight at a time, the default here, some would exceed their time limits.
 FEW_AT_ONCE := --experimental-maximum-parallelization-width 4
 
-.PHONY: help setup setup-library build format check-format check-hints check-transports check-samples test test-images slowest interop matrix demo tsan asan mutants fuzz bench bench-instructions docs check-docs symbols clean
+.PHONY: help setup setup-library build format check-format check-hints check-transports check-samples test test-images slowest interop endurance matrix demo tsan asan mutants fuzz bench bench-instructions docs check-docs symbols clean
 
 help: ## List the targets
 	@awk -F ':.*## ' '/^[a-z-]+:.*## / { printf "  %-15s %s\n", $$1, $$2 }' $(MAKEFILE_LIST)
@@ -113,6 +115,12 @@ ifneq ($(INSTALL),)
 endif
 	@swift build --product InteropClient $(QUIET) $(FLAGS)
 	$(SERVERS) run $(INTEROP_DIR) --only installed -- Tests/Interop/matrix $(OPTIONS)
+
+endurance: setup ## Perform many exchanges of all kinds, and compare each body: make endurance EXCHANGES=30000
+	@$(call install,nodejs)
+	@swift build --configuration release --product Endurance $(QUIET) $(FLAGS)
+	$(SERVERS) run $(INTEROP_DIR) --only node -- sh -c '"$$0" "$$AN_NODE_TLS" "$$AN_CA" $(EXCHANGES)' \
+		"$$(swift build --configuration release --show-bin-path)/Endurance"
 
 # The programs of the servers are those of each release, the Python packages those of this machine.
 matrix: setup ## Run the tests with the libcurl of other Debian releases, as root: make matrix SUITES='trixie sid'

@@ -259,6 +259,9 @@ let package = Package(
         .executableTarget(
             name: "InteropClient", dependencies: ["AsyncNetworking"], path: "Tests/Interop/Client",
             swiftSettings: settings),
+        // The client of `make endurance`.
+        .executableTarget(
+            name: "Endurance", dependencies: ["AsyncNetworking"], path: "Tests/Endurance", swiftSettings: settings),
         .testTarget(
             name: "RealServerTests",
             dependencies: [

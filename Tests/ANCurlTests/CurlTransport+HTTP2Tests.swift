@@ -569,6 +569,33 @@ import Testing
         }
     }
 
+    @Test(arguments: [(HTTPRequest.Method.get, true), (.post, false)])
+    func `a request that an overloaded server resets is sent again later on the connection, if its method allows it`(
+        method: HTTPRequest.Method, isRepeated: Bool
+    ) async throws {
+        try await withServer { server in
+            server.fallback { _ in
+                var script = Script.http2([.reset(1, code: 11)])
+                script.actions.removeLast()
+                script.actions += [
+                    .delay(.milliseconds(400)),
+                    .send(HTTP2Frame.head(3).bytes + HTTP2Frame.data(3, "done", endsStream: true).bytes), .hang,
+                ]
+                return script
+            }
+            let transport = try CurlTransport(http2: .multiplexed)
+            let request = server.request(
+                method: method, body: method == .post ? .bytes(Data("body".utf8)) : .none, options: options())
+            if isRepeated {
+                #expect(try await transport.text(request) == "done")
+            } else {
+                let failure = try await transport.failure(request)
+                #expect(failure.reason == .connectionLost(.beforeResponse))
+            }
+            #expect(server.activity.connectionsAccepted == 1)
+        }
+    }
+
     @Test func `a body that contradicts its declared length is an error`() async throws {
         try await withServer { server in
             server.fallback { _ in .http2([.head(1, length: "0"), .data(1, "body", endsStream: true)]) }

@@ -9,6 +9,11 @@ import Testing
         #expect((0..<3).map { _ in table.open().number } == [1, 3, 5])
     }
 
+    @Test(arguments: [(1, 100), (2, 200), (5, 1600), (6, 3200), (10, 3200), (0, 100)])
+    func `the pause before a request is sent again doubles`(attempts: Int, milliseconds: Int) {
+        #expect(HTTP2Stream.pause(attempts: attempts) == .milliseconds(milliseconds))
+    }
+
     @Test func `the number of a request that was not sent is used by the next one`() {
         var table = HTTP2StreamTable()
         let streams = (table.open(), table.open())

@@ -245,8 +245,11 @@ actor CurlEngine: EventLoopSource {
         }
     }
 
-    /// Sends a transfer's request again, with another easy handle.
+    /// Sends a transfer's request again, with another easy handle, and later if the server is overloaded.
     private func repeatRequest(of transfer: Transfer) {
+        let pause =
+            transfer.mayRepeatLater
+            ? HTTP2Stream.pause(attempts: transfer.state.attempts) * Double.random(in: 0.75...1.25) : nil
         multi?.remove(transfer.handle)
         // Before the other transfer takes over the state. Otherwise the connection's monitor would release this one,
         // and free its handle, when the other one joins a stream, in a callback of libcurl's.
@@ -255,7 +258,7 @@ actor CurlEngine: EventLoopSource {
             let other = try Transfer(repeating: transfer)
             noteFinished(transfer)
             active[ObjectIdentifier(other.exchange)] = other
-            start(other)
+            if let pause { other.startTime = state.now.advanced(by: pause) } else { start(other) }
             queueDeadline(of: other)
         } catch {
             finish(transfer, .failure(error))
@@ -266,6 +269,10 @@ actor CurlEngine: EventLoopSource {
         while let transfer = deadlines.popDue(at: state.now) {
             if let connection = transfer.connection, connection.isOpen {
                 reviewLimits(of: transfer, connection)
+            } else if let time = transfer.startTime, time <= state.now {
+                transfer.startTime = nil
+                start(transfer)
+                queueDeadline(of: transfer)
             } else if let limit = transfer.nextLimit, limit.deadline <= state.now {
                 if transfer.state.isResponseOver, !transfer.state.isBodyEnded {
                     endEarly(transfer)
@@ -287,7 +294,8 @@ actor CurlEngine: EventLoopSource {
     /// Queues a transfer's next deadline, unless an earlier one is queued; when that one is due, the deadline is
     /// computed again.
     private func queueDeadline(of transfer: Transfer) {
-        if let deadline = transfer.nextLimit?.deadline { deadlines.insert(transfer, at: deadline) }
+        let times = [transfer.startTime, transfer.nextLimit?.deadline].compactMap(\.self)
+        if let deadline = times.min() { deadlines.insert(transfer, at: deadline) }
     }
 
     // MARK: Endings

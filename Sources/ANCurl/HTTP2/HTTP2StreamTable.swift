@@ -56,7 +56,11 @@ package struct HTTP2StreamTable {
             if endsStream { streams[number]?.isEnded = true }
         case .reset(let number, let code):
             streams[number]?.isReset = true
-            if code == HTTP2Stream.refusedStream { streams[number]?.isRefused = true }
+            switch code {
+            case HTTP2Stream.refusedStream: streams[number]?.isRefused = true
+            case HTTP2Stream.enhanceYourCalm: streams[number]?.isOverload = true
+            default: break
+            }
         case .goAway(let last, _):
             lastStream = min(last, lastStream ?? last)
             for stream in streams.values where stream.number > last { stream.isLeftOut = true }
@@ -81,6 +85,8 @@ package final class HTTP2Stream {
     package fileprivate(set) var isReset = false
     /// Whether the server has reset the stream with REFUSED_STREAM.
     package fileprivate(set) var isRefused = false
+    /// Whether the server has reset the stream with ENHANCE_YOUR_CALM, because the connection takes too much of it.
+    package fileprivate(set) var isOverload = false
     /// Whether the stream's identifier is greater than the last one in GOAWAY.
     package fileprivate(set) var isLeftOut = false
 
@@ -88,8 +94,15 @@ package final class HTTP2Stream {
     /// method (RFC 9113 §8.7).
     package var isUnprocessed: Bool { isRefused || isLeftOut }
 
-    /// The error code REFUSED_STREAM.
+    /// The time to wait before a request is sent again that an overloaded server did not answer: about 100 ms after the
+    /// first attempt, then twice as long each time, up to 3.2 s.
+    package static func pause(attempts: Int) -> Duration {
+        .milliseconds(100 << min(max(0, attempts - 1), 5))
+    }
+
+    /// The error codes REFUSED_STREAM and ENHANCE_YOUR_CALM (RFC 9113 §7).
     fileprivate static let refusedStream: UInt32 = 7
+    fileprivate static let enhanceYourCalm: UInt32 = 11
 
     fileprivate init(number: UInt32) {
         self.number = number

@@ -126,6 +126,16 @@ extension Transfer {
         return failure(state.stream?.isReset == true ? earlyEnd : .invalidResponse(.framing))
     }
 
+    /// Whether an overloaded server reset the stream before its response, and the request may be sent again later, on the
+    /// same connection. Node.js does so while the bodies of other streams fill its memory.
+    var mayRepeatLater: Bool {
+        guard state.clock.connected != nil, state.stream?.isOverload == true, !state.parser.hasBegun else {
+            return false
+        }
+        return exchange.mayBeRepeated && !state.hasSentTrailers && state.attempts < 10
+            && state.repeats < Self.maximumRepeats
+    }
+
     /// Whether the server states that it has not processed the request, which is then sent again.
     ///
     /// A server that closes each connection after some streams may refuse a request several times, while it processes

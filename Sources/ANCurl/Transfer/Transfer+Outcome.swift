@@ -44,7 +44,7 @@ extension Transfer {
         guard !state.parser.isComplete || isHeld && !isStreamWhole else { return false }
         if mustLeaveAlternative(after: code) { return true }
         guard !state.isConnectionSpoilt, !state.isProbeRefused else { return state.repeats < Self.maximumRepeats }
-        if state.failure == nil, mayRepeatUnprocessed, !state.hasSentTrailers { return true }
+        if state.failure == nil, mayRepeatUnprocessed && !state.hasSentTrailers || mayRepeatLater { return true }
         let isLost = [CURLE_SEND_ERROR, CURLE_RECV_ERROR, CURLE_PARTIAL_FILE, CURLE_HTTP2, CURLE_HTTP3].contains(code)
         return isLost && state.failure == nil && state.attempts == 1 && !state.parser.hasBegun
             && handle.long(CURLINFO_NUM_CONNECTS) == 0 && exchange.mayBeRepeated && !state.hasSentTrailers

@@ -35,6 +35,8 @@ final class Transfer: DeadlineQueueElement {
     var isChanged = false
     /// The ticket in the admission queue; `nil` if the transfer is not waiting. Maintained by ``CurlEngine``.
     var ticket: Int?
+    /// The time at which the request is sent again; `nil` if it is not waiting. Maintained by ``CurlEngine``.
+    var startTime: MonotonicInstant?
     /// Whether the exchange has its result, or another transfer repeats its request. Maintained by ``CurlEngine``.
     var isFinished = false
     /// The WebSocket connection that the exchange becomes; `nil` until libcurl has made it. Maintained by ``CurlEngine``.
@@ -226,7 +228,8 @@ struct TransferState: ~Copyable {
         repeats += 1
         // A connection on which a request was refused is not reused; libcurl handles that. Nor is one to an alternative
         // service that was not even connected to.
-        needsNewConnection = !isUnprocessed && (alternative == nil || attempts > 0)
+        let isConnectionIntact = stream?.isOverload == true
+        needsNewConnection = !isUnprocessed && !isConnectionIntact && (alternative == nil || attempts > 0)
         alternative = nil
         refusal = nil
         sockets = []

@@ -127,7 +127,7 @@ struct Runner: Sendable {
         configuration.proxy = .none
         configuration.timeouts.total = .seconds(15)
         if let path = scenario.authority { configuration.tls.trustRoots = .file(path) }
-        if scenario.version == 1 { configuration.httpVersion = .http1 }
+        if let version = scenario.version { configuration.httpVersion = version == 1 ? .http1 : .http2 }
         if let retries = scenario.retries {
             configuration.retryPolicy = RetryPolicy(limit: retries).with {
                 $0.backoff = Backoff(base: .milliseconds(50), maximum: .seconds(1))

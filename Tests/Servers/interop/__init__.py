@@ -12,8 +12,8 @@ All have the same paths, except for features that a server lacks:
     /early, /trailers                   an interim 103; a trailer field X-Sum
 
 They have the same ports, except for features that a server lacks: `http` without TLS; with TLS `tls`, `idle` (closes
-connections after a second without requests), `limit10`, `limit100`, `limit1000` (close connections after this number of
-requests) and `mutual` (requires a client certificate).
+connections after a second without requests), `limit1`, `limit2`, `limit10`, `limit100`, `limit1000` (close connections
+after this number of requests) and `mutual` (requires a client certificate).
 """
 
 import json
@@ -42,7 +42,7 @@ class Kind(typing.NamedTuple):
 
 
 COMMON = ["http", "tls", "idle", "mutual"]
-LIMITS = ["limit10", "limit100", "limit1000"]
+LIMITS = ["limit1", "limit2", "limit10", "limit100", "limit1000"]
 KINDS = {
     "apache": Kind([*COMMON, "limit10"], "apache2", "apache2", ["-v"]),
     "haproxy": Kind(COMMON, "haproxy", "haproxy", ["-v"]),

@@ -1,5 +1,5 @@
 // SPDX-License-Identifier: MIT
-// Usage: node.mjs SETTINGS. The keys of the JSON file SETTINGS are ports (http, tls, idle, limit10, limit100, limit1000, mutual), files, ids,
+// Usage: node.mjs SETTINGS. The keys of the JSON file SETTINGS are ports (http, tls, idle, limit1, limit2, limit10, limit100, limit1000, mutual), files, ids,
 // certificate, key, client_authority.
 
 import fs from 'node:fs'
@@ -21,6 +21,27 @@ function send(response, status, body, fields = {}) {
   response.end(body)
 }
 
+// The bytes of which the bodies of `make endurance` are parts; the client has the same.
+const bytes = Buffer.from(Uint8Array.from({ length: 1 << 20 }, (_, index) => index * 7 + (index >> 8) * 13))
+
+// Answers with `size` bytes from `offset`, and says how many bytes were received, and whether they are those from `expected`. Some
+// bodies have no declared length.
+function answerPattern(request, response, offset, size, expected) {
+  let [count, isRight] = [0, true]
+  request.on('data', chunk => {
+    // Files are sent from their beginning.
+    const start = Number(request.headers['content-length']) === bytes.length ? 0 : expected
+    isRight &&= chunk.equals(bytes.subarray(start + count, start + count + chunk.length))
+    count += chunk.length
+  })
+  request.on('error', () => {})
+  response.on('error', () => {})
+  request.on('end', () => {
+    response.writeHead(200, { 'x-received': `${count} ${isRight}`, ...(offset % 3 ? { 'content-length': size } : {}) })
+    response.end(bytes.subarray(offset, offset + size))
+  })
+}
+
 function answer(request, response) {
   const url = request.url
   const refusal = /^\/refuse\/(\d+)$/.exec(url)
@@ -31,6 +52,8 @@ function answer(request, response) {
   }
   const redirect = /^\/redirect\/(\d+)$/.exec(url)
   if (redirect) return send(response, Number(redirect[1]), '', { location: '/sink' })
+  const pattern = /^\/pattern\/(\d+)\/(\d+)\/(\d+)$/.exec(url)
+  if (pattern) return answerPattern(request, response, ...pattern.slice(1).map(Number))
   let received = 0
   request.on('data', chunk => { received += chunk.length })
   request.on('error', () => {})
@@ -80,7 +103,7 @@ listen(http2.createSecureServer(secure), ports.idle, 1_000)
   .on('session', session => session.setTimeout(1_000, () => session.close()))
 listen(http2.createSecureServer({ ...secure, ca: fs.readFileSync(settings.client_authority), requestCert: true,
   rejectUnauthorized: true }), ports.mutual, 60_000)
-for (const limit of [10, 100, 1000]) {
+for (const limit of [1, 2, 10, 100, 1000]) {
   // A graceful GOAWAY: streams up to the last one in it are processed, later ones are not.
   listen(http2.createSecureServer(secure), ports[`limit${limit}`], 60_000).on('session', session => {
     let streams = 0
