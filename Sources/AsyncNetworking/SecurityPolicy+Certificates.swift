@@ -8,17 +8,23 @@ extension SecurityPolicy {
     /// Returns the certificates of a file or data in DER form, for
     /// ``ANHTTP/SecurityPolicy/pinning(certificates:mode:)``.
     ///
-    /// - Parameter source: The file or data: any number of PEM certificates (RFC 7468), or one DER certificate. Other
-    ///   text, other kinds of PEM blocks, and blocks that are not valid Base64 are ignored. A file is read once, by the
-    ///   calling thread.
+    /// - Parameter source: The file or data: any number of PEM certificates (RFC 7468), or one DER certificate. Lines
+    ///   of other text and other kinds of PEM blocks are ignored. A file is read once, by the calling thread.
     /// - Returns: The certificates in the order of the source, at least one; their content is not checked.
-    /// - Throws: ``ANHTTP/SecurityPolicy/ConfigurationError`` if the file cannot be read, or there is no certificate.
+    /// - Throws: ``ANHTTP/SecurityPolicy/ConfigurationError`` if the file cannot be read, a block is damaged or
+    ///   incomplete, or there is no certificate.
     public static func certificates(in source: FileOrData) throws(ConfigurationError) -> [Data] {
-        let certificates: [Data]
+        let bytes: Data
         do throws(FileOrData.ReadError) {
-            certificates = PEM.certificates(in: try source.read())
+            bytes = try source.read()
         } catch {
             throw .unreadable(path: error.path, reason: error.reason)
+        }
+        let certificates: [Data]
+        do throws(PEM.Malformed) {
+            certificates = try PEM.certificates(in: bytes)
+        } catch {
+            throw .unreadable(path: source.label, reason: "\(error)")
         }
         guard !certificates.isEmpty else { throw .noCertificate(source.label) }
         return certificates
@@ -31,7 +37,7 @@ extension SecurityPolicy {
     ///   searched, but one with such an extension counts as a file that cannot be read.
     /// - Returns: The certificates, at least one; their content is not checked.
     /// - Throws: ``ANHTTP/SecurityPolicy/ConfigurationError`` if the directory or a file with one of the extensions
-    ///   cannot be read, if such a file contains no certificate, or if the directory has no such file.
+    ///   cannot be read, if such a file is damaged or contains no certificate, or if the directory has no such file.
     public static func certificates(inDirectory path: String) throws(ConfigurationError) -> [Data] {
         var certificates: [Data] = []
         for file in try certificateFiles(inDirectory: path) { certificates += try Self.certificates(in: .file(file)) }

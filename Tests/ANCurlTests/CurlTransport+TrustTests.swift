@@ -201,8 +201,15 @@ import Testing
 
     @Test func `policies that cannot be used are errors before anything is connected`() async throws {
         try await withServer { server in
-            let malformed = SecurityPolicy.pinning(certificates: [Data("no certificate".utf8)])
-            try await expectFailure(.badSecurityPolicy(.malformedCertificate), server, options(malformed))
+            for malformed in [Data("no certificate".utf8), leaf.derData + [0]] {
+                let policy = SecurityPolicy.pinning(certificates: [malformed])
+                try await expectFailure(.badSecurityPolicy(.malformedCertificate), server, options(policy))
+            }
+            // A complete certificate before a damaged one.
+            let damaged = root.pemData + intermediate.certificate.pemData.dropLast(30)
+            for roots in [TrustRoots.pem(damaged), .systemAnd(damaged)] {
+                try await expectFailure(.badTrustRoots, server, .with { $0.tls.trustRoots = roots })
+            }
             var lists = SecurityPolicy()
             lists.revocationLists = .file("/nonexistent.crl")
             let (missing, _) = try await failure(server, options(lists))

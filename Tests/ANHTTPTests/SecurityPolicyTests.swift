@@ -195,37 +195,6 @@ import Testing
         #expect(throws: SecurityPolicy.ConfigurationError.pin(text)) { try PublicKeyPin(text) }
     }
 
-    @Test func `PEM blocks are found between other text`() {
-        let text = """
-            Subject: example
-            -----BEGIN CERTIFICATE-----
-            MIEB
-            AgME
-            -----END CERTIFICATE-----\r
-            -----BEGIN X509 CRL-----\r
-            BQYH\r
-            -----END X509 CRL-----\r
-            -----BEGIN CERTIFICATE-----
-            not base64 at all!
-            -----END PRIVATE KEY-----
-            -----BEGIN CERTIFICATE-----
-            """
-        let blocks = PEM.blocks(in: Data(text.utf8))
-        #expect(blocks.map(\.label) == ["CERTIFICATE", "X509 CRL"])
-        // A certificate that is cut off is no part of the next one.
-        let cutOff = "-----BEGIN CERTIFICATE-----\nMIIE\n" + text
-        #expect(PEM.certificates(in: Data(cutOff.utf8)) == PEM.certificates(in: Data(text.utf8)))
-        #expect(PEM.certificates(in: Data(text.utf8)) == [Data([0x30, 0x81, 0x01, 0x02, 0x03, 0x04])])
-        #expect(PEM.revocationLists(in: Data(text.utf8)) == [Data([5, 6, 7])])
-    }
-
-    @Test func `DER bytes are one certificate`() {
-        let der = Data([0x30, 0x82, 0x00, 0x01, 0x05])
-        #expect(PEM.certificates(in: der) == [der])
-        #expect(PEM.certificates(in: Data()).isEmpty)
-        #expect(PEM.certificates(in: Data("0".utf8)).isEmpty)
-    }
-
     @Test func `the passphrase and key of an identity are never printed`() {
         let identity = ClientIdentity.pem(
             certificates: .file("/client.pem"), key: .data(Data("s3cret".utf8)), passphrase: "s3cret")

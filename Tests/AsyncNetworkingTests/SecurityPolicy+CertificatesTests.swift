@@ -23,6 +23,13 @@ import Testing
         #expect(throws: SecurityPolicy.ConfigurationError.noCertificate(directory + "/c.crt")) {
             try SecurityPolicy.certificates(inDirectory: directory)
         }
+        try Data("-----BEGIN CERTIFICATE-----\nMIEBAgME\n".utf8).write(to: URL(filePath: directory + "/a.pem"))
+        #expect(
+            throws: SecurityPolicy.ConfigurationError.unreadable(
+                path: directory + "/a.pem", reason: "it is damaged or incomplete")
+        ) {
+            try SecurityPolicy.certificates(inDirectory: directory)
+        }
         #expect(throws: SecurityPolicy.ConfigurationError.self) {
             try SecurityPolicy.certificates(inDirectory: directory + "/none")
         }

@@ -83,7 +83,12 @@ package import FoundationEssentials
     let chain: [OpaquePointer]
 
     init(certificates: Data, key keyBytes: Data, _ passphrase: String?) throws(ClientIdentity.LoadingError) {
-        let blocks = PEM.certificates(in: certificates)
+        let blocks: [Data]
+        do throws(PEM.Malformed) {
+            blocks = try PEM.certificates(in: certificates)
+        } catch {
+            throw .malformed("\(error)")
+        }
         guard !blocks.isEmpty else { throw .noCertificate }
         let handles = unsafe blocks.compactMap { der in
             unsafe der.withUnsafeBytes { unsafe X509Handle(der: $0)?.release() }
@@ -147,8 +152,8 @@ package import FoundationEssentials
         if let key = unsafe key { return unsafe key }
         let reason = OpenSSLErrors.takeReason()
         guard !question.wasAsked else { throw passphrase == nil ? .passphraseMissing : .wrongPassphrase }
-        let hasKey = PEM.blocks(in: bytes).contains { $0.label.hasSuffix("PRIVATE KEY") }
-        throw hasKey ? .malformed(reason) : .noKey
+        let blocks = try? PEM.blocks(in: bytes)
+        throw blocks?.contains { $0.label.hasSuffix("PRIVATE KEY") } != false ? .malformed(reason) : .noKey
     }
 
     /// The context of the passphrase callback, without which OpenSSL would prompt on the terminal. See

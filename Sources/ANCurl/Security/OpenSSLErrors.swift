@@ -30,10 +30,14 @@ enum OpenSSLErrors {
 @safe struct X509Handle: ~Copyable {
     let raw: OpaquePointer
 
-    /// Parses a certificate in DER; `nil` if the bytes are not a certificate.
+    /// Parses a certificate in DER; `nil` if the bytes are not exactly one certificate.
     init?(der: UnsafeRawBufferPointer) {
         var start = unsafe der.baseAddress?.assumingMemoryBound(to: UInt8.self)
         guard unsafe start != nil, let raw = unsafe d2i_X509(nil, &start, der.count) else { return nil }
+        guard unsafe der.isEnd(start) else {
+            unsafe X509_free(raw)
+            return nil
+        }
         unsafe self.raw = unsafe raw
     }
 
@@ -50,6 +54,13 @@ enum OpenSSLErrors {
         let raw = unsafe raw
         discard self
         return unsafe raw
+    }
+}
+
+extension UnsafeRawBufferPointer {
+    /// Returns whether a position to which OpenSSL has read is the end of the bytes.
+    func isEnd(_ position: UnsafePointer<UInt8>?) -> Bool {
+        unsafe position.map { unsafe UnsafeRawPointer($0) } == baseAddress.map { unsafe $0 + count }
     }
 }
 

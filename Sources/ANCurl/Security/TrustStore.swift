@@ -22,10 +22,10 @@ import FoundationEssentials
         case .file(let path):
             guard unsafe X509_STORE_load_file(raw, path) == 1 else { throw .init(failure: .badTrustRoots) }
         case .pem(let bytes):
-            try add(PEM.certificates(in: bytes), else: .badTrustRoots)
+            try add(certificatesIn: bytes)
         case .systemAnd(let bytes):
             try loadSystem()
-            try add(PEM.certificates(in: bytes), else: .badTrustRoots)
+            try add(certificatesIn: bytes)
         }
     }
 
@@ -69,6 +69,11 @@ import FoundationEssentials
         if let directory = system.directory { unsafe X509_STORE_load_path(raw, directory) }
     }
 
+    private func add(certificatesIn roots: Data) throws(SecurityFailure) {
+        guard let certificates = try? PEM.certificates(in: roots) else { throw .init(failure: .badTrustRoots) }
+        try add(certificates, else: .badTrustRoots)
+    }
+
     private func add(
         _ certificates: [Data], else failure: TransportError.TLSFailure
     ) throws(SecurityFailure) {
@@ -89,8 +94,7 @@ import FoundationEssentials
         } catch {
             throw .init(failure: .badSecurityPolicy(.unreadable(path: error.path, reason: error.reason)))
         }
-        let found = PEM.revocationLists(in: bytes)
-        guard !found.isEmpty, found.allSatisfy(addList) else {
+        guard let found = try? PEM.revocationLists(in: bytes), !found.isEmpty, found.allSatisfy(addList) else {
             throw .init(failure: .badSecurityPolicy(.revocationLists))
         }
     }
@@ -100,7 +104,7 @@ import FoundationEssentials
             var start = unsafe bytes.baseAddress?.assumingMemoryBound(to: UInt8.self)
             guard unsafe start != nil, let list = unsafe d2i_X509_CRL(nil, &start, bytes.count) else { return false }
             defer { unsafe X509_CRL_free(list) }
-            return unsafe X509_STORE_add_crl(raw, list) == 1
+            return unsafe bytes.isEnd(start) && X509_STORE_add_crl(raw, list) == 1
         }
     }
 }
