@@ -15,39 +15,40 @@ extension Cookie {
     package init?(setCookie text: String, from url: URL, now: Date = .now) {
         guard let host = url.host()?.lowercased(), text.utf8.allSatisfy({ $0 >= 0x20 && $0 != 0x7F || $0 == 0x09 })
         else { return nil }
-        let parts = text.split(separator: ";", omittingEmptySubsequences: false)
-        guard let pair = parts.first, let equals = pair.firstIndex(of: "=") else { return nil }
-        let name = pair[..<equals].trimmingBlanks
-        guard !name.isEmpty else { return nil }
-        self.init(
-            name: name, value: pair[pair.index(after: equals)...].trimmingBlanks, domain: host,
-            path: Self.defaultPath(of: url))
+        // Bytes are compared, not characters: one of several scalars may begin with a separator.
+        let parts = text.utf8.split(separator: UInt8(ascii: ";"), omittingEmptySubsequences: false).map(Self.pair)
+        guard let (name, value) = parts.first, let value, !name.isEmpty else { return nil }
+        self.init(name: name, value: value, domain: host, path: Self.defaultPath(of: url))
         var maximumAge: Date?
-        var namesDomain = false
-        for part in parts.dropFirst() {
-            let attribute = part.split(separator: "=", maxSplits: 1, omittingEmptySubsequences: false)
-            let value = attribute.count > 1 ? attribute[1].trimmingBlanks : ""
-            switch attribute[0].trimmingBlanks.lowercased() {
+        var named = ""
+        for (name, value) in parts.dropFirst() {
+            let value = value ?? ""
+            switch name.lowercased() {
             case "expires":
                 let date = HTTPDate(ofCookie: value)
                 expires = date.map { Date(timeIntervalSince1970: Double($0.seconds)) } ?? expires
             case "max-age": maximumAge = Self.end(ofAge: value, now) ?? maximumAge
             case "domain":
-                let domain = value.lowercased().drop { $0 == "." }
-                guard domain.isEmpty || host == domain || host.isBelow(String(domain)) else { return nil }
-                if !domain.isEmpty { namesDomain = true }
-            case "path": path = value.hasPrefix("/") ? value : Self.defaultPath(of: url)
+                if !value.isEmpty { named = String(value.lowercased().trimmingPrefix(".")) }
+            case "path": path = value.utf8.first == UInt8(ascii: "/") ? value : Self.defaultPath(of: url)
             case "secure": isSecure = true
             case "httponly": isHTTPOnly = true
             default: break
             }
         }
         expires = maximumAge ?? expires
-        guard !isSecure || url.isHTTPS else { return nil }
+        guard named.isEmpty || host == named || host.isBelow(named), !isSecure || url.isHTTPS else { return nil }
         // The domain would also include the subdomains, from which the prefix `__Host-` excludes a cookie.
-        includesSubdomains = namesDomain
+        includesSubdomains = !named.isEmpty
         guard hasPrefixAttributes else { return nil }
         includesSubdomains = false
+    }
+
+    /// Returns the name and value of an attribute, without blanks around them; no value without an equals sign.
+    private static func pair(_ part: Substring.UTF8View) -> (name: String, value: String?) {
+        let pair = part.split(separator: UInt8(ascii: "="), maxSplits: 1, omittingEmptySubsequences: false)
+            .map { Substring($0).trimmingBlanks }
+        return (pair[0], pair.count > 1 ? pair[1] : nil)
     }
 
     /// RFC 6265 §5.1.4.

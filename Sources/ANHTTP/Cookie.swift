@@ -84,20 +84,25 @@ public struct Cookie: Hashable, Sendable, CustomStringConvertible {
     package func matches(_ url: URL) -> Bool {
         guard let host = url.host()?.lowercased() else { return false }
         let isInDomain = host == domain || includesSubdomains && host.isBelow(domain)
-        return isInDomain && covers(url.path(percentEncoded: true)) && (!isSecure || url.isHTTPS)
+        return isInDomain && (path == "/" || Self.covers(path, url.path(percentEncoded: true)))
+            && (!isSecure || url.isHTTPS)
     }
 
     /// Returns whether the cookie would overlay another one that is secure, which a response without TLS must not do
     /// (RFC 6265bis §5.7): one with the same name, for the same host or one above or below it, and for the same path or
-    /// one above it.
+    /// one above it. Names and paths are compared without regard to case, because some versions of libcurl, such as 7.88,
+    /// replace such cookies.
     package func overlays(_ secure: Cookie) -> Bool {
         let isRelated = domain == secure.domain || domain.isBelow(secure.domain) || secure.domain.isBelow(domain)
-        return secure.isSecure && name == secure.name && isRelated && secure.covers(path)
+        return secure.isSecure && name.lowercased() == secure.name.lowercased() && isRelated
+            && Self.covers(secure.path.lowercased(), path.lowercased())
     }
 
-    private func covers(_ asked: String) -> Bool {
-        let isBelow = asked.hasPrefix(path) && (path.hasSuffix("/") || asked.dropFirst(path.count).first == "/")
-        return asked == path || isBelow || path == "/"
+    private static func covers(_ path: String, _ asked: String) -> Bool {
+        let (path, asked) = (path.utf8, asked.utf8)
+        let slash = UInt8(ascii: "/")
+        return asked.starts(with: path)
+            && (asked.count == path.count || path.last == slash || asked.dropFirst(path.count).first == slash)
     }
 
     /// A description with the name, domain and path, such as `Cookie(id=… for *.example.com/)`, without the value,
@@ -123,14 +128,19 @@ extension Cookie {
     package init?(netscapeLine line: some StringProtocol) {
         // Of the line breaks of Unicode, only these end a line; a value may contain the others.
         var line = Substring(Substring(line).utf8.prefix { $0 != UInt8(ascii: "\r") && $0 != UInt8(ascii: "\n") })
-        let isHTTPOnly = line.hasPrefix(Self.httpOnlyMark)
-        if isHTTPOnly { line = line.dropFirst(Self.httpOnlyMark.count) } else if line.hasPrefix("#") { return nil }
-        let parts = line.split(maxSplits: 6, omittingEmptySubsequences: false) { $0 == "\t" }.map(String.init)
+        let isHTTPOnly = line.utf8.starts(with: Self.httpOnlyMark.utf8)
+        if isHTTPOnly { line = Substring(line.utf8.dropFirst(Self.httpOnlyMark.utf8.count)) }
+        guard isHTTPOnly || line.utf8.first != UInt8(ascii: "#") else { return nil }
+        let parts = line.utf8.split(separator: UInt8(ascii: "\t"), maxSplits: 6, omittingEmptySubsequences: false)
+            .map { String(Substring($0)) }
         // A line with six fields had an empty value whose tab an editor has trimmed.
-        guard parts.count >= 6, let seconds = Int64(parts[4]), !parts[0].isEmpty, !parts[5].isEmpty else { return nil }
+        guard parts.count >= 6, let seconds = Self.seconds(parts[4]), !parts[0].isEmpty, !parts[5].isEmpty else {
+            return nil
+        }
         self.init(
             name: parts[5], value: parts.count > 6 ? parts[6] : "", domain: parts[0],
-            includesSubdomains: parts[1] == "TRUE", path: parts[2], isSecure: parts[3] == "TRUE",
+            includesSubdomains: parts[1].uppercased() == "TRUE", path: parts[2],
+            isSecure: parts[3].uppercased() == "TRUE",
             isHTTPOnly: isHTTPOnly, expires: seconds == 0 ? nil : Date(timeIntervalSince1970: Double(seconds)))
     }
 
@@ -141,7 +151,8 @@ extension Cookie {
             (includesSubdomains ? "." : "") + domain, includesSubdomains ? "TRUE" : "FALSE", path,
             isSecure ? "TRUE" : "FALSE", "\(seconds)", name, value,
         ]
-        guard !domain.isEmpty, path.hasPrefix("/"), !name.isEmpty, !domain.hasPrefix("#"), hasPrefixAttributes,
+        guard !domain.isEmpty, path.utf8.first == UInt8(ascii: "/"), !name.isEmpty,
+            domain.utf8.first != UInt8(ascii: "#"), hasPrefixAttributes,
             !parts.contains(where: \.hasControlCharacters),
             !name.utf8.contains(where: { $0 == UInt8(ascii: "=") || $0 == UInt8(ascii: ";") }),
             !value.utf8.contains(UInt8(ascii: ";"))
@@ -163,6 +174,14 @@ extension Cookie {
     private var seconds: Int64 {
         guard let expires else { return 0 }
         return Int64(max(1, min(expires.timeIntervalSince1970, 253_402_300_799)))
+    }
+
+    /// Returns the number with which a text begins, as strtoll(3); `nil` if there is none, or it is too large.
+    private static func seconds(_ text: String) -> Int64? {
+        let digits = text.utf8.drop { $0 == UInt8(ascii: " ") }
+        let sign = digits.prefix(1).filter { $0 == UInt8(ascii: "-") || $0 == UInt8(ascii: "+") }
+        return Int64(
+            String(decoding: sign + digits.dropFirst(sign.count).prefix { 0x30...0x39 ~= $0 }, as: UTF8.self))
     }
 
     private static let httpOnlyMark = "#HttpOnly_"

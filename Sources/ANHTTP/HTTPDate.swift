@@ -56,32 +56,52 @@ package struct HTTPDate: Hashable, Sendable {
     /// Parses the date of a cookie's `Expires` attribute by the lenient rules of RFC 6265 §5.1.1: the time, day, month
     /// and year in any order, and other words ignored; `nil` if one of the four is missing or invalid.
     package init?(ofCookie text: String) {
-        var (time, day, month, year): (String?, String?, String?, Int64?)
-        for token in text.split(whereSeparator: Self.separatesTokens) {
-            let digits = token.prefix { $0.isASCII && $0.isNumber }
-            let clock = token.prefix { $0.isASCII && $0.isNumber || $0 == ":" }.split(separator: ":").map(String.init)
-            if time == nil, token.contains(":"), clock.count == 3, clock.allSatisfy({ $0.utf8.count <= 2 }) {
-                time = clock.map { $0.utf8.count == 1 ? "0" + $0 : $0 }.joined(separator: ":")
-            } else if day == nil, 1...2 ~= digits.utf8.count {
-                day = String(digits)
-            } else if month == nil,
-                let name = Self.months.first(where: { token.lowercased().hasPrefix($0.lowercased()) })
-            {
-                month = name
-            } else if year == nil, 2...4 ~= digits.utf8.count, let number = Int64(digits) {
-                year = number < 70 ? number + 2000 : number < 100 ? number + 1900 : number
+        var (time, day, month, year): ([Int64]?, Int64?, Int64?, Int64?)
+        for token in text.utf8.split(whereSeparator: Self.separatesTokens) {
+            if time == nil, let found = Self.clock(token) {
+                time = found
+            } else if day == nil, let found = Self.leadingNumber(token, digits: 1...2) {
+                day = found
+            } else if month == nil, let found = Self.months.firstIndex(where: { Self.begins(token, with: $0) }) {
+                month = Int64(found) + 1
+            } else if year == nil, let found = Self.leadingNumber(token, digits: 2...4) {
+                year = found < 70 ? found + 2000 : found < 100 ? found + 1900 : found
             }
         }
-        guard let time, let day, let month, let year, year >= 1601 else { return nil }
-        self.init(year: year, month: month, day: day, time: time)
+        guard let time, let day, let month, let year, year >= 1601, 1...Self.days(in: month, of: year) ~= day,
+            time[0] < 24, time[1] < 60, time[2] < 60
+        else { return nil }
+        seconds = Self.daysSince1970(year, month, day) * 86_400 + time[0] * 3_600 + time[1] * 60 + time[2]
     }
 
+    /// Returns the three numbers of one or two digits with colons between them with which a token begins, followed by
+    /// any other byte than a digit; `nil` if there are fewer.
+    private static func clock(_ token: Substring.UTF8View) -> [Int64]? {
+        let parts = token.split(separator: UInt8(ascii: ":"), maxSplits: 2, omittingEmptySubsequences: false)
+        let numbers = parts.compactMap { leadingNumber($0, digits: 1...2) }
+        let areWhole = parts.dropLast().allSatisfy { $0.count <= 2 && $0.allSatisfy(isDigit) }
+        return parts.count == 3 && numbers.count == 3 && areWhole ? numbers : nil
+    }
+
+    /// Returns the number with which a token begins, followed by any other byte than a digit; `nil` if it has fewer or
+    /// more digits.
+    private static func leadingNumber(_ token: Substring.UTF8View, digits: ClosedRange<Int>) -> Int64? {
+        let number = token.prefix(while: isDigit)
+        return digits.contains(number.count) ? Int64(Substring(number)) : nil
+    }
+
+    private static func begins(_ token: Substring.UTF8View, with month: String) -> Bool {
+        // A letter is in lower case with the bit 0x20.
+        token.prefix(3).map { $0 | 0x20 }.elementsEqual(month.utf8.map { $0 | 0x20 })
+    }
+
+    private static func isDigit(_ byte: UInt8) -> Bool { 0x30...0x39 ~= byte }
+
     /// The `delimiter` of RFC 6265 §5.1.1.
-    private static func separatesTokens(_ character: Character) -> Bool {
-        guard let byte = character.asciiValue else { return false }
+    private static func separatesTokens(_ byte: UInt8) -> Bool {
         switch byte {
-        case 0x09, 0x20...0x2F, 0x3B...0x40, 0x5B...0x60, 0x7B...0x7E: return true
-        default: return false
+        case 0x09, 0x20...0x2F, 0x3B...0x40, 0x5B...0x60, 0x7B...0x7E: true
+        default: false
         }
     }
 
@@ -90,7 +110,7 @@ package struct HTTPDate: Hashable, Sendable {
     ]
 
     private static func number(_ text: String, digits: ClosedRange<Int>, in range: ClosedRange<Int64>) -> Int64? {
-        guard digits.contains(text.utf8.count), text.utf8.allSatisfy({ (0x30...0x39).contains($0) }),
+        guard digits.contains(text.utf8.count), text.utf8.allSatisfy(isDigit),
             let number = Int64(text), range.contains(number)
         else { return nil }
         return number

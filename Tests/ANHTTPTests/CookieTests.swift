@@ -24,8 +24,30 @@ import Testing
         #expect(cookie.netscapeLine == line)
     }
 
+    @Test(
+        arguments: [
+            ("TRUE", "0", true, nil), ("true", "0", true, nil), ("True", "0", true, nil), ("FALSE", "0", false, nil),
+            ("1", "0", false, nil), ("", "0", false, nil), ("TRUE", "1900000000.5", true, 1_900_000_000),
+            ("TRUE", " +19e9", true, 19), ("TRUE", "-5", true, -5),
+        ] as [(String, String, Bool, Double?)])
+    func `the columns of a cookie file are read as by curl`(flag: String, date: String, isSet: Bool, expires: Double?) {
+        let cookie = Cookie(netscapeLine: "a.example\t\(flag)\t/\t\(flag)\t\(date)\tname\tvalue")
+        #expect(cookie?.isSecure == isSet)
+        #expect(cookie?.includesSubdomains == isSet)
+        #expect(cookie?.expires == expires.map { Date(timeIntervalSince1970: $0) })
+    }
+
+    @Test func `a combining character after a separator is part of the next field`() {
+        let line = "#HttpOnly_\u{301}a.example\tFALSE\t\u{2F}\u{301}\tFALSE\t0\t\u{301}name\t\u{301}value"
+        let cookie = Cookie(netscapeLine: line)
+        #expect(cookie?.name == "\u{301}name")
+        #expect(cookie?.netscapeLine == line)
+        #expect(Cookie(netscapeLine: "#\u{301}a.example\tFALSE\t/\tFALSE\t0\tname\tvalue") == nil)
+    }
+
     @Test(arguments: [
         "", "# Netscape HTTP Cookie File", "#", "no tabs", "a\tb\tc", "example.com\tTRUE\t/\tTRUE\tsoon\tname\tvalue",
+        "example.com\tTRUE\t/\tTRUE\t\tname\tvalue", "example.com\tTRUE\t/\tTRUE\t99999999999999999999\tname\tvalue",
         "\tTRUE\t/\tTRUE\t0\tname\tvalue", "example.com\tTRUE\t/\tTRUE\t0\t\tvalue",
     ])
     func `a line that is not a cookie is skipped`(line: String) {
@@ -50,7 +72,8 @@ import Testing
         Cookie(name: "a=\u{301}", value: "x", domain: "a.example"),
         Cookie(name: "a", value: "x\r\nSet-Cookie: b", domain: "a.example"), Cookie(name: "a", value: "x", domain: ""),
         Cookie(name: "a", value: "x", domain: "a.example", path: "relative"),
-        Cookie(name: "a", value: "x", domain: "#a.example"), Cookie(name: "a\0", value: "x", domain: "a.example"),
+        Cookie(name: "a", value: "x", domain: "#a.example"), Cookie(name: "a", value: "x", domain: "#\u{301}a.example"),
+        Cookie(name: "a\0", value: "x", domain: "a.example"),
         Cookie(name: "__Secure-a", value: "x", domain: "a.example"),
         Cookie(name: "__secure-\u{301}", value: "x", domain: "a.example"),
         Cookie(name: "__Host-a", value: "x", domain: "a.example"),
@@ -135,6 +158,27 @@ import Testing
             "a=b; Path=/; Expires=23:59:59 31 december 69",
             Cookie(name: "a", value: "b", domain: "a.example", expires: Date(timeIntervalSince1970: 3_155_759_999))
         ),
+        (
+            "a=b; Path=/; Expires=Thu, 12:34:56:78 1 Jan 1970",
+            Cookie(name: "a", value: "b", domain: "a.example", expires: Date(timeIntervalSince1970: 45_296))
+        ),
+        (
+            "a=b; Path=/; Expires=1st JANUARY 70th 12:34:56.7",
+            Cookie(name: "a", value: "b", domain: "a.example", expires: Date(timeIntervalSince1970: 45_296))
+        ),
+        ("a=b; Path=/; Expires=1 Jan 1970 1::2:3", Cookie(name: "a", value: "b", domain: "a.example")),
+        ("a=b; Path=/; Expires=1 Jan 1970 12:34:60", Cookie(name: "a", value: "b", domain: "a.example")),
+        ("a=b; Path=/; Expires=1 Jan 19700 12:34:56", Cookie(name: "a", value: "b", domain: "a.example")),
+        // Separators followed by a combining character.
+        (
+            "a\u{301}=\u{301}b;\u{301} Secure; Path=/\u{301};HttpOnly",
+            Cookie(name: "a\u{301}", value: "\u{301}b", domain: "a.example", path: "/\u{301}", isHTTPOnly: true)
+        ),
+        ("a=b;\u{301};Secure;Path=/", Cookie(name: "a", value: "b", domain: "a.example", isSecure: true)),
+        // The last attribute counts.
+        ("a=b; Path=/; Domain=b.example; Domain=a.example", Cookie(name: "a", value: "b", domain: "a.example")),
+        ("a=b; Path=/x; Path=/", Cookie(name: "a", value: "b", domain: "a.example")),
+        ("a=b; Path=/; Domain=b.example; Domain=.", Cookie(name: "a", value: "b", domain: "a.example")),
         ("a=b; Path=/; Expires=Fri, 31 Feb 2023 22:13:21 GMT", Cookie(name: "a", value: "b", domain: "a.example")),
         ("a=b; Path=/; Expires=soon", Cookie(name: "a", value: "b", domain: "a.example")),
         (
@@ -154,6 +198,8 @@ import Testing
         ("", "https://a.example/"), ("a", "https://a.example/"), ("=b", "https://a.example/"),
         ("a=b\r\nc", "https://a.example/"), ("a=b; Domain=b.example", "https://a.example/"),
         ("a=b; Domain=x.a.example", "https://a.example/"), ("a=b; Domain=ample", "https://a.example/"),
+        ("a=b; Domain=a.example; Domain=b.example", "https://a.example/"),
+        ("a=b; Domain=b.example; Domain=", "https://a.example/"), ("a=b; Domain=..a.example", "https://a.example/"),
         ("a=b; Secure", "http://a.example/"), ("__Secure-a=b", "https://a.example/"),
         ("__Host-a=b; Secure; Path=/x", "https://a.example/"), ("__Host-a=b; Path=/", "https://a.example/"),
         ("__Host-a=b; Secure; Path=/; Domain=a.example", "https://a.example/"),
@@ -173,7 +219,8 @@ import Testing
         (Cookie(name: "a", value: "", domain: "x.example", path: "/p/q"), true),
         (Cookie(name: "a", value: "", domain: "y.x.example", path: "/p"), true),
         (Cookie(name: "a", value: "", domain: "example", includesSubdomains: true, path: "/p"), true),
-        (Cookie(name: "A", value: "", domain: "x.example", path: "/p"), false),
+        (Cookie(name: "A", value: "", domain: "x.example", path: "/P/q"), true),
+        (Cookie(name: "b", value: "", domain: "x.example", path: "/p"), false),
         (Cookie(name: "a", value: "", domain: "x.example", path: "/"), false),
         (Cookie(name: "a", value: "", domain: "x.example", path: "/pq"), false),
         (Cookie(name: "a", value: "", domain: "yx.example", path: "/p"), false),
