@@ -5,7 +5,7 @@ package import FoundationEssentials
 extension URL {
     /// The URL as text for messages, without possible secrets.
     ///
-    /// User information, query values and the fragment are removed; OAuth 2.0 puts tokens into fragments (RFC 6749
+    /// User information, the values of the query, those without a name, and the fragment are removed; OAuth 2.0 puts tokens into fragments (RFC 6749
     /// §4.2.2). For a URL without a host, such as a mistyped `https:user:password@host`, only the scheme remains.
     package var redactedDescription: String {
         guard var components = URLComponents(url: self, resolvingAgainstBaseURL: true) else { return "(invalid URL)" }
@@ -16,7 +16,7 @@ extension URL {
         if let query = components.percentEncodedQuery {
             components.percentEncodedQuery =
                 query.split(separator: "&", omittingEmptySubsequences: false)
-                .map { pair in pair.firstIndex(of: "=").map { pair[...$0] + "…" } ?? pair }
+                .map { pair in pair.isEmpty ? "" : (pair.firstIndex(of: "=").map { pair[...$0] } ?? "") + "…" }
                 .joined(separator: "&")
                 .replacing("…", with: "%E2%80%A6")
         }
