@@ -97,30 +97,31 @@ private enum IPv6Text {
     /// Returns the eight groups of an address; `nil` if the text is not one.
     static func groups(of text: Substring) -> [UInt16]? {
         guard let gap = text.firstRange(of: "::") else {
-            return read(text).flatMap { $0.count == 8 ? $0 : nil }
+            return read(text, isEnd: true).flatMap { $0.count == 8 ? $0 : nil }
         }
-        guard let head = read(text[..<gap.lowerBound]), let tail = read(text[gap.upperBound...]),
+        guard let head = read(text[..<gap.lowerBound], isEnd: false),
+            let tail = read(text[gap.upperBound...], isEnd: true),
             head.count + tail.count <= 7
         else { return nil }
         return head + [UInt16](repeating: 0, count: 8 - head.count - tail.count) + tail
     }
 
-    /// Returns the groups of a colon-separated text, whose last two may be written as an IPv4 address; `nil` if it is
-    /// malformed.
-    private static func read(_ text: Substring) -> [UInt16]? {
+    /// Returns the groups of a colon-separated text; `nil` if it is malformed. At the end of an address, the last two may
+    /// be written as an IPv4 address.
+    private static func read(_ text: Substring, isEnd: Bool) -> [UInt16]? {
         guard !text.isEmpty else { return [] }
         var groups: [UInt16] = []
         let parts = text.split(separator: ":", omittingEmptySubsequences: false)
         for (index, part) in parts.enumerated() {
-            if index == parts.count - 1, part.contains(".") {
-                let bytes = part.split(separator: ".", omittingEmptySubsequences: false).map { UInt8($0) }
-                let known = bytes.compactMap(\.self)
-                guard bytes.count == 4, known.count == 4, !part.contains("+") else { return nil }
-                groups += [UInt16(known[0]) << 8 | UInt16(known[1]), UInt16(known[2]) << 8 | UInt16(known[3])]
+            if isEnd, index == parts.count - 1, part.contains(".") {
+                let numbers = part.split(separator: ".", omittingEmptySubsequences: false)
+                // Without signs and leading zeros, which inet_pton(3) refuses.
+                let bytes = numbers.compactMap { number in UInt8(number).flatMap { "\($0)" == number ? $0 : nil } }
+                guard numbers.count == 4, bytes.count == 4 else { return nil }
+                groups += [UInt16(bytes[0]) << 8 | UInt16(bytes[1]), UInt16(bytes[2]) << 8 | UInt16(bytes[3])]
             } else {
-                guard 1...4 ~= part.utf8.count, part.first != "+", let group = UInt16(part, radix: 16) else {
-                    return nil
-                }
+                guard 1...4 ~= part.utf8.count, part.allSatisfy(\.isHexDigit), let group = UInt16(part, radix: 16)
+                else { return nil }
                 groups.append(group)
             }
         }

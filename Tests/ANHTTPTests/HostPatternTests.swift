@@ -44,7 +44,9 @@ import Testing
         "", ".", "*", "*.", "*.*.test", "a.*.test", "*a.test", "a..test", ".a.test", "a.test..", "http://a.test",
         "a.test:443", "a.test/", "a b", "a%2Etest", "bücher.example.test", "*.bücher.test", "a。test", "[::1", "::1]",
         "[::1]:80", "::1::", "1:2:3", "%25:1", "1%25:1", "*.::1", "*.[::1]", "*.10.0.0.1", "*.01", "*.0x1",
-        "a\u{0}.test",
+        "a\u{0}.test", "1.2.3.4::1", "1.2.3.4::", "::1.2.3.4:1", "::-0", "::+0", "-0::", "::01.2.3.4", "::1.2.3.04",
+        "::1.2.3.-0", "::1.2.3.+4", "::1.2.3.256", "::1.2.3", "::1.2.3.4.5", "1:2:3:4:5:6:7:1.2.3.4",
+        "1:2:3:4:5:6:7::1.2.3.4", "::0x1", "::1_0",
     ])
     func `a text that can match no host is rejected`(text: String) {
         #expect(throws: SecurityPolicy.ConfigurationError.hostPattern(text)) { try HostPattern(text) }
@@ -54,7 +56,10 @@ import Testing
         #expect(literal.description == text)
     }
 
-    @Test(arguments: [("A.test.", "a.test"), ("[0:0::1]", "::1"), ("*.A.test.", "*.a.test"), ("127.1", "127.0.0.1")])
+    @Test(arguments: [
+        ("1:2:3:4:5:6:0.7.0.8", "1:2:3:4:5:6:7:8"), ("A.test.", "a.test"), ("[0:0::1]", "::1"),
+        ("*.A.test.", "*.a.test"), ("127.1", "127.0.0.1"),
+    ])
     func `patterns for the same hosts are equal`(text: String, usual: String) throws {
         #expect(try HostPattern(text) == HostPattern(usual))
         #expect(try HostPattern(text).description == usual)
