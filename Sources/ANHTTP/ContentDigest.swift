@@ -102,7 +102,7 @@ extension ResponseHead {
     /// member with a name wins.
     private func digests(in name: String) -> [ContentDigest] {
         var values: [ContentDigest.Algorithm: Data] = [:]
-        for member in HTTPField.Name(name).flatMap({ headers[$0] })?.split(separator: ",") ?? [] {
+        for member in HeaderScanner.members(of: HTTPField.Name(name).map { headers[values: $0] } ?? []) {
             let parts = member.split(separator: "=", maxSplits: 1)
             guard parts.count == 2,
                 let algorithm = ContentDigest.Algorithm(rawValue: parts[0].trimmingBlanks),

@@ -74,6 +74,17 @@ package struct HeaderScanner {
         return String(decoding: text, as: UTF8.self)
     }
 
+    /// Returns the members of comma-separated lists without surrounding whitespace. Empty ones are ignored (RFC 9110
+    /// §5.6.1.2), and commas within quoted strings do not separate.
+    package static func members(of fields: [String]) -> [String] {
+        fields.flatMap { field in
+            var scanner = HeaderScanner(field)
+            var members: [String] = []
+            repeat { members.append(scanner.takeText(before: UInt8(ascii: ","))) } while scanner.take(UInt8(ascii: ","))
+            return members.filter { !$0.isEmpty }
+        }
+    }
+
     private static func isBlank(_ byte: UInt8) -> Bool {
         byte == UInt8(ascii: " ") || byte == UInt8(ascii: "\t")
     }

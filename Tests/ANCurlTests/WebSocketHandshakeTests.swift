@@ -120,6 +120,18 @@ import Testing
         #expect(try agreement(compressed, compression: true).deflate == WebSocketDeflate())
     }
 
+    @Test(arguments: [
+        ", permessage-deflate", "permessage-deflate ,, ", ",\tpermessage-deflate;server_no_context_takeover,",
+    ])
+    func `empty members of the list of extensions are ignored`(list: String) throws {
+        let fields = Self.accepted + [("Sec-WebSocket-Extensions", list), ("Sec-WebSocket-Extensions", " ,")]
+        let expected = WebSocketDeflate(serverResets: list.contains("server"))
+        #expect(try agreement(fields, compression: true).deflate == expected)
+        #expect(throws: WebSocketViolation.self) {
+            try agreement(fields + [("Sec-WebSocket-Extensions", "permessage-deflate")], compression: true)
+        }
+    }
+
     @Test(
         arguments: [
             Array(accepted.dropFirst()), Array(accepted.dropLast()), [accepted[0], accepted[2]],

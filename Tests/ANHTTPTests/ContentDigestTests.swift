@@ -33,7 +33,8 @@ import Testing
 
     @Test(arguments: [
         "sha-256=:\(base64):", " unixsum=:AAA=:,sha-256=:\(base64):", "sha-256=:AAAA:, sha-256=:\(base64):",
-        "sha-256=:\(base64.prefix { $0 != "=" }):", "sha-256=:\(base64):;q=1", "md5=:AAAA:, sha-256 = :\(base64):",
+        "sha-256=:\(base64.prefix { $0 != "=" }):", "sha-256=:\(base64):;q=1", ", ,sha-256=:\(base64):,",
+        "x=\"a,b\", sha-256=:\(base64):", "md5=:AAAA:, sha-256 = :\(base64):",
     ])
     func `the SHA-256 of a field with other digests is found`(value: String) throws {
         #expect(try Self.head(value).representationDigests.map(\.description) == ["sha-256:\(Self.hexadecimal)"])

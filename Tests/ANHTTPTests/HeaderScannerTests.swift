@@ -4,6 +4,16 @@ import ANHTTP
 import Testing
 
 @Suite struct HeaderScannerTests {
+    @Test(
+        arguments: [
+            ([], []), ([""], []), ([" , ,\t"], []), (["a"], ["a"]),
+            ([", a ,, b;c=1 ,", "", "d"], ["a", "b;c=1", "d"]),
+            (["a=\"x, y\" , \"\\\",\",b"], ["a=\"x, y\"", "\"\\\",\"", "b"]), (["\"a, b"], ["\"a, b"]),
+        ] as [([String], [String])])
+    func `empty members of a list are ignored`(fields: [String], members: [String]) {
+        #expect(HeaderScanner.members(of: fields) == members)
+    }
+
     @Test(arguments: [
         ("abc;", "abc"), ("a.b-c_d~1 x", "a.b-c_d~1"), ("!#$%&'*+-.^_`|~,", "!#$%&'*+-.^_`|~"), ("", ""), (" a", ""),
         ("é", ""), ("(a)", ""),

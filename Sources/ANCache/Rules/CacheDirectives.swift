@@ -72,10 +72,7 @@ struct CacheDirectives: Hashable, Sendable {
     func fieldNames(_ name: String) -> Set<String>? {
         var names: Set<String>?
         for member in members where member.name == name {
-            let listed = Set(
-                (member.argument ?? "").split(whereSeparator: { $0 == "," }).map {
-                    String($0).trimmingBlanks.lowercased()
-                }.filter { !$0.isEmpty })
+            let listed = Set(HeaderScanner.members(of: [member.argument ?? ""]).map { $0.lowercased() })
             guard !listed.isEmpty else { return [] }
             names = (names ?? []).union(listed)
         }

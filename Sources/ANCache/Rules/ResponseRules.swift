@@ -64,8 +64,8 @@ package struct ResponseRules: Hashable, Sendable {
 
     /// Returns the first member of `Age`; 0 if it is missing or invalid (RFC 9111 §5.1).
     private static func age(_ fields: HTTPFields) -> CacheTime {
-        let first = fields.first(.age)?.split(separator: ",", omittingEmptySubsequences: false).first
-        return CacheTime(seconds: CacheDirectives.Seconds(first?.trimmingBlanks).valid ?? 0)
+        let first = HeaderScanner.members(of: fields[values: .age]).first
+        return CacheTime(seconds: CacheDirectives.Seconds(first).valid ?? 0)
     }
 
     /// Returns the lifetime by `Expires`: none if a value is not a date, or if several differ (RFC 9111 §5.3).

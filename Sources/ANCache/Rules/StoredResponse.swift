@@ -141,9 +141,7 @@ package struct StoredResponse: Sendable, Hashable {
     /// (RFC 9111 §3.1). A missing `Date` becomes the time of receipt (RFC 9110 §6.6.1).
     private static func storable(_ fields: HTTPFields, received: CacheTime) -> HTTPFields {
         var excluded = CacheDirectives(fields[values: .cacheControl]).fieldNames("no-cache") ?? []
-        for value in fields[values: .connection] {
-            excluded.formUnion(value.split(separator: ",").map { $0.trimmingBlanks.lowercased() })
-        }
+        excluded.formUnion(HeaderScanner.members(of: fields[values: .connection]).map { $0.lowercased() })
         var stored = HTTPFields()
         for field in fields {
             let isStored = !connectionFields.contains(field.name) && !excluded.contains(field.name.canonicalName)

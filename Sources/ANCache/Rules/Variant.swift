@@ -46,11 +46,9 @@ package struct Variant: Hashable, Sendable {
     /// Reads the nominated fields from a response and their values from its request.
     init(_ response: HTTPFields, of request: CacheRequest) {
         var names: [String] = []
-        for value in response[values: .vary] {
-            for member in value.split(separator: ",") where names.count <= Self.mostFields {
-                let name = member.trimmingBlanks.lowercased()
-                if !name.isEmpty, !names.contains(name) { names.append(name) }
-            }
+        for member in HeaderScanner.members(of: response[values: .vary]) where names.count <= Self.mostFields {
+            let name = member.lowercased()
+            if !names.contains(name) { names.append(name) }
         }
         let isAny = names.contains("*") || names.count > Self.mostFields
         self.isAny = isAny
@@ -79,11 +77,11 @@ package struct Variant: Hashable, Sendable {
         guard isNegotiation(name) else {
             return salt.checksum(of: name, values.map(\.trimmingBlanks).joined(separator: ", "))
         }
-        let members = values.flatMap { $0.split(separator: ",") }.map { member in
+        let members = HeaderScanner.members(of: values).map { member in
             let parts = member.split(separator: ";").map(\.trimmingBlanks).joined(separator: ";")
             return name == "accept" ? parts : parts.lowercased()
         }
-        return Checksum.of(members.filter { !$0.isEmpty }.joined(separator: ","))
+        return Checksum.of(members.joined(separator: ","))
     }
 
     /// Whether a field, named in lower case, is one of content negotiation (RFC 9110 §12.5) or `TE`.

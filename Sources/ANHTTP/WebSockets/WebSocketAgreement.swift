@@ -25,9 +25,7 @@ package struct WebSocketAgreement: Hashable, Sendable {
             HTTPField.Name(name).map { head.headers[values: $0] } ?? []
         }
         func hasToken(_ token: String, in name: String) -> Bool {
-            values(name).contains { value in
-                value.split(separator: ",").contains { $0.trimmingBlanks.lowercased() == token }
-            }
+            HeaderScanner.members(of: values(name)).contains { $0.lowercased() == token }
         }
         guard head.version == .http1_1, hasToken("websocket", in: "Upgrade"), hasToken("upgrade", in: "Connection")
         else { throw WebSocketViolation("the server switched to another protocol than WebSocket") }

@@ -25,16 +25,16 @@ package struct WebSocketDeflate: Hashable, Sendable {
     package static func negotiated(
         _ values: [String], isOffered: Bool
     ) throws(WebSocketViolation) -> WebSocketDeflate? {
-        let extensions = values.flatMap { $0.split(separator: ",", omittingEmptySubsequences: true) }
-        guard let accepted = extensions.first(where: { !$0.allSatisfy { $0 == " " || $0 == "\t" } }) else { return nil }
-        let parts = accepted.split(separator: ";", omittingEmptySubsequences: false).map(trimmed)
+        let extensions = HeaderScanner.members(of: values)
+        guard let accepted = extensions.first else { return nil }
+        let parts = accepted.split(separator: ";", omittingEmptySubsequences: false).map(\.trimmingBlanks)
         guard isOffered, extensions.count == 1, parts[0].lowercased() == offer else {
             throw WebSocketViolation("The server accepted an extension that was not offered: \(accepted.prefix(80)).")
         }
         var result = WebSocketDeflate()
         var names: Set<String> = []
         for part in parts.dropFirst() {
-            let pair = part.split(separator: "=", maxSplits: 1, omittingEmptySubsequences: false).map(trimmed)
+            let pair = part.split(separator: "=", maxSplits: 1, omittingEmptySubsequences: false).map(\.trimmingBlanks)
             let name = pair[0].lowercased()
             let isValid =
                 switch name {
@@ -58,16 +58,10 @@ package struct WebSocketDeflate: Hashable, Sendable {
         return overflows ? .max : bound
     }
 
-    private static func trimmed(_ text: Substring) -> Substring {
-        func isBlank(_ character: Character) -> Bool { character == " " || character == "\t" }
-        guard let last = text.lastIndex(where: { !isBlank($0) }) else { return "" }
-        return text[...last].drop(while: isBlank)
-    }
-
     /// Whether a value is a base-2 logarithm of a window size, 8 to 15, possibly quoted.
-    private static func isWindow(_ value: Substring) -> Bool {
+    private static func isWindow(_ value: String) -> Bool {
         let isQuoted = value.count > 2 && value.hasPrefix("\"") && value.hasSuffix("\"")
-        let digits = isQuoted ? value.dropFirst().dropLast() : value
+        let digits = isQuoted ? value.dropFirst().dropLast() : value[...]
         return ["8", "9", "10", "11", "12", "13", "14", "15"].contains(digits)
     }
 }

@@ -52,9 +52,7 @@ public struct HeaderPairs: Hashable, Sendable, RandomAccessCollection, Expressib
     /// Returns whether the fields with a name contain `token` in their comma-separated values, as in
     /// `Connection: close`.
     func has(token: String, in name: String) -> Bool {
-        values(name).contains { value in
-            value.split(separator: ",").contains { $0.trimmingBlanks.lowercased() == token }
-        }
+        HeaderScanner.members(of: values(name)).contains { $0.lowercased() == token }
     }
 }
 
