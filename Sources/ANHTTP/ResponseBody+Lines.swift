@@ -20,7 +20,7 @@ extension ResponseBody {
     /// throws the errors of the transfer.
     ///
     /// - Parameter maximumLength: The maximum length of a line in bytes of the decompressed body, without its line
-    ///   ending. A longer one makes iteration throw ``TransportError/Reason/responseTooLarge(_:)``. With 0, only empty
+    ///   ending and without a byte order mark at the beginning of the body. A longer one makes iteration throw ``TransportError/Reason/responseTooLarge(_:)``. With 0, only empty
     ///   lines are accepted, and with a negative number, iteration throws this error at once.
     public func lines(maximumLength: Int) -> some AsyncSequence<String, any Error> & Sendable {
         Lines(body: self, maximumLength: maximumLength)
@@ -56,6 +56,8 @@ extension ResponseBody {
 /// A parser that splits bytes into lines at LF, CR LF or CR, even if a CR LF is split between two chunks.
 package struct LineSplitter {
     private let maximumLength: Int
+    /// The limit that errors name.
+    private let namedLimit: Int
     /// The bytes that were not discarded yet.
     package private(set) var bytes: [UInt8] = []
     /// The start of the first line that was not returned yet.
@@ -63,10 +65,13 @@ package struct LineSplitter {
     /// The end of the bytes already searched for line endings.
     private var searched = 0
     private var skipsLineFeed = false
+    private var isFirstLine = true
 
-    /// Creates a splitter for lines of at most `maximumLength` bytes.
-    package init(maximumLength: Int) {
+    /// Creates a splitter for lines of at most `maximumLength` bytes. The limit in errors is `namedLimit`, or the same if
+    /// that is `nil`.
+    package init(maximumLength: Int, namedLimit: Int? = nil) {
         self.maximumLength = maximumLength
+        self.namedLimit = namedLimit ?? maximumLength
     }
 
     /// Adds a chunk of bytes.
@@ -94,15 +99,31 @@ package struct LineSplitter {
             skipsLineFeed = false
         }
         let end = lineEnd(from: searched)
-        guard end - start <= maximumLength else { throw tooLong }
+        guard end - start - markLength(before: end) <= maximumLength else {
+            throw TransportError(.responseTooLarge(.body(limit: namedLimit)))
+        }
         searched = end
         guard end < bytes.count else { return nil }
         let line = start..<end
+        isFirstLine = false
         start = end + 1
         searched = start
         skipsLineFeed = bytes[end] == UInt8(ascii: "\r")
         return line
     }
+
+    /// Returns the length of a byte order mark in front of the first line, which does not count, or of the part of one
+    /// that has arrived; 0 for other lines.
+    private func markLength(before end: Int) -> Int {
+        guard isFirstLine else { return 0 }
+        let found = bytes[start..<end].prefix(Self.mark.count)
+        // Less than a mark may be the beginning of one only at the end of the bytes.
+        let isMark = Self.mark.starts(with: found) && (found.count == Self.mark.count || end == bytes.count)
+        return isMark ? found.count : 0
+    }
+
+    /// The byte order mark U+FEFF in UTF-8.
+    package static let mark: [UInt8] = [0xEF, 0xBB, 0xBF]
 
     /// Returns the position of the first CR or LF; the end of the bytes without one.
     private func lineEnd(from first: Int) -> Int {
@@ -141,9 +162,5 @@ package struct LineSplitter {
         guard start < bytes.count else { return nil }
         defer { start = bytes.count }
         return String(decoding: bytes[start...], as: UTF8.self)
-    }
-
-    private var tooLong: TransportError {
-        TransportError(.responseTooLarge(.body(limit: maximumLength)))
     }
 }

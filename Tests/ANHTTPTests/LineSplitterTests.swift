@@ -76,6 +76,22 @@ import Testing
         #expect(throws: TransportError.self) { try Self.split([Data("a\n".utf8)], limit: .min) }
     }
 
+    @Test(arguments: [0, 1, 5])
+    func `a byte order mark at the beginning does not count`(limit: Int) throws {
+        let text = "\u{FEFF}" + String(repeating: "x", count: limit)
+        for end in ["\n", "\r", "\r\n", ""] {
+            #expect(try Self.split((text + end).utf8.map { Data([$0]) }, limit: limit) == [text])
+            #expect(throws: TransportError.self) { try Self.split([Data((text + "x" + end).utf8)], limit: limit) }
+            #expect(throws: TransportError.self) {
+                try Self.split([Data(("\n" + text + end).utf8)], limit: limit)
+            }
+        }
+        // A part of a mark is not one.
+        for part in [[0xEF], [0xEF, 0xBB]] as [[UInt8]] {
+            #expect(throws: TransportError.self) { try Self.split([Data(part + "xxxxx\n".utf8)], limit: limit) }
+        }
+    }
+
     @Test func `a line that is too long fails before its end arrives`() throws {
         var splitter = LineSplitter(maximumLength: 10)
         splitter.append(Data("ok\n12345678901".utf8))

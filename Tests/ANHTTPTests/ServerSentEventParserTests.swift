@@ -213,6 +213,17 @@ import Testing
         #expect(throws: TransportError.self) { try Self.parse([Data("data:\(data)\ndata\n\n".utf8)], limit: 5) }
     }
 
+    @Test(arguments: [0, 1, 10])
+    func `a byte order mark does not count, and errors name the limit that was set`(limit: Int) throws {
+        let data = String(repeating: "x", count: limit)
+        let chunks = "\u{FEFF}data: \(data)\n\n".utf8.map { Data([$0]) }
+        #expect(try Self.parse(chunks, limit: limit) == [Self.event(data)])
+        for stream in ["\u{FEFF}data: \(data)x\n\n", ": " + String(repeating: "x", count: 20) + "\n"] {
+            let error = #expect(throws: TransportError.self) { try Self.parse([Data(stream.utf8)], limit: limit) }
+            #expect(error?.reason == .responseTooLarge(.body(limit: limit)))
+        }
+    }
+
     @Test(arguments: ["data: ", "id: ", "event: ", ": ", "unknown: ", ""])
     func `a line without an end fails when it exceeds the limit`(start: String) throws {
         var parser = ServerSentEventParser(maximumEventSize: 1000)

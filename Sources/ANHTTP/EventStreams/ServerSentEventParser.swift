@@ -32,7 +32,8 @@ package struct ServerSentEventParser {
     package init(maximumEventSize: Int, lastEventID: String = "") {
         self.maximumEventSize = max(0, maximumEventSize)
         // Longer than the limit by the name of a field, so that data is limited by its own size.
-        splitter = LineSplitter(maximumLength: min(max(0, maximumEventSize), .max - 8) + 8)
+        splitter = LineSplitter(
+            maximumLength: min(self.maximumEventSize, .max - 8) + 8, namedLimit: self.maximumEventSize)
         self.lastEventID = lastEventID
         id = lastEventID
     }
@@ -48,8 +49,8 @@ package struct ServerSentEventParser {
         while var line = try splitter.nextRange() {
             if isFirstLine {
                 isFirstLine = false
-                if splitter.bytes[line].starts(with: [0xEF, 0xBB, 0xBF]) {
-                    line = line.lowerBound + 3..<line.upperBound
+                if splitter.bytes[line].starts(with: LineSplitter.mark) {
+                    line = line.lowerBound + LineSplitter.mark.count..<line.upperBound
                 }
             }
             if line.isEmpty {
