@@ -18,8 +18,8 @@ public struct RequestBodyWriter {
 
     /// Creates a writer that passes its bytes to a closure.
     ///
-    /// - Parameter send: Receives the bytes of each call of a `write` function, possibly empty; returns when it can
-    ///   receive the next ones. An error that it throws is thrown by the function that writes.
+    /// - Parameter send: Receives the bytes of each call of a `write` function, possibly empty, with indices that start
+    ///   at 0; returns when it can receive the next ones. An error that it throws is thrown by the function that writes.
     public init(_ send: sending @escaping (Data) async throws -> Void) {
         self.send = send
     }
@@ -48,8 +48,13 @@ public struct RequestBodyWriter {
     ///   ``TransportError/RequestBodyFailure/tooLong(declared:)``. The closure should end then: bytes that it writes
     ///   are discarded. A writer created with ``init(_:)`` throws the errors of its closure.
     public func write(_ bytes: some DataProtocol) async throws {
-        // `Data(bytes)` would copy the bytes of another `Data`.
-        try await send(bytes as? Data ?? Data(bytes))
+        // `Data(bytes)` copies the bytes of another `Data`, which is necessary only for a slice: readers may assume that
+        // the indices start at 0.
+        if let data = bytes as? Data, data.startIndex == 0 {
+            try await send(data)
+        } else {
+            try await send(Data(bytes))
+        }
     }
 
     /// Writes the UTF-8 encoding of a string, and waits until there is room for more.

@@ -57,6 +57,18 @@ import Testing
         for await chunk in chunks { #expect(address(of: chunk) == address(of: bytes)) }
     }
 
+    @Test func `the indices of chunks start at 0`() async throws {
+        let (chunks, continuation) = AsyncStream.makeStream(of: Data.self)
+        let writer = RequestBodyWriter { continuation.yield($0) }
+        try await writer.write(Data([1, 2, 3]).dropFirst())
+        try await writer.write([1, 2, 3].dropFirst())
+        continuation.finish()
+        for await chunk in chunks {
+            #expect(chunk.startIndex == 0)
+            #expect(chunk == Data([2, 3]))
+        }
+    }
+
     private func chunks(of body: RequestBody) async -> ([Data], (any Error)?) {
         guard case .writer(_, _, let write) = body.content else { return ([], nil) }
         let (chunks, continuation) = AsyncStream.makeStream(of: Data.self)
