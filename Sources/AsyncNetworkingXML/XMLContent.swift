@@ -12,9 +12,13 @@ public import FoundationXML
 /// `XMLParser` and `XMLDocument` are not `Sendable`, but the value of a response is sent between tasks. This type
 /// therefore stores the bytes, and each call creates a parser or a tree that belongs to the caller.
 ///
-/// The document has been inspected: it is valid UTF-8 with characters permitted in XML, declares no entities and no
-/// default attributes, and its elements are nested at most 256 levels deep and have at most 1,000 attributes each.
-/// External files and URLs are not read.
+/// The document has been inspected: it is valid UTF-8 with characters permitted in XML, has at most 10,000,000 bytes (the
+/// limit of libxml2), declares no entities, notations and default attributes, and its elements are nested at most 256
+/// levels deep and have at most 1,000 attributes each. External files and URLs are not read.
+///
+/// A document is well-formed by XML 1.0, also if libxml2 warns about it: for example because it has version 1.1, a prefix
+/// that is not declared, or a namespace that is not an absolute URI. A reference to an entity that only an external
+/// subset could declare is left out of the text.
 public struct XMLContent: Sendable {
     /// The document in UTF-8. Its bytes may differ from those received, even if those were UTF-8.
     ///
@@ -63,15 +67,18 @@ public struct XMLContent: Sendable {
     ///   delegate aborts parsing.
     public func parse(with delegate: any XMLParserDelegate) throws(SerializationError) {
         let parser = makeParser()
-        parser.delegate = delegate
-        let isParsed = withExtendedLifetime(delegate) { parser.parse() }
-        let code = (parser.parserError as NSError?)?.code
-        guard !isParsed || code != nil || !inspection.hasElement else { return }
-        throw failure(code: code ?? 0, line: parser.lineNumber, column: parser.columnNumber)
+        let isParsed = parser.parse(with: delegate)
+        guard !isParsed || parser.errorCode != nil || !inspection.hasElement else { return }
+        // A warning may have replaced an error, because the parser has only the last one.
+        if isParsed, let code = parser.errorCode, ErrorRecorder.warnings.contains(code) { return try checkWellFormed() }
+        throw failure(code: parser.errorCode, line: parser.lineNumber, column: parser.columnNumber)
     }
 
     /// Returns a new tree of the document, which belongs to the caller. The document is parsed twice: to check whether
-    /// it is well-formed, and to build the tree.
+    /// it is well-formed, and to build the tree. The tree does not contain the internal subset of a document type.
+    ///
+    /// Foundation crashes on an XPath with a prefix that the document does not declare. `nodes(forXPath:)` of the tree
+    /// throws an error instead; that of an element still crashes. See <doc:Responses> for further properties that crash.
     ///
     /// - Parameter options: The options for the tree, none by default; those that load files or validate are ignored.
     /// - Throws: `SerializationError.xml` if the document has no element, is incomplete or not well-formed.
@@ -80,7 +87,7 @@ public struct XMLContent: Sendable {
         try checkWellFormed()
         let safe = options.subtracting(Self.unsafeOptions).union(.nodeLoadExternalEntitiesNever)
         do {
-            return try XMLDocument(data: data, options: safe)
+            return try XMLTree(of: inspection.treeDocument, options: safe)
         } catch {
             throw failure(code: (error as NSError).code, line: 0, column: 0)
         }
@@ -91,7 +98,12 @@ public struct XMLContent: Sendable {
     ///
     /// - Throws: `SerializationError.xml` if the document has no element, is incomplete or not well-formed.
     public func checkWellFormed() throws(SerializationError) {
-        try parse(with: Deaf())
+        let parser = makeParser()
+        let recorder = ErrorRecorder()
+        let isParsed = parser.parse(with: recorder)
+        guard !isParsed || recorder.code != nil || !inspection.hasElement else { return }
+        throw failure(
+            code: recorder.code ?? parser.errorCode, line: parser.lineNumber, column: parser.columnNumber)
     }
 
     private static let unsafeOptions: XMLNode.Options = [
@@ -99,14 +111,14 @@ public struct XMLContent: Sendable {
         .nodeLoadExternalEntitiesSameOriginOnly,
     ]
 
-    private func failure(code: Int, line: Int, column: Int) -> SerializationError {
+    private func failure(code: Int?, line: Int, column: Int) -> SerializationError {
         let reason: SerializationError.XMLFailure.Reason =
             switch code {
             case _ where inspection.isCutOff || !inspection.hasElement: .unexpectedEnd
             // libxml2 uses the same code for content after the document and for an incomplete document.
             case 5 where inspection.isOpen: .unexpectedEnd
             case XMLParser.ErrorCode.delegateAbortedParseError.rawValue, 111: .aborted
-            default: .malformed(code: code)
+            default: .malformed(code: code ?? 0)
             }
         return .xml(
             .init(
@@ -122,7 +134,31 @@ public struct XMLContent: Sendable {
         }
         return data.distance(from: data.startIndex, to: start) + max(column - 1, 0)
     }
+}
 
-    /// A delegate that ignores all events.
-    private final class Deaf: NSObject, XMLParserDelegate {}
+extension XMLParser {
+    /// The code of the last error or warning; `nil` if there was none.
+    fileprivate var errorCode: Int? { (parserError as NSError?)?.code }
+
+    /// Parses with a delegate, which is retained meanwhile.
+    fileprivate func parse(with delegate: any XMLParserDelegate) -> Bool {
+        self.delegate = delegate
+        return withExtendedLifetime(delegate) { parse() }
+    }
+}
+
+/// A delegate that ignores all events but errors.
+private final class ErrorRecorder: NSObject, XMLParserDelegate {
+    /// The code of the last error that is not a warning.
+    private(set) var code: Int?
+
+    func parser(_ parser: XMLParser, parseErrorOccurred parseError: any Error) {
+        let code = (parseError as NSError).code
+        if !Self.warnings.contains(code) { self.code = code }
+    }
+
+    /// The codes of libxml2 (`xmlParserErrors`) for well-formed documents: undeclared entities that an external subset
+    /// may declare, reserved targets, unknown versions and languages, namespaces that are not absolute URIs, other values
+    /// of `xml:space`, and violations of the rules of namespaces, such as prefixes that are not declared.
+    static let warnings: Set<Int> = [27, 64, 97, 98, 99, 100, 102, 200, 201, 202, 203, 204, 205]
 }

@@ -5,8 +5,7 @@ import Foundation
 
 /// An inspection of XML that precedes Foundation's parser; it takes linear time and does not recurse.
 ///
-/// Foundation crashes on processing instructions without data, on notations without one of their identifiers, and on
-/// names that are not UTF-8. It instructs libxml2 to continue after errors, which can then interpret the content of
+/// Foundation crashes on processing instructions without data, on notations, and on names that are not UTF-8. It instructs libxml2 to continue after errors, which can then interpret the content of
 /// malformed markup as other markup. The inspection therefore requires markup to follow XML 1.0, so that each construct
 /// ends where libxml2 sees its end.
 ///
@@ -23,14 +22,25 @@ struct XMLInspection: Sendable {
 
     /// The document with a space inserted into each processing instruction without data: libxml2 then reports empty
     /// data instead of none, on which Foundation crashes.
-    var document: Data {
-        guard !bareInstructions.isEmpty else { return Data(lexer.bytes) }
-        var document = Data(capacity: lexer.bytes.count + bareInstructions.count)
+    var document: Data { document(without: nil) }
+
+    /// The document for a tree: ``document`` without the internal subset of its type. Foundation crashes on the paths of
+    /// the subset's nodes, and its declarations have no effect, because trees are not validated.
+    var treeDocument: Data { document(without: subset) }
+
+    private func document(without removed: Range<Int>?) -> Data {
+        var edits = bareInstructions.map { (range: $0..<$0, text: " ") }
+        if let removed {
+            edits.removeAll { removed.contains($0.range.lowerBound) }
+            edits.insert(
+                (removed, ""), at: edits.firstIndex { $0.range.lowerBound > removed.lowerBound } ?? edits.count)
+        }
+        var document = Data(capacity: lexer.bytes.count + edits.count)
         var start = 0
-        for end in bareInstructions {
-            document += lexer.bytes[start..<end]
-            document.append(UInt8(ascii: " "))
-            start = end
+        for edit in edits {
+            document += lexer.bytes[start..<edit.range.lowerBound]
+            document += edit.text.utf8
+            start = edit.range.upperBound
         }
         return document + lexer.bytes[start...]
     }
@@ -49,8 +59,8 @@ struct XMLInspection: Sendable {
     /// The number of namespaces that all open elements declare.
     private var namespacesInScope = 0
     private var hasDocumentType = false
-    /// The offset of a notation without both identifiers; `nil` if all are complete.
-    private var partialNotation: Int?
+    /// The internal subset of the document type, with its brackets.
+    private var subset: Range<Int>?
     /// The offsets at which the targets of processing instructions without data end.
     private var bareInstructions: [Int] = []
 
@@ -60,6 +70,9 @@ struct XMLInspection: Sendable {
     init(_ data: Data) throws(SerializationError) {
         lexer = XMLLexer(Array(data))
         do throws(XMLLexer.Stop) {
+            guard data.count <= XMLLexer.maximumSize else {
+                throw .refusal(.tooLarge(limit: XMLLexer.maximumSize), offset: 0)
+            }
             try lexer.checkCharacters()
             while lexer.skipToMarkup() { try inspectMarkup() }
         } catch {
@@ -68,14 +81,16 @@ struct XMLInspection: Sendable {
             case .refusal(let reason, let offset): throw lexer.failure(reason, at: offset)
             }
         }
-        if let partialNotation { throw lexer.failure(.declaration("NOTATION"), at: partialNotation) }
+        guard lexer.bytes.count + bareInstructions.count <= XMLLexer.maximumSize else {
+            throw lexer.failure(.tooLarge(limit: XMLLexer.maximumSize), at: 0)
+        }
     }
 
     private mutating func inspectMarkup() throws(XMLLexer.Stop) {
         if lexer.take("<!--") {
             try lexer.skip(past: "-->")
         } else if depth > 0, lexer.take("<![CDATA[") {
-            try lexer.skip(past: "]]>", upTo: .max)
+            try lexer.skip(past: "]]>")
         } else if lexer.take("<?") {
             try inspectInstruction()
         } else if !hasElement, !hasDocumentType, lexer.take("<!DOCTYPE") {
@@ -95,8 +110,15 @@ struct XMLInspection: Sendable {
     // MARK: Processing instructions
 
     private mutating func inspectInstruction() throws(XMLLexer.Stop) {
+        let start = lexer.position
         try lexer.skipName()
         let end = lexer.position
+        let target = lexer.bytes[start..<end]
+        // Only a declaration at the start of the document may have this name (XML 1.0 §2.6).
+        guard
+            !(target.count == 3 && target.map { $0 | 0x20 } == Array("xml".utf8))
+                || start == 2 && target.elementsEqual("xml".utf8)
+        else { throw .refusal(.malformed(code: XMLLexer.Code.reservedName.rawValue), offset: start) }
         if lexer.take("?>") {
             bareInstructions.append(end)
         } else {
@@ -140,35 +162,31 @@ struct XMLInspection: Sendable {
 
     // MARK: The document type
 
-    /// Inspects `<!DOCTYPE … [ … ]>`, whose internal subset may declare only elements and notations.
+    /// Inspects `<!DOCTYPE … [ … ]>`, whose internal subset may declare only elements.
     private mutating func inspectDocumentType() throws(XMLLexer.Stop) {
         try lexer.expectBlanks()
         try lexer.skipName()
-        if lexer.skipBlanks() { _ = try inspectIdentifiers(mayEndEarly: false) }
+        if lexer.skipBlanks() { try inspectIdentifiers() }
         lexer.skipBlanks()
+        let start = lexer.position
         if lexer.take("[") {
             try inspectSubset()
+            subset = start..<lexer.position
             lexer.skipBlanks()
         }
         try lexer.expect(">")
     }
 
-    /// Inspects `SYSTEM` with one literal, or `PUBLIC` with two or, in a notation, one; returns whether there are two.
-    private mutating func inspectIdentifiers(mayEndEarly: Bool) throws(XMLLexer.Stop) -> Bool {
-        if lexer.take("SYSTEM") {
+    /// Inspects `SYSTEM` with one literal, or `PUBLIC` with two.
+    private mutating func inspectIdentifiers() throws(XMLLexer.Stop) {
+        let isPublic = lexer.take("PUBLIC")
+        guard isPublic || lexer.take("SYSTEM") else { return }
+        if isPublic {
             try lexer.expectBlanks()
-            try lexer.skipLiteral(upTo: XMLLexer.maximumName) { _ in true }
-            return false
+            try lexer.skipLiteral(upTo: XMLLexer.maximumName, while: XMLLexer.isPublicIdentifier)
         }
-        guard lexer.take("PUBLIC") else { return false }
-
         try lexer.expectBlanks()
-        try lexer.skipLiteral(upTo: XMLLexer.maximumName, while: XMLLexer.isPublicIdentifier)
-        let hasBlanks = lexer.skipBlanks()
-        if mayEndEarly, lexer.next == UInt8(ascii: ">") { return false }
-        guard hasBlanks else { throw lexer.unexpected(.spaceRequired) }
         try lexer.skipLiteral(upTo: XMLLexer.maximumName) { _ in true }
-        return true
     }
 
     private mutating func inspectSubset() throws(XMLLexer.Stop) {
@@ -182,13 +200,6 @@ struct XMLInspection: Sendable {
                 try inspectInstruction()
             } else if lexer.take("<!ELEMENT") {
                 try lexer.skip(past: ">") { !"<\"'%".utf8.contains($0) }
-            } else if lexer.take("<!NOTATION") {
-                try lexer.expectBlanks()
-                try lexer.skipName()
-                try lexer.expectBlanks()
-                if try !inspectIdentifiers(mayEndEarly: true) { partialNotation = start }
-                lexer.skipBlanks()
-                try lexer.expect(">")
             } else if lexer.take("<!") {
                 throw .refusal(.declaration(lexer.capitals), offset: start)
             } else {

@@ -10,8 +10,9 @@ struct XMLLexer: Sendable {
 
     /// The length in bytes at which libxml2 cuts names and the literals of document types (`XML_MAX_NAME_LENGTH`).
     static let maximumName = 50_000
-    /// The length in bytes at which libxml2 cuts comments, instructions and attributes (`XML_MAX_TEXT_LENGTH`).
-    static let maximumText = 10_000_000
+    /// The maximum size of a document in bytes, at which libxml2 ends with an error (`XML_MAX_LOOKUP_LIMIT`). Texts,
+    /// comments and attributes are cut only at the same length (`XML_MAX_TEXT_LENGTH`).
+    static let maximumSize = 10_000_000
 
     /// The reason why inspection ends early.
     enum Stop: Error {
@@ -24,6 +25,7 @@ struct XMLLexer: Sendable {
     /// The error codes of libxml2 (`xmlParserErrors`).
     enum Code: Int {
         case invalidCharacter = 9
+        case reservedName = 64
         case lessThanInAttribute = 38
         case attributeNotStarted = 39
         case spaceRequired = 65
@@ -123,21 +125,15 @@ struct XMLLexer: Sendable {
     }
 
     /// Skips all bytes up to and including a text.
-    mutating func skip(
-        past mark: String, upTo limit: Int = maximumText, while isAllowed: (UInt8) -> Bool = { _ in true }
-    ) throws(Stop) {
-        let start = position
+    mutating func skip(past mark: String, while isAllowed: (UInt8) -> Bool = { _ in true }) throws(Stop) {
         while !take(mark) {
             guard let byte = next, isAllowed(byte) else { throw unexpected(.greaterThanRequired) }
             position += 1
-            guard position - start <= limit else { throw unexpected(.nameTooLong) }
         }
     }
 
     /// Skips a literal including its quotes.
-    mutating func skipLiteral(
-        upTo limit: Int = maximumText, while isAllowed: (UInt8) -> Bool
-    ) throws(Stop) {
+    mutating func skipLiteral(upTo limit: Int = maximumSize, while isAllowed: (UInt8) -> Bool) throws(Stop) {
         guard let quote = next, quote == UInt8(ascii: "\"") || quote == UInt8(ascii: "'") else {
             throw unexpected(.attributeNotStarted)
         }

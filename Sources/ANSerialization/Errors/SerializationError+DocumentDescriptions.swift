@@ -62,10 +62,12 @@ extension SerializationError.XMLFailure: CustomStringConvertible {
             case .declaration(let kind):
                 "has a declaration <!\(Excerpt.of(kind))>, which is rejected: it could insert files or long texts, or "
                     + "crash the parser"
+            case .tooLarge(let limit): "is XML of more than \(limit) bytes, the limit of libxml2"
             case .tooDeep(let limit): "is XML that is nested more than \(limit) levels deep"
             case .tooManyAttributes(let limit):
                 "has more than \(limit) attributes in an element, or namespaces in scope"
             case .aborted: "was not parsed completely, because the delegate aborted parsing"
+            case .xPath(let prefix): "has an outermost element that does not declare the prefix “\(prefix)” of an XPath"
             }
         return "The body\(url.ofClause) \(reason)\(line.map { ", in line \($0)" } ?? ""). Near “\(excerpt)”."
     }

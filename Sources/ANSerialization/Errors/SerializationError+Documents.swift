@@ -136,14 +136,19 @@ extension SerializationError {
             /// The document is not well-formed; the code is that of libxml2 (`xmlParserErrors`).
             case malformed(code: Int)
             /// The document has a declaration of the given kind: `ENTITY` or `ATTLIST`, which could insert files or
-            /// very long texts, or a `NOTATION` without both identifiers, which crashes Foundation's parser.
+            /// very long texts, or a `NOTATION`, which crashes Foundation's parser.
             case declaration(String)
+            /// The document has more bytes than the limit.
+            case tooLarge(limit: Int)
             /// Elements are nested more deeply than the limit.
             case tooDeep(limit: Int)
             /// An element has more attributes than the limit.
             case tooManyAttributes(limit: Int)
             /// A delegate aborted parsing.
             case aborted
+            /// An XPath expression uses a prefix that the outermost element does not declare, or the axis `namespace`;
+            /// Foundation crashes on both.
+            case xPath(String)
         }
     }
 

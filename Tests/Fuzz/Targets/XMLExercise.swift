@@ -36,8 +36,8 @@ package enum XMLExercise {
         [], .nodePreserveAll, .nodePreserveWhitespace, [.documentXInclude, .documentValidate], .documentTidyXML,
     ]
 
-    /// Reads the properties of a node. Two are omitted because Foundation crashes on them in any document: the prefix
-    /// of a node without one, and the URI of a node that is not an element.
+    /// Reads the properties of a node. Three are omitted because Foundation crashes on them in any document: the prefix
+    /// of a node without one, the URI of a node that is not an element, and the path of a document type.
     private static func visit(_ node: XMLNode) {
         _ = (node.name, node.stringValue, node.kind)
         if let element = node as? XMLElement {
@@ -45,7 +45,11 @@ package enum XMLExercise {
             for attribute in (element.attributes ?? []) + (element.namespaces ?? []) { visit(attribute) }
         }
         for child in node.children ?? [] { visit(child) }
-        if node is XMLDocument { _ = (node.xmlString, node.canonicalXMLStringPreservingComments(true)) }
+        if let document = node as? XMLDocument {
+            _ = (document.xmlString, document.canonicalXMLStringPreservingComments(true))
+            _ = (document.uri, document.prefix, document.localName, document.characterEncoding, document.dtd)
+            _ = try? document.nodes(forXPath: "//*[text()]/@* | //x:a | //namespace::*")
+        }
     }
 }
 
