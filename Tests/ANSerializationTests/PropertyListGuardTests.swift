@@ -201,6 +201,38 @@ import Testing
         #expect(try value(of: .propertyList([[String: String]].self), type: type, Array(body)) == rows)
     }
 
+    @Test func `one string may have 20,000 references`() throws {
+        let text = [0x5F, 0x10, 60] + [UInt8](repeating: 0x61, count: 60)
+        let references = (0..<20_000).flatMap { _ in Maker.bytes(1, count: 2) }
+        let list = try value(
+            of: .propertyList, type: type, Maker.list([Maker.head(0xA, length: 20_000) + references, text]))
+        #expect(list == .array(Array(repeating: .string(String(repeating: "a", count: 60)), count: 20_000)))
+    }
+
+    @Test func `objects to which nothing refers are limited`() throws {
+        let starts = { Array(repeating: 0, count: $0) + [1] }
+        #expect(
+            try value(of: .propertyList, type: type, Maker.list([[0xA0]], starts: starts(60_000))) == .array([]))
+        expectRefusal(Maker.list([[0xA0]], starts: starts((1 << 16) + 1)), .expansion)
+    }
+
+    @Test func `many offsets of one object take memory only if they are used`() throws {
+        let list = Data(Maker.list([[0xA0]], starts: Array(repeating: 0, count: 4 << 20)))
+        // Sets the peak to the present size. See proc_pid_clear_refs(5).
+        try Data("5".utf8).write(to: URL(filePath: "/proc/self/clear_refs"))
+        let before = try Self.peak()
+        #expect(throws: SerializationError.self) { try PropertyListGuard.checked(list) }
+        // 128 MiB, if each offset had a state. Other tests run at the same time.
+        #expect(try Self.peak() - before < 100_000)
+    }
+
+    /// Returns the maximum size of the process in memory in KiB.
+    private static func peak() throws -> Int {
+        let status = try String(contentsOfFile: "/proc/self/status", encoding: .utf8)
+        let line = try #require(status.split(separator: "\n").first { $0.hasPrefix("VmHWM:") })
+        return try #require(Int(line.filter(\.isNumber)))
+    }
+
     @Test func `overlapping arrays are rejected`() {
         // The references of each array begin with one to the next array, whose bytes are the other references.
         let count = 500

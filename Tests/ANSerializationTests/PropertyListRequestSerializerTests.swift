@@ -86,6 +86,13 @@ import Testing
         #expect(try PropertyListDecoder().decode(Person.self, from: data) == Person())
     }
 
+    @Test(arguments: [["CF$UID": 3], ["a": ["CF$UID": "x", "b": nil] as Parameters], ["CF$UID": [:]]] as [Parameters])
+    func `a dictionary that readers of XML take for a reference is refused`(parameters: Parameters) throws {
+        #expect(throws: SerializationError.self) { try serialize("POST", parameters) }
+        let other = try data(serialize("POST", ["CF$UID": 3, "b": 1]))
+        #expect(try PropertyListDecoder().decode([String: Int].self, from: other) == ["CF$UID": 3, "b": 1])
+    }
+
     @Test func `a GET has a query as with the HTTP serializer`() throws {
         let request = try serialize("GET", ["a": 1])
         #expect(request.url.absoluteString == "http://example.com/v1?a=1")

@@ -30,12 +30,13 @@ struct BinaryPropertyList {
         offsetTable = table
     }
 
-    /// Returns the position and size of an object; `nil` if it is malformed.
+    /// Returns the position and size of an object; `nil` if there is no object with the index, or it is malformed.
     func object(_ index: Int) -> Object? {
+        guard index < count else { return nil }
         let entry = offsetTable + index * offsetSize
         guard let start = Self.integer(bytes[entry..<(entry + offsetSize)]), start < offsetTable else { return nil }
         let kind = Kind(rawValue: bytes[start] >> 4)
-        guard let kind else { return Object(position: start, references: 0, length: 0) }
+        guard let kind else { return Object(start: start, position: start, references: 0, length: 0) }
         var position = start + 1
         var count = Int(bytes[start] & 0xF)
         if count == 0xF {
@@ -50,15 +51,17 @@ struct BinaryPropertyList {
         let room = offsetTable - position
         switch kind {
         case .data, .text:
-            return count <= room ? Object(position: position, references: 0, length: count) : nil
+            return count <= room ? Object(start: start, position: position, references: 0, length: count) : nil
         case .wideText:
-            return count <= room / 2 ? Object(position: position, references: 0, length: count * 2) : nil
+            guard count <= room / 2 else { return nil }
+            return Object(start: start, position: position, references: 0, length: count * 2)
         case .array, .set:
-            return count <= room / referenceSize ? Object(position: position, references: count, length: 0) : nil
+            guard count <= room / referenceSize else { return nil }
+            return Object(start: start, position: position, references: count, length: 0)
         case .dictionary:
             // There are as many keys as values.
-            let room = room / referenceSize / 2
-            return count <= room ? Object(position: position, references: count * 2, length: 0) : nil
+            guard count <= room / referenceSize / 2 else { return nil }
+            return Object(start: start, position: position, references: count * 2, length: 0)
         }
     }
 
@@ -77,6 +80,8 @@ struct BinaryPropertyList {
 
     /// The position and size of an object, validated to be within the data.
     struct Object {
+        /// The position of the object, by which it is recognized: several indices may have the same one.
+        let start: Int
         /// The position of the object's references or bytes.
         fileprivate let position: Int
         /// The number of references to other objects.

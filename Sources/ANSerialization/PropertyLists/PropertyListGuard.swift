@@ -15,12 +15,15 @@ package enum PropertyListGuard {
     /// shared.
     private static let maximumExpansion = 64
     /// The decoded size in bytes that is permitted for short property lists, too.
-    private static let freeExpansion = 1 << 20
+    private static let freeExpansion = 16 << 20
     /// The assumed size of a decoded value without its string or data in bytes, roughly what it takes in memory.
     private static let valueWeight = 16
     /// The maximum of the number of values times their depth, to which the decoder's time is proportional: for each
     /// byte of the document, and in any case.
     private static let (maximumWorkPerByte, freeWork) = (8, 100_000)
+    /// The maximum number of objects of a binary property list to which nothing refers. The decoder allocates memory for
+    /// them, too.
+    private static let maximumUnused = 1 << 16
 
     /// Returns the property list if it is safe to decode, in UTF-8 if it is XML.
     ///
@@ -114,40 +117,39 @@ package enum PropertyListGuard {
 
     private static func checkBinary(_ data: Data) throws(SerializationError) {
         guard let list = BinaryPropertyList(data) else { throw failure(.malformed, data) }
-        // The state of an object: not visited, being visited, or visited with its depth, its decoded size and the number
-        // of values in it.
-        enum Visit { case none, active, finished(depth: Int, weight: Int, values: Int) }
+        // The state of an object: being visited, or visited with its depth, its decoded size and the number of values in
+        // it. Only objects that the outermost one reaches have one.
+        enum Visit { case active, finished(depth: Int, weight: Int, values: Int) }
         let maximumWeight = max(data.count * maximumExpansion, freeExpansion)
         let maximumWork = max(data.count * maximumWorkPerByte, freeWork)
-        var visits = [Visit](repeating: .none, count: list.count)
-        var path: [(index: Int, object: BinaryPropertyList.Object, next: Int, depth: Int, weight: Int, values: Int)] =
-            []
+        var visits: [Int: Visit] = [:]
+        var path: [(object: BinaryPropertyList.Object, next: Int, depth: Int, weight: Int, values: Int)] = []
         // References are part of at most one object unless objects overlap; then their number could be quadratic.
         var references = 0
 
-        func enter(_ index: Int) throws(SerializationError) {
+        func enter(_ object: BinaryPropertyList.Object) throws(SerializationError) {
             guard path.count < maximumDepth else { throw failure(.tooDeep(limit: maximumDepth), data) }
-            guard let object = list.object(index) else { throw failure(.malformed, data) }
             references += object.references
             guard references <= maximumWeight / valueWeight else { throw failure(.expansion, data) }
-            visits[index] = .active
-            path.append((index, object, 0, 1, valueWeight + object.length, 1))
+            visits[object.start] = .active
+            path.append((object, 0, 1, valueWeight + object.length, 1))
         }
 
-        try enter(list.top)
+        guard let top = list.object(list.top) else { throw failure(.malformed, data) }
+        try enter(top)
         while let current = path.last {
             let last = path.count - 1
             guard current.next < current.object.references else {
-                visits[current.index] = .finished(
+                visits[current.object.start] = .finished(
                     depth: current.depth, weight: current.weight, values: current.values)
                 path.removeLast()
                 continue
             }
-            guard let child = list.reference(current.next, of: current.object), visits.indices.contains(child) else {
+            guard let child = list.reference(current.next, of: current.object).flatMap(list.object) else {
                 throw failure(.malformed, data)
             }
-            switch visits[child] {
-            case .none:
+            switch visits[child.start] {
+            case nil:
                 // The child is examined again, as a known one, after it was visited.
                 try enter(child)
             case .active:
@@ -165,6 +167,7 @@ package enum PropertyListGuard {
                 }
             }
         }
+        guard list.count - 1 - references <= maximumUnused else { throw failure(.expansion, data) }
     }
 
     private static func failure(_ reason: SerializationError.PropertyListFailure.Reason, _ data: Data)

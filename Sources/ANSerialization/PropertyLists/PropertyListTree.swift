@@ -41,6 +41,9 @@ struct PropertyListTree: Encodable {
         }
         switch value {
         case .dictionary(let entries):
+            guard !isXML || entries.present.map(\.name) != ["CF$UID"] else {
+                throw refusal(path, "readers of XML take a dictionary with the only name CF$UID for another type")
+            }
             var names: Set<String> = []
             for entry in entries.present {
                 path.append(.name(entry.name))
