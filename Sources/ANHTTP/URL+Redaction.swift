@@ -14,12 +14,15 @@ extension URL {
         components.password = nil
         components.fragment = nil
         if let query = components.percentEncodedQuery {
-            components.percentEncodedQuery =
-                query.split(separator: "&", omittingEmptySubsequences: false)
-                .map { pair in pair.isEmpty ? "" : (pair.firstIndex(of: "=").map { pair[...$0] } ?? "") + "…" }
-                .joined(separator: "&")
-                .replacing("…", with: "%E2%80%A6")
+            components.percentEncodedQuery = Self.redactedQuery(query).replacing("…", with: "%E2%80%A6")
         }
         return (components.string ?? "(invalid URL)").replacing("%E2%80%A6", with: "…")
+    }
+
+    /// Returns the query of a URL or a form for messages, without its values and those without a name.
+    package static func redactedQuery(_ query: String) -> String {
+        query.split(separator: "&", omittingEmptySubsequences: false)
+            .map { pair in pair.isEmpty ? "" : (pair.firstIndex(of: "=").map { pair[...$0] } ?? "") + "…" }
+            .joined(separator: "&")
     }
 }

@@ -147,6 +147,15 @@ import Testing
         #expect(try serializer.serialize(makeRequest("POST"), parameters: .raw(text)).bytes == text)
     }
 
+    @Test(arguments: [("password=a^b", "password=…"), ("se^cret", "…"), ("a=b&&se cret&c=d#e", "a=…&&…&c=…")])
+    func `the error of an invalid query hides the values`(query: String, text: String) {
+        expectFailure {
+            try serializer.serialize(makeRequest("GET"), parameters: .raw(query))
+        } where: { error in
+            "\(error)".hasPrefix("“\(text)” cannot be the query")
+        }
+    }
+
     @Test func `forms use the configured text encoding`() throws {
         var serializer = HTTPRequestSerializer()
         serializer.stringEncoding = .isoLatin1

@@ -1,5 +1,8 @@
 // SPDX-License-Identifier: MIT
 
+import ANHTTP
+import FoundationEssentials
+
 // The problems with creating a request.
 
 extension SerializationError.URLFailure {
@@ -71,7 +74,8 @@ extension SerializationError.ParametersFailure {
     package static func rawQuery(_ text: String) -> Self {
         Self(
             nil,
-            "“\(Excerpt.of(text))” cannot be the query of a URL; percent-encode spaces, “#” and non-ASCII characters.")
+            "“\(Excerpt.of(URL.redactedQuery(text)))” cannot be the query of a URL; percent-encode spaces, “#” and "
+                + "non-ASCII characters.")
     }
 
     /// Creates the failure of a value that a property list does not support, for the given reason.
@@ -151,7 +155,7 @@ extension SerializationError.MultipartFailure {
     /// bytes until this was detected.
     package static func partLength(part: String, declared: Int64, produced: Int64) -> Self {
         Self(
-            "The part “\(Excerpt.of(part))” was declared with \(declared) bytes, but produced \(produced); declare the "
+            "The \(subject(part)) was declared with \(declared) bytes, but produced \(produced); declare the "
                 + "true length, or no length.")
     }
 
@@ -159,9 +163,12 @@ extension SerializationError.MultipartFailure {
     /// retry.
     package static func partReadTwice(part: String) -> Self {
         Self(
-            "The part “\(Excerpt.of(part))” can be read only once, but the request had to be sent again; use bytes "
+            "The \(subject(part)) can be read only once, but the request had to be sent again; use bytes "
                 + "or a file, or declare the sequence replayable if it is.")
     }
+
+    /// Returns the words for a part; a body that is not a form has one without a name.
+    private static func subject(_ part: String) -> String { part.isEmpty ? "body" : "part “\(Excerpt.of(part))”" }
 
     /// Creates the failure of a file that the body cannot be written to, for the given reason.
     package static func notWritten(path: String, reason: String) -> Self {
