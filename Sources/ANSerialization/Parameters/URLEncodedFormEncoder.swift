@@ -125,8 +125,9 @@ public struct URLEncodedFormEncoder: Sendable {
     package static func text(of url: URL, appending addition: String) -> String {
         let text = url.absoluteString
         let head = text.prefix { $0 != "#" }
-        let separator =
-            if !head.contains("?") { "?" } else if head.hasSuffix("?") || head.hasSuffix("&") { "" } else { "&" }
+        // Only the first question mark begins the query.
+        let query = head.firstIndex(of: "?").map { head[$0...].dropFirst() }
+        let separator = query.map { $0.isEmpty || $0.hasSuffix("&") ? "" : "&" } ?? "?"
         return String(head + separator + addition + text[head.endIndex...])
     }
 
