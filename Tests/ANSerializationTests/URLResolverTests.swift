@@ -59,6 +59,7 @@ import Testing
         ("a:b", "http://example.com/v1/a:b"), ("?a=b", "http://example.com/v1/?a=b"), ("", "http://example.com/v1/"),
         ("/", "http://example.com/v1/"), ("https://example2.com/x", "https://example2.com/x"),
         ("HTTPS://Example2.com/x", "HTTPS://Example2.com/x"), ("Http://example2.com/x", "Http://example2.com/x"),
+        ("//a[0]", "http://example.com/v1/a%5B0%5D"), ("//[::1]/a", "http://example.com/v1/%5B::1%5D/a"),
         ("https:x", "http://example.com/v1/https:x"), ("https/x", "http://example.com/v1/https/x"),
     ])
     func `appending keeps the path of the base`(string: String, url: String) throws {
@@ -70,10 +71,23 @@ import Testing
         ("é?ü=ß#ñ", "http://h/%C3%A9?%C3%BC=%C3%9F#%C3%B1"),
         ("100%", "http://h/100%25"), ("%zz%4a", "http://h/%25zz%4a"), ("x?a[]=1", "http://h/x?a%5B%5D=1"),
         ("<\"\\^`{|}>", "http://h/%3C%22%5C%5E%60%7B%7C%7D%3E"), ("http://[::1]:80/a[b]", "http://[::1]:80/a%5Bb%5D"),
-        ("//[::1]/a[b]", "http://[::1]/a%5Bb%5D"),
+        ("//[::1]/a[b]", "http://[::1]/a%5Bb%5D"), ("a#b#c##", "http://h/a#b%23c%23%23"), ("##", "http://h/#%23"),
     ])
     func `invalid characters are escaped once`(string: String, url: String) throws {
         #expect(try resolve(string, "http://h/") == url)
+    }
+
+    @Test(arguments: [
+        ("http://x.com/a/../b", "http://x.com/b"), ("http://x.com/a/./b/..", "http://x.com/a/"),
+        ("http://x.com/../..//a/.", "http://x.com//a/"),
+        ("http://x.com/a/..?b=/../c#/../d", "http://x.com/?b=/../c#/../d"),
+        ("http://x.com/a/.b/c../...", "http://x.com/a/.b/c../..."),
+        ("http://x.com/a/%2E%2E/b", "http://x.com/a/%2E%2E/b"),
+        ("https://u@x.com:1/a b/../é", "https://u@x.com:1/%C3%A9"),
+    ])
+    func `dot segments of absolute URLs are removed`(string: String, url: String) throws {
+        #expect(try resolve(string, nil) == url)
+        #expect(try resolve(string, "http://h/v1/", mode: .appendingPath) == url)
     }
 
     @Test(arguments: [
