@@ -16,7 +16,8 @@ import Testing
             (#"attachment; filename="..""#, "/files/disk.iso", "disk.iso"),
             ("inline", "/files/a%2Fb%20c.txt", "b c.txt"),
             (nil, "/files/disk.iso?version=2", "disk.iso"),
-            (nil, "/", nil),
+            (nil, "/", nil), (nil, "/caf%E9/report.pdf", "report.pdf"), (nil, "/a/caf%E9.pdf", "caf%E9.pdf"),
+            (nil, "/a/b%2F..%2Fc/", "c"), (nil, "/a/%2E%2E", nil), (nil, "/%2F", nil), (nil, "", nil),
         ] as [(String?, String, String?)])
     func `the name is that of the header field or of the URL`(field: String?, path: String, name: String?) throws {
         let url = try #require(URL(string: "https://a.example\(path)"))

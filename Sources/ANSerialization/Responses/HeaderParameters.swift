@@ -56,8 +56,13 @@ extension HeaderParameters {
     private static func extended(_ value: String) -> String? {
         let pieces = value.split(separator: "'", maxSplits: 2, omittingEmptySubsequences: false)
         guard pieces.count == 3, let encoding = TextEncoding(charset: String(pieces[0])) else { return nil }
-        var bytes: [UInt8] = []
-        var rest = Array(pieces[2].utf8)[...]
+        return percentDecoded(pieces[2]).flatMap(encoding.decode)
+    }
+
+    /// Returns the bytes of percent-encoded text; `nil` if an escape is malformed.
+    static func percentDecoded(_ text: Substring) -> Data? {
+        var bytes = Data()
+        var rest = Array(text.utf8)[...]
         while let byte = rest.popFirst() {
             guard byte == UInt8(ascii: "%") else {
                 bytes.append(byte)
@@ -70,7 +75,7 @@ extension HeaderParameters {
             bytes.append(escaped)
             rest = rest.dropFirst(2)
         }
-        return encoding.decode(Data(bytes))
+        return bytes
     }
 }
 
