@@ -5,6 +5,16 @@ import FoundationEssentials
 import Testing
 
 @Suite struct RejectionTests {
+    @Test(
+        arguments: [
+            ([-1, .max], "-1, 9223372036854775807"), ([.min, .min + 1, .max - 1, .max], ""),
+            ([200, 201, 204], "200–201, 204"),
+        ] as [(Set<Int>, String)])
+    func `any statuses are described`(statuses: Set<Int>, text: String) throws {
+        let rejection = ResponseValidation(statuses: statuses).rejection(of: makeHead(status: 404, type: nil), Data())
+        #expect(try #require(rejection).description.contains("expected \(text)"))
+    }
+
     private struct Problem: Decodable, Equatable, Sendable {
         var title: String
     }

@@ -84,7 +84,7 @@ extension Rejection: CustomStringConvertible {
     private var wantedStatuses: String {
         var ranges: [ClosedRange<Int>] = []
         for status in (validation.acceptableStatuses ?? []).sorted() {
-            if let last = ranges.last, last.upperBound < status, last.upperBound.distance(to: status) == 1 {
+            if let last = ranges.last, last.upperBound == status - 1 {
                 ranges[ranges.count - 1] = last.lowerBound...status
             } else {
                 ranges.append(status...status)
