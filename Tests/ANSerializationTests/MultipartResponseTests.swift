@@ -225,7 +225,29 @@ import Testing
         await expectParts(.tooLarge(.preamble, limit: 64 << 10)) { try await Self.limited(other) { _ in } }
     }
 
-    @Test(arguments: ["no colon", ": no name", "a b: c", "A: \u{0}", "A: b\rc", " : folded into nothing"])
+    @Test func `folded lines of a header are joined in linear time`() throws {
+        let folded = "A: x \r\n\t y\n z\r\n " + String(repeating: "b\n ", count: 100_000) + "c\nB: d\n\n"
+        var limits = MultipartLimits()
+        limits.header = 1 << 20
+        var parser = MultipartParser(boundary: "x", limits: limits)
+        parser.append(Data("--x\n".utf8))
+        // One line at a time.
+        for line in folded.split(separator: "\n", omittingEmptySubsequences: false).dropLast(2) {
+            #expect(try parser.next() == .needsMore)
+            parser.append(Data((line + "\n").utf8))
+        }
+        parser.append(Data("\n".utf8))
+        guard case .header(let fields) = try parser.next() else { throw CancellationError() }
+        let value = try #require(fields.first).value
+        #expect(value.hasPrefix("x y z b b "))
+        #expect(value.hasSuffix(" b c"))
+        #expect(fields.count == 2)
+    }
+
+    @Test(arguments: [
+        "no colon", ": no name", "a b: c", "A: \u{0}", "A: b\rc", " : folded into nothing", "A: b\n \u{0}",
+        "A: b\n c\u{7F}\nB: c",
+    ])
     func `a malformed header line is rejected`(line: String) async {
         await #expect {
             try await Self.read(ResponseBody(Data("--b\r\n\(line)\r\n\r\n--b--".utf8)))

@@ -1,5 +1,6 @@
 // SPDX-License-Identifier: MIT
 
+import ANHTTP
 package import FoundationEssentials
 package import HTTPTypes
 
@@ -60,6 +61,8 @@ package struct MultipartParser: Sendable {
     private var isAtLineStart = true
     private var skipped = 0
     private var isComplete = false
+    /// The header line before the position with the lines that continue it; empty if there is none.
+    private var headerLine: [UInt8] = []
 
     package init(boundary: String, limits: MultipartLimits) {
         delimiter = Array("--\(boundary)".utf8)
@@ -139,12 +142,19 @@ package struct MultipartParser: Sendable {
             guard length <= limits.header else { throw .parts(.tooLarge(.header, limit: limits.header)) }
             start = end + 1
             searched = start
+            if Self.isBlank(line.first), !headerLine.isEmpty {
+                // RFC 5322 §2.2.3.
+                while Self.isBlank(headerLine.last) { headerLine.removeLast() }
+                headerLine += [UInt8(ascii: " ")] + line.drop { Self.isBlank($0) }
+                continue
+            }
+            if !headerLine.isEmpty { try fields.append(line: headerLine) }
+            headerLine = Array(line)
             guard !line.isEmpty else {
                 state = .content(length: 0)
                 isAtLineStart = true
                 return fields
             }
-            try fields.append(line: line)
         }
         searched = bytes.count
         guard length + bytes.count - start <= limits.header else {
@@ -153,6 +163,8 @@ package struct MultipartParser: Sendable {
         state = .header(fields, length: length)
         return nil
     }
+
+    private static func isBlank(_ byte: UInt8?) -> Bool { byte == UInt8(ascii: " ") || byte == UInt8(ascii: "\t") }
 
     private mutating func readContent(_ length: Int) throws(SerializationError) -> Step {
         let (cut, line) = nextDelimiter()
@@ -232,24 +244,13 @@ package struct MultipartParser: Sendable {
 }
 
 extension HTTPFields {
-    /// Appends the field of a header line, or continues the previous field if the line begins with whitespace (RFC 5322
-    /// §2.2.3).
-    fileprivate mutating func append(line: ArraySlice<UInt8>) throws(SerializationError) {
-        if line.first == UInt8(ascii: " ") || line.first == UInt8(ascii: "\t"), let last = last {
-            self[endIndex - 1] = HTTPField(name: last.name, value: last.value + " " + Self.text(line))
-            return
-        }
+    /// Appends the field of a header line.
+    fileprivate mutating func append(line: [UInt8]) throws(SerializationError) {
         guard let colon = line.firstIndex(of: UInt8(ascii: ":")),
             let name = HTTPField.Name(String(decoding: line[..<colon], as: UTF8.self))
         else { throw .parts(.header(Excerpt.of(line))) }
-        let value = Self.text(line[(colon + 1)...])
+        let value = String(decoding: line[(colon + 1)...], as: UTF8.self).trimmingBlanks
         guard HTTPField.isValidValue(value) else { throw .parts(.header(Excerpt.of(line))) }
         append(HTTPField(name: name, value: value))
-    }
-
-    private static func text(_ bytes: ArraySlice<UInt8>) -> String {
-        var rest = bytes.drop { $0 == UInt8(ascii: " ") || $0 == UInt8(ascii: "\t") }
-        while rest.last == UInt8(ascii: " ") || rest.last == UInt8(ascii: "\t") { rest.removeLast() }
-        return String(decoding: rest, as: UTF8.self)
     }
 }
