@@ -142,6 +142,50 @@ import Testing
         }
     }
 
+    @Test(arguments: [
+        Data("[1,]".utf8), Data("{\"k\":[1, \n]}".utf8), Data("{\"k\":1,\t}".utf8), Data("[[1,],\",\"]".utf8),
+        Data("[1]".utf16.flatMap { [UInt8($0), 0] }), Data("[1]".utf16.flatMap { [0, UInt8($0)] }),
+        Data([0xFF, 0xFE] + "[1]".utf16.flatMap { [UInt8($0), 0] }), Data("[1]".utf8.flatMap { [$0, 0, 0, 0] }),
+    ])
+    func `what is not JSON for one serializer is not for the other`(body: Data) {
+        let type = "application/json"
+        for serialize in [
+            { try value(of: .json, type: type, Array(body)) as Any },
+            { try value(of: .decodable([[Int]].self), type: type, Array(body)) as Any },
+        ] {
+            expectFailure {
+                try serialize()
+            } where: { error in
+                if case .json = error { true } else { false }
+            }
+        }
+    }
+
+    @Test(arguments: [
+        (#"{"a":1,"a":2}"#, 1), ("{\"\u{E9}\":1,\"e\u{301}\":2}", 1), (#"{"b":",] ,}","a":3}"#, 3),
+        ("\u{FEFF}{\"a\":4}", 4),
+    ])
+    func `what is JSON has the same value for both serializers`(body: String, value: Int) throws {
+        struct Partial: Decodable {
+            var a: Int?
+            var é: Int?
+        }
+        let type = "application/json"
+        let partial = try ANSerializationTests.value(of: .decodable(Partial.self), type: type, Array(body.utf8))
+        #expect(partial.a ?? partial.é == value)
+        let json = try ANSerializationTests.value(of: .json, type: type, Array(body.utf8))
+        #expect((json["a"] ?? json["é"])?.int == value)
+    }
+
+    @Test(arguments: ["[1e400]", "[-1E+400]"])
+    func `numbers beyond the range are errors for both serializers`(body: String) {
+        let type = "application/json"
+        #expect(throws: SerializationError.self) {
+            try value(of: .decodable([Double].self), type: type, Array(body.utf8))
+        }
+        #expect(throws: SerializationError.self) { try value(of: .json, type: type, Array(body.utf8)) }
+    }
+
     @Test func `invalid UTF-8 is reported as such`() {
         expectFailure {
             try value(

@@ -44,8 +44,8 @@ import Testing
                 ]))
     }
 
-    @Test func `the last member with a name wins, and a byte order mark is skipped`() throws {
-        #expect(try parse([0xEF, 0xBB, 0xBF] + Array(#"{"a":1,"a":2}"#.utf8)) == .object(["a": .integer(2)]))
+    @Test func `the first member with a name counts, and a byte order mark is skipped`() throws {
+        #expect(try parse([0xEF, 0xBB, 0xBF] + Array(#"{"a":1,"a":2}"#.utf8)) == .object(["a": .integer(1)]))
     }
 
     @Test(

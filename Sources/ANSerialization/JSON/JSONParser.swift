@@ -57,6 +57,24 @@ struct JSONParser {
         }
     }
 
+    /// Returns whether a document may be one that `JSONDecoder` accepts although it is not JSON: in UTF-16 or UTF-32,
+    /// which have a zero or a byte order mark at the beginning, or with a comma before a bracket, possibly in a string.
+    static func mayBeExtended(_ data: Data) -> Bool {
+        if data.prefix(4).contains(where: { $0 == 0 || $0 >= 0xFE }) { return true }
+        let span = data.span
+        var isAfterComma = false
+        for index in span.indices {
+            switch span[index] {
+            case UInt8(ascii: ","): isAfterComma = true
+            case UInt8(ascii: " "), UInt8(ascii: "\t"), UInt8(ascii: "\n"), UInt8(ascii: "\r"): break
+            case UInt8(ascii: "]"), UInt8(ascii: "}"):
+                if isAfterComma { return true }
+            default: isAfterComma = false
+            }
+        }
+        return false
+    }
+
     // MARK: Values
 
     mutating func parseValue() throws(SerializationError) -> JSONValue {
@@ -79,7 +97,9 @@ struct JSONParser {
         guard try !take(UInt8(ascii: "}")) else { return ascend(with: object) }
         repeat {
             let name = try parseName()
-            object[name] = try parseValue()
+            let value = try parseValue()
+            // As in `JSONDecoder`, the first member with a name counts.
+            if object[name] == nil { object[name] = value }
         } while try takeComma(before: UInt8(ascii: "}"))
         return ascend(with: object)
     }

@@ -41,10 +41,16 @@ extension JSONDecoder: ResponseDecoder, CheckingDecoder {
     /// hexadecimal number of more than 64 bits, Foundation's decoder reads the bytes after it, also those after the end
     /// of the data, and ends the process if they occur in numbers.
     ///
-    /// - Throws: ``SerializationError/json(_:)`` for invalid UTF-8 if the decoder allows JSON5. Foundation's decoder
-    ///   would end the process.
+    /// - Throws: ``SerializationError/json(_:)`` for UTF-16, UTF-32 and commas before the end of an array or object,
+    ///   which Foundation's decoder accepts although they are not JSON; or, if the decoder allows JSON5, for invalid
+    ///   UTF-8, with which it would end the process.
     package func prepared(_ data: Data) throws(SerializationError) -> Data {
-        guard allowsJSON5 else { return data }
+        guard allowsJSON5 else {
+            if !assumesTopLevelDictionary, JSONParser.mayBeExtended(data), let failure = formatError(in: data) {
+                throw failure
+            }
+            return data
+        }
         guard String(validating: data, as: UTF8.self) != nil else {
             throw .json(.init(reason: .invalidUTF8, offset: 0, excerpt: Excerpt.of(data)))
         }
