@@ -147,6 +147,91 @@ import Testing
         #expect(try serialize("POST", parameters, with: serializer).bytes == json)
     }
 
+    private struct Named: Encodable {
+        var userName = "a"
+        var dataByName = ["fooBar": 1, "foo_bar": 2]
+        var list = [["aB": Inner()]]
+
+        struct Inner: Encodable { var isRead = true }
+    }
+
+    @Test func `the keys of a dictionary that encodes itself are data`() throws {
+        let encoder = JSONEncoder()
+        encoder.keyEncodingStrategy = .convertToSnakeCase
+        encoder.outputFormatting = .sortedKeys
+        var serializer = JSONRequestSerializer()
+        serializer.encoder = encoder
+        let body = try serialize("POST", Parameters(encoding: Named()), with: serializer).bytes
+        #expect(body == String(decoding: try encoder.encode(Named()), as: UTF8.self))
+        #expect(try Parameters(encoding: ["a": 1]) == ["a": 1])
+    }
+
+    @Test func `the last of several names counts for which the strategy makes the same`() throws {
+        let encoder = JSONEncoder()
+        encoder.keyEncodingStrategy = .convertToSnakeCase
+        var serializer = JSONRequestSerializer()
+        serializer.encoder = encoder
+        let parameters: Parameters = ["aB": 1, "c": 2, "a_b": 3]
+        #expect(try serialize("POST", parameters, with: serializer).bytes == #"{"a_b":3,"c":2}"#)
+    }
+
+    @Test func `closures for dates and data know where they are`() throws {
+        let encoder = JSONEncoder()
+        encoder.dateEncodingStrategy = .custom { _, encoder in
+            var container = encoder.singleValueContainer()
+            try container.encode(encoder.codingPath.map(\.stringValue).joined(separator: "/"))
+        }
+        encoder.dataEncodingStrategy = .custom { data, encoder in
+            var container = encoder.container(keyedBy: Key.self)
+            try container.encode(encoder.codingPath.count + data.count, forKey: Key("n"))
+        }
+        var serializer = JSONRequestSerializer()
+        serializer.encoder = encoder
+        let parameters: Parameters = ["a": [["d": Date.now]], "b": Data([1, 2])]
+        #expect(
+            try serialize("POST", parameters, with: serializer).bytes == #"{"a":[{"d":"a/Index 0/d"}],"b":{"n":3}}"#)
+        encoder.dateEncodingStrategy = .custom { date, encoder in
+            var container = encoder.singleValueContainer()
+            try container.encode([date])
+        }
+        expectFailure {
+            try serialize("POST", parameters, with: serializer)
+        } where: { error in
+            if case .parameters(let failure) = error { failure == .tooDeep(limit: 512) } else { false }
+        }
+        encoder.dateEncodingStrategy = .custom { date, encoder in
+            var container = encoder.singleValueContainer()
+            try container.encode(date)
+        }
+        #expect(throws: SerializationError.self) { try serialize("POST", parameters, with: serializer) }
+    }
+
+    @Test(
+        arguments: [
+            ("0001-01-01T00:00:00Z", -62_135_596_800), ("1582-10-04T00:00:00Z", -12_220_243_200),
+            ("1582-10-10T12:00:00Z", -12_219_681_600), ("1600-02-29T23:59:59Z", -11_670_912_001),
+            ("1970-01-01T00:00:00Z", 0), ("9999-12-31T23:59:59Z", 253_402_300_799),
+            ("0400-02-29T00:00:00Z", -49_539_340_800),
+        ] as [(String, Double)])
+    func `dates have one calendar in both directions`(text: String, seconds: Double) throws {
+        let date = Date(timeIntervalSince1970: seconds)
+        #expect(try serialize("POST", [date]).bytes == "[\"\(text)\"]")
+        #expect(try JSONCoding.standard.encoder.encode([date]) == Data("[\"\(text)\"]".utf8))
+        #expect(try JSONCoding.standard.decoder.decode([Date].self, from: Data("[\"\(text)\"]".utf8)) == [date])
+        let fraction = Data("[\"\(text.dropLast()).5+01:00\"]".utf8)
+        #expect(try JSONCoding.standard.decoder.decode([Date].self, from: fraction) == [date + 0.5 - 3600])
+    }
+
+    @Test(arguments: [
+        "", "1970", "1970-01-01", "01-01-01T00:00:00Z", "-001-01-01T00:00:00Z", "1500-13-01T00:00:00Z", "é",
+    ])
+    func `other texts are not dates`(text: String) {
+        #expect(throws: DecodingError.self) {
+            try JSONCoding.standard.decoder.decode([Date].self, from: Data("[\"\(text)\"]".utf8))
+        }
+        #expect(throws: SerializationError.self) { try JSONCoding.standard.encoder.encode([Date.distantFuture + 1e12]) }
+    }
+
     private struct Key: CodingKey {
         let stringValue: String
         var intValue: Int? { nil }

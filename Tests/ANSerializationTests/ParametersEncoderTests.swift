@@ -5,6 +5,51 @@ import FoundationEssentials
 import Testing
 
 @Suite struct ParametersEncoderTests {
+    private struct Repeating: Encodable {
+        enum Key: String, CodingKey { case a, b, c }
+
+        func encode(to encoder: any Encoder) throws {
+            var container = encoder.container(keyedBy: Key.self)
+            try container.encode(1, forKey: .a)
+            var first = container.nestedContainer(keyedBy: Key.self, forKey: .b)
+            try first.encode(1, forKey: .a)
+            var list = container.nestedUnkeyedContainer(forKey: .c)
+            try list.encode(1)
+            var second = container.nestedContainer(keyedBy: Key.self, forKey: .b)
+            try second.encode(2, forKey: .b)
+            try second.encode(3, forKey: .a)
+            var again = container.nestedUnkeyedContainer(forKey: .c)
+            try again.encode(again.count)
+            try container.encode("x", forKey: .a)
+        }
+    }
+
+    private class Base: Encodable {
+        var id = 1
+    }
+
+    private final class Derived: Base {
+        var other = 2
+
+        private enum Key: String, CodingKey { case id, other }
+
+        override func encode(to encoder: any Encoder) throws {
+            try super.encode(to: encoder)
+            var container = encoder.container(keyedBy: Key.self)
+            try container.encode(other, forKey: .other)
+            try container.encode(3, forKey: .id)
+        }
+    }
+
+    @Test func `nested containers with one key are merged, and the last value with a key counts`() throws {
+        let parameters = try Parameters(encoding: Repeating())
+        #expect(parameters == ["a": "x", "b": ["a": 3, "b": 2] as Parameters, "c": [1, 1]])
+        #expect(try Parameters(encoding: Derived()) == ["id": 3, "other": 2])
+        #expect(try URLEncodedFormEncoder().encode(Parameters(encoding: Derived())) == "id=3&other=2")
+        let list = PropertyListRequestSerializer()
+        #expect(throws: Never.self) { try list.serialize(makeRequest("POST"), parameters: parameters) }
+    }
+
     private struct User: Encodable {
         var name = "Ada"
         var id: UInt64 = .max

@@ -13,8 +13,9 @@ public import FoundationEssentials
 /// | `ResponseBody.jsonLines(of:)` and `jsonSequence(of:)` | the decoder |
 ///
 /// An encoder or decoder that is passed to one of these replaces it. By default, dates are read and written as ISO 8601
-/// text, written in UTC and whole seconds, such as `1970-01-01T00:00:00Z`; the other strategies are Foundation's
-/// defaults. Bodies that are created without a session, such as `RequestBody.jsonLines(_:encoder:)`, use these defaults
+/// text, written in UTC and whole seconds, such as `1970-01-01T00:00:00Z`, for the years 1 to 9999; the other strategies
+/// are Foundation's defaults. As ISO 8601 requires, the calendar is Gregorian also before 1582, whereas Foundation's
+/// strategy `iso8601` reads and writes such dates in the Julian calendar. Bodies that are created without a session, such as `RequestBody.jsonLines(_:encoder:)`, use these defaults
 /// instead of a session's encoder.
 ///
 /// ```swift
@@ -37,8 +38,19 @@ public struct JSONCoding: Sendable {
 
     /// Creates an encoder and a decoder for dates by ISO 8601.
     package init() {
-        encoder.dateEncodingStrategy = .iso8601
-        decoder.dateDecodingStrategy = .iso8601
+        encoder.dateEncodingStrategy = .custom { date, encoder in
+            let text = try ISO8601Date.text(of: date) { encoder.codingPath.map { PathStep($0) }.pathDescription }
+            var container = encoder.singleValueContainer()
+            try container.encode(text)
+        }
+        decoder.dateDecodingStrategy = .custom { decoder in
+            let container = try decoder.singleValueContainer()
+            guard let date = ISO8601Date.date(try container.decode(String.self)) else {
+                throw DecodingError.dataCorruptedError(
+                    in: container, debugDescription: "Expected date string to be ISO8601-formatted.")
+            }
+            return date
+        }
     }
 
     /// The values used outside of a session.

@@ -10,6 +10,8 @@ struct JSONWriter {
     private var bytes: [UInt8] = []
     /// The names, as in the parameters, and indices that lead to the current value.
     private var path: [PathStep] = []
+    /// The number of closures of the encoder in whose result the current value is.
+    private var customDepth = 0
 
     init(
         options: JSONRequestSerializer.WritingOptions = [], encoder: JSONEncoder = JSONCoding.standard.encoder
@@ -43,18 +45,16 @@ struct JSONWriter {
             }
         case .bool(let bool): write(text: bool ? "true" : "false")
         case .date(let date):
-            // Foundation writes dates before 1582 in the Julian calendar, unlike ISO 8601.
-            if case .iso8601 = encoder.dateEncodingStrategy {
-                let text = try Parameters.text(of: date) { path.pathDescription }
-                write(string: "\(text.date)T\(text.time)Z")
-            } else {
-                try write(encoding: date)
+            switch encoder.dateEncodingStrategy {
+            case .iso8601: write(string: try ISO8601Date.text(of: date) { path.pathDescription })
+            case .custom(let encode): try write { try encode(date, $0) }
+            default: try write(encoding: date)
             }
         case .data(let data):
-            if case .base64 = encoder.dataEncodingStrategy {
-                write(string: data.base64EncodedString())
-            } else {
-                try write(encoding: data)
+            switch encoder.dataEncodingStrategy {
+            case .base64: write(string: data.base64EncodedString())
+            case .custom(let encode): try write { try encode(data, $0) }
+            default: try write(encoding: data)
             }
         case .null, .absent: write(text: "null")
         case .raw: throw .parameters(.rawText(path: path.pathDescription))
@@ -73,14 +73,48 @@ struct JSONWriter {
         }
     }
 
+    /// Writes what a closure of the encoder encodes at the current path. A result that the closure receives again is as
+    /// deep as one that is nested.
+    private mutating func write(_ encode: (any Encoder) throws -> Void) throws(SerializationError) {
+        customDepth += 1
+        defer { customDepth -= 1 }
+        guard path.count + customDepth <= Parameters.maximumDepth else {
+            throw .parameters(.tooDeep(limit: Parameters.maximumDepth))
+        }
+        let value: Parameters
+        do {
+            let target = ParametersEncoder(path: path.map { NameKey($0) }, depth: 0, userInfo: encoder.userInfo)
+            try encode(target)
+            value = try target.node.parameters(depth: path.count)
+        } catch let error as SerializationError {
+            throw error
+        } catch {
+            let reason = (error as? EncodingError)?.reason ?? String(describing: error)
+            throw .parameters(.encodable(path: path.pathDescription, reason: reason, underlying: error))
+        }
+        try write(value)
+    }
+
     /// An entry, and the name that the encoder's strategy makes of its own.
     private typealias Member = (name: String, entry: Parameters.Entry)
 
     private func members(of entries: [Parameters.Entry]) throws(SerializationError) -> [Member] {
         if case .useDefaultKeys = encoder.keyEncodingStrategy { return entries.map { ($0.name, $0) } }
         let keys = path.map { NameKey($0) }
+        var members: [Member] = []
+        var positions: [String: Int] = [:]
         do {
-            return try entries.map { (try encoder.name(of: $0.name, below: keys), $0) }
+            for entry in entries {
+                let name = entry.isData ? entry.name : try encoder.name(of: entry.name, below: keys)
+                if let position = positions[name], members[position].entry.name != entry.name {
+                    // As with `JSONEncoder`, the last of several names counts for which the strategy makes the same.
+                    members[position].entry = entry
+                } else {
+                    positions[name] = members.count
+                    members.append((name, entry))
+                }
+            }
+            return members
         } catch {
             throw .parameters(.encodable(path: path.pathDescription, reason: "\(error)", underlying: error))
         }

@@ -9,7 +9,9 @@ extension Parameters {
     /// double. A `Set` becomes an array. The elements of a `Set` and the entries of a Swift dictionary have an
     /// arbitrary order. A `nil` property becomes ``absent`` if it is encoded with `encodeIfPresent(_:forKey:)`, as
     /// synthesized code does; any other `nil` becomes ``null``, also a property that is encoded with
-    /// `encode(_:forKey:)` or `encodeNil(forKey:)`. A value that encodes nothing becomes an empty dictionary.
+    /// `encode(_:forKey:)` or `encodeNil(forKey:)`. A value that encodes nothing becomes an empty dictionary. Of several
+    /// values with one key the last one counts, and nested containers with one key are merged. The keys of a dictionary
+    /// with strings as keys are not changed by the strategy for keys of a `JSONEncoder`.
     ///
     /// A value that contains itself fails because it is nested too deeply. There is one exception: a value that recurs
     /// only through `superEncoder()` or `superEncoder(forKey:)`, and encodes nothing before, overflows the stack,

@@ -72,6 +72,20 @@ public enum Parameters: Hashable, Sendable {
         public var name: String
         /// The value of the entry; ``Parameters/absent`` omits it together with the name.
         public var value: Parameters
+        /// Whether the name is a key of a dictionary that encoded itself, which strategies for coding keys do not change.
+        var isData: Bool {
+            get { mark.isSet }
+            set { mark.isSet = newValue }
+        }
+        private var mark = Mark()
+
+        /// A flag that is not compared.
+        private struct Mark: Hashable {
+            var isSet = false
+
+            static func == (first: Self, second: Self) -> Bool { true }
+            func hash(into hasher: inout Hasher) {}
+        }
 
         /// Creates an entry from a name and a value. Names need not be unique within a dictionary.
         public init(_ name: String, _ value: Parameters) {

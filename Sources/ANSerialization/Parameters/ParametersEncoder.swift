@@ -4,7 +4,7 @@ import FoundationEssentials
 
 /// An encoder that collects what an `Encodable` value encodes.
 struct ParametersEncoder: Encoder {
-    let node = ParametersNode()
+    let node: ParametersNode
     let path: [any CodingKey]
     /// The number of nested calls of `encode(to:)`. It exceeds the length of the path if values encode themselves as
     /// another value, as optionals do.
@@ -12,13 +12,19 @@ struct ParametersEncoder: Encoder {
     /// The maximum number of nested calls: two for each permitted level of parameters.
     private static let maximumDepth = 2 * Parameters.maximumDepth
 
-    init(path: [any CodingKey], depth: Int) {
+    let userInfo: [CodingUserInfoKey: Any]
+
+    init(
+        path: [any CodingKey], depth: Int, node: ParametersNode = ParametersNode(),
+        userInfo: [CodingUserInfoKey: Any] = [:]
+    ) {
         self.path = path
         self.depth = depth
+        self.node = node
+        self.userInfo = userInfo
     }
 
     var codingPath: [any CodingKey] { path }
-    var userInfo: [CodingUserInfoKey: Any] { [:] }
 
     func container<Key: CodingKey>(keyedBy type: Key.Type) -> KeyedEncodingContainer<Key> {
         KeyedEncodingContainer(ParametersKeyedContainer(encoder: self))
@@ -40,8 +46,8 @@ struct ParametersEncoder: Encoder {
     var isTooDeep: Bool { path.count > Parameters.maximumDepth }
 
     /// Returns an encoder for a value below this one.
-    func child(_ key: some CodingKey) -> ParametersEncoder {
-        ParametersEncoder(path: path + [key], depth: depth)
+    func child(_ key: some CodingKey, node: ParametersNode = ParametersNode()) -> ParametersEncoder {
+        ParametersEncoder(path: path + [key], depth: depth, node: node, userInfo: userInfo)
     }
 
     /// Stores an encoded value.
@@ -81,9 +87,14 @@ struct ParametersEncoder: Encoder {
         case let value as Data: return .data(value)
         case let value as URL: return .string(value.absoluteString)
         default:
-            let encoder = ParametersEncoder(path: path, depth: depth + 1)
+            let encoder = ParametersEncoder(path: path, depth: depth + 1, userInfo: userInfo)
             try value.encode(to: encoder)
-            return try encoder.node.parameters(depth: path.count)
+            return try encoder.node.parameters(depth: path.count, hasDataNames: value is any NamedByData)
         }
     }
 }
+
+/// A dictionary whose names are data, to which strategies for coding keys do not apply, as in `JSONEncoder`.
+private protocol NamedByData {}
+
+extension Dictionary: NamedByData where Key == String, Value: Encodable {}

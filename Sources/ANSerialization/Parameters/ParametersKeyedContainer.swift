@@ -46,11 +46,11 @@ struct ParametersKeyedContainer<Key: CodingKey>: KeyedEncodingContainerProtocol 
     mutating func nestedContainer<NestedKey: CodingKey>(
         keyedBy keyType: NestedKey.Type, forKey key: Key
     ) -> KeyedEncodingContainer<NestedKey> {
-        added(key).container(keyedBy: keyType)
+        existing(key).container(keyedBy: keyType)
     }
 
     mutating func nestedUnkeyedContainer(forKey key: Key) -> any UnkeyedEncodingContainer {
-        added(key).unkeyedContainer()
+        existing(key).unkeyedContainer()
     }
 
     mutating func superEncoder() -> any Encoder {
@@ -65,6 +65,13 @@ struct ParametersKeyedContainer<Key: CodingKey>: KeyedEncodingContainerProtocol 
         if let value { try added(key).encode(value) } else { try added(key).encodeNil(as: .absent) }
     }
 
+    /// Returns the encoder for the container at a key, which is continued if there is one.
+    private func existing(_ key: some CodingKey) -> ParametersEncoder {
+        guard !encoder.isTooDeep, let node = encoder.node.member(named: key.stringValue) else { return added(key) }
+        return encoder.child(key, node: node)
+    }
+
+    /// Returns the encoder for a new value at a key.
     private func added(_ key: some CodingKey) -> ParametersEncoder {
         guard !encoder.isTooDeep else { return encoder }
         let child = encoder.child(key)

@@ -7,7 +7,7 @@ final class ParametersNode {
     private enum Content {
         case empty
         case value(Parameters)
-        case dictionary([(String, ParametersNode)])
+        case dictionary([(String, ParametersNode)], positions: [String: Int])
         case array([ParametersNode])
     }
 
@@ -15,19 +15,35 @@ final class ParametersNode {
         content = .value(value)
     }
 
+    /// Begins a dictionary, or continues the one that there is.
     func becomeDictionary() {
-        if case .empty = content { content = .dictionary([]) }
+        if case .dictionary = content { return }
+        content = .dictionary([], positions: [:])
     }
 
+    /// Begins an array, or continues the one that there is.
     func becomeArray() {
-        if case .empty = content { content = .array([]) }
+        if case .array = content { return }
+        content = .array([])
     }
 
+    /// Adds a member, which replaces one with the same name.
     func add(_ node: ParametersNode, named name: String) {
-        guard case .dictionary(var entries) = content else { return }
+        guard case .dictionary(var entries, var positions) = content else { return }
         content = .empty
-        entries.append((name, node))
-        content = .dictionary(entries)
+        if let position = positions[name] {
+            entries[position].1 = node
+        } else {
+            positions[name] = entries.count
+            entries.append((name, node))
+        }
+        content = .dictionary(entries, positions: positions)
+    }
+
+    /// Returns the member of a dictionary with a name; `nil` if there is none.
+    func member(named name: String) -> ParametersNode? {
+        guard case .dictionary(let entries, let positions) = content else { return nil }
+        return positions[name].map { entries[$0].1 }
     }
 
     func add(_ node: ParametersNode) {
@@ -45,17 +61,24 @@ final class ParametersNode {
     ///
     /// A node without a value becomes an empty dictionary, as in `JSONEncoder`.
     ///
+    /// - Parameters:
+    ///   - depth: The depth of the node.
+    ///   - hasDataNames: Whether the names of a dictionary are data, not coding keys.
     /// - Throws: ``SerializationError/parameters(_:)`` if the tree is too deep.
-    func parameters(depth: Int) throws(SerializationError) -> Parameters {
+    func parameters(depth: Int, hasDataNames: Bool = false) throws(SerializationError) -> Parameters {
         guard depth <= Parameters.maximumDepth else {
             throw .parameters(.tooDeep(limit: Parameters.maximumDepth))
         }
         switch content {
         case .empty: return [:]
         case .value(let value): return value
-        case .dictionary(let nodes):
+        case .dictionary(let nodes, _):
             var entries: [Parameters.Entry] = []
-            for (name, node) in nodes { entries.append(.init(name, try node.parameters(depth: depth + 1))) }
+            for (name, node) in nodes {
+                var entry = Parameters.Entry(name, try node.parameters(depth: depth + 1))
+                entry.isData = hasDataNames
+                entries.append(entry)
+            }
             return .dictionary(entries)
         case .array(let nodes):
             var elements: [Parameters] = []
