@@ -104,7 +104,8 @@ import Testing
 
     @Test(
         arguments: [
-            ("UTF8", .utf8), ("ASCII", .ascii), ("latin1", .latin1), ("cp1252", .windows1252), ("x", nil),
+            ("UTF8", .utf8), ("Unicode", .utf16LittleEndian), ("csISOLatin1", .latin1), ("ASCII", .ascii),
+            ("latin1", .latin1), ("cp1252", .windows1252), ("x", nil),
         ] as [(String, TextEncoding?)])
     func `aliases are known`(name: String, encoding: TextEncoding?) {
         #expect(TextEncoding(charset: name) == encoding)

@@ -27,6 +27,8 @@ extension TextEncoding {
             return Self.singleBytes(bytes) { UInt32($0) }
         case .windows1252:
             return Self.singleBytes(bytes) { 0x80...0x9F ~= $0 ? Self.windows1252Table[Int($0) - 0x80] : UInt32($0) }
+        case .legacy(let charset):
+            return LegacyDecoder.decode(bytes, charset)
         case .system(let charset):
             do throws(SystemError) {
                 var converter = try CharsetConverter(from: charset)

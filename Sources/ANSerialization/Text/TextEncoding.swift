@@ -5,9 +5,9 @@ import FoundationEssentials
 
 /// A character encoding, for a ``StringResponseSerializer``.
 ///
-/// Unicode encodings, ASCII, Latin-1 and Windows-1252 are implemented by the library, all others by glibc's iconv(3)
-/// with conversion modules. An encoding whose module is not installed is unknown. The byte order mark of a Unicode
-/// encoding is not part of the decoded text.
+/// Unicode encodings, ASCII, Latin-1 and Windows-1252 are implemented by the library, all others with the conversion
+/// modules of glibc's iconv(3), corrected where the WHATWG Encoding Standard differs. An encoding whose module is not
+/// installed is unknown. The byte order mark of a Unicode encoding is not part of the decoded text.
 public struct TextEncoding: Hashable, Sendable, CustomStringConvertible {
     /// The name of the encoding in `Content-Type`, in lower case. For an encoding created with an alias it is the
     /// standard name, such as `utf-8` for `UTF8` and `gbk` for `gb2312`.
@@ -21,6 +21,8 @@ public struct TextEncoding: Hashable, Sendable, CustomStringConvertible {
         case utf16, utf16LittleEndian, utf16BigEndian
         case utf32, utf32LittleEndian, utf32BigEndian
         case ascii, latin1, windows1252
+        /// A charset of the WHATWG Encoding Standard that predates Unicode.
+        case legacy(LegacyCharset)
         /// The iconv(3) charset with the given name.
         case system(String)
     }
@@ -59,8 +61,8 @@ public struct TextEncoding: Hashable, Sendable, CustomStringConvertible {
     /// Creates the encoding with a name or common alias, ignoring case; `nil` if it is unknown, or its conversion
     /// module is not installed.
     ///
-    /// The names are those of the WHATWG Encoding Standard with the more common of its labels, and `utf-32` with its
-    /// byte orders. As in that standard, `shift_jis` is decoded as Windows-31J, `gbk` and its alias `gb2312` as GB
+    /// The names are the labels of the WHATWG Encoding Standard, except for `x-user-defined` and those of its encoding
+    /// `replacement`, and `utf-32` with its byte orders. Text is decoded byte by byte as in that standard. As in that standard, `shift_jis` is decoded as Windows-31J, `gbk` and its alias `gb2312` as GB
     /// 18030, and `euc-kr` as Windows-949.
     /// The following names have the meaning of their own standards instead:
     ///
@@ -75,17 +77,22 @@ public struct TextEncoding: Hashable, Sendable, CustomStringConvertible {
     public init?(charset: String) {
         let name = charset.lowercased()
         switch name {
-        case "utf8": self = .utf8
+        case "utf8", "unicode-1-1-utf-8", "unicode11utf8", "unicode20utf8", "x-unicode20utf8": self = .utf8
         case "utf16": self = .utf16
+        case "csunicode", "iso-10646-ucs-2", "ucs-2", "unicode", "unicodefeff": self = .utf16LittleEndian
+        case "unicodefffe": self = .utf16BigEndian
         case "utf32": self = .utf32
-        case "ascii": self = .ascii
-        case "latin1", "iso8859-1", "iso_8859-1", "l1": self = .latin1
+        case "ascii", "ansi_x3.4-1968": self = .ascii
+        case "latin1", "iso8859-1", "iso_8859-1", "l1", "iso88591", "iso_8859-1:1987", "iso-ir-100", "csisolatin1",
+            "cp819", "ibm819":
+            self = .latin1
         case "cp1252", "x-cp1252": self = .windows1252
         default:
             if let encoding = Self.native.first(where: { $0.name == name }) {
                 self = encoding
             } else if let legacy = LegacyCharset(label: name) {
-                self.init(systemCharset: legacy.systemName, named: legacy.name)
+                guard (try? CharsetConverter(from: legacy.systemName)) != nil else { return nil }
+                self.init(legacy.name, .legacy(legacy))
             } else {
                 return nil
             }
@@ -95,12 +102,8 @@ public struct TextEncoding: Hashable, Sendable, CustomStringConvertible {
     /// Creates the encoding with a name in glibc, such as `IBM1047`; `nil` if it is unknown. `iconv --list` prints all
     /// names.
     package init?(systemCharset: String) {
-        self.init(systemCharset: systemCharset, named: systemCharset.lowercased())
-    }
-
-    private init?(systemCharset: String, named name: String) {
         guard (try? CharsetConverter(from: systemCharset)) != nil else { return nil }
-        self.init(name, .system(systemCharset))
+        self.init(systemCharset.lowercased(), .system(systemCharset))
     }
 
     /// Creates the encoding indicated by a byte order mark; `nil` without one.
