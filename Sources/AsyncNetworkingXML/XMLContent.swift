@@ -12,13 +12,13 @@ public import FoundationXML
 /// `XMLParser` and `XMLDocument` are not `Sendable`, but the value of a response is sent between tasks. This type
 /// therefore stores the bytes, and each call creates a parser or a tree that belongs to the caller.
 ///
-/// The document has been inspected: it is valid UTF-8 with characters permitted in XML, has at most 10,000,000 bytes (the
-/// limit of libxml2), declares no entities, notations and default attributes, and its elements are nested at most 256
-/// levels deep and have at most 1,000 attributes each. External files and URLs are not read.
+/// The document has been inspected: it is valid UTF-8 with characters permitted in XML, has at most 10,000,000 bytes
+/// (the limit of libxml2), declares no entities, notations and default attributes, and its elements are nested at most
+/// 256 levels deep and have at most 1,000 attributes each. External files and URLs are not read.
 ///
-/// A document is well-formed by XML 1.0, also if libxml2 warns about it: for example because it has version 1.1, a prefix
-/// that is not declared, or a namespace that is not an absolute URI. A reference to an entity that only an external
-/// subset could declare is left out of the text.
+/// A document is well-formed by XML 1.0, also if libxml2 warns about it: for example because it has version 1.1, a
+/// prefix that is not declared, or a namespace that is not an absolute URI. A reference to an entity that only an
+/// external subset could declare is left out of the text.
 public struct XMLContent: Sendable {
     /// The document in UTF-8. Its bytes may differ from those received, even if those were UTF-8.
     ///

@@ -62,9 +62,9 @@ public struct TextEncoding: Hashable, Sendable, CustomStringConvertible {
     /// module is not installed.
     ///
     /// The names are the labels of the WHATWG Encoding Standard, except for `x-user-defined` and those of its encoding
-    /// `replacement`, and `utf-32` with its byte orders. Text is decoded byte by byte as in that standard. As in that standard, `shift_jis` is decoded as Windows-31J, `gbk` and its alias `gb2312` as GB
-    /// 18030, and `euc-kr` as Windows-949.
-    /// The following names have the meaning of their own standards instead:
+    /// `replacement`, and `utf-32` with its byte orders. Text is decoded as in that standard, with which `shift_jis` is
+    /// Windows-31J, `gbk` and its alias `gb2312` are GB 18030, and `euc-kr` is Windows-949. The following names have the
+    /// meaning of their own standards instead:
     ///
     /// | name | here | in the Encoding Standard |
     /// |---|---|---|
