@@ -22,13 +22,15 @@ extension FuzzTarget {
 
     // MARK: JSON
 
-    /// A value that is written and read again is the same, and Foundation accepts what is accepted.
+    /// A value that is written and read again is the same, and a decoder accepts what is accepted, and only that if it
+    /// reads everything. The oracle is Foundation.
     private static func checkJSON(_ input: [UInt8]) throws {
         let data = Data(input)
         let serializer = JSONResponseSerializer(options: .allowsFragments, emptyResponses: .never)
         let decoder = JSONDecoder()
         guard let value = try? serializer.serialize(head, data) else {
             try require(decoder.formatError(in: data) != nil, "the error is located")
+            try require((try? decoder.value(Everything.self, from: data)) == nil, "the decoder refuses it, too")
             return
         }
         try require(decoder.formatError(in: data) == nil, "there is no error")
@@ -54,6 +56,30 @@ extension FuzzTarget {
 
     private struct Anything: Decodable {
         init(from decoder: any Decoder) {}
+    }
+
+    /// A value of any type that reads all names and values.
+    private struct Everything: Decodable {
+        init(from decoder: any Decoder) throws {
+            if let members = try? decoder.container(keyedBy: Name.self) {
+                for name in members.allKeys { _ = try members.decode(Everything.self, forKey: name) }
+            } else if var elements = try? decoder.unkeyedContainer() {
+                while !elements.isAtEnd { _ = try elements.decode(Everything.self) }
+            } else {
+                let value = try decoder.singleValueContainer()
+                guard !value.decodeNil(), (try? value.decode(Bool.self)) == nil, (try? value.decode(String.self)) == nil
+                else { return }
+                _ = try value.decode(Double.self)
+            }
+        }
+
+        private struct Name: CodingKey {
+            let stringValue: String
+            var intValue: Int? { nil }
+
+            init?(stringValue: String) { self.stringValue = stringValue }
+            init?(intValue: Int) { nil }
+        }
     }
 
     // MARK: Property lists and XML
