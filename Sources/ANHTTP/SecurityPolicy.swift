@@ -73,8 +73,9 @@ public struct SecurityPolicy: Hashable, Sendable {
     ///
     /// If set, a current list of the authority that signed the server's certificate is required; without one, the
     /// server is refused with ``TransportError/TLSFailure/revocationUnknown``. The certificates of the authorities are
-    /// checked only if their issuers have a list, which must be current, too. Lists that cannot be read fail requests
-    /// with ``TransportError/TLSFailure/badSecurityPolicy(_:)``.
+    /// checked only if their issuers have a list, which must be current, too. Lists that cannot be read completely fail
+    /// requests with ``TransportError/TLSFailure/badSecurityPolicy(_:)``: in PEM, also if one of several blocks is
+    /// damaged or cut off, or a line `-----BEGIN …-----` or `-----END …-----` has other text beside it.
     public var revocationLists: FileOrData?
     /// The time for which certificates, revocation lists, OCSP responses, pins and the client's identity are evaluated;
     /// `nil`, the default, for the current time.
