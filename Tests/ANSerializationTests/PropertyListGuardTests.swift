@@ -192,6 +192,23 @@ import Testing
         #expect(try value(of: .propertyList, type: type, Array(body)) == .array([.string("$null"), .string("b")]))
     }
 
+    @Test(arguments: [PropertyListDecoder.PropertyListFormat.xml, .binary])
+    func `the string that Foundation takes for null may be a key`(format: PropertyListDecoder.PropertyListFormat) throws
+    {
+        let encoder = PropertyListEncoder()
+        encoder.outputFormat = format
+        let body = try encoder.encode([
+            "$null": ["$null", "$nula", "x$null"], "b": [Data("$null".utf8).base64EncodedString()],
+        ])
+        #expect(
+            try value(of: .propertyList, type: type, Array(body))
+                == .dictionary([
+                    "$null": .array([.string("$null"), .string("$nula"), .string("x$null")]),
+                    "b": .array([.string("JG51bGw=")]),
+                ]))
+        #expect(throws: SerializationError.self) { try value(of: .propertyList, type: type, Array("$null".utf8)) }
+    }
+
     @Test func `short strings may be shared as in a table`() throws {
         let rows = (0..<2_000).map { ["identifier": "\($0)", "kind": "one of a few kinds, in words"] }
         let encoder = PropertyListEncoder()
