@@ -41,6 +41,31 @@ import Testing
         }
     }
 
+    private struct Many: Encodable {
+        let count: Int
+
+        func encode(to encoder: any Encoder) throws {
+            var container = encoder.container(keyedBy: Name.self)
+            for round in 1...2 {
+                for index in 0..<count { try container.encode(round * index, forKey: Name(stringValue: "n\(index)")) }
+            }
+        }
+
+        private struct Name: CodingKey {
+            let stringValue: String
+            var intValue: Int? { nil }
+
+            init(stringValue: String) { self.stringValue = stringValue }
+            init?(intValue: Int) { nil }
+        }
+    }
+
+    @Test(arguments: [1, 15, 16, 17, 18, 100])
+    func `the last value with a key counts among any number of keys`(count: Int) throws {
+        let expected = (0..<count).map { Parameters.Entry("n\($0)", .integer(Int64(2 * $0))) }
+        #expect(try Parameters(encoding: Many(count: count)) == .dictionary(expected))
+    }
+
     @Test func `nested containers with one key are merged, and the last value with a key counts`() throws {
         let parameters = try Parameters(encoding: Repeating())
         #expect(parameters == ["a": "x", "b": ["a": 3, "b": 2] as Parameters, "c": [1, 1]])

@@ -7,7 +7,7 @@ final class ParametersNode {
     private enum Content {
         case empty
         case value(Parameters)
-        case dictionary([(String, ParametersNode)], positions: [String: Int])
+        case dictionary(Members)
         case array([ParametersNode])
     }
 
@@ -18,7 +18,7 @@ final class ParametersNode {
     /// Begins a dictionary, or continues the one that there is.
     func becomeDictionary() {
         if case .dictionary = content { return }
-        content = .dictionary([], positions: [:])
+        content = .dictionary(Members())
     }
 
     /// Begins an array, or continues the one that there is.
@@ -29,21 +29,16 @@ final class ParametersNode {
 
     /// Adds a member, which replaces one with the same name.
     func add(_ node: ParametersNode, named name: String) {
-        guard case .dictionary(var entries, var positions) = content else { return }
+        guard case .dictionary(var members) = content else { return }
         content = .empty
-        if let position = positions[name] {
-            entries[position].1 = node
-        } else {
-            positions[name] = entries.count
-            entries.append((name, node))
-        }
-        content = .dictionary(entries, positions: positions)
+        members.set(node, named: name)
+        content = .dictionary(members)
     }
 
     /// Returns the member of a dictionary with a name; `nil` if there is none.
     func member(named name: String) -> ParametersNode? {
-        guard case .dictionary(let entries, let positions) = content else { return nil }
-        return positions[name].map { entries[$0].1 }
+        guard case .dictionary(let members) = content else { return nil }
+        return members.position(of: name).map { members.nodes[$0].node }
     }
 
     func add(_ node: ParametersNode) {
@@ -72,9 +67,9 @@ final class ParametersNode {
         switch content {
         case .empty: return [:]
         case .value(let value): return value
-        case .dictionary(let nodes, _):
+        case .dictionary(let members):
             var entries: [Parameters.Entry] = []
-            for (name, node) in nodes {
+            for (name, node) in members.nodes {
                 var entry = Parameters.Entry(name, try node.parameters(depth: depth + 1))
                 entry.isData = hasDataNames
                 entries.append(entry)
@@ -84,6 +79,31 @@ final class ParametersNode {
             var elements: [Parameters] = []
             for node in nodes { elements.append(try node.parameters(depth: depth + 1)) }
             return .array(elements)
+        }
+    }
+
+    /// The members of a dictionary in order, with different names.
+    private struct Members {
+        private(set) var nodes: [(name: String, node: ParametersNode)] = []
+        /// The positions of the names; only of many, because a few are found faster without them.
+        private var positions: [String: Int] = [:]
+        private static let few = 16
+
+        func position(of name: String) -> Int? {
+            nodes.count > Self.few ? positions[name] : nodes.firstIndex { $0.name == name }
+        }
+
+        mutating func set(_ node: ParametersNode, named name: String) {
+            if let position = position(of: name) {
+                nodes[position].node = node
+                return
+            }
+            nodes.append((name, node))
+            if nodes.count > Self.few + 1 {
+                positions[name] = nodes.count - 1
+            } else if nodes.count > Self.few {
+                for (position, member) in nodes.enumerated() { positions[member.name] = position }
+            }
         }
     }
 }
