@@ -48,6 +48,49 @@ import Testing
         #expect(result.trust.failure == (isAccepted ? nil : .wrongHost))
     }
 
+    /// Returns a revocation list of an authority in PEM, which revokes the serial numbers.
+    private func list(of authority: TestCertificateAuthority, revoking serials: [String] = []) async throws -> Data {
+        let directory = "/tmp/an-crl-\(UInt64.random(in: 0 ... .max))"
+        try FileManager.default.createDirectory(atPath: directory, withIntermediateDirectories: false)
+        defer { try? FileManager.default.removeItem(atPath: directory) }
+        try authority.certificate.write(to: directory + "/ca.pem")
+        let entries = serials.map { "R\t491231235959Z\t250101000000Z\t\($0)\tunknown\t/CN=x\n" }
+        try Data(entries.joined().utf8).write(to: URL(filePath: directory + "/index"))
+        let configuration =
+            "[ca]\ndefault_ca=d\n[d]\ndatabase=\(directory)/index\ndefault_md=sha256\ndefault_crl_days=2\n"
+        try Data(configuration.utf8).write(to: URL(filePath: directory + "/configuration"))
+        let outcome = try await Command(
+            "openssl", "ca", "-config", directory + "/configuration", "-gencrl", "-cert", directory + "/ca.pem",
+            "-keyfile", directory + "/ca.pem"
+        ).run()
+        try #require(outcome.status == 0, "\(String(decoding: outcome.errors, as: UTF8.self))")
+        return Data(outcome.output)
+    }
+
+    @Test func `a bundle of revocation lists is read completely or not at all`() async throws {
+        let good = try await list(of: intermediate)
+        let serial = policy().evaluate(chain, for: nil).trust.chain[1].serialNumber
+        let revoking = try await list(of: root, revoking: [serial.uppercased()])
+        func failure(_ lists: Data) -> TransportError.TLSFailure? {
+            policy { $0.revocationLists = .data(lists) }.evaluate(chain, for: "localhost").trust.failure
+        }
+        #expect(failure(good) == nil)
+        #expect(failure(good + revoking) == .revoked)
+        let text = String(decoding: revoking, as: UTF8.self)
+        let damaged = [
+            String(text.dropLast(20)), String(text.prefix(text.count / 2)), "\u{FEFF}" + text, " " + text,
+            text.replacing("-----BEGIN X509 CRL-----\nM", with: "-----BEGIN X509 CRL-----\n"),
+            text.replacing("-----BEGIN X509 CRL-----", with: "----BEGIN X509 CRL-----"),
+        ]
+        for second in damaged { #expect(failure(good + Data(second.utf8)) == .badSecurityPolicy(.revocationLists)) }
+        #expect(failure(good.dropLast() + revoking) == .badSecurityPolicy(.revocationLists))
+        let block = try #require(text.firstRange(of: "-----BEGIN")).lowerBound
+        let digits = text[block...].split(separator: "\n").filter { !$0.hasPrefix("-----") }.joined()
+        let der = try #require(Data(base64Encoded: digits))
+        #expect(failure(der) == .revocationUnknown)
+        for other in [der, good] { #expect(failure(der + other) == .badSecurityPolicy(.revocationLists)) }
+    }
+
     @Test(.exitTest) func `evaluations free their memory`() async {
         // In a process of its own, where no other test allocates memory.
         await #expect(processExitsWith: .success) {
