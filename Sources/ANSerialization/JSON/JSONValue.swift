@@ -9,7 +9,7 @@
 /// A ``JSONResponseSerializer`` reads one from a response, and ``Parameters/init(_:)`` converts one for a request.
 ///
 /// When parsed, integers of up to 64 bits are exact; all other numbers are rounded to the nearest double, and one that
-/// is too large for a double is an error. If a name occurs more than once in an object, the last member wins. Numbers
+/// is too large for a double is an error. If a name occurs more than once in an object, the first member counts. Numbers
 /// of different cases are not equal, such as `1` and `1.0`; compare their ``double``. See
 /// ``JSONReadingOptions/allowsJSON5`` for the differences in JSON5.
 public enum JSONValue: Hashable, Sendable {
