@@ -143,4 +143,95 @@ import Testing
             #expect(error?.code == -999)
         }
     }
+
+    // MARK: Casts
+
+    /// An error that a block receives, its object as `NSError`, and whether a cast restores the original.
+    struct Castable: CustomTestStringConvertible, Sendable {
+        let error: any Error
+        let domain: String
+        let code: Int
+        let isRestored: @Sendable (NSError) -> Bool
+
+        var testDescription: String { "\(type(of: error))" }
+    }
+
+    private static let refused = SessionError.transport(TransportError(.cannotConnect(.refused)))
+
+    private static let castables = [
+        Castable(error: URLError(.timedOut, userInfo: ["k": 1]), domain: NSURLErrorDomain, code: -1001) {
+            ($0 as? URLError)?.code == .timedOut && ($0 as any Error as? URLError)?.errorUserInfo["k"] as? Int == 1
+        },
+        Castable(error: refused, domain: refused._domain, code: refused._code) {
+            ($0 as any Error as? SessionError)?.transport?.reason == .cannotConnect(.refused)
+        },
+        Castable(
+            error: SerializationError.url(.noBase("x")), domain: "ANSerialization.SerializationError",
+            code: SerializationError.url(.noBase("x"))._code
+        ) {
+            if case .url? = $0 as any Error as? SerializationError { true } else { false }
+        },
+        Castable(error: CocoaError(.fileNoSuchFile), domain: NSCocoaErrorDomain, code: 4) {
+            ($0 as any Error as? CocoaError)?.code == .fileNoSuchFile
+        },
+        Castable(error: NSError(domain: "mine", code: 7), domain: "mine", code: 7) { $0.domain == "mine" },
+    ]
+
+    /// Casts a value; the compiler assumes that a cast of an error to `NSError` succeeds.
+    private func cast<Original, Result>(_ value: Original, to _: Result.Type) -> Result? { value as? Result }
+
+    @Test(arguments: castables)
+    func `an error can be cast to NSError and back`(row: Castable) throws {
+        let error = row.error
+        let objects = try [
+            #require(cast(error, to: NSError.self)), #require(error as Any as? NSError),
+            #require(["error": error as Any]["error"] as? NSError),
+            #require(cast(error, to: NSObject.self) as? NSError),
+            #require(cast(error, to: AnyObject.self) as? NSError), error as NSError,
+        ]
+        for object in objects {
+            #expect(object.domain == row.domain)
+            #expect(object.code == row.code)
+        }
+        // The last one, of Foundation's `as NSError`, is a copy of the domain, the code and the user info.
+        for object in objects.dropLast() {
+            #expect(row.isRestored(object))
+            #expect(object.localizedDescription == error.localizedDescription)
+        }
+        do {
+            throw error
+        } catch let error as NSError {
+            #expect(error.code == row.code)
+        }
+    }
+
+    @Test func `an error of another domain is not cast to an error of Foundation or of the core`() {
+        let other = NSError(domain: "mine", code: -1001)
+        let object: Any = other
+        #expect(other as any Error as? URLError == nil)
+        #expect(object as? URLError == nil)
+        #expect(object as? SessionError == nil)
+        #expect(URLError(.timedOut) as NSError as? SerializationError == nil)
+        #expect((URLError(.timedOut) as NSError as any Error as? URLError)?.code == .timedOut)
+        #expect(URLError._unconditionallyBridgeFromObjectiveC(other).code == .unknown)
+    }
+
+    @Test func `an NSError is caught as a URLError`() {
+        do {
+            throw NSError(domain: NSURLErrorDomain, code: -1003)
+        } catch URLError.cannotFindHost {
+        } catch {
+            Issue.record(error)
+        }
+    }
+
+    @Test func `the description of a failure is a sentence for users, and the diagnosis is in the underlying error`()
+        async throws
+    {
+        let error = try #require(await outcome(of: Self.refused).handler)
+        #expect(error.localizedDescription == "Could not connect to the server.")
+        let underlying = try #require(error.userInfo[NSUnderlyingErrorKey] as? NSError)
+        #expect(underlying.localizedDescription == "\(Self.refused)")
+        #expect(await outcome(of: SessionError.invalidated).handler?.localizedDescription == "unknown error")
+    }
 }

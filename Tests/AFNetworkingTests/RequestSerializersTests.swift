@@ -313,7 +313,8 @@ import Testing
             }
             #expect(result.error?.domain == NSURLErrorDomain)
             #expect(result.error?.code == -1000)
-            #expect(result.error?.localizedDescription == "The request cannot be sent: \(reason)")
+            let cause = result.error?.userInfo[NSUnderlyingErrorKey] as? NSError
+            #expect(cause?.localizedDescription == "The request cannot be sent: \(reason)")
             #expect(server.activity.requests.isEmpty)
         }
     }

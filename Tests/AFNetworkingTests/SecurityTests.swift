@@ -70,6 +70,9 @@ import Testing
                     The certificate for this server is invalid. You might be connecting to a server that is pretending \
                     to be “127.0.0.1” which could put your confidential information at risk.
                     """)
+            let trust = try #require((error as any Error as? URLError)?.failureURLPeerTrust)
+            #expect(trust.presented.first?.subject == "CN=localhost")
+            #expect(error.userInfo[NSURLErrorFailingURLPeerTrustErrorKey] as? SecTrust == trust)
             #expect(log.entries == [-999])
         }
     }

@@ -1,6 +1,6 @@
 // SPDX-License-Identifier: MIT
 
-import AsyncNetworking
+public import AsyncNetworking
 
 /// The user info key for the resume data of a failed download, a `Data` for
 /// ``AFURLSessionManager/downloadTask(withResumeData:progress:destination:completionHandler:)``. Absent if the download
@@ -20,38 +20,71 @@ struct TaskFailure {
     /// unchanged.
     init(_ error: any Error, url: URL?) {
         guard let failure = error as? SessionError else {
-            raw = error is CancellationError ? URLError(.cancelled, url: url, text: "cancelled") : error
+            raw = error is CancellationError ? URLError(.cancelled, url: url) : error
             effective = raw
             return
         }
-        guard failure.code == .serverCertificateUntrusted else {
-            raw = URLError(failure.code, url: url, underlying: failure, resumeData: failure.resumeData)
-            effective = raw
-            return
-        }
-        raw = URLError(.cancelled, url: url, underlying: failure)
-        effective = URLError(
-            failure.code, url: url, underlying: failure,
-            text: """
-                The certificate for this server is invalid. You might be connecting to a server that is pretending to be \
-                “\(failure.context?.host ?? url?.host ?? "")” which could put your confidential information at risk.
-                """)
+        let code = failure.code
+        effective = URLError(code, url: url, underlying: failure)
+        raw = code == .serverCertificateUntrusted ? URLError(.cancelled, url: url, underlying: failure) : effective
     }
 }
 
 extension URLError {
-    /// Creates an error with the URL that failed.
-    init(
-        _ code: URLError.Code, url: URL?, underlying: (any Error)? = nil, text: String? = nil,
-        resumeData: ResumeData? = nil
-    ) {
+    /// Creates an error with the URL that failed and a description for users. The diagnosis is in the underlying error.
+    fileprivate init(_ code: URLError.Code, url: URL?, underlying: SessionError? = nil) {
         var userInfo: [String: Any] = [:]
-        userInfo[NSURLSessionDownloadTaskResumeData] = resumeData?.archived
         userInfo[NSURLErrorFailingURLErrorKey] = url
         userInfo["NSErrorFailingURLStringKey"] = url?.absoluteString
         userInfo[NSUnderlyingErrorKey] = underlying
-        userInfo[NSLocalizedDescriptionKey] = text ?? underlying.map { "\($0)" }
+        userInfo[NSLocalizedDescriptionKey] = code.sentence(about: underlying?.context?.host ?? url?.host)
+        if code != .cancelled { userInfo[NSURLSessionDownloadTaskResumeData] = underlying?.resumeData?.archived }
+        if code == .serverCertificateUntrusted {
+            userInfo[NSURLErrorFailingURLPeerTrustErrorKey] = underlying?.context?.serverTrust
+        }
         self.init(code, userInfo: userInfo)
+    }
+
+    /// The certificates that the server presented, if the error is that of an untrusted server
+    /// (`serverCertificateUntrusted`); otherwise `nil`.
+    public var failureURLPeerTrust: SecTrust? { errorUserInfo[NSURLErrorFailingURLPeerTrustErrorKey] as? SecTrust }
+}
+
+extension URLError.Code {
+    /// The description of the error for users, worded like that on Apple's platforms in English.
+    ///
+    /// - Parameter host: The host of the request, if it has one.
+    fileprivate func sentence(about host: String?) -> String {
+        switch self {
+        case .cancelled: "cancelled"
+        case .badURL: "bad URL"
+        case .timedOut: "The request timed out."
+        case .unsupportedURL: "unsupported URL"
+        case .cannotFindHost: "A server with the specified hostname could not be found."
+        case .cannotConnectToHost: "Could not connect to the server."
+        case .networkConnectionLost: "The network connection was lost."
+        case .httpTooManyRedirects: "too many HTTP redirects"
+        case .resourceUnavailable: "resource unavailable"
+        case .notConnectedToInternet: "The Internet connection appears to be offline."
+        case .redirectToNonExistentLocation: "redirected to non-existent location"
+        case .badServerResponse: "There was a bad response from the server."
+        case .userAuthenticationRequired: "User authentication required"
+        case .cannotDecodeRawData: "cannot decode raw data"
+        case .cannotDecodeContentData: "cannot decode content data"
+        case .requestBodyStreamExhausted: "request body stream exhausted"
+        case .fileDoesNotExist: "The requested URL was not found on this server."
+        case .dataLengthExceedsMaximum: "resource exceeds maximum size"
+        case .secureConnectionFailed:
+            "An SSL error has occurred and a secure connection to the server cannot be made."
+        case .serverCertificateUntrusted:
+            """
+            The certificate for this server is invalid. You might be connecting to a server that is pretending to be \
+            “\(host ?? "")” which could put your confidential information at risk.
+            """
+        case .clientCertificateRejected: "The server “\(host ?? "")” did not accept the certificate."
+        case .cannotWriteToFile: "cannot write to file"
+        default: "unknown error"
+        }
     }
 }
 
@@ -112,4 +145,89 @@ extension TransportError.TLSFailure {
         default: .serverCertificateUntrusted
         }
     }
+}
+
+// MARK: Casts
+
+// On Apple's platforms every error can be cast to `NSError`. On Linux the run-time library casts a value to a class,
+// and back, only if the type of the value conforms to `_ObjectiveCBridgeable`, as `CocoaError` does. `URLError` does
+// not, so that `error as! NSError` terminates the program, and `catch let error as NSError` does not match.
+//
+// The conformance is sound: a `URLError` consists of one immutable `NSError`, which is the result of the cast, and any
+// error of its domain makes one. Another module with the same conformance could only bridge to the same class with the
+// same result, so that it does not matter which of the two the run-time library finds. If Foundation declares it, this
+// file no longer compiles. It is in the file of the errors because a linker takes only the files of a static library
+// that others refer to.
+
+extension URLError: @retroactive _ObjectiveCBridgeable {
+    /// Returns the error as the `NSError` of which it consists, for a cast such as `error as? NSError`.
+    public func _bridgeToObjectiveC() -> NSError { _nsError }
+
+    /// Stores the error of which `source` is the object, if it has the domain `NSURLErrorDomain`, for a cast such as
+    /// `error as! URLError`.
+    public static func _forceBridgeFromObjectiveC(_ source: NSError, result: inout URLError?) {
+        _ = _conditionallyBridgeFromObjectiveC(source, result: &result)
+    }
+
+    /// Stores the error of which `source` is the object, if it has the domain `NSURLErrorDomain`, for a cast such as
+    /// `error as? URLError`. Returns whether it has.
+    public static func _conditionallyBridgeFromObjectiveC(_ source: NSError, result: inout URLError?) -> Bool {
+        guard source.domain == NSURLErrorDomain else { return false }
+        result = URLError(_nsError: source)
+        return true
+    }
+
+    /// Returns the error of which `source` is the object; an unknown error if it has another domain.
+    public static func _unconditionallyBridgeFromObjectiveC(_ source: NSError?) -> URLError {
+        var result: URLError?
+        if let source { _ = _conditionallyBridgeFromObjectiveC(source, result: &result) }
+        return result ?? URLError(.unknown)
+    }
+}
+
+/// An error of AsyncNetworking that can be cast to `NSError` and back: the underlying errors of this module's errors.
+/// Programs need not adopt it.
+public protocol ErrorWithObject: Error, _ObjectiveCBridgeable where _ObjectiveCType == NSError {}
+
+extension ErrorWithObject {
+    /// Returns an `NSError` that contains the error, with its description.
+    public func _bridgeToObjectiveC() -> NSError { ErrorObject(self) }
+
+    /// Stores the error that `source` contains, if it is one of this type.
+    public static func _forceBridgeFromObjectiveC(_ source: NSError, result: inout Self?) {
+        _ = _conditionallyBridgeFromObjectiveC(source, result: &result)
+    }
+
+    /// Stores the error that `source` contains, if it is one of this type. Returns whether it is.
+    public static func _conditionallyBridgeFromObjectiveC(_ source: NSError, result: inout Self?) -> Bool {
+        result = (source as? ErrorObject)?.error as? Self
+        return result != nil
+    }
+}
+
+extension SessionError: ErrorWithObject {
+    /// Returns the error that `source` contains; an internal inconsistency if it contains none.
+    public static func _unconditionallyBridgeFromObjectiveC(_ source: NSError?) -> SessionError {
+        (source as? ErrorObject)?.error as? SessionError
+            ?? .transport(TransportError(.internalInconsistency("The object contains no SessionError.")))
+    }
+}
+
+extension SerializationError: ErrorWithObject {
+    /// Returns the error that `source` contains; an error that contains `source` if it is another one.
+    public static func _unconditionallyBridgeFromObjectiveC(_ source: NSError?) -> SerializationError {
+        (source as? ErrorObject)?.error as? SerializationError ?? .compound(source.map { [$0] } ?? [])
+    }
+}
+
+/// An `NSError` that contains an error of Swift.
+private final class ErrorObject: NSError, @unchecked Sendable {
+    let error: any Error
+
+    init(_ error: any Error) {
+        self.error = error
+        super.init(domain: error._domain, code: error._code, userInfo: [NSLocalizedDescriptionKey: "\(error)"])
+    }
+
+    required init?(coder: NSCoder) { nil }
 }

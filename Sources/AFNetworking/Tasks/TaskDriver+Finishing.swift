@@ -121,7 +121,6 @@ private struct Ending {
         userInfo[keys.serializer] = delivery.serializer
         if let file { userInfo[keys.assetPath] = file } else { userInfo[keys.data] = data }
         if let object { userInfo[keys.object] = object }
-        // `as? NSError` on an `Any` succeeds only for objects.
         if let error { userInfo[keys.error] = error as NSError }
         if let core { userInfo[keys.metrics] = AFURLSessionTaskMetrics(of: core) }
         NotificationCenter.default.post(name: .AFNetworkingTaskDidComplete, object: task, userInfo: userInfo)
