@@ -55,6 +55,22 @@ import Testing
         }
     }
 
+    @Test func `a block that is set while a task is running decides about the storage of its response`() async throws {
+        try await StubServer.with { server in
+            let gate = try ScriptGate()
+            let headers: HeaderPairs = ["Cache-Control": "max-age=60", "Content-Type": "application/json"]
+            server.route("/", Script([.wait(gate), .reply(Reply(headers: headers, body: .string(#"{"number": 1}"#)))]))
+            let manager = manager(for: server)
+            async let first = number(manager)
+            try await server.requests(count: 1)
+            manager.setDataTaskWillCacheResponseBlock { _, _, _ in nil }
+            gate.open()
+            #expect(await first == 1)
+            #expect(await number(manager) == 1)
+            try await server.requests(count: 2)
+        }
+    }
+
     @Test func `the default configuration gives the manager no cache`() async throws {
         try await StubServer.with { server in
             server.route("/", Self.fresh)

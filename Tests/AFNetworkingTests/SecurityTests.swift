@@ -1,6 +1,7 @@
 // SPDX-License-Identifier: MIT
 
 import AFNetworking
+import ANSystem
 import AsyncNetworking
 import AsyncNetworkingTesting
 import Dispatch
@@ -612,12 +613,76 @@ import Testing
             server.route("/", .json("{}"))
             let manager = AFHTTPSessionManager(for: server)
             let log = Log<String>()
-            manager.setSessionDidReceiveAuthenticationChallenge { _, challenge, _ in
+            manager.setSessionDidReceiveAuthenticationChallenge { _, challenge, credential in
                 log.add(challenge.protectionSpace.authenticationMethod)
+                credential?.pointee = challenge.protectionSpace.serverTrust.map(URLCredential.init(trust:))
                 return .useCredential
             }
             #expect(await manager.fetch("").error == nil)
             #expect(log.entries == [NSURLAuthenticationMethodServerTrust])
+        }
+    }
+
+    @Test(arguments: [nil, URLCredential(user: "ada", password: "secret", persistence: .none)])
+    func `a session block that returns no credential with the trust does not accept the server`(
+        credential: URLCredential?
+    ) async throws {
+        try await StubServer.with(.init(tls: .init(TestCertificate.selfSigned()))) { server in
+            let manager = AFHTTPSessionManager(for: server)
+            manager.setSessionDidReceiveAuthenticationChallenge { _, _, place in
+                place?.pointee = credential
+                return .useCredential
+            }
+            #expect(await manager.fetch("").error?.code == -1202)
+            #expect(server.activity.requests.isEmpty)
+        }
+    }
+
+    @Test(arguments: ["before the exchange", "during the handshake"], [true, false])
+    func `a block that is set while a task is running decides about the server`(
+        moment: String, isOfSession: Bool
+    ) async throws {
+        try await StubServer.with(.init(tls: .init(TestCertificate.selfSigned()))) { server in
+            server.route("/", .json("{}"))
+            let manager = Lock<AFHTTPSessionManager?>(nil)
+            let set: @Sendable () -> Void = {
+                let manager = manager.withLock { $0 }
+                if isOfSession {
+                    manager?.setSessionDidReceiveAuthenticationChallenge { _, challenge, credential in
+                        credential?.pointee = challenge.protectionSpace.serverTrust.map(URLCredential.init(trust:))
+                        return .useCredential
+                    }
+                } else {
+                    manager?.setAuthenticationChallengeHandler { _, _, challenge, _ in
+                        challenge.protectionSpace.serverTrust.map(URLCredential.init(trust:))
+                    }
+                }
+            }
+            let session = SessionManager {
+                if moment == "before the exchange" {
+                    $0.interceptors = [Calling(set)]
+                } else {
+                    $0.tls.policy.observer = { _ in set() }
+                }
+            }
+            let made = AFHTTPSessionManager(session: session)
+            made.completionQueue = DispatchQueue(label: "completion")
+            manager.set(\.self, to: made)
+            #expect(await made.fetch(server.url("/").absoluteString).error == nil)
+        }
+    }
+
+    /// An interceptor that calls a function before the request.
+    private struct Calling: Interceptor {
+        let call: @Sendable () -> Void
+
+        init(_ call: @escaping @Sendable () -> Void) { self.call = call }
+
+        func intercept(
+            _ interception: Interception, respond: (ResponseHead, ResponseBody) async throws -> Void
+        ) async throws {
+            call()
+            try await interception.proceed(respond)
         }
     }
 

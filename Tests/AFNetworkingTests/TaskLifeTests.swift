@@ -311,6 +311,37 @@ import Testing
         }
     }
 
+    @Test(arguments: [true, false])
+    func `blocks for redirects and challenges that are set while a task is running apply`(
+        isShared: Bool
+    ) async throws {
+        try await StubServer.with { server in
+            let gate = try ScriptGate()
+            server.route("/moved", Script([.wait(gate), .reply(Reply(status: 302, headers: ["Location": "/next"]))]))
+            server.route("/next", .json("{}"))
+            server.route("/private") { request in
+                guard request.headers["Authorization"] == nil else { return .json("{}") }
+                let reply = Reply(status: 401, headers: ["WWW-Authenticate": "Basic realm=\"x\""])
+                return Script([.wait(gate), .reply(reply)])
+            }
+            let manager =
+                isShared
+                ? AFHTTPSessionManager(session: SessionManager(baseURL: server.url("/")))
+                : AFHTTPSessionManager(for: server)
+            manager.completionQueue = DispatchQueue(label: "completion")
+            async let moved = manager.fetch("moved")
+            async let opened = manager.fetch("private")
+            try await server.requests(count: 2)
+            manager.setTaskWillPerformHTTPRedirectionBlock { _, _, _, _ in nil }
+            manager.setAuthenticationChallengeHandler { _, _, _, _ in
+                URLCredential(user: "ada", password: "secret", persistence: .none)
+            }
+            gate.open()
+            #expect(await (moved.response as? HTTPURLResponse)?.statusCode == 302)
+            #expect(await opened.error == nil)
+        }
+    }
+
     @Test func `the serializer is read when the response is complete`() async throws {
         try await StubServer.with { server in
             let gate = try ScriptGate()

@@ -45,7 +45,7 @@ extension AFURLSessionManager {
 
     /// Sets the block that returns the request with which to follow a redirect, or `nil` to use the redirect response
     /// as the result. Its last argument is the proposed request, which is sent if there is no block. It is called on
-    /// the manager's own serial queue; `nil` removes it. Set it before a task starts.
+    /// the manager's own serial queue; `nil` removes it.
     ///
     /// The `RedirectPolicy` of the session applies before and after it: by default a redirect from https to http, or to
     /// an invalid URL, fails with -1010 without a call, and following more than 20 redirects fails with -1007. If the
@@ -129,8 +129,7 @@ extension AFURLSessionManager {
     }
 
     /// Sets the block to call before the response of a data or upload task is stored in the manager's cache, with the
-    /// complete, decompressed body. It is called on the manager's own serial queue; `nil` removes it. Set it before a
-    /// task starts.
+    /// complete, decompressed body. It is called on the manager's own serial queue; `nil` removes it.
     ///
     /// The block returns the response to store: its data, and, if its response is an `HTTPURLResponse`, the status and
     /// header fields; its `userInfo` is ignored. `nil` prevents the storage, and so do the storage policies

@@ -9,7 +9,7 @@ extension AFURLSessionManager {
     ///
     /// | returned | about the server's certificate | about a client certificate |
     /// |---|---|---|
-    /// | `.useCredential` | accepts it | sends that of the credential stored in the last argument, or none |
+    /// | `.useCredential` | accepts it, if the credential stored in the last argument was created with the trust; otherwise applies the security policy | sends that of the credential, or none |
     /// | `.performDefaultHandling` | applies the security policy | sends none |
     /// | `.cancelAuthenticationChallenge` | refuses it (-1202) | refuses the connection (-1202) |
     /// | `.rejectProtectionSpace` | refuses it (-1202) | sends none |
@@ -49,7 +49,10 @@ extension AFURLSessionManager {
     /// connections, not on the manager's queue: it must return at once, and cannot answer later.
     /// ``SessionChallengeBlock`` describes its results. A client certificate is a `URLCredential` that was created with
     /// an identity; one that cannot be used fails the task with -1205. A shared session with a client certificate of
-    /// its own sends that without a call. Set the block before a task starts.
+    /// its own sends that without a call.
+    ///
+    /// A block that is set while a task is running applies to its later exchanges. If the handshake has failed by then,
+    /// the exchange is repeated, except in a manager with a cache.
     public func setSessionDidReceiveAuthenticationChallenge(_ block: SessionChallengeBlock?) {
         setHook(\.sessionChallenge, block)
         installHandshakeHooks()
@@ -57,7 +60,8 @@ extension AFURLSessionManager {
 
     /// Sets the block that answers servers and proxies that request a credential; `nil` removes it. Without a block
     /// their 401 and 407 responses are results, unless a shared session can answer them; a proxy that refuses to open a
-    /// tunnel fails the task with -1004. Set it before a task starts. ``TaskChallengeBlock`` describes its results.
+    /// tunnel fails the task with -1004. ``TaskChallengeBlock`` describes its results. The block may be set while a task
+    /// is running, except for a shared session with credentials of its own, whose tasks must start after it.
     ///
     /// For these it is called on the manager's own serial queue, after any credentials of a shared session were
     /// refused. It is not called for a 401 if the request has an `Authorization` field, or a shared session signs it or
@@ -90,13 +94,15 @@ extension AFURLSessionManager {
     }
 
     private func decision(on trust: ServerTrust) -> SecurityPolicy.Decision {
-        let space = TrustProtectionSpace(trust)
-        guard let answer = ask(.init(trust), space) else { return policyDecision(on: trust) }
-        guard let decision = answer.decision else { return .refuse(HandshakeDecisions<ChallengeDecision>.pending) }
-        switch decision.disposition {
-        case .useCredential where answer.isOfSession || decision.credential?.isOfTrust == true: return .accept
-        case .useCredential, .performDefaultHandling: return policyDecision(on: trust)
-        default: return .refuse(HandshakeRefusal.serverCertificate)
+        switch ask(.init(trust), TrustProtectionSpace(trust)) {
+        case .pending: return .refuse(HandshakeDecisions<ChallengeDecision>.pending)
+        case .notAsked: return policyDecision(on: trust)
+        case .decided(let decision):
+            switch decision.disposition {
+            case .useCredential where decision.credential?.isOfTrust == true: return .accept
+            case .useCredential, .performDefaultHandling: return policyDecision(on: trust)
+            default: return .refuse(HandshakeRefusal.serverCertificate)
+            }
         }
     }
 
@@ -113,30 +119,28 @@ extension AFURLSessionManager {
         let space = URLProtectionSpace(
             host: host, port: 443, protocol: "https", realm: nil,
             authenticationMethod: NSURLAuthenticationMethodClientCertificate)
-        guard let answer = ask(.identity(host: host), space) else { return .none }
-        guard let decision = answer.decision else { return .refuse(HandshakeDecisions<ChallengeDecision>.pending) }
-        switch decision.disposition {
-        case .useCredential: return decision.credential?.identity.map { .identity($0) } ?? .none
-        case .cancelAuthenticationChallenge: return .refuse(HandshakeRefusal.clientCertificate)
-        default: return .none
+        switch ask(.identity(host: host), space) {
+        case .pending: return .refuse(HandshakeDecisions<ChallengeDecision>.pending)
+        case .notAsked: return .none
+        case .decided(let decision):
+            switch decision.disposition {
+            case .useCredential: return decision.credential?.identity.map { .identity($0) } ?? .none
+            case .cancelAuthenticationChallenge: return .refuse(HandshakeRefusal.clientCertificate)
+            default: return .none
+            }
         }
     }
 
     /// Calls the delegate method for session challenges if a block is set for it, or else the method for task
     /// challenges.
-    ///
-    /// - Returns: The decision, `nil` while it is pending, and which method was called; `nil` if no task is connecting
-    ///   to the host.
-    private func ask(
-        _ subject: HandshakeSubject, _ space: URLProtectionSpace
-    ) -> (decision: ChallengeDecision?, isOfSession: Bool)? {
+    private func ask(_ subject: HandshakeSubject, _ space: URLProtectionSpace) -> HandshakeAnswer {
         let isOfSession = state.withLock { $0.hooks.sessionChallenge != nil }
         let name = HostName(space.host)
         let drivers = state.withLock { $0.tasks }.compactMap { ($0 as? any DrivenTask)?.driver }
             .filter { $0.wasStarted && $0.currentURL.map { HostName($0) } == name }
         // A task that has a response connects again only if its transfer is repeated.
         guard let driver = drivers.first(where: \.isAwaitingResponse) ?? drivers.first, let task = driver.task
-        else { return nil }
+        else { return .notAsked }
         let fallback = ChallengeDecision(
             disposition: isOfSession ? .cancelAuthenticationChallenge : .performDefaultHandling)
         let challenge = URLAuthenticationChallenge(space)
@@ -147,7 +151,7 @@ extension AFURLSessionManager {
                 urlSession(session, task: task, didReceive: challenge) { store(.init(disposition: $0, credential: $1)) }
             }
         }
-        return (decision, isOfSession)
+        return decision.map { .decided($0) } ?? .pending
     }
 
     /// Stores the error with which a block ends a challenge. The task that fails reports it: for a challenge during a
@@ -175,7 +179,7 @@ extension AFURLSessionManager {
     }
 
     /// Sets the block that answers servers and proxies that request a credential, with the signature of AFNetworking 3;
-    /// `nil` removes it. Set it before a task starts.
+    /// `nil` removes it.
     ///
     /// The block returns the disposition, and stores a credential in its last argument for `.useCredential`. Without a
     /// credential, `.useCredential` uses a 401 or 407 response as the result and applies the security policy to a
@@ -218,7 +222,7 @@ extension TaskDriver {
 
     /// Returns the answer of the manager's delegate method; `nil` for default handling.
     private func answer(_ challenge: AuthenticationChallenge) async -> AuthenticationChallenge.Disposition? {
-        guard let task else { return nil }
+        guard manager?.decides(\.taskChallenge) == true, let task else { return nil }
         let challenge = UncheckedSendable(URLAuthenticationChallenge(challenge))
         let given = await ask(fallback: ChallengeDecision(disposition: .cancelAuthenticationChallenge)) {
             manager, session, handler in
@@ -254,4 +258,49 @@ extension URLProtectionSpace {
 struct ChallengeDecision: Sendable {
     let disposition: URLSession.AuthChallengeDisposition
     var credential: URLCredential?
+}
+
+/// The result of asking the blocks during a handshake.
+private enum HandshakeAnswer {
+    /// No task of the manager is connecting to the host.
+    case notAsked
+    /// The block answers later.
+    case pending
+    case decided(ChallengeDecision)
+}
+
+/// Lets blocks that were set after their task was started take part in TLS handshakes.
+struct LateHandshakeHooks: Interceptor {
+    /// Returns the current hooks; `nil` if no block is set.
+    let hooks: @Sendable () -> HandshakeHooks?
+
+    func intercept(
+        _ interception: Interception, respond: (ResponseHead, ResponseBody) async throws -> Void
+    ) async throws {
+        let present = hooks()
+        var hasResponse = false
+        do {
+            try await interception.proceed(with: interception.request.with(present)) { head, body in
+                hasResponse = true
+                try await respond(head, body)
+            }
+        } catch let error as TransportError where present == nil && !hasResponse {
+            guard case .tls = error.reason, let later = hooks(), interception.request.body.isReplayable
+            else { throw error }
+            try await interception.proceed(with: interception.request.with(later), respond)
+        }
+    }
+}
+
+extension Request {
+    /// Returns a copy that calls hooks during TLS handshakes, if there are any.
+    fileprivate func with(_ hooks: HandshakeHooks?) -> Request {
+        guard let hooks, options?.tls.identityChooser == nil else { return self }
+        var copy = self
+        copy.changeOptions { options in
+            options.tls.policy.identifiedEvaluator = hooks.evaluator
+            options.tls.identityChooser = hooks.chooser
+        }
+        return copy
+    }
 }

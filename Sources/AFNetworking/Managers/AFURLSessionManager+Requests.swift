@@ -24,16 +24,21 @@ extension AFURLSessionManager {
         }
         try original.fill(&request, for: driver)
         if case .upload(let body?) = driver.source { request.body = body }
-        if state.withLock({ $0.handshakeHooks }) != nil {
-            request.attemptInterceptors = [handshakeDecisions.interceptor(forTask: driver.identifier)]
+        // Blocks may be set while the task is running, so they are asked for when their event occurs.
+        request.redirectPolicy = redirectPolicy(of: core, for: driver)
+        // Otherwise the core's own decisions and its cache of credentials apply.
+        if !core.configuration.authentication.isActive || decides(\.taskChallenge) {
+            request.authentication = driver.authentication(of: core)
         }
-        if isObserved {
-            request.redirectPolicy = redirectPolicy(of: core, for: driver)
-            // Otherwise the core's own decisions and its cache of credentials apply.
-            if decides(\.taskChallenge) { request.authentication = driver.authentication(of: core) }
-            if core.configuration.cache != nil, decides(\.willCache) {
-                request.willCache = driver.cacheDecision(after: core.configuration.willCache)
-            }
+        if core.configuration.cache != nil {
+            request.willCache = driver.cacheDecision(after: core.configuration.willCache)
+        }
+        // A response that passed interceptors is not used for the other users of a cache.
+        if state.withLock({ $0.handshakeHooks }) != nil || core.configuration.cache == nil && request.url.isHTTPS {
+            request.attemptInterceptors = [
+                LateHandshakeHooks { [weak self] in self?.state.withLock { $0.handshakeHooks } },
+                handshakeDecisions.interceptor(forTask: driver.identifier),
+            ]
         }
         return (core, request)
     }
@@ -49,7 +54,7 @@ extension AFURLSessionManager {
     }
 
     /// Whether a block is set for a decision, or a subclass may make it.
-    private func decides<Block>(_ hook: KeyPath<SessionHooks, UncheckedSendable<Block>?>) -> Bool {
+    func decides<Block>(_ hook: KeyPath<SessionHooks, UncheckedSendable<Block>?>) -> Bool {
         isSubclassed || state.withLock { $0.hooks[keyPath: hook] != nil }
     }
 
@@ -120,7 +125,7 @@ extension TaskDriver {
                 guard let decided = await decide(proposal) else { return nil }
                 proposal = decided
             }
-            guard let self, let dataTask = task as? URLSessionDataTask,
+            guard let self, manager?.decides(\.willCache) == true, let dataTask = task as? URLSessionDataTask,
                 let response = HTTPURLResponse.make(proposal.head)
             else { return proposal }
             let proposed = UncheckedSendable(CachedURLResponse(response: response, data: proposal.body))
@@ -151,7 +156,8 @@ extension TaskDriver {
 
     /// Returns the core request with which to follow a redirect; `nil` to use the redirect response as the result.
     fileprivate func decide(on head: ResponseHead, _ proposed: Request) async throws -> Request? {
-        guard let task, let response = HTTPURLResponse.make(head) else { return proposed }
+        guard manager?.decides(\.redirection) == true, let task, let response = HTTPURLResponse.make(head)
+        else { return proposed }
         let request = URLRequest(proposed, basedOn: original.urlRequest)
         let decided = await ask(fallback: URLRequest?.none) { manager, session, handler in
             manager.urlSession(
