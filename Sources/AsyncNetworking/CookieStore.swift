@@ -17,7 +17,7 @@ public import FoundationEssentials
 /// mock, and if libcurl cannot be set up, no cookies are stored: the store is empty, and setting a cookie throws
 /// ``SessionError/cookiesNotStored``.
 public struct CookieStore: Sendable {
-    let jar: (any CookieJar)?
+    package let jar: (any CookieJar)?
 
     /// Returns all cookies that have not expired, sorted by domain, path and name; none if the transport stores no
     /// cookies.

@@ -42,9 +42,11 @@ func callback(_ start: (@escaping @Sendable (Callback) -> Void) throws -> Void) 
 }
 
 extension AFHTTPSessionManager {
-    /// Creates a manager for a stub server, without proxies and with a completion queue other than the main queue.
+    /// Creates a manager for a stub server, with a cookie storage of its own and a completion queue other than the main
+    /// queue.
     convenience init(for server: StubServer, _ configure: (URLSessionConfiguration) -> Void = { _ in }) {
         let configuration = URLSessionConfiguration.default
+        configuration.httpCookieStorage = URLSessionConfiguration.ephemeral.httpCookieStorage
         configure(configuration)
         self.init(baseURL: server.url("/"), sessionConfiguration: configuration)
         completionQueue = DispatchQueue(label: "completion")

@@ -89,8 +89,8 @@ extension AFURLSessionManager {
     /// - Parameters:
     ///   - cancelPendingTasks: Whether the tasks are cancelled (error -999). If `false`, they run to completion;
     ///     suspended ones can still be resumed.
-    ///   - resetSession: Whether later tasks run in a new session, without the cookies of the old one, or again in the
-    ///     shared one; `false` by default: they fail with -1 of `NSURLErrorDomain`. AFNetworking raised an exception
+    ///   - resetSession: Whether later tasks run in a new session with the same configuration, or again in the shared
+    ///     one; `false` by default: they fail with -1 of `NSURLErrorDomain`. AFNetworking raised an exception
     ///     for them.
     public func invalidateSessionCancelingTasks(_ cancelPendingTasks: Bool, resetSession: Bool = false) {
         // Create the session if it has not been used yet: it is an argument of the notification about its end.

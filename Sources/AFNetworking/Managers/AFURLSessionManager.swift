@@ -37,11 +37,13 @@ open class AFURLSessionManager: AFURLSessionEvents, NSSecureCoding, NSCopying, R
     /// | `connectionProxyDictionary` | its first proxy for HTTPS, HTTP or SOCKS, for all URLs; or the environment's |
     /// | `requestCachePolicy` | the cache policy of requests without their own |
     /// | `urlCache` | a cache of its capacities, one per object; none for `nil` and `URLCache.shared` |
+    /// | `httpCookieStorage` | its cookies, also those of other managers; `HTTPCookieStorage.shared` by default |
     /// | `httpShouldSetCookies`, `httpCookieAcceptPolicy` | no cookies if the first is `false` or the second `.never` |
     ///
     /// Others have no effect. A timeout of 0 or less, or of 10⁹ seconds or more, means no limit; establishing a
-    /// connection is limited to 30 s in any case. Cookies are stored in the session itself. A proxy needs a host and a
-    /// port, and must not be disabled. With a disk capacity, the cache is in the directory of `ResponseCache.standard`,
+    /// connection is limited to 30 s in any case. Changes of the cookie storage apply to requests that start later; an
+    /// `.ephemeral` configuration has one of its own, and without a storage there are no cookies. A proxy needs a host
+    /// and a port, and must not be disabled. With a disk capacity, the cache is in the directory of `ResponseCache.standard`,
     /// otherwise in memory.
     ///
     /// - Parameter configuration: The configuration, which is copied; `nil` for the default one.

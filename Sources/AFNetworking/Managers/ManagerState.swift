@@ -47,7 +47,11 @@ struct ManagerState: Sendable {
             if let existingCore { return existingCore }
             var configuration = SessionConfiguration(configuration)
             configuration.baseURL = baseURL
+            let storage = configuration.transfer.handlesCookies ? self.configuration.httpCookieStorage : nil
+            let synchronizer = storage.map(CookieSynchronizer.init)
+            if let synchronizer { configuration.interceptors = [synchronizer] }
             let core = SessionManager(configuration)
+            synchronizer?.start(core)
             existingCore = core
             return core
         }

@@ -14,7 +14,7 @@ extension SessionConfiguration {
     /// | `httpMaximumConnectionsPerHost` | the maximum number of connections per host |
     /// | `requestCachePolicy` | the cache policy |
     /// | `urlCache` | its response cache of the same capacities; none for `URLCache.shared` |
-    /// | `httpShouldSetCookies`, `httpCookieAcceptPolicy` | whether cookies are handled, in the session's own store |
+    /// | `httpShouldSetCookies`, `httpCookieAcceptPolicy`, `httpCookieStorage` | whether cookies are handled |
     /// | `connectionProxyDictionary` | the proxy; by default the proxy from the environment variables |
     init(_ configuration: URLSessionConfiguration) {
         self.init()
@@ -24,7 +24,9 @@ extension SessionConfiguration {
         connectionLimits.maximumConnectionsPerHost = configuration.httpMaximumConnectionsPerHost
         cachePolicy = CachePolicy(configuration.requestCachePolicy)
         if let original = configuration.urlCache, original !== URLCache.shared { cache = original.responseCache }
-        transfer.handlesCookies = configuration.httpShouldSetCookies && configuration.httpCookieAcceptPolicy != .never
+        transfer.handlesCookies =
+            configuration.httpShouldSetCookies && configuration.httpCookieAcceptPolicy != .never
+            && configuration.httpCookieStorage != nil
         headers = HTTPFields(valid: configuration.httpAdditionalHeaders ?? [:])
         if let proxy = configuration.connectionProxyDictionary.flatMap(Proxy.init) { self.proxy = .proxy(proxy) }
     }
