@@ -6,16 +6,13 @@ import AsyncNetworkingImages
 ///
 /// An image counts 4 bytes per pixel, decoded or not. Under memory pressure, according to the kernel's pressure stall
 /// information (`Documentation/accounting/psi.rst`), all images are removed; without this information, as with a kernel
-/// before 4.20, only the capacity limits the cache. A request's identifier is its URL, to which AFNetworking appended
-/// the additional identifier; here they are compared separately, so that `a/b` with `c` differs from `a/bc`. All
-/// members may be used from any thread.
+/// before 4.20, only the capacity limits the cache. All members may be used from any thread.
+///
+/// The methods for requests call those for identifiers, which a subclass may override. A request's identifier is its
+/// URL, followed by a space, which no URL contains, and the additional identifier, if there is one. AFNetworking omitted
+/// the space, so that `a/b` with `c` was the same as `a/bc`.
 open class AFAutoPurgingImageCache: NSObject, AFImageRequestCache, @unchecked Sendable {
-    private let store: PurgingCache<Key, AFImage>
-
-    private struct Key: Hashable, Sendable {
-        var identifier: String
-        var additional: String?
-    }
+    private let store: PurgingCache<String, AFImage>
 
     /// Creates an empty cache with a capacity of 100 MiB, of which at most 60 MiB remain after a purge.
     public override convenience init() {
@@ -62,7 +59,7 @@ open class AFAutoPurgingImageCache: NSObject, AFImageRequestCache, @unchecked Se
     /// ``preferredMemoryUsageAfterPurge`` is in use; also this one if it alone exceeds that. An image counts 4 bytes
     /// per pixel.
     open func add(_ image: UIImage, withIdentifier identifier: String) {
-        add(image, Key(identifier: identifier))
+        store.add(image, for: identifier, cost: image.content.header.size.decodedBytes)
     }
 
     /// Removes the image with an identifier.
@@ -70,7 +67,7 @@ open class AFAutoPurgingImageCache: NSObject, AFImageRequestCache, @unchecked Se
     /// - Returns: Whether the cache had such an image.
     @discardableResult
     open func removeImage(withIdentifier identifier: String) -> Bool {
-        store.remove(Key(identifier: identifier))
+        store.remove(identifier)
     }
 
     /// Removes all images.
@@ -83,7 +80,7 @@ open class AFAutoPurgingImageCache: NSObject, AFImageRequestCache, @unchecked Se
 
     /// Returns the image with an identifier and marks it as accessed; `nil` if the cache does not have it.
     open func image(withIdentifier identifier: String) -> UIImage? {
-        store.value(for: Key(identifier: identifier))
+        store.value(for: identifier)
     }
 
     // MARK: Requests
@@ -97,7 +94,7 @@ open class AFAutoPurgingImageCache: NSObject, AFImageRequestCache, @unchecked Se
     /// `nil`, it is the image that ``image(withIdentifier:)`` returns for the URL. If the capacity is exceeded, images
     /// are removed, also this one if it alone exceeds ``preferredMemoryUsageAfterPurge``.
     open func add(_ image: UIImage, for request: URLRequest, withAdditionalIdentifier identifier: String?) {
-        add(image, key(request, identifier))
+        add(image, withIdentifier: self.identifier(of: request, identifier))
     }
 
     /// Removes the image with the URL of a request and an additional identifier (`nil` for none).
@@ -105,20 +102,16 @@ open class AFAutoPurgingImageCache: NSObject, AFImageRequestCache, @unchecked Se
     /// - Returns: Whether the cache had such an image.
     @discardableResult
     open func removeImageforRequest(_ request: URLRequest, withAdditionalIdentifier identifier: String?) -> Bool {
-        store.remove(key(request, identifier))
+        removeImage(withIdentifier: self.identifier(of: request, identifier))
     }
 
     /// Returns the image with the URL of a request and an additional identifier (`nil` for none), and marks it as
     /// accessed; `nil` if the cache does not have it.
     open func imageforRequest(_ request: URLRequest, withAdditionalIdentifier identifier: String?) -> UIImage? {
-        store.value(for: key(request, identifier))
+        image(withIdentifier: self.identifier(of: request, identifier))
     }
 
-    private func key(_ request: URLRequest, _ additional: String?) -> Key {
-        Key(identifier: request.url?.absoluteString ?? "", additional: additional)
-    }
-
-    private func add(_ image: AFImage, _ key: Key) {
-        store.add(image, for: key, cost: image.content.header.size.decodedBytes)
+    private func identifier(of request: URLRequest, _ additional: String?) -> String {
+        (request.url?.absoluteString ?? "") + (additional.map { " \($0)" } ?? "")
     }
 }
