@@ -236,6 +236,25 @@ import Testing
         #expect(!pinned.evaluateServerTrust(trust, forDomain: "localhost"))
     }
 
+    @Test func `a trust made of certificates is not verified until a policy evaluates it`() throws {
+        let certificate = try TestCertificate.selfSigned()
+        let trust = SecTrust(certificates: [certificate.derData], host: "localhost")
+        #expect(trust.host == "localhost")
+        #expect(trust.presented.map(\.der) == [certificate.derData])
+        #expect(trust.chain.isEmpty && trust.failure != nil)
+        let pinned = AFSecurityPolicy(pinningMode: .publicKey, withPinnedCertificates: [certificate.derData])
+        #expect(!pinned.evaluateServerTrust(trust, forDomain: "localhost"))
+        pinned.allowInvalidCertificates = true
+        #expect(pinned.evaluateServerTrust(trust, forDomain: "localhost"))
+        #expect(!pinned.evaluateServerTrust(trust, forDomain: "other.example"))
+        for bytes in [[], [Data()], [Data([1, 2, 3])]] {
+            let unreadable = SecTrust(certificates: bytes, host: "localhost")
+            #expect(unreadable.presented.isEmpty && unreadable.failure != nil)
+            #expect(!pinned.evaluateServerTrust(unreadable, forDomain: "localhost"))
+        }
+        #expect(SecTrust(certificates: [certificate.derData], host: "").failure != nil)
+    }
+
     @Test func `the manager's own policy verifies the given domain`() async throws {
         final class Asking: AFSecurityPolicy, @unchecked Sendable {
             let domain: String?
@@ -353,7 +372,7 @@ import Testing
     @Test func `a challenge handler is also called for server certificates`() async throws {
         try await StubServer.with(.init(tls: .init(TestCertificate.selfSigned()))) { server in
             server.route("/", .json("{}"))
-            func outcome(_ answer: @escaping (SecTrust) -> Any?) async -> Int {
+            func outcome(_ answer: @escaping @Sendable (SecTrust) -> Any?) async -> Int {
                 let manager = AFHTTPSessionManager(for: server)
                 manager.setAuthenticationChallengeHandler { _, task, challenge, _ in
                     guard challenge.protectionSpace.authenticationMethod == NSURLAuthenticationMethodServerTrust,
@@ -706,7 +725,7 @@ import Testing
             }
             func outcome(
                 _ answer:
-                    @escaping (
+                    @escaping @Sendable (
                         URLAuthenticationChallenge, (URLSession.AuthChallengeDisposition, URLCredential?) -> Void
                     ) -> Any?
             ) async -> Int {

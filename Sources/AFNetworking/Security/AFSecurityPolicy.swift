@@ -21,6 +21,22 @@ public enum AFSSLPinningMode: UInt, Codable, Sendable {
 /// this is a value type of AsyncNetworking, `ServerTrust`. The protection space of a challenge provides it.
 public typealias SecTrust = ServerTrust
 
+extension SecTrust {
+    /// Creates a trust for a test of a policy or of a challenge block. It counts as not verified, with a
+    /// ``ANHTTP/ServerTrust/failure`` and an empty ``ANHTTP/ServerTrust/chain``, whatever the certificates are;
+    /// ``AFSecurityPolicy/evaluateServerTrust(_:forDomain:)`` verifies them.
+    ///
+    /// - Parameters:
+    ///   - certificates: The certificates in DER, beginning with the server's own. If one cannot be parsed,
+    ///     ``ANHTTP/ServerTrust/presented`` is empty, and no policy trusts the server.
+    ///   - host: The host name or IP address of the server.
+    public init(certificates: [Data], host: String) {
+        self = SecurityPolicy().evaluate(certificates, for: host).trust
+        chain = []
+        failure = .rejected("The certificates were not presented in a handshake.")
+    }
+}
+
 /// The rules for trusting servers: certificate pinning and validation. See ``ANHTTP/SecurityPolicy`` for how they are
 /// applied.
 ///
