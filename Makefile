@@ -75,16 +75,19 @@ check-hints: setup-library ## Fail if the trait MigrationHints lacks a warning, 
 	! grep '/Sources/.*: warning:' <<< "$$log" | sort -u | grep .
 
 # Each check has a source file, a compiler option, and whether it compiles.
-check-transports: build ## Fail if a transport without an implementation compiles
+check-transports: build ## Fail if a transport without an implementation, or a block with a data race, compiles
 	@check() { \
-		swiftc -typecheck -swift-version 6 $$2 -I "$$(swift build --show-bin-path)/Modules" Tests/TransportChecks/$$1.swift \
+		swiftc -typecheck -swift-version 6 $$2 -I "$$(swift build --show-bin-path)/Modules" \
+			$(foreach module,CCurl CDecoders CLinux COpenSSL CZlib,-Xcc -fmodule-map-file=Sources/$(module)/module.modulemap) \
+			Tests/TransportChecks/$$1.swift \
 			>/dev/null 2>&1 && result=yes || result=no; \
 		[ "$$result" = "$$3" ] || { echo "$$1.swift$${2:+ with $$2} compiles: $$result"; exit 1; }; \
 	}; \
 	nonsending='-enable-upcoming-feature NonisolatedNonsendingByDefault'; \
 	check NoPerform '' no; check NoPerform "$$nonsending" no; \
 	check PlainPerform '' no; check PlainPerform "$$nonsending" yes; \
-	check SpelledPerform '' yes; check SpelledPerform "$$nonsending" yes
+	check SpelledPerform '' yes; check SpelledPerform "$$nonsending" yes; \
+	check MainActorProgress -warnings-as-errors no; check MainActorProgress '-swift-version 5' yes
 
 # As in a program: another package, with the language mode's default settings.
 check-samples: build ## Fail if a sample of the documentation does not compile outside this package

@@ -222,6 +222,11 @@ let package = Package(
         .target(
             name: "AFNetworkingCallSites", dependencies: ["AFNetworking"], path: "Tests/AFNetworkingCallSites",
             swiftSettings: [.swiftLanguageMode(.v5)]),
+        // Callers in language mode 6, without the settings of this package, and with the main actor as the default.
+        .target(name: "AFNetworkingCallers", dependencies: ["AFNetworking"], path: "Tests/AFNetworkingCallers/Plain"),
+        .target(
+            name: "AFNetworkingMainActorCallers", dependencies: ["AFNetworking"],
+            path: "Tests/AFNetworkingCallers/MainActor", swiftSettings: [.defaultIsolation(MainActor.self)]),
         // Programs that serve the main queue in different ways, for AFNetworkingTests.
         .executableTarget(
             name: "AsyncMain", dependencies: ["AFNetworkingCallSites"], path: "Tests/MainQueuePrograms/AsyncMain",
@@ -232,7 +237,8 @@ let package = Package(
         .testTarget(
             name: "AFNetworkingTests",
             dependencies: [
-                "AFNetworking", "AFNetworkingCallSites", "AsyncMain", "AsyncNetworking", "AsyncNetworkingImages",
+                "AFNetworking", "AFNetworkingCallSites", "AFNetworkingCallers", "AFNetworkingMainActorCallers",
+                "AsyncMain", "AsyncNetworking", "AsyncNetworkingImages",
                 "AsyncNetworkingTesting", "ANSystem", "BlockingMain", "TestSupport", httpTypes,
             ],
             swiftSettings: settings),

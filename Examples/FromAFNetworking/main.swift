@@ -14,7 +14,7 @@ struct User: Decodable, Sendable { var name: String }
 func withCallbacks(_ base: URL, done: @escaping @Sendable (String) -> Void) {
     let manager = AFHTTPSessionManager(baseURL: base)
     manager.requestSerializer.setValue("Bearer token", forHTTPHeaderField: "Authorization")
-    let failed = { (_: URLSessionDataTask?, error: any Error) in done(error.localizedDescription) }
+    let failed = { @Sendable (_: URLSessionDataTask?, error: any Error) in done(error.localizedDescription) }
     manager.get(
         "user", parameters: nil, headers: nil, progress: nil,
         success: { _, json in
@@ -24,7 +24,7 @@ func withCallbacks(_ base: URL, done: @escaping @Sendable (String) -> Void) {
                 success: { task, _ in
                     let status = (task.response as? HTTPURLResponse)?.statusCode ?? 0
                     let request = URLRequest(url: base.appending(path: "file"))
-                    let target = { (_: URL, _: URLResponse) in URL(filePath: "copy") }
+                    let target = { @Sendable (_: URL, _: URLResponse) in URL(filePath: "copy") }
                     manager.downloadTask(with: request, progress: nil, destination: target) { _, file, _ in
                         done("callbacks: \(name), status \(status), \(file?.lastPathComponent ?? "no file")")
                     }.resume()

@@ -22,7 +22,7 @@ public struct CallSite: @unchecked Sendable, CustomStringConvertible {
 
     public static let all =
         verbs + versionThree + requestSerializers + responseSerializers + uploads + downloads + hooks
-        + images + others
+        + images + subclasses + others
 }
 
 /// The most common form: a singleton that subclasses the session manager.

@@ -265,9 +265,9 @@ import Testing
     func `an override may be called back before it has returned its task`(isOnMainQueue: Bool) async throws {
         final class Eager: AFHTTPSessionManager, @unchecked Sendable {
             override func dataTask(
-                with request: URLRequest, uploadProgress: ((Progress) -> Void)?,
-                downloadProgress: ((Progress) -> Void)?,
-                completionHandler: ((URLResponse, Any?, (any Error)?) -> Void)?
+                with request: URLRequest, uploadProgress: (@Sendable (Progress) -> Void)?,
+                downloadProgress: (@Sendable (Progress) -> Void)?,
+                completionHandler: (@Sendable (URLResponse, Any?, (any Error)?) -> Void)?
             ) -> URLSessionDataTask {
                 let isOver = DispatchSemaphore(value: 0)
                 let task = super.dataTask(
@@ -336,9 +336,9 @@ import Testing
         final class Forwarding: AFHTTPSessionManager, @unchecked Sendable {
             let other = AFHTTPSessionManager(baseURL: nil)
             override func dataTask(
-                with request: URLRequest, uploadProgress: ((Progress) -> Void)?,
-                downloadProgress: ((Progress) -> Void)?,
-                completionHandler: ((URLResponse, Any?, (any Error)?) -> Void)?
+                with request: URLRequest, uploadProgress: (@Sendable (Progress) -> Void)?,
+                downloadProgress: (@Sendable (Progress) -> Void)?,
+                completionHandler: (@Sendable (URLResponse, Any?, (any Error)?) -> Void)?
             ) -> URLSessionDataTask {
                 let isOver = DispatchSemaphore(value: 0)
                 other.completionQueue = DispatchQueue(label: "other")
@@ -364,9 +364,9 @@ import Testing
         final class Recording: AFHTTPSessionManager, @unchecked Sendable {
             let log = Log<String>()
             override func dataTask(
-                with request: URLRequest, uploadProgress: ((Progress) -> Void)?,
-                downloadProgress: ((Progress) -> Void)?,
-                completionHandler: ((URLResponse, Any?, (any Error)?) -> Void)?
+                with request: URLRequest, uploadProgress: (@Sendable (Progress) -> Void)?,
+                downloadProgress: (@Sendable (Progress) -> Void)?,
+                completionHandler: (@Sendable (URLResponse, Any?, (any Error)?) -> Void)?
             ) -> URLSessionDataTask {
                 log.add("dataTask")
                 return super.dataTask(
@@ -377,8 +377,8 @@ import Testing
                 }
             }
             override func uploadTask(
-                withStreamedRequest request: URLRequest, progress: ((Progress) -> Void)?,
-                completionHandler: ((URLResponse, Any?, (any Error)?) -> Void)?
+                withStreamedRequest request: URLRequest, progress: (@Sendable (Progress) -> Void)?,
+                completionHandler: (@Sendable (URLResponse, Any?, (any Error)?) -> Void)?
             ) -> URLSessionUploadTask {
                 log.add("uploadTask")
                 return super.uploadTask(withStreamedRequest: request, progress: progress) {

@@ -2,6 +2,7 @@
 
 import AFNetworking
 import AFNetworkingCallSites
+import AFNetworkingCallers
 import AsyncNetworkingTesting
 import Testing
 
@@ -20,6 +21,21 @@ import Testing
             var iterator = reports.makeAsyncIterator()
             let report = await iterator.next()
             #expect(report == site.expected)
+        }
+    }
+
+    @Test func `a view model of language mode 6 makes requests from the main actor`() async throws {
+        try await StubServer.with { server in
+            serve(on: server)
+            server.route("/moved", .redirect(302, to: "/user"))
+            let screen = await Screen(baseURL: server.url("/"))
+            await screen.load("user")
+            #expect(await screen.name == "ada")
+            await screen.load("teapot")
+            #expect(await screen.name.hasSuffix("(418)"))
+            await screen.countRedirects()
+            try await screen.loadAsync("moved")
+            #expect(await screen.name == "ada")
         }
     }
 

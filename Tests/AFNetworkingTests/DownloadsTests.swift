@@ -15,13 +15,13 @@ import Testing
     }
 
     private func download(
-        _ manager: AFURLSessionManager, _ url: URL, to place: URL?, progress: ((Progress) -> Void)? = nil,
+        _ manager: AFURLSessionManager, _ url: URL, to place: URL?, progress: (@Sendable (Progress) -> Void)? = nil,
         started: (URLSessionDownloadTask) -> Void = { _ in }
     ) async -> Callback {
         await callback { done in
             let task = manager.downloadTask(
                 with: URLRequest(url: url), progress: progress,
-                destination: place.map { place in { _, _ in place } },
+                destination: place.map { place in { @Sendable _, _ in place } },
                 completionHandler: { done(Callback(response: $0, object: $1, error: $2 as NSError?)) })
             task.resume()
             started(task)

@@ -55,8 +55,8 @@ extension AFHTTPSessionManager {
     /// Calls a verb and returns the arguments of `success` or `failure`.
     func call(
         _ verb: (
-            _ success: @escaping (URLSessionDataTask, Any?) -> Void,
-            _ failure: @escaping (URLSessionDataTask?, any Error) -> Void
+            _ success: @escaping @Sendable (URLSessionDataTask, Any?) -> Void,
+            _ failure: @escaping @Sendable (URLSessionDataTask?, any Error) -> Void
         ) -> URLSessionDataTask?
     ) async -> Callback {
         await callback { done in

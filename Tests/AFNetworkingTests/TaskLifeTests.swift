@@ -608,7 +608,9 @@ import Testing
             let ends = AsyncStream<Void>.makeStream()
             var iterator = ends.stream.makeAsyncIterator()
             func make() {
-                let handler: (URLResponse, Any?, (any Error)?) -> Void = { _, _, _ in ends.continuation.yield() }
+                let handler: @Sendable (URLResponse, Any?, (any Error)?) -> Void = { _, _, _ in
+                    ends.continuation.yield()
+                }
                 _ = manager.dataTask(with: request(server), completionHandler: handler)
                 _ = manager.uploadTask(
                     with: request(server), from: Data(), progress: nil, completionHandler: handler)

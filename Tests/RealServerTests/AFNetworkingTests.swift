@@ -25,8 +25,8 @@ import Testing
 
     private func call(
         _ verb: (
-            _ success: @escaping (URLSessionDataTask, Any?) -> Void,
-            _ failure: @escaping (URLSessionDataTask?, any Error) -> Void
+            _ success: @escaping @Sendable (URLSessionDataTask, Any?) -> Void,
+            _ failure: @escaping @Sendable (URLSessionDataTask?, any Error) -> Void
         ) -> URLSessionDataTask?
     ) async -> Outcome {
         await withCheckedContinuation { continuation in

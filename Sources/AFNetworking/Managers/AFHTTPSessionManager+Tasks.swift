@@ -8,13 +8,13 @@ import Dispatch
 // their completion handler takes a Foundation response, which is not created otherwise.
 
 extension AFHTTPSessionManager {
-    typealias Success = (URLSessionDataTask, Any?) -> Void
-    typealias Failure = (URLSessionDataTask?, any Error) -> Void
+    typealias Success = @Sendable (URLSessionDataTask, Any?) -> Void
+    typealias Failure = @Sendable (URLSessionDataTask?, any Error) -> Void
 
     /// Starts the task of a verb.
     func perform(
         _ method: String, _ urlString: String, _ parameters: Any?, _ headers: [String: String]?,
-        uploadProgress: ((Progress) -> Void)? = nil, downloadProgress: ((Progress) -> Void)? = nil,
+        uploadProgress: (@Sendable (Progress) -> Void)? = nil, downloadProgress: (@Sendable (Progress) -> Void)? = nil,
         _ success: Success?, _ failure: Failure?
     ) -> URLSessionDataTask? {
         let task = dataTask(
@@ -27,7 +27,7 @@ extension AFHTTPSessionManager {
     /// Starts the task of a POST request with a multipart form.
     func performForm(
         _ urlString: String, _ parameters: Any?, _ headers: [String: String]?,
-        _ block: ((any AFMultipartFormData) -> Void)?, uploadProgress: ((Progress) -> Void)? = nil,
+        _ block: ((any AFMultipartFormData) -> Void)?, uploadProgress: (@Sendable (Progress) -> Void)? = nil,
         _ success: Success?, _ failure: Failure?
     ) -> URLSessionDataTask? {
         let serialized = attempt(orCall: failure) {
@@ -65,7 +65,8 @@ extension AFHTTPSessionManager {
     /// handler may be called before the method has returned the task; the blocks are then called on the completion
     /// queue.
     func task<Made: URLSessionDataTask>(
-        _ success: Success?, _ failure: Failure?, _ make: (@escaping (URLResponse, Any?, (any Error)?) -> Void) -> Made
+        _ success: Success?, _ failure: Failure?,
+        _ make: (@escaping @Sendable (URLResponse, Any?, (any Error)?) -> Void) -> Made
     ) -> Made {
         let verb = Lock(OverriddenVerb())
         let completion = completion(success, failure)

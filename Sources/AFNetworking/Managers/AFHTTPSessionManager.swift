@@ -110,23 +110,24 @@ open class AFHTTPSessionManager: AFURLSessionManager, @unchecked Sendable {
     ///   - urlString: The URL, resolved against ``baseURL`` (RFC 3986 §5): a leading slash replaces the base's path. An
     ///     invalid one fails with -1000 of ``AFURLRequestSerializationErrorDomain``.
     ///   - parameters: The values to encode with ``requestSerializer``; `nil` for none.
-    ///   - headers: Header fields that replace those of the request serializer with the same name; `nil`, the default,
-    ///     for none.
+    ///   - headers: Header fields that replace those of the request serializer with the same name; `nil` for none.
     ///   - downloadProgress: Called with the progress of the response body after decompression, on the manager's own
     ///     serial queue; `nil`, the default, for none.
     ///   - success: Called on `completionQueue` with the task and the object that ``responseSerializer`` returned, if
     ///     any. The block may be `nil`.
     ///   - failure: Called on `completionQueue` with the task, or `nil` if the request cannot be created, and the error
-    ///     of the request, the transfer or the serializer. The block may be `nil`.
+    ///     of the request, the transfer or the serializer; `nil`, the default, for none.
     /// - Returns: The running task; `nil` if the request cannot be created.
     #if MigrationHints
         @available(*, deprecated, message: "Use try await manager.get(…), or session.get(…) of AsyncNetworking.")
     #endif
+    @preconcurrency
     @discardableResult
     open func get(
-        _ urlString: String, parameters: Any?, headers: [String: String]? = nil,
-        progress downloadProgress: ((Progress) -> Void)? = nil,
-        success: ((URLSessionDataTask, Any?) -> Void)?, failure: ((URLSessionDataTask?, any Error) -> Void)?
+        _ urlString: String, parameters: Any?, headers: [String: String]?,
+        progress downloadProgress: (@Sendable (Progress) -> Void)? = nil,
+        success: (@Sendable (URLSessionDataTask, Any?) -> Void)?,
+        failure: (@Sendable (URLSessionDataTask?, any Error) -> Void)? = nil
     ) -> URLSessionDataTask? {
         perform("GET", urlString, parameters, headers, downloadProgress: downloadProgress, success, failure)
     }
@@ -137,22 +138,24 @@ open class AFHTTPSessionManager: AFURLSessionManager, @unchecked Sendable {
     ///   - urlString: The URL, resolved against ``baseURL`` (RFC 3986 §5): a leading slash replaces the base's path. An
     ///     invalid one fails with -1000 of ``AFURLRequestSerializationErrorDomain``.
     ///   - parameters: The values to encode with ``requestSerializer``; `nil` for none.
-    ///   - headers: Header fields that replace those of the request serializer with the same name; `nil`, the default,
-    ///     for none.
+    ///   - headers: Header fields that replace those of the request serializer with the same name; `nil` for none.
     ///   - success: Called on `completionQueue` with the task, which has the response. The block may be `nil`.
     ///   - failure: Called on `completionQueue` with the task, or `nil` if the request cannot be created, and the error
-    ///     of the request, the transfer or the serializer. The block may be `nil`.
+    ///     of the request, the transfer or the serializer; `nil`, the default, for none.
     /// - Returns: The running task; `nil` if the request cannot be created.
     #if MigrationHints
         @available(*, deprecated, message: "Use try await manager.head(…), or session.head(…) of AsyncNetworking.")
     #endif
+    @preconcurrency
     @discardableResult
     open func head(
-        _ urlString: String, parameters: Any?, headers: [String: String]? = nil,
-        success: ((URLSessionDataTask) -> Void)?, failure: ((URLSessionDataTask?, any Error) -> Void)?
+        _ urlString: String, parameters: Any?, headers: [String: String]?,
+        success: (@Sendable (URLSessionDataTask) -> Void)?,
+        failure: (@Sendable (URLSessionDataTask?, any Error) -> Void)? = nil
     ) -> URLSessionDataTask? {
         perform(
-            "HEAD", urlString, parameters, headers, success.map { success in { task, _ in success(task) } }, failure)
+            "HEAD", urlString, parameters, headers, success.map { success in { @Sendable task, _ in success(task) } },
+            failure)
     }
 
     /// Starts a POST request with the encoded parameters, by default as its body.
@@ -161,23 +164,24 @@ open class AFHTTPSessionManager: AFURLSessionManager, @unchecked Sendable {
     ///   - urlString: The URL, resolved against ``baseURL`` (RFC 3986 §5): a leading slash replaces the base's path. An
     ///     invalid one fails with -1000 of ``AFURLRequestSerializationErrorDomain``.
     ///   - parameters: The values to encode with ``requestSerializer``; `nil` for none.
-    ///   - headers: Header fields that replace those of the request serializer with the same name; `nil`, the default,
-    ///     for none.
+    ///   - headers: Header fields that replace those of the request serializer with the same name; `nil` for none.
     ///   - uploadProgress: Called with the progress of the request body, on the manager's own serial queue; `nil`, the
     ///     default, for none.
     ///   - success: Called on `completionQueue` with the task and the object that ``responseSerializer`` returned, if
     ///     any. The block may be `nil`.
     ///   - failure: Called on `completionQueue` with the task, or `nil` if the request cannot be created, and the error
-    ///     of the request, the transfer or the serializer. The block may be `nil`.
+    ///     of the request, the transfer or the serializer; `nil`, the default, for none.
     /// - Returns: The running task; `nil` if the request cannot be created.
     #if MigrationHints
         @available(*, deprecated, message: "Use try await manager.post(…), or session.post(…) of AsyncNetworking.")
     #endif
+    @preconcurrency
     @discardableResult
     open func post(
-        _ urlString: String, parameters: Any?, headers: [String: String]? = nil,
-        progress uploadProgress: ((Progress) -> Void)? = nil,
-        success: ((URLSessionDataTask, Any?) -> Void)?, failure: ((URLSessionDataTask?, any Error) -> Void)?
+        _ urlString: String, parameters: Any?, headers: [String: String]?,
+        progress uploadProgress: (@Sendable (Progress) -> Void)? = nil,
+        success: (@Sendable (URLSessionDataTask, Any?) -> Void)?,
+        failure: (@Sendable (URLSessionDataTask?, any Error) -> Void)? = nil
     ) -> URLSessionDataTask? {
         perform("POST", urlString, parameters, headers, uploadProgress: uploadProgress, success, failure)
     }
@@ -189,8 +193,7 @@ open class AFHTTPSessionManager: AFURLSessionManager, @unchecked Sendable {
     ///     invalid one fails with -1000 of ``AFURLRequestSerializationErrorDomain``.
     ///   - parameters: A dictionary with the form's fields, sorted by name; `nil` for none. Other values fail with
     ///     -1016 of ``AFURLRequestSerializationErrorDomain``.
-    ///   - headers: Header fields that replace those of the request serializer with the same name; `nil`, the default,
-    ///     for none.
+    ///   - headers: Header fields that replace those of the request serializer with the same name; `nil` for none.
     ///   - block: Appends the parts, before this method returns; `nil` for none. If the form is empty, the request is
     ///     the one without parameters. A part that cannot be encoded fails it with -1016 of that domain.
     ///   - uploadProgress: Called with the progress of the request body, on the manager's own serial queue; `nil`, the
@@ -198,17 +201,19 @@ open class AFHTTPSessionManager: AFURLSessionManager, @unchecked Sendable {
     ///   - success: Called on `completionQueue` with the task and the object that ``responseSerializer`` returned, if
     ///     any. The block may be `nil`.
     ///   - failure: Called on `completionQueue` with the task, or `nil` if the request cannot be created, and the error
-    ///     of the request, the transfer or the serializer. The block may be `nil`.
+    ///     of the request, the transfer or the serializer; `nil`, the default, for none.
     /// - Returns: The running task; `nil` if the request cannot be created.
     #if MigrationHints
         @available(*, deprecated, message: "Use try await manager.post(…), or session.post(…) of AsyncNetworking.")
     #endif
+    @preconcurrency
     @discardableResult
     open func post(
-        _ urlString: String, parameters: Any?, headers: [String: String]? = nil,
+        _ urlString: String, parameters: Any?, headers: [String: String]?,
         constructingBodyWith block: ((any AFMultipartFormData) -> Void)?,
-        progress uploadProgress: ((Progress) -> Void)? = nil,
-        success: ((URLSessionDataTask, Any?) -> Void)?, failure: ((URLSessionDataTask?, any Error) -> Void)?
+        progress uploadProgress: (@Sendable (Progress) -> Void)? = nil,
+        success: (@Sendable (URLSessionDataTask, Any?) -> Void)?,
+        failure: (@Sendable (URLSessionDataTask?, any Error) -> Void)? = nil
     ) -> URLSessionDataTask? {
         performForm(urlString, parameters, headers, block, uploadProgress: uploadProgress, success, failure)
     }
@@ -219,20 +224,21 @@ open class AFHTTPSessionManager: AFURLSessionManager, @unchecked Sendable {
     ///   - urlString: The URL, resolved against ``baseURL`` (RFC 3986 §5): a leading slash replaces the base's path. An
     ///     invalid one fails with -1000 of ``AFURLRequestSerializationErrorDomain``.
     ///   - parameters: The values to encode with ``requestSerializer``; `nil` for none.
-    ///   - headers: Header fields that replace those of the request serializer with the same name; `nil`, the default,
-    ///     for none.
+    ///   - headers: Header fields that replace those of the request serializer with the same name; `nil` for none.
     ///   - success: Called on `completionQueue` with the task and the object that ``responseSerializer`` returned, if
     ///     any. The block may be `nil`.
     ///   - failure: Called on `completionQueue` with the task, or `nil` if the request cannot be created, and the error
-    ///     of the request, the transfer or the serializer. The block may be `nil`.
+    ///     of the request, the transfer or the serializer; `nil`, the default, for none.
     /// - Returns: The running task; `nil` if the request cannot be created.
     #if MigrationHints
         @available(*, deprecated, message: "Use try await manager.put(…), or session.put(…) of AsyncNetworking.")
     #endif
+    @preconcurrency
     @discardableResult
     open func put(
-        _ urlString: String, parameters: Any?, headers: [String: String]? = nil,
-        success: ((URLSessionDataTask, Any?) -> Void)?, failure: ((URLSessionDataTask?, any Error) -> Void)?
+        _ urlString: String, parameters: Any?, headers: [String: String]?,
+        success: (@Sendable (URLSessionDataTask, Any?) -> Void)?,
+        failure: (@Sendable (URLSessionDataTask?, any Error) -> Void)? = nil
     ) -> URLSessionDataTask? {
         perform("PUT", urlString, parameters, headers, success, failure)
     }
@@ -243,20 +249,21 @@ open class AFHTTPSessionManager: AFURLSessionManager, @unchecked Sendable {
     ///   - urlString: The URL, resolved against ``baseURL`` (RFC 3986 §5): a leading slash replaces the base's path. An
     ///     invalid one fails with -1000 of ``AFURLRequestSerializationErrorDomain``.
     ///   - parameters: The values to encode with ``requestSerializer``; `nil` for none.
-    ///   - headers: Header fields that replace those of the request serializer with the same name; `nil`, the default,
-    ///     for none.
+    ///   - headers: Header fields that replace those of the request serializer with the same name; `nil` for none.
     ///   - success: Called on `completionQueue` with the task and the object that ``responseSerializer`` returned, if
     ///     any. The block may be `nil`.
     ///   - failure: Called on `completionQueue` with the task, or `nil` if the request cannot be created, and the error
-    ///     of the request, the transfer or the serializer. The block may be `nil`.
+    ///     of the request, the transfer or the serializer; `nil`, the default, for none.
     /// - Returns: The running task; `nil` if the request cannot be created.
     #if MigrationHints
         @available(*, deprecated, message: "Use try await manager.patch(…), or session.patch(…) of AsyncNetworking.")
     #endif
+    @preconcurrency
     @discardableResult
     open func patch(
-        _ urlString: String, parameters: Any?, headers: [String: String]? = nil,
-        success: ((URLSessionDataTask, Any?) -> Void)?, failure: ((URLSessionDataTask?, any Error) -> Void)?
+        _ urlString: String, parameters: Any?, headers: [String: String]?,
+        success: (@Sendable (URLSessionDataTask, Any?) -> Void)?,
+        failure: (@Sendable (URLSessionDataTask?, any Error) -> Void)? = nil
     ) -> URLSessionDataTask? {
         perform("PATCH", urlString, parameters, headers, success, failure)
     }
@@ -267,20 +274,21 @@ open class AFHTTPSessionManager: AFURLSessionManager, @unchecked Sendable {
     ///   - urlString: The URL, resolved against ``baseURL`` (RFC 3986 §5): a leading slash replaces the base's path. An
     ///     invalid one fails with -1000 of ``AFURLRequestSerializationErrorDomain``.
     ///   - parameters: The values to encode with ``requestSerializer``; `nil` for none.
-    ///   - headers: Header fields that replace those of the request serializer with the same name; `nil`, the default,
-    ///     for none.
+    ///   - headers: Header fields that replace those of the request serializer with the same name; `nil` for none.
     ///   - success: Called on `completionQueue` with the task and the object that ``responseSerializer`` returned, if
     ///     any. The block may be `nil`.
     ///   - failure: Called on `completionQueue` with the task, or `nil` if the request cannot be created, and the error
-    ///     of the request, the transfer or the serializer. The block may be `nil`.
+    ///     of the request, the transfer or the serializer; `nil`, the default, for none.
     /// - Returns: The running task; `nil` if the request cannot be created.
     #if MigrationHints
         @available(*, deprecated, message: "Use try await manager.delete(…), or session.delete(…) of AsyncNetworking.")
     #endif
+    @preconcurrency
     @discardableResult
     open func delete(
-        _ urlString: String, parameters: Any?, headers: [String: String]? = nil,
-        success: ((URLSessionDataTask, Any?) -> Void)?, failure: ((URLSessionDataTask?, any Error) -> Void)?
+        _ urlString: String, parameters: Any?, headers: [String: String]?,
+        success: (@Sendable (URLSessionDataTask, Any?) -> Void)?,
+        failure: (@Sendable (URLSessionDataTask?, any Error) -> Void)? = nil
     ) -> URLSessionDataTask? {
         perform("DELETE", urlString, parameters, headers, success, failure)
     }
@@ -304,10 +312,12 @@ open class AFHTTPSessionManager: AFURLSessionManager, @unchecked Sendable {
     ///   - failure: Called on `completionQueue` with the task, or `nil` if the request cannot be created, and the error
     ///     of the request, the transfer or the serializer. The block may be `nil`.
     /// - Returns: The task, or `nil` if the request cannot be created.
+    @preconcurrency
     open func dataTask(
         withHTTPMethod method: String, urlString: String, parameters: Any?, headers: [String: String]?,
-        uploadProgress: ((Progress) -> Void)?, downloadProgress: ((Progress) -> Void)?,
-        success: ((URLSessionDataTask, Any?) -> Void)?, failure: ((URLSessionDataTask?, any Error) -> Void)?
+        uploadProgress: (@Sendable (Progress) -> Void)?, downloadProgress: (@Sendable (Progress) -> Void)?,
+        success: (@Sendable (URLSessionDataTask, Any?) -> Void)?,
+        failure: (@Sendable (URLSessionDataTask?, any Error) -> Void)? = nil
     ) -> URLSessionDataTask? {
         let serialized = attempt(orCall: failure) { try makeRequest(method, urlString, parameters, headers) }
         guard let request = serialized else { return nil }
@@ -321,6 +331,169 @@ open class AFHTTPSessionManager: AFURLSessionManager, @unchecked Sendable {
         }
     }
 
+    // MARK: Verbs without header fields
+
+    /// Starts a GET request, with the signature of AFNetworking 3. Calls ``get(_:parameters:headers:progress:success:failure:)``, which describes
+    /// the parameters.
+    #if MigrationHints
+        @available(*, deprecated, message: "Use try await manager.get(…), or session.get(…) of AsyncNetworking.")
+    #endif
+    @preconcurrency
+    @discardableResult
+    open func get(
+        _ urlString: String, parameters: Any?, progress downloadProgress: (@Sendable (Progress) -> Void)?,
+        success: (@Sendable (URLSessionDataTask, Any?) -> Void)?,
+        failure: (@Sendable (URLSessionDataTask?, any Error) -> Void)? = nil
+    ) -> URLSessionDataTask? {
+        get(
+            urlString, parameters: parameters, headers: nil, progress: downloadProgress, success: success,
+            failure: failure)
+    }
+
+    /// Starts a GET request, with the signature of AFNetworking 2. Calls ``get(_:parameters:progress:success:failure:)``, which describes
+    /// the parameters.
+    #if MigrationHints
+        @available(*, deprecated, message: "Use try await manager.get(…), or session.get(…) of AsyncNetworking.")
+    #endif
+    @preconcurrency
+    @discardableResult
+    open func get(
+        _ urlString: String, parameters: Any?,
+        success: (@Sendable (URLSessionDataTask, Any?) -> Void)?,
+        failure: (@Sendable (URLSessionDataTask?, any Error) -> Void)? = nil
+    ) -> URLSessionDataTask? {
+        get(urlString, parameters: parameters, progress: nil, success: success, failure: failure)
+    }
+
+    /// Starts a POST request, with the signature of AFNetworking 3. Calls ``post(_:parameters:headers:progress:success:failure:)``, which describes
+    /// the parameters.
+    #if MigrationHints
+        @available(*, deprecated, message: "Use try await manager.post(…), or session.post(…) of AsyncNetworking.")
+    #endif
+    @preconcurrency
+    @discardableResult
+    open func post(
+        _ urlString: String, parameters: Any?, progress uploadProgress: (@Sendable (Progress) -> Void)?,
+        success: (@Sendable (URLSessionDataTask, Any?) -> Void)?,
+        failure: (@Sendable (URLSessionDataTask?, any Error) -> Void)? = nil
+    ) -> URLSessionDataTask? {
+        post(
+            urlString, parameters: parameters, headers: nil, progress: uploadProgress, success: success,
+            failure: failure)
+    }
+
+    /// Starts a POST request, with the signature of AFNetworking 2. Calls ``post(_:parameters:progress:success:failure:)``, which describes
+    /// the parameters.
+    #if MigrationHints
+        @available(*, deprecated, message: "Use try await manager.post(…), or session.post(…) of AsyncNetworking.")
+    #endif
+    @preconcurrency
+    @discardableResult
+    open func post(
+        _ urlString: String, parameters: Any?,
+        success: (@Sendable (URLSessionDataTask, Any?) -> Void)?,
+        failure: (@Sendable (URLSessionDataTask?, any Error) -> Void)? = nil
+    ) -> URLSessionDataTask? {
+        post(urlString, parameters: parameters, progress: nil, success: success, failure: failure)
+    }
+
+    /// Starts a POST request with a multipart form, with the signature of AFNetworking 3. Calls ``post(_:parameters:headers:constructingBodyWith:progress:success:failure:)``, which describes
+    /// the parameters.
+    #if MigrationHints
+        @available(*, deprecated, message: "Use try await manager.post(…), or session.post(…) of AsyncNetworking.")
+    #endif
+    @preconcurrency
+    @discardableResult
+    open func post(
+        _ urlString: String, parameters: Any?,
+        constructingBodyWith block: ((any AFMultipartFormData) -> Void)?,
+        progress uploadProgress: (@Sendable (Progress) -> Void)?,
+        success: (@Sendable (URLSessionDataTask, Any?) -> Void)?,
+        failure: (@Sendable (URLSessionDataTask?, any Error) -> Void)? = nil
+    ) -> URLSessionDataTask? {
+        post(
+            urlString, parameters: parameters, headers: nil, constructingBodyWith: block, progress: uploadProgress,
+            success: success, failure: failure)
+    }
+
+    /// Starts a POST request with a multipart form, with the signature of AFNetworking 2. Calls ``post(_:parameters:constructingBodyWith:progress:success:failure:)``, which describes
+    /// the parameters.
+    #if MigrationHints
+        @available(*, deprecated, message: "Use try await manager.post(…), or session.post(…) of AsyncNetworking.")
+    #endif
+    @preconcurrency
+    @discardableResult
+    open func post(
+        _ urlString: String, parameters: Any?,
+        constructingBodyWith block: ((any AFMultipartFormData) -> Void)?,
+        success: (@Sendable (URLSessionDataTask, Any?) -> Void)?,
+        failure: (@Sendable (URLSessionDataTask?, any Error) -> Void)? = nil
+    ) -> URLSessionDataTask? {
+        post(
+            urlString, parameters: parameters, constructingBodyWith: block, progress: nil, success: success,
+            failure: failure)
+    }
+
+    /// Starts a HEAD request, with the signature of AFNetworking 3. Calls ``head(_:parameters:headers:success:failure:)``, which describes
+    /// the parameters.
+    #if MigrationHints
+        @available(*, deprecated, message: "Use try await manager.head(…), or session.head(…) of AsyncNetworking.")
+    #endif
+    @preconcurrency
+    @discardableResult
+    open func head(
+        _ urlString: String, parameters: Any?,
+        success: (@Sendable (URLSessionDataTask) -> Void)?,
+        failure: (@Sendable (URLSessionDataTask?, any Error) -> Void)? = nil
+    ) -> URLSessionDataTask? {
+        head(urlString, parameters: parameters, headers: nil, success: success, failure: failure)
+    }
+
+    /// Starts a PUT request, with the signature of AFNetworking 3. Calls ``put(_:parameters:headers:success:failure:)``, which describes
+    /// the parameters.
+    #if MigrationHints
+        @available(*, deprecated, message: "Use try await manager.put(…), or session.put(…) of AsyncNetworking.")
+    #endif
+    @preconcurrency
+    @discardableResult
+    open func put(
+        _ urlString: String, parameters: Any?,
+        success: (@Sendable (URLSessionDataTask, Any?) -> Void)?,
+        failure: (@Sendable (URLSessionDataTask?, any Error) -> Void)? = nil
+    ) -> URLSessionDataTask? {
+        put(urlString, parameters: parameters, headers: nil, success: success, failure: failure)
+    }
+
+    /// Starts a PATCH request, with the signature of AFNetworking 3. Calls ``patch(_:parameters:headers:success:failure:)``, which describes
+    /// the parameters.
+    #if MigrationHints
+        @available(*, deprecated, message: "Use try await manager.patch(…), or session.patch(…) of AsyncNetworking.")
+    #endif
+    @preconcurrency
+    @discardableResult
+    open func patch(
+        _ urlString: String, parameters: Any?,
+        success: (@Sendable (URLSessionDataTask, Any?) -> Void)?,
+        failure: (@Sendable (URLSessionDataTask?, any Error) -> Void)? = nil
+    ) -> URLSessionDataTask? {
+        patch(urlString, parameters: parameters, headers: nil, success: success, failure: failure)
+    }
+
+    /// Starts a DELETE request, with the signature of AFNetworking 3. Calls ``delete(_:parameters:headers:success:failure:)``, which describes
+    /// the parameters.
+    #if MigrationHints
+        @available(*, deprecated, message: "Use try await manager.delete(…), or session.delete(…) of AsyncNetworking.")
+    #endif
+    @preconcurrency
+    @discardableResult
+    open func delete(
+        _ urlString: String, parameters: Any?,
+        success: (@Sendable (URLSessionDataTask, Any?) -> Void)?,
+        failure: (@Sendable (URLSessionDataTask?, any Error) -> Void)? = nil
+    ) -> URLSessionDataTask? {
+        delete(urlString, parameters: parameters, headers: nil, success: success, failure: failure)
+    }
+
     // MARK: Copies and archives
 
     /// Creates a manager from an archive written by ``encode(with:)``. Parts that the archive lacks have their
@@ -329,6 +502,7 @@ open class AFHTTPSessionManager: AFURLSessionManager, @unchecked Sendable {
         base = URLResolver(base: coder.decodeValue(URL.self, forKey: "baseURL"))
         super.init(coder: coder)
         state.withLock { [url = base.base] in $0.baseURL = url }
+        guard !(coder is CopyCoder) else { return }
         if let archived = coder.decodeObject(of: AFHTTPRequestSerializer.self, forKey: "requestSerializer") {
             requestSerializer = archived
         }
@@ -352,15 +526,20 @@ open class AFHTTPSessionManager: AFURLSessionManager, @unchecked Sendable {
         coder.encode(securityPolicy, forKey: "securityPolicy")
     }
 
-    /// Returns an ``AFHTTPSessionManager`` with the same base URL and configuration or shared session, and copies of
+    /// Returns a manager of the same class with the same base URL and configuration or shared session, and copies of
     /// the serializers and the security policy. Blocks, completion queue, group and reachability manager are not
-    /// copied. A copy of a subclass is of this class, too, unless the subclass overrides this method.
+    /// copied.
+    ///
+    /// A copy of a subclass is created by its `init(coder:)` from what its `encode(with:)` encodes, without an archive;
+    /// if that returns `nil`, the copy is an ``AFHTTPSessionManager``.
     ///
     /// If the copy of a serializer or policy is of another class, because a subclass does not override `copy(with:)`,
     /// the object itself is shared. In place of a response serializer that is not an ``AFHTTPResponseSerializer``, the
     /// copy has a new ``AFHTTPResponseSerializer``.
     open override func copy(with zone: NSZone? = nil) -> Any {
-        let copy = AFHTTPSessionManager(baseURL: baseURL, sessionConfiguration: copiedConfiguration)
+        let copy =
+            copyOfSubclass() as? AFHTTPSessionManager
+            ?? AFHTTPSessionManager(baseURL: baseURL, sessionConfiguration: copiedConfiguration)
         copy.requestSerializer = requestSerializer.copyOfSameClass(zone)
         copy.responseSerializer = responseSerializer.copyOfSameClass(zone)
         // The policy of a shared session holds for the copy, too, unless another one was set.

@@ -14,12 +14,12 @@ import Synchronization
 open class AFURLSessionEvents: NSObject, URLSessionDataDelegate, URLSessionDownloadDelegate, @unchecked Sendable {
     /// The serial queue for all calls except completion handlers and notifications.
     let sessionQueue = DispatchQueue(label: "com.alamofire.networking.session.manager")
-    let state: Lock<ManagerState>
+    let state = Lock(ManagerState(.default))
     /// The answers to questions asked during TLS handshakes.
     let handshakeDecisions = HandshakeDecisions<ChallengeDecision>()
 
-    init(_ state: ManagerState) {
-        self.state = Lock(state)
+    /// Creates an object that handles no events. Use the initializers of ``AFURLSessionManager``.
+    public override init() {
         super.init()
     }
 
@@ -30,17 +30,17 @@ open class AFURLSessionEvents: NSObject, URLSessionDataDelegate, URLSessionDownl
     private let hasHooks = Atomic(false)
 
     /// Sets a block, or removes it if `block` is `nil`.
-    func setHook<Block>(_ hook: WritableKeyPath<SessionHooks, UncheckedSendable<Block>?>, _ block: Block?) {
+    func setHook<Block>(_ hook: WritableKeyPath<SessionHooks, Block?>, _ block: Block?) {
         let hooks: WritableKeyPath<ManagerState, SessionHooks> = \.hooks
-        state.set(hooks.appending(path: hook), to: block.map(UncheckedSendable.init))
+        state.set(hooks.appending(path: hook), to: block)
         hasHooks.store(true, ordering: .releasing)
     }
 
     /// Whether the manager is a subclass, whose methods may be overridden.
     var isSubclassed: Bool { type(of: self) != AFURLSessionManager.self && type(of: self) != AFHTTPSessionManager.self }
 
-    private func hook<Block>(_ hook: KeyPath<SessionHooks, UncheckedSendable<Block>?>) -> Block? {
-        state.withLock { $0.hooks[keyPath: hook]?.value }
+    private func hook<Block>(_ hook: KeyPath<SessionHooks, Block?>) -> Block? {
+        state.withLock { $0.hooks[keyPath: hook] }
     }
 
     // MARK: Sessions

@@ -4,22 +4,21 @@ import ANSystem
 
 /// The blocks set on a manager; `nil` for each that is not set.
 struct SessionHooks: Sendable {
-    var didBecomeInvalid: UncheckedSendable<(URLSession, (any Error)?) -> Void>?
-    var needNewBodyStream: UncheckedSendable<(URLSession, URLSessionTask) -> InputStream?>?
-    var redirection: UncheckedSendable<(URLSession, URLSessionTask, URLResponse, URLRequest) -> URLRequest?>?
-    var didSendBodyData: UncheckedSendable<(URLSession, URLSessionTask, Int64, Int64, Int64) -> Void>?
-    var didComplete: UncheckedSendable<(URLSession, URLSessionTask, (any Error)?) -> Void>?
-    var didCollectMetrics: UncheckedSendable<(URLSession, URLSessionTask, URLSessionTaskMetrics?) -> Void>?
-    var didReceiveResponse:
-        UncheckedSendable<(URLSession, URLSessionDataTask, URLResponse) -> URLSession.ResponseDisposition>?
-    var didBecomeDownload: UncheckedSendable<(URLSession, URLSessionDataTask, URLSessionDownloadTask) -> Void>?
-    var didReceiveData: UncheckedSendable<(URLSession, URLSessionDataTask, Data) -> Void>?
-    var willCache: UncheckedSendable<(URLSession, URLSessionDataTask, CachedURLResponse) -> CachedURLResponse?>?
-    var didFinishDownloading: UncheckedSendable<(URLSession, URLSessionDownloadTask, URL) -> URL?>?
-    var didWriteData: UncheckedSendable<(URLSession, URLSessionDownloadTask, Int64, Int64, Int64) -> Void>?
-    var didResume: UncheckedSendable<(URLSession, URLSessionDownloadTask, Int64, Int64) -> Void>?
-    var sessionChallenge: UncheckedSendable<AFURLSessionManager.SessionChallengeBlock>?
-    var taskChallenge: UncheckedSendable<AFURLSessionManager.TaskChallengeBlock>?
+    var didBecomeInvalid: (@Sendable (URLSession, (any Error)?) -> Void)?
+    var needNewBodyStream: (@Sendable (URLSession, URLSessionTask) -> InputStream?)?
+    var redirection: (@Sendable (URLSession, URLSessionTask, URLResponse, URLRequest) -> URLRequest?)?
+    var didSendBodyData: (@Sendable (URLSession, URLSessionTask, Int64, Int64, Int64) -> Void)?
+    var didComplete: (@Sendable (URLSession, URLSessionTask, (any Error)?) -> Void)?
+    var didCollectMetrics: (@Sendable (URLSession, URLSessionTask, URLSessionTaskMetrics?) -> Void)?
+    var didReceiveResponse: (@Sendable (URLSession, URLSessionDataTask, URLResponse) -> URLSession.ResponseDisposition)?
+    var didBecomeDownload: (@Sendable (URLSession, URLSessionDataTask, URLSessionDownloadTask) -> Void)?
+    var didReceiveData: (@Sendable (URLSession, URLSessionDataTask, Data) -> Void)?
+    var willCache: (@Sendable (URLSession, URLSessionDataTask, CachedURLResponse) -> CachedURLResponse?)?
+    var didFinishDownloading: (@Sendable (URLSession, URLSessionDownloadTask, URL) -> URL?)?
+    var didWriteData: (@Sendable (URLSession, URLSessionDownloadTask, Int64, Int64, Int64) -> Void)?
+    var didResume: (@Sendable (URLSession, URLSessionDownloadTask, Int64, Int64) -> Void)?
+    var sessionChallenge: AFURLSessionManager.SessionChallengeBlock?
+    var taskChallenge: AFURLSessionManager.TaskChallengeBlock?
 }
 
 // Blocks that are called on the manager's own serial queue, with the manager's session and the task as their first
@@ -29,9 +28,18 @@ extension AFURLSessionManager {
     /// Sets the block to call after ``invalidateSessionCancelingTasks(_:resetSession:)``, when the last task of the
     /// session has ended; its error is always `nil`. It is not called when the manager is merely freed. It is called on
     /// the manager's own serial queue; `nil` removes it.
-    public func setSessionDidBecomeInvalidBlock(_ block: ((URLSession, (any Error)?) -> Void)?) {
+    @preconcurrency
+    public func setSessionDidBecomeInvalidBlock(_ block: (@Sendable (URLSession, (any Error)?) -> Void)?) {
         setHook(\.didBecomeInvalid, block)
     }
+
+    /// Has no effect: the block is never called, as there are no background sessions.
+    @available(
+        *, deprecated,
+        message: "The block is never called: there are no background sessions on Linux. See DownloadOptions.isDurable."
+    )
+    @preconcurrency
+    public func setDidFinishEventsForBackgroundURLSessionBlock(_ block: (@Sendable (URLSession) -> Void)?) {}
 
     /// Sets the block that returns a new stream for a body that was given as an `InputStream` and must be sent again,
     /// for example after a redirect or a challenge. Without a block or a stream, the request fails with -1021. It is
@@ -39,7 +47,8 @@ extension AFURLSessionManager {
     ///
     /// It is not called for multipart forms of this module: these are sent again without it. If a part is a stream, the
     /// request fails with -1021 after a redirect, and with -1013 after a challenge.
-    public func setTaskNeedNewBodyStreamBlock(_ block: ((URLSession, URLSessionTask) -> InputStream?)?) {
+    @preconcurrency
+    public func setTaskNeedNewBodyStreamBlock(_ block: (@Sendable (URLSession, URLSessionTask) -> InputStream?)?) {
         setHook(\.needNewBodyStream, block)
     }
 
@@ -52,8 +61,9 @@ extension AFURLSessionManager {
     /// origin changes, the proposed request has no `Authorization` and `Cookie` fields; the fields of the returned one
     /// are sent unchanged. If the returned request has no body, that of the proposed one is sent. One that differs from
     /// the proposed request and has a body stream, other than a form of this module, fails with -1021.
+    @preconcurrency
     public func setTaskWillPerformHTTPRedirectionBlock(
-        _ block: ((URLSession, URLSessionTask, URLResponse, URLRequest) -> URLRequest?)?
+        _ block: (@Sendable (URLSession, URLSessionTask, URLResponse, URLRequest) -> URLRequest?)?
     ) {
         setHook(\.redirection, block)
     }
@@ -61,7 +71,10 @@ extension AFURLSessionManager {
     /// Sets the block to call when bytes of a request body have been sent, with their number, the total so far, which
     /// restarts when a body is sent again, and the expected total: that of the body, or else of the request's
     /// `Content-Length`, or -1 if both are unknown. It is called on the manager's own serial queue; `nil` removes it.
-    public func setTaskDidSendBodyDataBlock(_ block: ((URLSession, URLSessionTask, Int64, Int64, Int64) -> Void)?) {
+    @preconcurrency
+    public func setTaskDidSendBodyDataBlock(
+        _ block: (@Sendable (URLSession, URLSessionTask, Int64, Int64, Int64) -> Void)?
+    ) {
         setHook(\.didSendBodyData, block)
     }
 
@@ -72,7 +85,8 @@ extension AFURLSessionManager {
     /// In two cases the block receives -999 and the completion handler another error: -1202 for a rejected server
     /// certificate, or a connection that a challenge block refused; and the error that the block of
     /// ``setAuthenticationChallengeHandler(_:)`` returned, or caused by an invalid value.
-    public func setTaskDidCompleteBlock(_ block: ((URLSession, URLSessionTask, (any Error)?) -> Void)?) {
+    @preconcurrency
+    public func setTaskDidCompleteBlock(_ block: (@Sendable (URLSession, URLSessionTask, (any Error)?) -> Void)?) {
         setHook(\.didComplete, block)
     }
 
@@ -83,15 +97,17 @@ extension AFURLSessionManager {
     /// block. The error of the response serializer is not included. For a rejected server certificate, a connection
     /// that a challenge block refused, and an error that the block returned or caused by an invalid value, the error is
     /// -999 and differs from that of the completion handler.
-    public func setTaskDidComplete(_ block: ((URLSession, URLSessionTask, (any Error)?) -> Void)?) {
+    @preconcurrency
+    public func setTaskDidComplete(_ block: (@Sendable (URLSession, URLSessionTask, (any Error)?) -> Void)?) {
         setTaskDidCompleteBlock(block)
     }
 
     /// Sets the block to call with the metrics of a task that has ended, an ``AFURLSessionTaskMetrics`` that is never
     /// `nil`, before the block of ``setTaskDidCompleteBlock(_:)``. It is called on the manager's own serial queue;
     /// `nil` removes it.
+    @preconcurrency
     public func setTaskDidFinishCollectingMetricsBlock(
-        _ block: ((URLSession, URLSessionTask, URLSessionTaskMetrics?) -> Void)?
+        _ block: (@Sendable (URLSession, URLSessionTask, URLSessionTaskMetrics?) -> Void)?
     ) {
         setHook(\.didCollectMetrics, block)
     }
@@ -102,8 +118,9 @@ extension AFURLSessionManager {
     /// manager's own serial queue; `nil` removes it.
     ///
     /// It is called once per task, not for redirects that are followed or challenges that are answered.
+    @preconcurrency
     public func setDataTaskDidReceiveResponseBlock(
-        _ block: ((URLSession, URLSessionDataTask, URLResponse) -> URLSession.ResponseDisposition)?
+        _ block: (@Sendable (URLSession, URLSessionDataTask, URLResponse) -> URLSession.ResponseDisposition)?
     ) {
         setHook(\.didReceiveResponse, block)
     }
@@ -115,8 +132,9 @@ extension AFURLSessionManager {
     /// The file is moved to the URL from the block of ``setDownloadTaskDidFinishDownloadingBlock(_:)``; without one, it
     /// is removed. At the end the completion handler of the data task is called, with that URL as its object or,
     /// without one, the object of the response serializer for an empty body.
+    @preconcurrency
     public func setDataTaskDidBecomeDownloadTaskBlock(
-        _ block: ((URLSession, URLSessionDataTask, URLSessionDownloadTask) -> Void)?
+        _ block: (@Sendable (URLSession, URLSessionDataTask, URLSessionDownloadTask) -> Void)?
     ) {
         setHook(\.didBecomeDownload, block)
     }
@@ -124,7 +142,8 @@ extension AFURLSessionManager {
     /// Sets the block to call with each part of the response body of a data or upload task, after decompression. The
     /// complete body is collected in any case. It is called on the manager's own serial queue, and the next part is
     /// read when it has returned; `nil` removes it.
-    public func setDataTaskDidReceiveDataBlock(_ block: ((URLSession, URLSessionDataTask, Data) -> Void)?) {
+    @preconcurrency
+    public func setDataTaskDidReceiveDataBlock(_ block: (@Sendable (URLSession, URLSessionDataTask, Data) -> Void)?) {
         setHook(\.didReceiveData, block)
     }
 
@@ -137,8 +156,9 @@ extension AFURLSessionManager {
     ///
     /// It is called only for responses that may be stored (RFC 9111 §3). A manager has a cache if its configuration has
     /// a `URLCache` other than `URLCache.shared`, or if the AsyncNetworking session that it shares has one.
+    @preconcurrency
     public func setDataTaskWillCacheResponseBlock(
-        _ block: ((URLSession, URLSessionDataTask, CachedURLResponse) -> CachedURLResponse?)?
+        _ block: (@Sendable (URLSession, URLSessionDataTask, CachedURLResponse) -> CachedURLResponse?)?
     ) {
         setHook(\.willCache, block)
     }
@@ -148,8 +168,10 @@ extension AFURLSessionManager {
     ///
     /// It is called for any status. If a file exists at the destination, the move fails, which only
     /// `AFURLSessionDownloadTaskDidFailToMoveFile` reports. A temporary file that is not moved is removed.
-    public func setDownloadTaskDidFinishDownloadingBlock(_ block: ((URLSession, URLSessionDownloadTask, URL) -> URL?)?)
-    {
+    @preconcurrency
+    public func setDownloadTaskDidFinishDownloadingBlock(
+        _ block: (@Sendable (URLSession, URLSessionDownloadTask, URL) -> URL?)?
+    ) {
         setHook(\.didFinishDownloading, block)
     }
 
@@ -159,8 +181,9 @@ extension AFURLSessionManager {
     /// The bytes are counted before decompression for a download task, and after it for a data task that became a
     /// download. The totals of a resumed download include the bytes that it had before. The block is not called for the
     /// body of a download task's response with a status outside 200 to 299.
+    @preconcurrency
     public func setDownloadTaskDidWriteDataBlock(
-        _ block: ((URLSession, URLSessionDownloadTask, Int64, Int64, Int64) -> Void)?
+        _ block: (@Sendable (URLSession, URLSessionDownloadTask, Int64, Int64, Int64) -> Void)?
     ) {
         setHook(\.didWriteData, block)
     }
@@ -168,7 +191,10 @@ extension AFURLSessionManager {
     /// Sets the block to call when the server continues a download, with the number of bytes already in its file and
     /// the expected total in bytes (-1 if unknown). It is not called if the download starts over. It is called on the
     /// manager's own serial queue; `nil` removes it.
-    public func setDownloadTaskDidResumeBlock(_ block: ((URLSession, URLSessionDownloadTask, Int64, Int64) -> Void)?) {
+    @preconcurrency
+    public func setDownloadTaskDidResumeBlock(
+        _ block: (@Sendable (URLSession, URLSessionDownloadTask, Int64, Int64) -> Void)?
+    ) {
         setHook(\.didResume, block)
     }
 }

@@ -20,9 +20,10 @@ extension AFURLSessionManager {
     /// It is called for each new connection, during the TLS handshake, on the thread that serves all connections: it
     /// must return at once, and cannot answer later. A client certificate that cannot be used fails the task with
     /// -1205.
-    public typealias SessionChallengeBlock = (
-        URLSession, URLAuthenticationChallenge, AutoreleasingUnsafeMutablePointer<URLCredential?>?
-    ) -> URLSession.AuthChallengeDisposition
+    public typealias SessionChallengeBlock =
+        @Sendable (
+            URLSession, URLAuthenticationChallenge, AutoreleasingUnsafeMutablePointer<URLCredential?>?
+        ) -> URLSession.AuthChallengeDisposition
 
     /// A block that answers an authentication challenge. It returns one of: an `NSError`, with which the task fails; a
     /// `URLCredential`; a disposition, or an `NSNumber` with its `rawValue`; or `nil`, after which it must call the
@@ -37,10 +38,11 @@ extension AFURLSessionManager {
     ///
     /// For a challenge during a TLS handshake, it is called on the thread that serves all connections and must return
     /// at once; see ``setAuthenticationChallengeHandler(_:)``.
-    public typealias TaskChallengeBlock = (
-        URLSession, URLSessionTask, URLAuthenticationChallenge,
-        @escaping (URLSession.AuthChallengeDisposition, URLCredential?) -> Void
-    ) -> Any?
+    public typealias TaskChallengeBlock =
+        @Sendable (
+            URLSession, URLSessionTask, URLAuthenticationChallenge,
+            @escaping (URLSession.AuthChallengeDisposition, URLCredential?) -> Void
+        ) -> Any?
 
     /// Sets the block that decides whether to trust a server, in place of the security policy, and that answers
     /// requests for a client certificate; `nil` removes it.
@@ -53,6 +55,7 @@ extension AFURLSessionManager {
     ///
     /// A block that is set while a task is running applies to its later exchanges. If the handshake has failed by then,
     /// the exchange is repeated, except in a manager with a cache.
+    @preconcurrency
     public func setSessionDidReceiveAuthenticationChallenge(_ block: SessionChallengeBlock?) {
         setHook(\.sessionChallenge, block)
         installHandshakeHooks()
@@ -80,6 +83,7 @@ extension AFURLSessionManager {
     /// `.cancelAuthenticationChallenge` refuses the connection, and `.rejectProtectionSpace` the server's certificate
     /// (-1202). Any other answer, and releasing the completion handler without a call, applies the security
     /// policy and sends no client certificate.
+    @preconcurrency
     public func setAuthenticationChallengeHandler(_ handler: TaskChallengeBlock?) {
         setHook(\.taskChallenge, handler)
         installHandshakeHooks()
@@ -190,9 +194,10 @@ extension AFURLSessionManager {
     /// cannot answer later. For challenges of HTTP it is called on the manager's own serial queue. For those about
     /// certificates it is called during the TLS handshake, on the thread that serves all connections, and must return
     /// at once; a client certificate that cannot be used fails the task with -1205.
+    @preconcurrency
     public func setTaskDidReceiveAuthenticationChallenge(
         _ block: (
-            (
+            @Sendable (
                 URLSession, URLSessionTask, URLAuthenticationChallenge,
                 AutoreleasingUnsafeMutablePointer<URLCredential?>?
             ) -> URLSession.AuthChallengeDisposition

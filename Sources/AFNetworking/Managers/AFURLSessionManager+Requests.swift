@@ -54,7 +54,7 @@ extension AFURLSessionManager {
     }
 
     /// Whether a block is set for a decision, or a subclass may make it.
-    func decides<Block>(_ hook: KeyPath<SessionHooks, UncheckedSendable<Block>?>) -> Bool {
+    func decides<Block>(_ hook: KeyPath<SessionHooks, Block?>) -> Bool {
         isSubclassed || state.withLock { $0.hooks[keyPath: hook] != nil }
     }
 

@@ -21,7 +21,7 @@ open class AFURLSessionManager: AFURLSessionEvents, NSSecureCoding, NSCopying, R
 {
     /// Creates a manager with the configuration `URLSessionConfiguration.default`, an ``AFJSONResponseSerializer`` and
     /// the default security policy.
-    public convenience init() {
+    public override convenience init() {
         self.init(sessionConfiguration: nil)
     }
 
@@ -48,7 +48,8 @@ open class AFURLSessionManager: AFURLSessionEvents, NSSecureCoding, NSCopying, R
     ///
     /// - Parameter configuration: The configuration, which is copied; `nil` for the default one.
     public init(sessionConfiguration configuration: URLSessionConfiguration?) {
-        super.init(ManagerState(configuration ?? .default))
+        super.init()
+        state.withLock { $0 = ManagerState(configuration ?? .default) }
     }
 
     /// Creates a manager that runs its tasks on an AsyncNetworking session and shares its connections, cookies and
@@ -125,9 +126,30 @@ open class AFURLSessionManager: AFURLSessionEvents, NSSecureCoding, NSCopying, R
         set { state.withLock { $0.completionGroup = newValue } }
     }
 
-    /// Unavailable: tasks do not run on an operation queue.
-    @available(*, unavailable, message: "Use URLSessionConfiguration.httpMaximumConnectionsPerHost, or task groups.")
-    public var operationQueue: OperationQueue { OperationQueue() }
+    /// A serial operation queue, always the same, on which the manager runs nothing: its number of concurrent operations
+    /// does not limit tasks, and cancelling its operations does not cancel them.
+    @available(
+        *, deprecated,
+        message:
+            "The manager runs nothing on it. Limit tasks with httpMaximumConnectionsPerHost; cancel those in tasks."
+    )
+    open var operationQueue: OperationQueue {
+        state.withLock { state in
+            if state.operationQueue == nil {
+                state.operationQueue = OperationQueue()
+                state.operationQueue?.maxConcurrentOperationCount = 1
+            }
+            return state.operationQueue ?? OperationQueue()
+        }
+    }
+
+    /// Whether AFNetworking 3 created an upload task again if the system failed to do so in a background session; has no
+    /// effect, as there are no background sessions. `false` by default.
+    @available(*, deprecated, message: "It has no effect: there are no background sessions on Linux.")
+    open var attemptsToRecreateUploadTasksForBackgroundSessions: Bool {
+        get { state.withLock { $0.attemptsToRecreateUploads } }
+        set { state.withLock { $0.attemptsToRecreateUploads = newValue } }
+    }
 
     /// The serializer and the queue for a response that is complete now, including overrides in a subclass.
     var delivery: TaskDelivery {
@@ -162,18 +184,29 @@ open class AFURLSessionManager: AFURLSessionEvents, NSSecureCoding, NSCopying, R
     /// - Parameters:
     ///   - request: The request to send. A timeout of 60 seconds, Foundation's default, means that of the session; 0 or
     ///     less means none.
-    ///   - uploadProgress: Called with the progress of the request body, on the manager's own serial queue; `nil`, the
-    ///     default, for none.
+    ///   - uploadProgress: Called with the progress of the request body, on the manager's own serial queue; `nil` for
+    ///     none.
     ///   - downloadProgress: Called with the progress of the response body after decompression, on the manager's own
-    ///     serial queue; `nil`, the default, for none.
+    ///     serial queue; `nil` for none.
     ///   - completionHandler: Called on ``completionQueue`` with the response, an empty `URLResponse` without one,
     ///     the object of the response serializer, if any, and the error of the transfer or the serializer, if any;
-    ///     there may be both. `nil` for no handler.
+    ///     there may be both. `nil`, the default, for no handler.
+    @preconcurrency
     open func dataTask(
-        with request: URLRequest, uploadProgress: ((Progress) -> Void)? = nil,
-        downloadProgress: ((Progress) -> Void)? = nil, completionHandler: ((URLResponse, Any?, (any Error)?) -> Void)?
+        with request: URLRequest, uploadProgress: (@Sendable (Progress) -> Void)?,
+        downloadProgress: (@Sendable (Progress) -> Void)?,
+        completionHandler: (@Sendable (URLResponse, Any?, (any Error)?) -> Void)? = nil
     ) -> URLSessionDataTask {
         makeDataTask(.given(request), uploadProgress, downloadProgress, Self.completion(completionHandler))
+    }
+
+    /// Creates a suspended task that collects the response in memory, without progress, as in AFNetworking 3. See
+    /// ``dataTask(with:uploadProgress:downloadProgress:completionHandler:)``, which it calls.
+    @preconcurrency
+    open func dataTask(
+        with request: URLRequest, completionHandler: (@Sendable (URLResponse, Any?, (any Error)?) -> Void)? = nil
+    ) -> URLSessionDataTask {
+        dataTask(with: request, uploadProgress: nil, downloadProgress: nil, completionHandler: completionHandler)
     }
 
     /// Creates a suspended task that sends a file, and collects the response in memory; a body of more than 128 MiB
@@ -186,10 +219,11 @@ open class AFURLSessionManager: AFURLSessionEvents, NSSecureCoding, NSCopying, R
     ///   - progress: Called with the progress of the request body, on the manager's own serial queue; `nil` for none.
     ///   - completionHandler: Called on ``completionQueue`` with the response, an empty `URLResponse` without one,
     ///     the object of the response serializer, if any, and the error of the transfer or the serializer, if any;
-    ///     there may be both. `nil` for no handler.
+    ///     there may be both. `nil`, the default, for no handler.
+    @preconcurrency
     open func uploadTask(
-        with request: URLRequest, fromFile fileURL: URL, progress: ((Progress) -> Void)?,
-        completionHandler: ((URLResponse, Any?, (any Error)?) -> Void)?
+        with request: URLRequest, fromFile fileURL: URL, progress: (@Sendable (Progress) -> Void)?,
+        completionHandler: (@Sendable (URLResponse, Any?, (any Error)?) -> Void)? = nil
     ) -> URLSessionUploadTask {
         makeUploadTask(request, .file(fileURL.path), progress, Self.completion(completionHandler))
     }
@@ -204,10 +238,11 @@ open class AFURLSessionManager: AFURLSessionEvents, NSSecureCoding, NSCopying, R
     ///   - progress: Called with the progress of the request body, on the manager's own serial queue; `nil` for none.
     ///   - completionHandler: Called on ``completionQueue`` with the response, an empty `URLResponse` without one,
     ///     the object of the response serializer, if any, and the error of the transfer or the serializer, if any;
-    ///     there may be both. `nil` for no handler.
+    ///     there may be both. `nil`, the default, for no handler.
+    @preconcurrency
     open func uploadTask(
-        with request: URLRequest, from bodyData: Data?, progress: ((Progress) -> Void)?,
-        completionHandler: ((URLResponse, Any?, (any Error)?) -> Void)?
+        with request: URLRequest, from bodyData: Data?, progress: (@Sendable (Progress) -> Void)?,
+        completionHandler: (@Sendable (URLResponse, Any?, (any Error)?) -> Void)? = nil
     ) -> URLSessionUploadTask {
         makeUploadTask(request, bodyData.map(RequestBody.bytes), progress, Self.completion(completionHandler))
     }
@@ -223,10 +258,11 @@ open class AFURLSessionManager: AFURLSessionEvents, NSSecureCoding, NSCopying, R
     ///   - progress: Called with the progress of the request body, on the manager's own serial queue; `nil` for none.
     ///   - completionHandler: Called on ``completionQueue`` with the response, an empty `URLResponse` without one,
     ///     the object of the response serializer, if any, and the error of the transfer or the serializer, if any;
-    ///     there may be both. `nil` for no handler.
+    ///     there may be both. `nil`, the default, for no handler.
+    @preconcurrency
     open func uploadTask(
-        withStreamedRequest request: URLRequest, progress: ((Progress) -> Void)?,
-        completionHandler: ((URLResponse, Any?, (any Error)?) -> Void)?
+        withStreamedRequest request: URLRequest, progress: (@Sendable (Progress) -> Void)?,
+        completionHandler: (@Sendable (URLResponse, Any?, (any Error)?) -> Void)? = nil
     ) -> URLSessionUploadTask {
         makeUploadTask(request, nil, progress, Self.completion(completionHandler))
     }
@@ -247,11 +283,12 @@ open class AFURLSessionManager: AFURLSessionEvents, NSSecureCoding, NSCopying, R
     ///     is removed.
     ///   - completionHandler: Called on ``completionQueue`` with the response, an empty `URLResponse` without one,
     ///     the URL of the file, and the error, if any. The URL is `nil` if the transfer failed or there was no
-    ///     destination. `nil` for no handler.
+    ///     destination. `nil`, the default, for no handler.
+    @preconcurrency
     open func downloadTask(
-        with request: URLRequest, progress: ((Progress) -> Void)?,
-        destination: ((URL, URLResponse) -> URL)?,
-        completionHandler: ((URLResponse, URL?, (any Error)?) -> Void)?
+        with request: URLRequest, progress: (@Sendable (Progress) -> Void)?,
+        destination: (@Sendable (URL, URLResponse) -> URL)?,
+        completionHandler: (@Sendable (URLResponse, URL?, (any Error)?) -> Void)? = nil
     ) -> URLSessionDownloadTask {
         makeDownloadTask(request, nil, progress, destination, completionHandler)
     }
@@ -274,10 +311,12 @@ open class AFURLSessionManager: AFURLSessionEvents, NSSecureCoding, NSCopying, R
     ///     is removed.
     ///   - completionHandler: Called on ``completionQueue`` with the response, an empty `URLResponse` without one,
     ///     the URL of the file, and the error, if any. The URL is `nil` if the transfer failed or there was no
-    ///     destination. `nil` for no handler.
+    ///     destination. `nil`, the default, for no handler.
+    @preconcurrency
     open func downloadTask(
-        withResumeData resumeData: Data, progress: ((Progress) -> Void)?, destination: ((URL, URLResponse) -> URL)?,
-        completionHandler: ((URLResponse, URL?, (any Error)?) -> Void)?
+        withResumeData resumeData: Data, progress: (@Sendable (Progress) -> Void)?,
+        destination: (@Sendable (URL, URLResponse) -> URL)?,
+        completionHandler: (@Sendable (URLResponse, URL?, (any Error)?) -> Void)? = nil
     ) -> URLSessionDownloadTask {
         let data = try? JSONDecoder().decode(ResumeData.self, from: resumeData)
         // A request without a URL fails when it is sent.
@@ -289,8 +328,8 @@ open class AFURLSessionManager: AFURLSessionEvents, NSSecureCoding, NSCopying, R
 
     /// Creates a task that collects the response in memory.
     func makeDataTask(
-        _ request: OriginalRequest, _ uploadProgress: ((Progress) -> Void)?,
-        _ downloadProgress: ((Progress) -> Void)?, _ completion: TaskCallbacks.Completion?
+        _ request: OriginalRequest, _ uploadProgress: (@Sendable (Progress) -> Void)?,
+        _ downloadProgress: (@Sendable (Progress) -> Void)?, _ completion: TaskCallbacks.Completion?
     ) -> URLSessionDataTask {
         let callbacks = TaskCallbacks(
             uploadProgress: uploadProgress, downloadProgress: downloadProgress, completion: completion)
@@ -299,7 +338,7 @@ open class AFURLSessionManager: AFURLSessionEvents, NSSecureCoding, NSCopying, R
 
     /// Creates a task that sends a body, or that of the request if it is `nil`.
     func makeUploadTask(
-        _ request: URLRequest, _ body: RequestBody?, _ progress: ((Progress) -> Void)?,
+        _ request: URLRequest, _ body: RequestBody?, _ progress: (@Sendable (Progress) -> Void)?,
         _ completion: TaskCallbacks.Completion?
     ) -> URLSessionUploadTask {
         let callbacks = TaskCallbacks(uploadProgress: progress, completion: completion)
@@ -307,17 +346,20 @@ open class AFURLSessionManager: AFURLSessionEvents, NSSecureCoding, NSCopying, R
     }
 
     private static func completion(
-        _ handler: ((URLResponse, Any?, (any Error)?) -> Void)?
+        _ handler: (@Sendable (URLResponse, Any?, (any Error)?) -> Void)?
     ) -> TaskCallbacks.Completion? {
-        handler.map { handler in { response, _, object, error in handler(response(), object, error) } }
+        handler.map { handler in { @Sendable response, _, object, error in handler(response(), object, error) } }
     }
 
     private func makeDownloadTask(
-        _ request: URLRequest, _ resumeData: ResumeData?, _ progress: ((Progress) -> Void)?,
-        _ destination: ((URL, URLResponse) -> URL)?, _ completionHandler: ((URLResponse, URL?, (any Error)?) -> Void)?
+        _ request: URLRequest, _ resumeData: ResumeData?, _ progress: (@Sendable (Progress) -> Void)?,
+        _ destination: (@Sendable (URL, URLResponse) -> URL)?,
+        _ completionHandler: (@Sendable (URLResponse, URL?, (any Error)?) -> Void)? = nil
     ) -> URLSessionDownloadTask {
         let completion = Self.completion(
-            completionHandler.map { handler in { response, file, error in handler(response, file as? URL, error) } })
+            completionHandler.map { handler in
+                { @Sendable response, file, error in handler(response, file as? URL, error) }
+            })
         let callbacks = TaskCallbacks(downloadProgress: progress, destination: destination, completion: completion)
         return AFDownloadTask(TaskDriver(self, .given(request), .download(resumeData), callbacks))
     }
@@ -345,8 +387,11 @@ open class AFURLSessionManager: AFURLSessionEvents, NSSecureCoding, NSCopying, R
     /// Creates a manager from an archive of its configuration; with the default one if the archive has none. The
     /// response serializer, the security policy and all other parts have their defaults. Never returns `nil`.
     public required init?(coder: NSCoder) {
-        let archived = coder.decodeValue(ArchivedConfiguration.self, forKey: "sessionConfiguration")
-        super.init(ManagerState(archived?.configuration ?? .default))
+        let configuration =
+            (coder as? CopyCoder)?.configuration
+            ?? coder.decodeValue(ArchivedConfiguration.self, forKey: "sessionConfiguration")?.configuration
+        super.init()
+        state.withLock { $0 = ManagerState(configuration ?? .default) }
     }
 
     /// Archives the settings that the manager uses from its configuration, except its `URLCache`. Header fields are
@@ -358,11 +403,21 @@ open class AFURLSessionManager: AFURLSessionEvents, NSSecureCoding, NSCopying, R
     /// Always `true`: archives can be decoded with `requiresSecureCoding`.
     open class var supportsSecureCoding: Bool { true }
 
-    /// Returns an ``AFURLSessionManager`` with the same configuration or shared session, and otherwise the defaults:
-    /// its security policy, serializer, queue, group and blocks are not copied. A copy of a subclass is of this class,
-    /// too, unless the subclass overrides this method.
+    /// Returns a manager of the same class with the same configuration or shared session, and otherwise the defaults:
+    /// its security policy, serializer, queue, group and blocks are not copied.
+    ///
+    /// A copy of a subclass is created by its `init(coder:)` from what its `encode(with:)` encodes, without an archive;
+    /// if that returns `nil`, the copy is an ``AFURLSessionManager``.
     open func copy(with zone: NSZone? = nil) -> Any {
-        AFURLSessionManager(sessionConfiguration: copiedConfiguration)
+        copyOfSubclass() ?? AFURLSessionManager(sessionConfiguration: copiedConfiguration)
+    }
+
+    /// Returns a copy that the initializer of a subclass creates; `nil` for a class of this module.
+    func copyOfSubclass() -> AFURLSessionManager? {
+        guard isSubclassed else { return nil }
+        let coder = CopyCoder(copiedConfiguration)
+        encode(with: coder)
+        return type(of: self).init(coder: coder)
     }
 
     /// The configuration for a copy. If this manager shares a core session, the copy shares it, too.

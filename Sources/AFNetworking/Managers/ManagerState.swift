@@ -20,6 +20,9 @@ struct ManagerState: Sendable {
     var completionQueue: DispatchQueue?
     var completionGroup: DispatchGroup?
     var hooks = SessionHooks()
+    /// A queue that older programs configure; `nil` until it is needed.
+    var operationQueue: OperationQueue?
+    var attemptsToRecreateUploads = false
 
     private(set) var validity = Validity.valid
     /// The invalidated sessions whose end has not been reported because some of their tasks are running.

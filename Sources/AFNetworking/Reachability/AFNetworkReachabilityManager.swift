@@ -48,7 +48,7 @@ open class AFNetworkReachabilityManager: NSObject, @unchecked Sendable {
 
     private struct State {
         var status = AFNetworkReachabilityStatus.unknown
-        var didChange: UncheckedSendable<(AFNetworkReachabilityStatus) -> Void>?
+        var didChange: (@Sendable (AFNetworkReachabilityStatus) -> Void)?
         var monitoring: Task<Void, Never>?
     }
 
@@ -141,8 +141,9 @@ open class AFNetworkReachabilityManager: NSObject, @unchecked Sendable {
     /// monitoring.
     ///
     /// - Parameter block: Receives the status; `nil` removes the block.
-    open func setReachabilityStatusChange(_ block: ((AFNetworkReachabilityStatus) -> Void)?) {
-        state.set(\.didChange, to: block.map(UncheckedSendable.init))
+    @preconcurrency
+    open func setReachabilityStatusChange(_ block: (@Sendable (AFNetworkReachabilityStatus) -> Void)?) {
+        state.set(\.didChange, to: block)
     }
 
     private func report(_ status: AFNetworkReachabilityStatus) {
@@ -152,7 +153,7 @@ open class AFNetworkReachabilityManager: NSObject, @unchecked Sendable {
                 state.status = status
                 return state.didChange
             }
-            didChange?.value(status)
+            didChange?(status)
             NotificationCenter.default.post(
                 name: .AFNetworkingReachabilityDidChange, object: self,
                 userInfo: [AFNetworkingReachabilityNotificationStatusItem: NSNumber(value: status.rawValue)])

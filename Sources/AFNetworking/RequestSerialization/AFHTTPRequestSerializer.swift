@@ -18,7 +18,7 @@ open class AFHTTPRequestSerializer: NSObject, AFURLRequestSerialization, NSSecur
     ///
     /// It takes the request without the parameters, the parameters, and an error pointer, which is never `nil`. If it
     /// sets the error, creating the request fails with that error. It is called on the thread that creates the request.
-    public typealias QueryBlock = (URLRequest, Any, NSErrorPointer) -> String?
+    public typealias QueryBlock = @Sendable (URLRequest, Any, NSErrorPointer) -> String?
 
     /// Creates a serializer with the header field `User-Agent` and, if the process has a locale other than C and POSIX,
     /// `Accept-Language`. All properties have their defaults.
@@ -153,7 +153,7 @@ open class AFHTTPRequestSerializer: NSObject, AFURLRequestSerialization, NSSecur
     /// so that a call restores the default encoding, which ``AFQueryStringFromParameters(_:)`` describes.
     open func setQueryStringSerializationWith(_ style: AFHTTPRequestQueryStringSerializationStyle) {
         state.withLock { $0.kept.style = style }
-        state.set(\.makeQuery, to: nil)
+        state.withLock { $0.makeQuery = nil }
     }
 
     /// Sets the block that encodes parameters into queries and form bodies, in place of the default style; `nil`
@@ -162,8 +162,9 @@ open class AFHTTPRequestSerializer: NSObject, AFURLRequestSerialization, NSSecur
     /// It is called for parameters that are not `nil`, even if they are empty, but not for JSON, property lists and
     /// multipart forms. Its result is not encoded further, except for characters in a query that are invalid in a URL.
     /// If it sets the error, creating the request fails with that error. Copies keep the block, archives do not.
+    @preconcurrency
     open func setQueryStringSerializationWith(_ block: QueryBlock?) {
-        state.set(\.makeQuery, to: block.map(UncheckedSendable.init))
+        state.withLock { $0.makeQuery = block }
     }
 
     // MARK: Requests
@@ -282,20 +283,20 @@ open class AFHTTPRequestSerializer: NSObject, AFURLRequestSerialization, NSSecur
     ///   - fileURL: The URL of the file, whose directory must exist.
     ///   - handler: Called on the main queue with `nil` when the file is complete, or with the error; `nil` for none.
     /// - Returns: The request without a body.
+    @preconcurrency
     @discardableResult
     open func request(
         withMultipartForm request: URLRequest, writingStreamContentsToFile fileURL: URL,
-        completionHandler handler: (((any Error)?) -> Void)?
+        completionHandler handler: (@Sendable ((any Error)?) -> Void)? = nil
     ) -> NSMutableURLRequest {
         let result = Self.mutableRequest(request)
         result.httpBodyStream = nil
         let body = request.httpBodyStream.map { RequestBody.inputStream($0, length: nil, replace: nil) } ?? .none
-        let handler = UncheckedSendable(handler)
         // Ends when the body has been read.
         Task {
             var failure: (any Error)?
             do { try await body.write(toFile: fileURL.path) } catch { failure = error }
-            CompletionQueue(queue: nil).call { [failure] in handler.value?(failure) }
+            CompletionQueue(queue: nil).call { [failure] in handler?(failure) }
         }
         return result
     }
@@ -348,7 +349,7 @@ open class AFHTTPRequestSerializer: NSObject, AFURLRequestSerialization, NSSecur
     private func queryString(of parameters: Any?, _ request: () -> URLRequest) throws -> String {
         guard let parameters else { return "" }
         if let makeQuery = state.withLock({ $0.makeQuery }) {
-            return try throwingError { makeQuery.value(request(), parameters, $0) } ?? ""
+            return try throwingError { makeQuery(request(), parameters, $0) } ?? ""
         }
         do throws(SerializationError) {
             return try URLEncodedFormEncoder().encode(Parameters(foundation: parameters))

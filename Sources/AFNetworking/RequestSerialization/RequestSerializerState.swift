@@ -8,7 +8,7 @@ struct RequestSerializerState: Sendable {
     var stringEncoding = String.Encoding.utf8
     var settings = RequestSettings()
     var methodsInURI: Set<String> = ["GET", "HEAD", "DELETE"]
-    var makeQuery: UncheckedSendable<AFHTTPRequestSerializer.QueryBlock>?
+    var makeQuery: AFHTTPRequestSerializer.QueryBlock?
     var kept: Kept
     /// The header fields in the core's form and in the order in which they are sent; `nil` if one of them cannot be
     /// sent.
@@ -27,7 +27,7 @@ struct RequestSerializerState: Sendable {
         ).fields.dictionary
     }
 
-    init(_ kept: Kept, makeQuery: UncheckedSendable<AFHTTPRequestSerializer.QueryBlock>? = nil) {
+    init(_ kept: Kept, makeQuery: AFHTTPRequestSerializer.QueryBlock? = nil) {
         self.kept = kept
         self.makeQuery = makeQuery
         fields = HTTPFields(sorted: kept.headers)

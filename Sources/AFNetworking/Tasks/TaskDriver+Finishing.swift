@@ -33,10 +33,10 @@ extension TaskDriver {
 
     /// Calls the completion handler, then posts the notification.
     private func deliver(
-        _ ending: UncheckedSendable<Ending>, of task: URLSessionTask, to callbacks: UncheckedSendable<TaskCallbacks>
+        _ ending: UncheckedSendable<Ending>, of task: URLSessionTask, to callbacks: TaskCallbacks
     ) {
         ending.value.delivery.completionQueue.call {
-            callbacks.value.completion?(
+            callbacks.completion?(
                 self.responseOrEmpty, ending.value.dataTask, ending.value.object, ending.value.error)
         } afterwards: {
             ending.value.post(of: task)

@@ -87,7 +87,7 @@ extension TaskDriver {
             if manager.isObserved {
                 manager.urlSession(session(of: manager), downloadTask: task, didFinishDownloadingTo: temporary)
             }
-            let (known, destination) = change { ($0.destinationURL, $0.callbacks.value.destination) }
+            let (known, destination) = change { ($0.destinationURL, $0.callbacks.destination) }
             guard known == nil, let response, let destinationURL = destination?(temporary, response) else { return }
             manager.move(task, from: temporary, to: destinationURL)
         }

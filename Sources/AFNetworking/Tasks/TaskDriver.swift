@@ -254,10 +254,10 @@ final class TaskDriver: Sendable {
 
     /// Updates a progress object and calls the progress callback; called on the manager's own queue.
     func tell(
-        _ block: any KeyPath<TaskCallbacks, ((Progress) -> Void)?> & Sendable,
+        _ block: any KeyPath<TaskCallbacks, (@Sendable (Progress) -> Void)?> & Sendable,
         _ direction: any WritableKeyPath<TaskDriverState, Progress?> & Sendable, _ completed: Int64, of total: Int64?
     ) {
-        let (callback, existing) = state.withLock { ($0.callbacks.value[keyPath: block], $0[keyPath: direction]) }
+        let (callback, existing) = state.withLock { ($0.callbacks[keyPath: block], $0[keyPath: direction]) }
         guard callback != nil || existing != nil else { return }
         let progress = existing ?? progress(direction)
         progress.totalUnitCount = total ?? NSURLSessionTransferSizeUnknown

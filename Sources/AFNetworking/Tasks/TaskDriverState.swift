@@ -8,7 +8,7 @@ struct TaskDriverState: Sendable {
     private(set) var manager: AFURLSessionManager?
     /// The task object. The reference is weak; the manager retains the task until it ends.
     var task = Weak<URLSessionTask>()
-    private(set) var callbacks: UncheckedSendable<TaskCallbacks>
+    private(set) var callbacks: TaskCallbacks
     private(set) var phase = URLSessionTask.State.suspended
     /// The core task; set before its transfer begins.
     var core: TransferCore?
@@ -38,7 +38,7 @@ struct TaskDriverState: Sendable {
 
     init(_ manager: AFURLSessionManager, _ callbacks: TaskCallbacks) {
         self.manager = manager
-        self.callbacks = UncheckedSendable(callbacks)
+        self.callbacks = callbacks
     }
 
     /// Changes the phase if it is one of the given ones. Returns whether it is the first change; `nil` if the phase is
@@ -58,17 +58,17 @@ struct TaskDriverState: Sendable {
     }
 
     /// Whether the progress of the upload is observed.
-    var isUploadWatched: Bool { callbacks.value.uploadProgress != nil || uploadProgress != nil }
+    var isUploadWatched: Bool { callbacks.uploadProgress != nil || uploadProgress != nil }
     /// Whether the progress of the download is observed.
-    var isDownloadWatched: Bool { callbacks.value.downloadProgress != nil || downloadProgress != nil }
+    var isDownloadWatched: Bool { callbacks.downloadProgress != nil || downloadProgress != nil }
 
     /// Ends the task. Returns the callbacks and the task objects that they receive, and releases them and the manager,
     /// which the caller retains.
     mutating func finish(
         _ error: (any Error)?
-    ) -> (callbacks: UncheckedSendable<TaskCallbacks>, task: URLSessionTask?, dataTask: URLSessionDataTask?) {
+    ) -> (callbacks: TaskCallbacks, task: URLSessionTask?, dataTask: URLSessionDataTask?) {
         defer {
-            callbacks = UncheckedSendable(TaskCallbacks())
+            callbacks = TaskCallbacks()
             dataTask = nil
             manager = nil
         }
@@ -92,15 +92,15 @@ enum TaskSource: Sendable {
 }
 
 /// The callbacks of a task.
-struct TaskCallbacks {
-    var uploadProgress: ((Progress) -> Void)?
-    var downloadProgress: ((Progress) -> Void)?
-    var destination: ((URL, URLResponse) -> URL)?
+struct TaskCallbacks: Sendable {
+    var uploadProgress: (@Sendable (Progress) -> Void)?
+    var downloadProgress: (@Sendable (Progress) -> Void)?
+    var destination: (@Sendable (URL, URLResponse) -> URL)?
     var completion: Completion?
 
     /// A callback at the end of a task. It takes a function that returns the response, the task if it is a data task,
     /// the object and the error.
-    typealias Completion = (() -> URLResponse, URLSessionDataTask?, Any?, (any Error)?) -> Void
+    typealias Completion = @Sendable (() -> URLResponse, URLSessionDataTask?, Any?, (any Error)?) -> Void
 }
 
 /// The numbers of bytes transferred and expected; -1 if a total is unknown.

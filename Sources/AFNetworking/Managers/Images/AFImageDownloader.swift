@@ -67,7 +67,7 @@ open class AFImageDownloader: NSObject, @unchecked Sendable {
     }
 
     /// The callback of a request.
-    private typealias Handler = UncheckedSendable<(HTTPURLResponse?, Result<AFImage, any Error>) -> Void>
+    private typealias Handler = @Sendable (HTTPURLResponse?, Result<AFImage, any Error>) -> Void
 
     private static let shared = AFImageDownloader()
 
@@ -173,10 +173,11 @@ open class AFImageDownloader: NSObject, @unchecked Sendable {
     ///     block may be `nil`.
     /// - Returns: The receipt, with a new identifier; `nil` for an image from the cache, or a request without a URL,
     ///   which fails with -1000.
+    @preconcurrency
     @discardableResult
     open func downloadImage(
-        for request: URLRequest, success: ((URLRequest, HTTPURLResponse?, UIImage) -> Void)?,
-        failure: ((URLRequest, HTTPURLResponse?, any Error) -> Void)?
+        for request: URLRequest, success: (@Sendable (URLRequest, HTTPURLResponse?, UIImage) -> Void)?,
+        failure: (@Sendable (URLRequest, HTTPURLResponse?, any Error) -> Void)? = nil
     ) -> AFImageDownloadReceipt? {
         downloadImage(for: request, withReceiptID: UUID(), success: success, failure: failure)
     }
@@ -193,13 +194,14 @@ open class AFImageDownloader: NSObject, @unchecked Sendable {
     ///     cancelled request, -1016 for a response without an image, or that of the transfer or the serializer. The
     ///     block may be `nil`.
     /// - Returns: The receipt; `nil` for an image from the cache, or a request without a URL, which fails with -1000.
+    @preconcurrency
     @discardableResult
     open func downloadImage(
         for request: URLRequest, withReceiptID receiptID: UUID,
-        success: ((URLRequest, HTTPURLResponse?, UIImage) -> Void)?,
-        failure: ((URLRequest, HTTPURLResponse?, any Error) -> Void)?
+        success: (@Sendable (URLRequest, HTTPURLResponse?, UIImage) -> Void)?,
+        failure: (@Sendable (URLRequest, HTTPURLResponse?, any Error) -> Void)? = nil
     ) -> AFImageDownloadReceipt? {
-        let handler = Handler { response, result in
+        let handler: Handler = { response, result in
             switch result {
             case .success(let image): success?(request, response, image)
             case .failure(let error): failure?(request, response, error)
@@ -226,13 +228,14 @@ open class AFImageDownloader: NSObject, @unchecked Sendable {
         }
     }
 
-    private func call(_ handler: Handler, _ response: HTTPURLResponse?, _ result: Result<AFImage, any Error>) {
-        MainQueueBuffer.shared.send { handler.value(response, result) }
+    private func call(_ handler: @escaping Handler, _ response: HTTPURLResponse?, _ result: Result<AFImage, any Error>)
+    {
+        MainQueueBuffer.shared.send { handler(response, result) }
     }
 
     /// Adds a request to the queue and starts its download if there is a place for it.
     private func admit(
-        _ handler: Handler, _ request: URLRequest, _ url: URL, _ receiptID: UUID
+        _ handler: @escaping Handler, _ request: URLRequest, _ url: URL, _ receiptID: UUID
     ) -> AFImageDownloadReceipt? {
         let key = Key(
             url: url.absoluteURL, method: request.httpMethod, headers: request.allHTTPHeaderFields,

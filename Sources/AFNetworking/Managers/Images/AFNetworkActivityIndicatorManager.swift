@@ -12,7 +12,7 @@ import AsyncNetworkingImages
 open class AFNetworkActivityIndicatorManager: NSObject, @unchecked Sendable {
     private let indicator: ActivityIndicator
     /// Shows or hides the indicator.
-    private let action: Lock<UncheckedSendable<(Bool) -> Void>?>
+    private let action: Lock<(@Sendable (Bool) -> Void)?>
     private let activity = Lock(Activity())
 
     private struct Activity: Sendable {
@@ -28,10 +28,10 @@ open class AFNetworkActivityIndicatorManager: NSObject, @unchecked Sendable {
     /// Creates a manager that is not enabled and has the default delays. It counts the tasks that start after its
     /// creation.
     public override init() {
-        let action = Lock<UncheckedSendable<(Bool) -> Void>?>(nil)
+        let action = Lock<(@Sendable (Bool) -> Void)?>(nil)
         self.action = action
         indicator = ActivityIndicator(isEnabled: false) { isVisible in
-            MainQueueBuffer.shared.send { action.withLock { $0 }?.value(isVisible) }
+            MainQueueBuffer.shared.send { action.withLock { $0 }?(isVisible) }
         }
         super.init()
         observe(.AFNetworkingTaskDidResume) { $0.tasks.insert($1) }
@@ -90,8 +90,9 @@ open class AFNetworkActivityIndicatorManager: NSObject, @unchecked Sendable {
     ///
     /// - Parameter block: Called on the main queue, with `true` to show the indicator and `false` to hide it, whenever
     ///   ``isNetworkActivityIndicatorVisible`` changes; `nil` removes the block.
-    open func setNetworkingActivityActionWith(_ block: ((Bool) -> Void)?) {
-        action.set(\.self, to: block.map { UncheckedSendable($0) })
+    @preconcurrency
+    open func setNetworkingActivityActionWith(_ block: (@Sendable (Bool) -> Void)?) {
+        action.set(\.self, to: block)
     }
 
     private func observe(
