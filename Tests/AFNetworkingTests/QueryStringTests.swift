@@ -1,5 +1,6 @@
 // SPDX-License-Identifier: MIT
 
+import AsyncNetworking
 import Testing
 
 @testable import AFNetworking
@@ -68,5 +69,44 @@ import Testing
     @Test(arguments: samples)
     func `parameters are encoded as a query`(sample: Sample) {
         #expect(AFQueryStringFromParameters(sample.parameters) == sample.query)
+    }
+
+    // MARK: Parameters of the core
+
+    @Test func `a dictionary of any values makes parameters of the core with their types`() throws {
+        let json = try JSONSerialization.jsonObject(
+            with: Data(#"{"yes": true, "count": 1, "half": 0.5, "none": null, "large": 12345678901234567890}"#.utf8))
+        let values: [String: Any] = [
+            "bool": true, "integer": 7, "double": 1.5, "cg": CGFloat(2.5), "text": "a b",
+            "trend": nil as String? as Any,
+            "null": NSNull(), "list": [1, "x"] as [Any], "url": URL(string: "http://h.example/")! as Any,
+            "decimal": Decimal(12.25),
+            "nested": ["a": ["b": 1]], "json": json,
+        ]
+        let parameters = Parameters(values)
+        let request = try JSONRequestSerializer().serialize(
+            Request(method: .post, url: URL(filePath: "/")), parameters: parameters)
+        guard case .bytes(let sent) = request.body.content else {
+            Issue.record("There is no body.")
+            return
+        }
+        let body = try JSONSerialization.jsonObject(with: sent) as? NSDictionary
+        let expected: NSDictionary = [
+            "bool": true, "integer": 7, "double": 1.5, "cg": 2.5, "text": "a b", "trend": NSNull(), "null": NSNull(),
+            "list": [1, "x"] as [Any], "url": "http://h.example/", "decimal": 12.25, "nested": ["a": ["b": 1]],
+            "json": [
+                "yes": true, "count": 1, "half": 0.5, "none": NSNull(), "large": 12_345_678_901_234_567_890 as UInt64,
+            ] as [String: Any],
+        ]
+        #expect(body == expected)
+        #expect(try URLEncodedFormEncoder().encode(parameters) == AFQueryStringFromParameters(values))
+    }
+
+    @Test func `nil in an optional is sent without a value, and is omitted from a literal of the core`() throws {
+        let trend: String? = nil
+        let values: [String: Any] = ["q": "x", "trend": trend as Any]
+        #expect(AFQueryStringFromParameters(values) == "q=x&trend")
+        #expect(try URLEncodedFormEncoder().encode(Parameters(values)) == "q=x&trend")
+        #expect(try URLEncodedFormEncoder().encode(["q": "x", "trend": trend]) == "q=x")
     }
 }

@@ -1,6 +1,6 @@
 // SPDX-License-Identifier: MIT
 
-import AsyncNetworking
+public import AsyncNetworking
 
 /// Returns a string with the bytes of its UTF-8 percent-encoded (RFC 3986 §2.1), except ASCII letters, digits and
 /// `-._~/?`. A space becomes `%20`, and a percent sign `%25`.
@@ -43,45 +43,79 @@ extension Parameters {
         // The encoder rejects the tree.
         if depth > Self.maximumDepth {
             self = .null
-        } else if let string = value as? String {
-            self = .string(string)
+        } else if let parameters = value as? Parameters {
+            self = parameters
         } else if let dictionary = value as? [AnyHashable: Any] {
             self = .dictionary(
-                dictionary.map { Entry(text(of: $0.key.base), Parameters(element: $0.value, depth: depth + 1)) })
+                dictionary.map { Entry(name($0.key), Parameters(element: $0.value, depth: depth + 1)) })
         } else if let array = value as? [Any] {
             self = .array(array.map { Parameters(element: $0, depth: depth + 1) })
         } else if let set = value as? Set<AnyHashable> {
             self = .set(set.map { Parameters(element: $0.base, depth: depth + 1) })
-        } else if let data = value as? Data {
-            self = .data(data)
         } else {
-            self = value is NSNull ? .null : .string(text(of: value))
+            self.init(scalar: value)
         }
     }
-}
 
-/// Returns the text of a scalar as Objective-C describes it: Booleans as 1 and 0, whole numbers without a fraction,
-/// integers in full, regardless of their size.
-private func text(of value: Any) -> String {
-    switch value {
-    case let string as String: return string
-    case let url as URL: return url.absoluteString
-    case let date as Date: return text(of: .date(date)) ?? date.description
-    case let number as any BinaryInteger: return "\(number)"
-    case let number as CGFloat: return text(of: Double(number))
-    case let decimal as Decimal: return "\(decimal)"
-    case let number as NSNumber:
-        let digits = number.stringValue
-        let isWhole = digits.utf8.allSatisfy { 0x30...0x39 ~= $0 || $0 == UInt8(ascii: "-") }
-        guard !isWhole, !(number is NSDecimalNumber), let double = Double(digits) else { return digits }
-        return text(of: .double(double)) ?? digits
-    default: return "\(value)"
+    /// Creates a scalar. One without a case that has the text of Objective-C, such as a large decimal number, becomes
+    /// this text.
+    fileprivate init(scalar value: Any) {
+        let scalar: Parameters? =
+            switch value {
+            case let string as String: .string(string)
+            case let data as Data: .data(data)
+            case let url as URL: .string(url.absoluteString)
+            case let date as Date: Self.encodable(.date(date))
+            case let number as any BinaryInteger:
+                Int64(exactly: number).map(Parameters.integer) ?? UInt64(exactly: number).map(Parameters.unsigned)
+            case let number as CGFloat: Self.encodable(.double(Double(number)))
+            case let number as NSNumber where type(of: value) == Self.booleanClass: .bool(number.boolValue)
+            case let bool as Bool where type(of: value) == Bool.self: .bool(bool)
+            case is NSNull: .null
+            default: Self.number(value)
+            }
+        self = scalar ?? .string("\(value)")
+    }
+
+    /// Returns a date or number, or `nil` if the encoder refuses it.
+    private static func encodable(_ scalar: Parameters) -> Parameters? { text(of: scalar) == nil ? nil : scalar }
+
+    /// The class of `NSNumber` objects that are Boolean values, as in decoded JSON.
+    private static let booleanClass: AnyClass = type(of: NSNumber(value: true))
+
+    /// Returns a decimal or floating-point number, if it can be written with the same digits.
+    private static func number(_ value: Any) -> Parameters? {
+        guard let digits = (value as? Decimal)?.description ?? (value as? NSNumber)?.stringValue else { return nil }
+        if let integer = Int64(digits) { return .integer(integer) }
+        if let integer = UInt64(digits) { return .unsigned(integer) }
+        guard let double = Double(digits).flatMap({ encodable(.double($0)) }) else { return .string(digits) }
+        let isDecimal = value is Decimal || value is NSDecimalNumber
+        return isDecimal && text(of: double) != digits ? .string(digits) : double
+    }
+
+    /// Creates parameters from a dictionary as programs pass it to AFNetworking's verbs, for a verb of AsyncNetworking.
+    ///
+    /// They are sent like those of AFNetworking: in a query or form with the text that
+    /// ``AFQueryStringFromParameters(_:)`` describes, and in JSON as numbers, Boolean values and strings. `NSNull`, and
+    /// `nil` in an optional, is ``ANSerialization/Parameters/null``: the name without `=`, or a null. It is not omitted
+    /// like a `nil` in a literal of ``ANSerialization/Parameters``. In a file that imports this module, a dictionary
+    /// literal as the argument is of this type, too.
+    ///
+    /// - Parameter values: The values: strings, numbers, Boolean values, dates, URLs, data, arrays, sets and
+    ///   dictionaries of Swift or Foundation. Of any other value, the description is sent.
+    public init(_ values: [String: Any]) {
+        self.init(foundation: values)
     }
 }
 
 /// Returns the text that the core's encoder writes for a scalar; `nil` if it cannot be encoded.
 private func text(of scalar: Parameters) -> String? {
     (try? URLEncodedFormEncoder().pairs(["": scalar]))?.first?.value
+}
+
+/// Returns the name of an entry: the text of its key, as Objective-C describes it.
+private func name(_ key: AnyHashable) -> String {
+    key.base as? String ?? text(of: Parameters(scalar: key.base)) ?? "\(key.base)"
 }
 
 /// Returns the value wrapped in an optional; null for `nil`.
