@@ -214,19 +214,8 @@ extension AFURLSessionManager {
 }
 
 extension TaskDriver {
-    /// Returns the core's authentication policy with the manager's delegate method as its first challenge handler.
-    func authentication(of core: SessionManager) -> AuthenticationPolicy {
-        var policy = core.configuration.authentication
-        let others = policy.challengeHandler
-        policy.challengeHandler = { [weak self] challenge in
-            if let self, let answer = await answer(challenge) { return answer }
-            return try await others?(challenge) ?? .performDefaultHandling
-        }
-        return policy
-    }
-
     /// Returns the answer of the manager's delegate method; `nil` for default handling.
-    private func answer(_ challenge: AuthenticationChallenge) async -> AuthenticationChallenge.Disposition? {
+    func answer(_ challenge: AuthenticationChallenge) async -> AuthenticationChallenge.Disposition? {
         guard manager?.decides(\.taskChallenge) == true, let task else { return nil }
         let challenge = UncheckedSendable(URLAuthenticationChallenge(challenge))
         let given = await ask(fallback: ChallengeDecision(disposition: .cancelAuthenticationChallenge)) {

@@ -15,26 +15,23 @@ extension AFURLSessionManager {
         let ownPolicy = ownPolicy
         driver.change { $0.securityPolicy = ownPolicy }
         let policy = ownPolicy?.policy
-        var (core, request) = try state.withLock { state in
+        let (core, template, hooks) = try state.withLock { state in
             state.renew()
             guard state.validity == .valid else { throw SessionError.invalidated as any Error }
             if let failure = state.policyFailure { throw failure }
             let isOwn = limit.map { $0 != state.configuration.timeoutIntervalForRequest } ?? false
-            return (state.core, state.template(timeout: isOwn ? limit : nil, policy))
+            return (state.core, state.template(timeout: isOwn ? limit : nil, policy), state.handshakeHooks)
         }
+        var request = template.request
         try original.fill(&request, for: driver)
         if case .upload(let body?) = driver.source { request.body = body }
-        // Blocks may be set while the task is running, so they are asked for when their event occurs.
-        request.redirectPolicy = redirectPolicy(of: core, for: driver)
+        request.driver = Weak(object: driver)
         // Otherwise the core's own decisions and its cache of credentials apply.
-        if !core.configuration.authentication.isActive || decides(\.taskChallenge) {
-            request.authentication = driver.authentication(of: core)
-        }
-        if core.configuration.cache != nil {
-            request.willCache = driver.cacheDecision(after: core.configuration.willCache)
+        if request.authentication == nil, decides(\.taskChallenge) {
+            request.authentication = core.configuration.authentication.askingBlocks
         }
         // A response that passed interceptors is not used for the other users of a cache.
-        if state.withLock({ $0.handshakeHooks }) != nil || core.configuration.cache == nil && request.url.isHTTPS {
+        if hooks != nil || !template.hasCache && request.url.isHTTPS {
             request.attemptInterceptors = [
                 LateHandshakeHooks { [weak self] in self?.state.withLock { $0.handshakeHooks } },
                 handshakeDecisions.interceptor(forTask: driver.identifier),
@@ -56,21 +53,6 @@ extension AFURLSessionManager {
     /// Whether a block is set for a decision, or a subclass may make it.
     func decides<Block>(_ hook: KeyPath<SessionHooks, Block?>) -> Bool {
         isSubclassed || state.withLock { $0.hooks[keyPath: hook] != nil }
-    }
-
-    /// Returns the core's redirect policy with the manager's delegate method applied after its own decision.
-    private func redirectPolicy(of core: SessionManager, for driver: TaskDriver) -> RedirectPolicy {
-        core.configuration.redirectPolicy.with { policy in
-            let decide = policy.decision
-            policy.decision = { [weak driver] redirection in
-                var proposed = redirection.proposed
-                if let decide {
-                    guard let decided = try await decide(redirection) else { return nil }
-                    proposed = decided
-                }
-                return try await driver?.decide(on: redirection.head, proposed)
-            }
-        }
     }
 
     /// Releases an ended task.
@@ -114,36 +96,82 @@ extension AFURLSessionManager {
     }
 }
 
-extension TaskDriver {
-    /// Returns the core's decision about the storage of a response, followed by that of the manager's delegate method.
-    func cacheDecision(
-        after decide: (@Sendable (CacheProposal) async -> CacheProposal?)?
-    ) -> @Sendable (CacheProposal) async -> CacheProposal? {
-        { [weak self] proposal in
+// Blocks may be set while a task is running, so a request asks for them when their event occurs. What asks is the same for
+// all requests of a session; the task is an attribute of the request.
+
+extension Request {
+    /// The driver of the task that the request belongs to.
+    fileprivate var driver: Weak<TaskDriver> {
+        get { self[DriverOfRequest.self] }
+        set { self[DriverOfRequest.self] = newValue }
+    }
+
+    private enum DriverOfRequest: RequestAttribute {
+        static var defaultValue: Weak<TaskDriver> { Weak() }
+    }
+
+    /// Sets policies that call the manager's delegate methods after the decisions of a session's policies.
+    mutating func askBlocks(after configuration: SessionConfiguration) {
+        redirectPolicy = configuration.redirectPolicy.with { policy in
+            let decide = policy.decision
+            policy.decision = { redirection in
+                var proposed = redirection.proposed
+                if let decide {
+                    guard let decided = try await decide(redirection) else { return nil }
+                    proposed = decided
+                }
+                guard let driver = redirection.original.driver.object else { return proposed }
+                return try await driver.decide(on: redirection.head, proposed)
+            }
+        }
+        if !configuration.authentication.isActive { authentication = configuration.authentication.askingBlocks }
+        guard configuration.cache != nil else { return }
+        willCache = { [decide = configuration.willCache] proposal in
             var proposal = proposal
             if let decide {
                 guard let decided = await decide(proposal) else { return nil }
                 proposal = decided
             }
-            guard let self, manager?.decides(\.willCache) == true, let dataTask = task as? URLSessionDataTask,
-                let response = HTTPURLResponse.make(proposal.head)
-            else { return proposal }
-            let proposed = UncheckedSendable(CachedURLResponse(response: response, data: proposal.body))
-            let decided = await ask(fallback: UncheckedSendable(CachedURLResponse?.none)) { manager, session, handler in
-                manager.urlSession(session, dataTask: dataTask, willCacheResponse: proposed.value) {
-                    handler(UncheckedSendable($0))
-                }
-            }.value
-            // A response for memory only may be secret, and the cache may have a directory.
-            guard let decided, decided.storagePolicy == .allowed else { return nil }
-            var accepted = proposal
-            accepted.body = decided.data
-            if let changed = decided.response as? HTTPURLResponse, changed !== response {
-                accepted.head.status = HTTPResponse.Status(code: min(max(changed.statusCode, 200), 999))
-                accepted.head.headers = HTTPFields(valid: changed.allHeaderFields)
-            }
-            return accepted
+            guard let driver = proposal.request.driver.object else { return proposal }
+            return await driver.decide(on: proposal)
         }
+    }
+}
+
+extension AuthenticationPolicy {
+    /// The policy with the manager's delegate method before its own challenge handler.
+    fileprivate var askingBlocks: AuthenticationPolicy {
+        var policy = self
+        let others = challengeHandler
+        policy.challengeHandler = { challenge in
+            if let answer = await challenge.request.driver.object?.answer(challenge) { return answer }
+            return try await others?(challenge) ?? .performDefaultHandling
+        }
+        return policy
+    }
+}
+
+extension TaskDriver {
+    /// Returns the response to store; `nil` to prevent the storage.
+    fileprivate func decide(on proposal: CacheProposal) async -> CacheProposal? {
+        guard manager?.decides(\.willCache) == true, let dataTask = task as? URLSessionDataTask,
+            let response = HTTPURLResponse.make(proposal.head)
+        else { return proposal }
+        let proposed = UncheckedSendable(CachedURLResponse(response: response, data: proposal.body))
+        let decided = await ask(fallback: UncheckedSendable(CachedURLResponse?.none)) { manager, session, handler in
+            manager.urlSession(session, dataTask: dataTask, willCacheResponse: proposed.value) {
+                handler(UncheckedSendable($0))
+            }
+        }.value
+        // A response for memory only may be secret, and the cache may have a directory.
+        guard let decided, decided.storagePolicy == .allowed else { return nil }
+        var accepted = proposal
+        accepted.body = decided.data
+        if let changed = decided.response as? HTTPURLResponse, changed !== response {
+            accepted.head.status = HTTPResponse.Status(code: min(max(changed.statusCode, 200), 999))
+            accepted.head.headers = HTTPFields(valid: changed.allHeaderFields)
+        }
+        return accepted
     }
 
     /// Returns a new stream for a body that must be sent again.

@@ -126,33 +126,39 @@ struct ManagerState: Sendable {
 
     // MARK: Requests
 
-    /// A request without a URL, with the options for a timeout and a security policy. The core recognizes requests
-    /// copied from one template as having equal options.
-    private struct Template {
-        let timeout: TimeInterval?
-        let policy: SecurityPolicy
-        let core: ObjectIdentifier
+    /// A request without a URL, with the options for a timeout and a security policy, and with the policies of the
+    /// session that ask the blocks of the manager. The core recognizes requests copied from one template as having equal
+    /// options.
+    struct Template {
+        fileprivate let timeout: TimeInterval?
+        fileprivate let policy: SecurityPolicy
+        fileprivate let core: ObjectIdentifier
         let request: Request
+        let hasCache: Bool
     }
 
     /// Returns a request with the options for a timeout in seconds and a security policy; `nil` for those of the
     /// session.
-    mutating func template(timeout: TimeInterval?, _ policy: SecurityPolicy?) -> Request {
+    mutating func template(timeout: TimeInterval?, _ policy: SecurityPolicy?) -> Template {
         var policy = policy ?? core.configuration.tls.policy
         if let handshakeHooks { policy.identifiedEvaluator = handshakeHooks.evaluator }
         let id = ObjectIdentifier(core)
         if let known = templates.first(where: { $0.core == id && $0.timeout == timeout && $0.policy == policy }) {
-            return known.request
+            return known
         }
-        let options = core.configuration.transfer.with { options in
+        let configuration = core.configuration
+        let options = configuration.transfer.with { options in
             options.tls.policy = policy
             options.tls.identityChooser = handshakeHooks?.chooser
             if let timeout { options.timeouts.idle = timeout.limit }
         }
-        let request = Request(url: URL(filePath: "/"), options: options)
+        var request = Request(url: URL(filePath: "/"), options: options)
+        request.askBlocks(after: configuration)
+        let template = Template(
+            timeout: timeout, policy: policy, core: id, request: request, hasCache: configuration.cache != nil)
         if templates.count >= 8 { templates.removeFirst() }
-        templates.append(Template(timeout: timeout, policy: policy, core: id, request: request))
-        return request
+        templates.append(template)
+        return template
     }
 
     /// The hooks that call the manager's challenge methods; `nil` if no block is set for challenges.
