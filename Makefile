@@ -72,6 +72,9 @@ check-hints: setup-library ## Fail if the trait MigrationHints lacks a warning, 
 	verbs="$$(grep -o 'CallSites/.*deprecated: Use try await manager\.[a-z]*' <<< "$$log" | sed 's/.*\.//' | sort -u \
 		| tr '\n' ' ')"; \
 	[ "$$verbs" = 'delete get head patch post put ' ] || { echo "only these verbs give a hint: $$verbs"; exit 1; }; \
+	tasks="$$(grep -oE "CallSites/.*warning: '(data|upload|download)(Task|Image)[^']*' is dep" <<< "$$log" | sed "s/.*: '//" \
+		| sort -u)"; \
+	[ "$$(wc -l <<< "$$tasks")" = 8 ] || { echo "only these functions give a hint: $$tasks"; exit 1; }; \
 	! grep '/Sources/.*: warning:' <<< "$$log" | sort -u | grep .
 
 # Each check has a source file, a compiler option, and whether it compiles.

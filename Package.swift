@@ -26,7 +26,7 @@ let package = Package(
     traits: [
         .trait(
             name: "MigrationHints",
-            description: "Deprecates AFNetworking's verbs with callbacks and names their replacements."),
+            description: "Deprecates AFNetworking's functions with callbacks and names their replacements."),
         .trait(name: "ImageDecoding", description: "Decodes images with libvips (libvips-dev)."),
     ],
     dependencies: [

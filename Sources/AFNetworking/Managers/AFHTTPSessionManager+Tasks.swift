@@ -17,7 +17,7 @@ extension AFHTTPSessionManager {
         uploadProgress: (@Sendable (Progress) -> Void)? = nil, downloadProgress: (@Sendable (Progress) -> Void)? = nil,
         _ success: Success?, _ failure: Failure?
     ) -> URLSessionDataTask? {
-        let task = dataTask(
+        let task = (self as any HTTPTaskMaker).dataTask(
             withHTTPMethod: method, urlString: urlString, parameters: parameters, headers: headers,
             uploadProgress: uploadProgress, downloadProgress: downloadProgress, success: success, failure: failure)
         task?.resume()
@@ -41,7 +41,8 @@ extension AFHTTPSessionManager {
         let task: URLSessionDataTask
         if isSubclassed {
             task = self.task(success, failure) {
-                uploadTask(withStreamedRequest: request, progress: uploadProgress, completionHandler: $0)
+                (self as any TaskMaker).uploadTask(
+                    withStreamedRequest: request, progress: uploadProgress, completionHandler: $0)
             }
         } else {
             task = makeUploadTask(request, nil, uploadProgress, completion(success, failure))
@@ -149,3 +150,53 @@ private struct OverriddenVerb: Sendable {
     /// The calls of the completion handler before the task was known.
     var early: [UncheckedSendable<(URLSessionDataTask) -> Void>] = []
 }
+
+// The methods that create tasks, which a subclass may override. This module calls them by protocols, because with the
+// trait `MigrationHints` calls of deprecated methods give warnings.
+
+protocol TaskMaker {
+    func dataTask(
+        with request: URLRequest, uploadProgress: (@Sendable (Progress) -> Void)?,
+        downloadProgress: (@Sendable (Progress) -> Void)?,
+        completionHandler: (@Sendable (URLResponse, Any?, (any Error)?) -> Void)?
+    ) -> URLSessionDataTask
+
+    func uploadTask(
+        with request: URLRequest, fromFile fileURL: URL, progress: (@Sendable (Progress) -> Void)?,
+        completionHandler: (@Sendable (URLResponse, Any?, (any Error)?) -> Void)?
+    ) -> URLSessionUploadTask
+
+    func uploadTask(
+        with request: URLRequest, from bodyData: Data?, progress: (@Sendable (Progress) -> Void)?,
+        completionHandler: (@Sendable (URLResponse, Any?, (any Error)?) -> Void)?
+    ) -> URLSessionUploadTask
+
+    func uploadTask(
+        withStreamedRequest request: URLRequest, progress: (@Sendable (Progress) -> Void)?,
+        completionHandler: (@Sendable (URLResponse, Any?, (any Error)?) -> Void)?
+    ) -> URLSessionUploadTask
+
+    func downloadTask(
+        with request: URLRequest, progress: (@Sendable (Progress) -> Void)?,
+        destination: (@Sendable (URL, URLResponse) -> URL)?,
+        completionHandler: (@Sendable (URLResponse, URL?, (any Error)?) -> Void)?
+    ) -> URLSessionDownloadTask
+
+    func downloadTask(
+        withResumeData resumeData: Data, progress: (@Sendable (Progress) -> Void)?,
+        destination: (@Sendable (URL, URLResponse) -> URL)?,
+        completionHandler: (@Sendable (URLResponse, URL?, (any Error)?) -> Void)?
+    ) -> URLSessionDownloadTask
+}
+
+protocol HTTPTaskMaker {
+    func dataTask(
+        withHTTPMethod method: String, urlString: String, parameters: Any?, headers: [String: String]?,
+        uploadProgress: (@Sendable (Progress) -> Void)?, downloadProgress: (@Sendable (Progress) -> Void)?,
+        success: (@Sendable (URLSessionDataTask, Any?) -> Void)?,
+        failure: (@Sendable (URLSessionDataTask?, any Error) -> Void)?
+    ) -> URLSessionDataTask?
+}
+
+extension AFURLSessionManager: TaskMaker {}
+extension AFHTTPSessionManager: HTTPTaskMaker {}

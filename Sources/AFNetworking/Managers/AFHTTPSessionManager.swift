@@ -312,6 +312,9 @@ open class AFHTTPSessionManager: AFURLSessionManager, @unchecked Sendable {
     ///   - failure: Called on `completionQueue` with the task, or `nil` if the request cannot be created, and the error
     ///     of the request, the transfer or the serializer. The block may be `nil`.
     /// - Returns: The task, or `nil` if the request cannot be created.
+    #if MigrationHints
+        @available(*, deprecated, message: "Use session.request(…) and session.data(for: …) of AsyncNetworking.")
+    #endif
     @preconcurrency
     open func dataTask(
         withHTTPMethod method: String, urlString: String, parameters: Any?, headers: [String: String]?,

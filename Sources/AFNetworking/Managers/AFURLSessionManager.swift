@@ -191,6 +191,9 @@ open class AFURLSessionManager: AFURLSessionEvents, NSSecureCoding, NSCopying, R
     ///   - completionHandler: Called on ``completionQueue`` with the response, an empty `URLResponse` without one,
     ///     the object of the response serializer, if any, and the error of the transfer or the serializer, if any;
     ///     there may be both. `nil`, the default, for no handler.
+    #if MigrationHints
+        @available(*, deprecated, message: "Use try await session.data(for: …) of AsyncNetworking.")
+    #endif
     @preconcurrency
     open func dataTask(
         with request: URLRequest, uploadProgress: (@Sendable (Progress) -> Void)?,
@@ -202,6 +205,9 @@ open class AFURLSessionManager: AFURLSessionEvents, NSSecureCoding, NSCopying, R
 
     /// Creates a suspended task that collects the response in memory, without progress, as in AFNetworking 3. See
     /// ``dataTask(with:uploadProgress:downloadProgress:completionHandler:)``, which it calls.
+    #if MigrationHints
+        @available(*, deprecated, message: "Use try await session.data(for: …) of AsyncNetworking.")
+    #endif
     @preconcurrency
     open func dataTask(
         with request: URLRequest, completionHandler: (@Sendable (URLResponse, Any?, (any Error)?) -> Void)? = nil
@@ -220,6 +226,9 @@ open class AFURLSessionManager: AFURLSessionEvents, NSSecureCoding, NSCopying, R
     ///   - completionHandler: Called on ``completionQueue`` with the response, an empty `URLResponse` without one,
     ///     the object of the response serializer, if any, and the error of the transfer or the serializer, if any;
     ///     there may be both. `nil`, the default, for no handler.
+    #if MigrationHints
+        @available(*, deprecated, message: "Use session.makeUploadTask(for: …) of AsyncNetworking.")
+    #endif
     @preconcurrency
     open func uploadTask(
         with request: URLRequest, fromFile fileURL: URL, progress: (@Sendable (Progress) -> Void)?,
@@ -239,6 +248,9 @@ open class AFURLSessionManager: AFURLSessionEvents, NSSecureCoding, NSCopying, R
     ///   - completionHandler: Called on ``completionQueue`` with the response, an empty `URLResponse` without one,
     ///     the object of the response serializer, if any, and the error of the transfer or the serializer, if any;
     ///     there may be both. `nil`, the default, for no handler.
+    #if MigrationHints
+        @available(*, deprecated, message: "Use session.makeUploadTask(for: …) of AsyncNetworking.")
+    #endif
     @preconcurrency
     open func uploadTask(
         with request: URLRequest, from bodyData: Data?, progress: (@Sendable (Progress) -> Void)?,
@@ -259,6 +271,9 @@ open class AFURLSessionManager: AFURLSessionEvents, NSSecureCoding, NSCopying, R
     ///   - completionHandler: Called on ``completionQueue`` with the response, an empty `URLResponse` without one,
     ///     the object of the response serializer, if any, and the error of the transfer or the serializer, if any;
     ///     there may be both. `nil`, the default, for no handler.
+    #if MigrationHints
+        @available(*, deprecated, message: "Use session.makeUploadTask(for: …) of AsyncNetworking.")
+    #endif
     @preconcurrency
     open func uploadTask(
         withStreamedRequest request: URLRequest, progress: (@Sendable (Progress) -> Void)?,
@@ -284,6 +299,9 @@ open class AFURLSessionManager: AFURLSessionEvents, NSSecureCoding, NSCopying, R
     ///   - completionHandler: Called on ``completionQueue`` with the response, an empty `URLResponse` without one,
     ///     the URL of the file, and the error, if any. The URL is `nil` if the transfer failed or there was no
     ///     destination. `nil`, the default, for no handler.
+    #if MigrationHints
+        @available(*, deprecated, message: "Use session.makeDownloadTask(for: …) of AsyncNetworking.")
+    #endif
     @preconcurrency
     open func downloadTask(
         with request: URLRequest, progress: (@Sendable (Progress) -> Void)?,
@@ -312,6 +330,9 @@ open class AFURLSessionManager: AFURLSessionEvents, NSSecureCoding, NSCopying, R
     ///   - completionHandler: Called on ``completionQueue`` with the response, an empty `URLResponse` without one,
     ///     the URL of the file, and the error, if any. The URL is `nil` if the transfer failed or there was no
     ///     destination. `nil`, the default, for no handler.
+    #if MigrationHints
+        @available(*, deprecated, message: "Use session.makeDownloadTask(resuming: …) of AsyncNetworking.")
+    #endif
     @preconcurrency
     open func downloadTask(
         withResumeData resumeData: Data, progress: (@Sendable (Progress) -> Void)?,

@@ -19,6 +19,7 @@ final class ManagerSession: URLSession, @unchecked Sendable {
     }
 
     private var owner: AFURLSessionManager? { manager.withLock { $0.object } }
+    private var maker: (any TaskMaker)? { owner }
 
     /// Invalidates the superclass to release the resources that Foundation holds for it.
     func end() {
@@ -30,7 +31,8 @@ final class ManagerSession: URLSession, @unchecked Sendable {
     }
 
     override func dataTask(with request: URLRequest) -> URLSessionDataTask {
-        owner?.dataTask(with: request, completionHandler: nil) ?? super.dataTask(with: request)
+        maker?.dataTask(with: request, uploadProgress: nil, downloadProgress: nil, completionHandler: nil)
+            ?? super.dataTask(with: request)
     }
 
     override func dataTask(with url: URL) -> URLSessionDataTask {
@@ -38,22 +40,22 @@ final class ManagerSession: URLSession, @unchecked Sendable {
     }
 
     override func uploadTask(with request: URLRequest, fromFile fileURL: URL) -> URLSessionUploadTask {
-        owner?.uploadTask(with: request, fromFile: fileURL, progress: nil, completionHandler: nil)
+        maker?.uploadTask(with: request, fromFile: fileURL, progress: nil, completionHandler: nil)
             ?? super.uploadTask(with: request, fromFile: fileURL)
     }
 
     override func uploadTask(with request: URLRequest, from bodyData: Data) -> URLSessionUploadTask {
-        owner?.uploadTask(with: request, from: bodyData, progress: nil, completionHandler: nil)
+        maker?.uploadTask(with: request, from: bodyData, progress: nil, completionHandler: nil)
             ?? super.uploadTask(with: request, from: bodyData)
     }
 
     override func uploadTask(withStreamedRequest request: URLRequest) -> URLSessionUploadTask {
-        owner?.uploadTask(withStreamedRequest: request, progress: nil, completionHandler: nil)
+        maker?.uploadTask(withStreamedRequest: request, progress: nil, completionHandler: nil)
             ?? super.uploadTask(withStreamedRequest: request)
     }
 
     override func downloadTask(with request: URLRequest) -> URLSessionDownloadTask {
-        owner?.downloadTask(with: request, progress: nil, destination: nil, completionHandler: nil)
+        maker?.downloadTask(with: request, progress: nil, destination: nil, completionHandler: nil)
             ?? super.downloadTask(with: request)
     }
 
@@ -62,7 +64,7 @@ final class ManagerSession: URLSession, @unchecked Sendable {
     }
 
     override func downloadTask(withResumeData resumeData: Data) -> URLSessionDownloadTask {
-        owner?.downloadTask(withResumeData: resumeData, progress: nil, destination: nil, completionHandler: nil)
+        maker?.downloadTask(withResumeData: resumeData, progress: nil, destination: nil, completionHandler: nil)
             ?? super.downloadTask(withResumeData: resumeData)
     }
 

@@ -283,6 +283,9 @@ open class AFHTTPRequestSerializer: NSObject, AFURLRequestSerialization, NSSecur
     ///   - fileURL: The URL of the file, whose directory must exist.
     ///   - handler: Called on the main queue with `nil` when the file is complete, or with the error; `nil` for none.
     /// - Returns: The request without a body.
+    #if MigrationHints
+        @available(*, deprecated, message: "Use try await body.write(to: …) of AsyncNetworking.")
+    #endif
     @preconcurrency
     @discardableResult
     open func request(

@@ -173,6 +173,9 @@ open class AFImageDownloader: NSObject, @unchecked Sendable {
     ///     block may be `nil`.
     /// - Returns: The receipt, with a new identifier; `nil` for an image from the cache, or a request without a URL,
     ///   which fails with -1000.
+    #if MigrationHints
+        @available(*, deprecated, message: "Use ImageDownloader of AsyncNetworkingImages.")
+    #endif
     @preconcurrency
     @discardableResult
     open func downloadImage(
@@ -194,6 +197,9 @@ open class AFImageDownloader: NSObject, @unchecked Sendable {
     ///     cancelled request, -1016 for a response without an image, or that of the transfer or the serializer. The
     ///     block may be `nil`.
     /// - Returns: The receipt; `nil` for an image from the cache, or a request without a URL, which fails with -1000.
+    #if MigrationHints
+        @available(*, deprecated, message: "Use ImageDownloader of AsyncNetworkingImages.")
+    #endif
     @preconcurrency
     @discardableResult
     open func downloadImage(
@@ -251,7 +257,7 @@ open class AFImageDownloader: NSObject, @unchecked Sendable {
                 AFImageDownloadReceipt($0, receiptID: receiptID, number: number)
             }
         }
-        let task = sessionManager.dataTask(
+        let task = (sessionManager as any TaskMaker).dataTask(
             with: request, uploadProgress: nil, downloadProgress: nil
         ) { [self] response, object, error in
             let image = error == nil ? object as? AFImage : nil
