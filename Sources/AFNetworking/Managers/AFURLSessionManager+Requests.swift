@@ -27,7 +27,7 @@ extension AFURLSessionManager {
         if case .upload(let body?) = driver.source { request.body = body }
         request.driver = Weak(object: driver)
         // Otherwise the core's own decisions and its cache of credentials apply.
-        if request.authentication == nil, decides(\.taskChallenge) {
+        if decides(\.taskChallenge) {
             request.authentication = core.configuration.authentication.askingBlocks
         }
         // A response that passed interceptors is not used for the other users of a cache.
@@ -124,7 +124,6 @@ extension Request {
                 return try await driver.decide(on: redirection.head, proposed)
             }
         }
-        if !configuration.authentication.isActive { authentication = configuration.authentication.askingBlocks }
         guard configuration.cache != nil else { return }
         willCache = { [decide = configuration.willCache] proposal in
             var proposal = proposal
@@ -148,6 +147,34 @@ extension AuthenticationPolicy {
             return try await others?(challenge) ?? .performDefaultHandling
         }
         return policy
+    }
+}
+
+/// Repeats requests that a server or proxy challenged, if the block for challenges was set after their task had started.
+/// Requests that ask for it from the beginning take longer.
+struct LateChallenges: Interceptor {
+    func intercept(
+        _ interception: Interception, respond: (ResponseHead, ResponseBody) async throws -> Void
+    ) async throws {
+        let request = interception.request
+        var isLate: Bool {
+            request.authentication == nil && request.body.isReplayable
+                && request.driver.object?.manager?.decides(\.taskChallenge) == true
+        }
+        var hasResponse = false
+        do {
+            try await interception.proceed { head, body in
+                guard head.status.code != 401 && head.status.code != 407 || !isLate else { return }
+                hasResponse = true
+                try await respond(head, body)
+            }
+        } catch let error as TransportError where !hasResponse {
+            guard error.reason == .proxy(.authenticationRequired), isLate else { throw error }
+        }
+        guard !hasResponse else { return }
+        var again = request
+        again.authentication = AuthenticationPolicy.none.askingBlocks
+        try await interception.proceed(with: again, respond)
     }
 }
 

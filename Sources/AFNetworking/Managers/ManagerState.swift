@@ -52,7 +52,8 @@ struct ManagerState: Sendable {
             configuration.baseURL = baseURL
             let storage = configuration.transfer.handlesCookies ? self.configuration.httpCookieStorage : nil
             let synchronizer = storage.map(CookieSynchronizer.init)
-            if let synchronizer { configuration.interceptors = [synchronizer] }
+            configuration.interceptors = [LateChallenges()]
+            if let synchronizer { configuration.interceptors.append(synchronizer) }
             let core = SessionManager(configuration)
             synchronizer?.start(core)
             existingCore = core

@@ -79,7 +79,7 @@ public struct AuthenticationPolicy: Sendable {
     public static let none = AuthenticationPolicy()
 
     /// Whether the policy can authenticate any request.
-    package var isActive: Bool { answersChallenges || !signatures.isEmpty || !authenticators.isEmpty }
+    var isActive: Bool { answersChallenges || !signatures.isEmpty || !authenticators.isEmpty }
 
     /// Whether the policy may answer challenges.
     var answersChallenges: Bool { !credentials.isEmpty || challengeHandler != nil || netrc != nil }
