@@ -191,7 +191,11 @@ public protocol ErrorWithObject: Error, _ObjectiveCBridgeable where _ObjectiveCT
 
 extension ErrorWithObject {
     /// Returns an `NSError` that contains the error, with its description.
-    public func _bridgeToObjectiveC() -> NSError { ErrorObject(self) }
+    public func _bridgeToObjectiveC() -> NSError {
+        NSError(
+            domain: _domain, code: _code,
+            userInfo: [NSLocalizedDescriptionKey: "\(self)", NSError.contentKey: self])
+    }
 
     /// Stores the error that `source` contains, if it is one of this type.
     public static func _forceBridgeFromObjectiveC(_ source: NSError, result: inout Self?) {
@@ -200,7 +204,7 @@ extension ErrorWithObject {
 
     /// Stores the error that `source` contains, if it is one of this type. Returns whether it is.
     public static func _conditionallyBridgeFromObjectiveC(_ source: NSError, result: inout Self?) -> Bool {
-        result = (source as? ErrorObject)?.error as? Self
+        result = source.content as? Self
         return result != nil
     }
 }
@@ -208,7 +212,7 @@ extension ErrorWithObject {
 extension SessionError: ErrorWithObject {
     /// Returns the error that `source` contains; an internal inconsistency if it contains none.
     public static func _unconditionallyBridgeFromObjectiveC(_ source: NSError?) -> SessionError {
-        (source as? ErrorObject)?.error as? SessionError
+        source?.content as? SessionError
             ?? .transport(TransportError(.internalInconsistency("The object contains no SessionError.")))
     }
 }
@@ -216,18 +220,12 @@ extension SessionError: ErrorWithObject {
 extension SerializationError: ErrorWithObject {
     /// Returns the error that `source` contains; an error that contains `source` if it is another one.
     public static func _unconditionallyBridgeFromObjectiveC(_ source: NSError?) -> SerializationError {
-        (source as? ErrorObject)?.error as? SerializationError ?? .compound(source.map { [$0] } ?? [])
+        source?.content as? SerializationError ?? .compound(source.map { [$0] } ?? [])
     }
 }
 
-/// An `NSError` that contains an error of Swift.
-private final class ErrorObject: NSError, @unchecked Sendable {
-    let error: any Error
-
-    init(_ error: any Error) {
-        self.error = error
-        super.init(domain: error._domain, code: error._code, userInfo: [NSLocalizedDescriptionKey: "\(error)"])
-    }
-
-    required init?(coder: NSCoder) { nil }
+extension NSError {
+    /// The error of Swift that the object contains, if any.
+    fileprivate var content: Any? { userInfo[Self.contentKey] }
+    fileprivate static let contentKey = "AsyncNetworking.Error"
 }
