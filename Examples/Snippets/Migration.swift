@@ -35,3 +35,52 @@ func migrationOfOneCall(_ manager: AFHTTPSessionManager, _ session: SessionManag
     // snippet.end
     print(response.object ?? "nothing", document)
 }
+
+@MainActor final class ProgressModel {
+    var fraction = 0.0
+    var name = ""
+
+    func load(_ manager: AFHTTPSessionManager) {
+        // snippet.language-modes
+        manager.get(
+            "users/7", parameters: nil, headers: nil,
+            progress: { progress in
+                let fraction = progress.fractionCompleted
+                Task { @MainActor in self.fraction = fraction }
+            },
+            success: { _, object in
+                let name = (object as? [String: Any])?["name"] as? String ?? ""
+                Task { @MainActor in self.name = name }
+            })
+        // snippet.end
+    }
+}
+
+func migrationOfAResponse(_ manager: AFHTTPSessionManager) async throws {
+    // snippet.a-response-in-a-task
+    let task = Task {
+        let response = try await manager.get("users/7")
+        return (response.object as? [String: Any])?["name"] as? String
+    }
+    let name = try await task.value
+    // snippet.end
+    print(name ?? "nobody")
+}
+
+func migrationOfParameters(_ session: SessionManager, trend: String?) async throws {
+    // snippet.parameters
+    let parameters: [String: Any] = ["city": "Bern", "trend": trend as Any]
+    _ = try await session.get("weather", parameters: Parameters(parameters))  // ?city=Bern&trend without a trend
+    _ = try await session.get("weather", parameters: ["city": "Bern", "trend": trend])  // ?city=Bern
+    // snippet.end
+}
+
+func migrationOfAPolicy(_ certificate: Data) -> SessionManager {
+    // snippet.a-security-policy
+    let policy = AFSecurityPolicy(pinningMode: .certificate, withPinnedCertificates: [certificate])
+    let session = SessionManager(baseURL: URL(string: "https://api.example.com/v1/")) {
+        $0.tls.policy = policy.policy
+    }
+    // snippet.end
+    return session
+}

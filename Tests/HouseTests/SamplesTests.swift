@@ -37,6 +37,32 @@ import Testing
         #expect(Self.slices.count == Set(Self.slices).count)
     }
 
+    /// The article shows the first state of a class, and the differences to the next ones: groups of lines with their
+    /// context, separated by `@@`.
+    @Test func `the differences in the article on migration lead from each compiled state to the next`() throws {
+        let source = try #require(SourceTree.text(of: "Examples/Snippets/MigrationStates.swift"))
+        let states = source.matches(of: /(?s)\/\/ state\.\d\n(.*?)\/\/ state\.end/).map { match in
+            match.1.split(separator: "\n", omittingEmptySubsequences: false)
+                .filter { !$0.contains("// snippet.") && $0.contains(/^ {4}\S|^ {5}|^$/) }.map { $0.dropFirst(4) }
+        }
+        let article = try #require(
+            SourceTree.text(of: "Sources/AsyncNetworking/Documentation.docc/MigratingFromAFNetworking.md"))
+        let differences = article.matches(of: /(?s)```diff\n(.*?)\n```/).map(\.1)
+        #expect(states.count == 4 && differences.count == 3)
+        for (index, difference) in differences.enumerated() {
+            var (result, rest) = ([Substring](), states[index][...])
+            for group in difference.split(separator: "@@\n") {
+                let lines = group.split(separator: "\n", omittingEmptySubsequences: false)
+                    .dropLast(group.hasSuffix("\n") ? 1 : 0)
+                let old = lines.filter { !$0.hasPrefix("+") }.map { $0.dropFirst() }
+                let start = try #require(rest.indices.first { rest[$0...].starts(with: old) }, "\(group)")
+                result += rest[..<start] + lines.filter { !$0.hasPrefix("-") }.map { $0.dropFirst() }
+                rest = rest[(start + old.count)...]
+            }
+            #expect(result + rest == states[index + 1])
+        }
+    }
+
     @Test(arguments: articles + ["README.md", "CONTRIBUTING.md"])
     func `each source file that an article names exists`(article: String) throws {
         let text = try #require(SourceTree.text(of: article))
