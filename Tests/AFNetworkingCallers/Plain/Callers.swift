@@ -23,11 +23,15 @@ nonisolated public final class Client: AFHTTPSessionManager, @unchecked Sendable
 
 /// A view model that makes requests.
 @MainActor public final class Screen {
+    /// The progress of the last request.
     public private(set) var fraction = 0.0
+    /// The name of the user, or the description of an error.
     public private(set) var name = ""
+    /// The number of redirects.
     public private(set) var redirects = 0
     private let client: Client
 
+    /// Creates a view model.
     public init(baseURL: URL) {
         client = Client(baseURL: baseURL)
     }
