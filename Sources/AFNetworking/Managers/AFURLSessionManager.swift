@@ -42,9 +42,10 @@ open class AFURLSessionManager: AFURLSessionEvents, NSSecureCoding, NSCopying, R
     ///
     /// Others have no effect. A timeout of 0 or less, or of 10⁹ seconds or more, means no limit; establishing a
     /// connection is limited to 30 s in any case. Changes of the cookie storage apply to requests that start later; an
-    /// `.ephemeral` configuration has one of its own, and without a storage there are no cookies. A proxy needs a host
-    /// and a port, and must not be disabled. With a disk capacity, the cache is in the directory of `ResponseCache.standard`,
-    /// otherwise in memory.
+    /// `.ephemeral` configuration has one of its own, and without a storage there are no cookies. Foundation writes
+    /// those of the shared storage to a file that other users of the system can read, unless they end with the process.
+    /// A proxy needs a host and a port, and must not be disabled. With a disk capacity, the cache is in the directory
+    /// of `ResponseCache.standard`, otherwise in memory.
     ///
     /// - Parameter configuration: The configuration, which is copied; `nil` for the default one.
     public init(sessionConfiguration configuration: URLSessionConfiguration?) {
