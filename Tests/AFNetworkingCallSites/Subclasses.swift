@@ -6,6 +6,22 @@ import AFNetworking
 final class PlainManager: AFURLSessionManager, @unchecked Sendable {}
 final class PlainClient: AFHTTPSessionManager, @unchecked Sendable {}
 
+/// The other classes that programs subclass.
+final class PlainRequests: AFHTTPRequestSerializer, @unchecked Sendable {}
+final class PlainJSONRequests: AFJSONRequestSerializer, @unchecked Sendable {}
+final class PlainListRequests: AFPropertyListRequestSerializer, @unchecked Sendable {}
+final class PlainResponses: AFHTTPResponseSerializer, @unchecked Sendable {}
+final class PlainJSONResponses: AFJSONResponseSerializer, @unchecked Sendable {}
+final class PlainListResponses: AFPropertyListResponseSerializer, @unchecked Sendable {}
+final class PlainXMLResponses: AFXMLParserResponseSerializer, @unchecked Sendable {}
+final class PlainImageResponses: AFImageResponseSerializer, @unchecked Sendable {}
+final class PlainCompoundResponses: AFCompoundResponseSerializer, @unchecked Sendable {}
+final class PlainPolicy: AFSecurityPolicy, @unchecked Sendable {}
+final class PlainReachability: AFNetworkReachabilityManager, @unchecked Sendable {}
+final class PlainDownloader: AFImageDownloader, @unchecked Sendable {}
+final class PlainCache: AFAutoPurgingImageCache, @unchecked Sendable {}
+final class PlainIndicator: AFNetworkActivityIndicatorManager, @unchecked Sendable {}
+
 /// A manager that overrides methods with the signatures of AFNetworking 2 and 3, which had no header fields.
 class TokenClient: AFHTTPSessionManager, @unchecked Sendable {
     var calls: [String] = []
@@ -119,6 +135,21 @@ extension CallSite {
             client.get(
                 "get", parameters: nil, headers: nil, progress: nil,
                 success: { _, json in report(others.count == 5 ? line(json) : "") }, failure: { _, e in report("\(e)") })
+        },
+        CallSite("other subclasses without code", "24 true 2") { _, report in
+            let objects: [NSObject] = [
+                PlainRequests(), PlainJSONRequests(), PlainJSONRequests(writingOptions: .prettyPrinted), PlainListRequests(),
+                PlainListRequests(format: .binary, writeOptions: 0), PlainResponses(), PlainJSONResponses(),
+                PlainJSONResponses(readingOptions: .allowFragments), PlainListResponses(),
+                PlainListResponses(format: .xml, readOptions: []), PlainXMLResponses(), PlainImageResponses(),
+                PlainCompoundResponses(responseSerializers: []), PlainPolicy(), PlainPolicy(pinningMode: .none),
+                PlainPolicy(pinningMode: .none, withPinnedCertificates: []), PlainReachability(),
+                PlainReachability(forDomain: "h.example"), PlainDownloader(), PlainDownloader(sessionConfiguration: .ephemeral),
+                PlainCache(), PlainCache(memoryCapacity: 2, preferredMemoryCapacity: 1), PlainIndicator(),
+                PlainReachability(forAddress: "127.0.0.1"),
+            ]
+            let cache = objects[21] as! PlainCache
+            report("\(objects.count) \(objects[0] is AFHTTPRequestSerializer) \(cache.memoryCapacity)")
         },
         CallSite("overrides without header fields", "GET /x?token=t get post delete dataTask") { server, report in
             let client = TokenClient(baseURL: URL(string: server))

@@ -112,7 +112,9 @@ open class AFURLSessionEvents: NSObject, URLSessionDataDelegate, URLSessionDownl
         completionHandler: @escaping (URLSession.AuthChallengeDisposition, URLCredential?) -> Void
     ) {
         guard let handler = hook(\.taskChallenge) else { return completionHandler(.performDefaultHandling, nil) }
-        switch handler(session, task, challenge, completionHandler) {
+        // The block may call it on any thread, once.
+        let answer = UncheckedSendable(completionHandler)
+        switch handler(session, task, challenge, { answer.value($0, $1) }) {
         case nil: return
         case let credential as URLCredential: completionHandler(.useCredential, credential)
         case let disposition as URLSession.AuthChallengeDisposition: completionHandler(disposition, nil)

@@ -41,7 +41,7 @@ extension AFURLSessionManager {
     public typealias TaskChallengeBlock =
         @Sendable (
             URLSession, URLSessionTask, URLAuthenticationChallenge,
-            @escaping (URLSession.AuthChallengeDisposition, URLCredential?) -> Void
+            @escaping @Sendable (URLSession.AuthChallengeDisposition, URLCredential?) -> Void
         ) -> Any?
 
     /// Sets the block that decides whether to trust a server, in place of the security policy, and that answers

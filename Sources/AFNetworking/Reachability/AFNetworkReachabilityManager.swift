@@ -43,10 +43,10 @@ public func AFStringFromNetworkReachabilityStatus(_ status: AFNetworkReachabilit
 /// Do not check reachability before sending a request: the request itself gives the more reliable answer. Changes are
 /// reported on the main queue, which the program must serve. All members may be used from any thread.
 open class AFNetworkReachabilityManager: NSObject, @unchecked Sendable {
-    private let target: ReachabilityTarget
     private let state = Lock(State())
 
     private struct State {
+        var target = ReachabilityTarget.defaultRoute
         var status = AFNetworkReachabilityStatus.unknown
         var didChange: (@Sendable (AFNetworkReachabilityStatus) -> Void)?
         var monitoring: Task<Void, Never>?
@@ -55,12 +55,7 @@ open class AFNetworkReachabilityManager: NSObject, @unchecked Sendable {
     private static let sharedManager = AFNetworkReachabilityManager()
 
     /// Creates a manager for the default route. It reports nothing until ``startMonitoring()`` is called.
-    public override convenience init() {
-        self.init(target: .defaultRoute)
-    }
-
-    init(target: ReachabilityTarget) {
-        self.target = target
+    public override init() {
         super.init()
     }
 
@@ -80,7 +75,8 @@ open class AFNetworkReachabilityManager: NSObject, @unchecked Sendable {
     ///   monitored, a name is looked up at first, when the default route changes, and repeatedly after a failure, at
     ///   intervals of up to 30 s. One that cannot be looked up is not reachable.
     public convenience init(forDomain domain: String) {
-        self.init(target: .host(domain))
+        self.init()
+        state.withLock { $0.target = .host(domain) }
     }
 
     /// Creates a manager for the route to an IP address, which is a string here and a `sockaddr` in AFNetworking. It
@@ -89,7 +85,8 @@ open class AFNetworkReachabilityManager: NSObject, @unchecked Sendable {
     /// - Parameter address: The IPv4 or IPv6 address in text form, without port. Other text is taken for a host name,
     ///   which is looked up.
     public convenience init(forAddress address: String) {
-        self.init(target: .host(address))
+        self.init()
+        state.withLock { $0.target = .host(address) }
     }
 
     /// The status that was reported last, even if monitoring has been stopped; `.unknown` before the first report.
@@ -110,7 +107,7 @@ open class AFNetworkReachabilityManager: NSObject, @unchecked Sendable {
     /// the network cannot be observed, `.unknown` is reported and monitoring ends.
     open func startMonitoring() {
         stopMonitoring()
-        let statuses = ReachabilityMonitor.shared.statuses(for: target)
+        let statuses = ReachabilityMonitor.shared.statuses(for: state.withLock { $0.target })
         // Ends with `stopMonitoring()`, which `deinit` calls, too.
         let monitoring = Task { [weak self] in
             do {
