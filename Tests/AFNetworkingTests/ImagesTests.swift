@@ -164,6 +164,7 @@ private func png(_ width: UInt32 = 850, _ height: UInt32 = 300) -> Data {
         request.url = nil
         let result = await callback { done in #expect(start(downloader(), request, done) == nil) }
         #expect(result.error?.domain == NSURLErrorDomain)
+        #expect(result.error?.localizedDescription == "bad URL")
         #expect(result.error?.code == -1_000)
         #expect(result.response == nil)
         #expect(result.isOnMainQueue)

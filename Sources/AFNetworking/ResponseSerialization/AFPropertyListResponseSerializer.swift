@@ -20,9 +20,9 @@ open class AFPropertyListResponseSerializer: AFHTTPResponseSerializer, BodyConve
     ///
     /// - Parameters:
     ///   - format: A format, which has no effect: XML and binary lists are read.
-    ///   - readOptions: The options for reading, such as `.mutableContainers`.
+    ///   - readOptions: The options for reading, such as `.mutableContainers`; none by default.
     public init(
-        format: PropertyListSerialization.PropertyListFormat, readOptions: PropertyListSerialization.ReadOptions
+        format: PropertyListSerialization.PropertyListFormat, readOptions: PropertyListSerialization.ReadOptions = []
     ) {
         super.init(
             Settings(contentTypes: ["application/x-plist"], options: readOptions.rawValue, format: format.rawValue))

@@ -32,7 +32,7 @@ struct TaskFailure {
 
 extension URLError {
     /// Creates an error with the URL that failed and a description for users. The diagnosis is in the underlying error.
-    fileprivate init(_ code: URLError.Code, url: URL?, underlying: SessionError? = nil) {
+    init(_ code: URLError.Code, url: URL?, underlying: SessionError? = nil) {
         var userInfo: [String: Any] = [:]
         userInfo[NSURLErrorFailingURLErrorKey] = url
         userInfo["NSErrorFailingURLStringKey"] = url?.absoluteString

@@ -214,7 +214,7 @@ open class AFImageDownloader: NSObject, @unchecked Sendable {
             }
         }
         guard let url = request.url else {
-            call(handler, nil, .failure(NSError(domain: NSURLErrorDomain, code: NSURLErrorBadURL)))
+            call(handler, nil, .failure(URLError(.badURL, url: nil)))
             return nil
         }
         return serialQueue.sync {
@@ -261,7 +261,7 @@ open class AFImageDownloader: NSObject, @unchecked Sendable {
             with: request, uploadProgress: nil, downloadProgress: nil
         ) { [self] response, object, error in
             let image = error == nil ? object as? AFImage : nil
-            let failure = error ?? URLError(.cannotDecodeContentData)
+            let failure = error ?? URLError(.cannotDecodeContentData, url: url)
             end(download, request, response as? HTTPURLResponse, image.map(Result.success) ?? .failure(failure))
         }
         state.withLock { $0.tasks[download] = task }
