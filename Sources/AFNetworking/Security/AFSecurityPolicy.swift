@@ -24,7 +24,7 @@ public typealias SecTrust = ServerTrust
 extension SecTrust {
     /// Creates a trust for a test of a policy or of a challenge block. It counts as not verified, with a
     /// ``ANHTTP/ServerTrust/failure`` and an empty ``ANHTTP/ServerTrust/chain``, whatever the certificates are;
-    /// ``AFSecurityPolicy/evaluateServerTrust(_:forDomain:)`` verifies them.
+    /// ``AFNetworking/AFSecurityPolicy/evaluateServerTrust(_:forDomain:)`` verifies them.
     ///
     /// - Parameters:
     ///   - certificates: The certificates in DER, beginning with the server's own. If one cannot be parsed,

@@ -6,7 +6,8 @@
 /// let name = document["user"]?["names"]?[0]?.string
 /// ```
 ///
-/// A ``JSONResponseSerializer`` reads one from a response, and ``Parameters/init(_:)`` converts one for a request.
+/// A ``JSONResponseSerializer`` reads one from a response, and ``Parameters/init(_:)-(ParameterValue)`` converts one for
+/// a request.
 ///
 /// When parsed, integers of up to 64 bits are exact; all other numbers are rounded to the nearest double, and one that
 /// is too large for a double is an error. If a name occurs more than once in an object, the first member counts. Numbers

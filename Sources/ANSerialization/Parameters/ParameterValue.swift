@@ -2,7 +2,8 @@
 
 public import FoundationEssentials
 
-/// A type whose values can be elements of the literals of ``Parameters``, and be converted by ``Parameters/init(_:)``.
+/// A type whose values can be elements of the literals of ``Parameters``, and be converted by
+/// ``Parameters/init(_:)-(ParameterValue)``.
 ///
 /// ```swift
 /// let page = 2

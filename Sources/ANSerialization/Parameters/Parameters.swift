@@ -12,9 +12,9 @@ public import FoundationEssentials
 /// ``absent``, except in arrays, and `Parameters.null` a null. A literal within a literal becomes a Swift array or
 /// dictionary first, whose names are sorted; `as Parameters` keeps their order.
 ///
-/// Parameters can also be created from dictionaries, a ``JSONValue``, or any `Encodable` value, by ``init(_:)`` and
-/// ``init(encoding:)``. A tree may have any depth, but encoding one with more than 512 levels fails with
-/// ``SerializationError/parameters(_:)``.
+/// Parameters can also be created from dictionaries, a ``JSONValue``, or any `Encodable` value, by
+/// ``init(_:)-(ParameterValue)`` and ``init(encoding:)``. A tree may have any depth, but encoding one with more than
+/// 512 levels fails with ``SerializationError/parameters(_:)``.
 @nonexhaustive
 public enum Parameters: Hashable, Sendable {
     /// Names with values, in order; a name may occur more than once, except in a property list. Queries and forms
