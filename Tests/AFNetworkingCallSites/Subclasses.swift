@@ -123,8 +123,56 @@ struct DeprecatedMembers: DeprecatedUse {
     }
 }
 
+/// An object whose methods and variables are blocks.
+final class Handler {
+    typealias Success = (URLSessionDataTask, Any?) -> Void
+    var report: (String) -> Void
+
+    init(_ report: @escaping (String) -> Void) {
+        self.report = report
+    }
+
+    func handle(_ task: URLSessionDataTask, _ object: Any?) {
+        report(line(object))
+    }
+
+    func load(_ manager: AFHTTPSessionManager, _ success: Success?, _ failure: ((URLSessionDataTask?, Error) -> Void)!) {
+        let get = manager.get(_:parameters:headers:progress:success:failure:)
+        _ = get("get", nil, nil, nil, success, failure)
+    }
+}
+
 extension CallSite {
     static let subclasses = [
+        CallSite("blocks in variables and methods", "GET /get GET /get GET /get") { server, report in
+            let manager = AFHTTPSessionManager(baseURL: URL(string: server))
+            var lines: [String] = []
+            let handler = Handler { text in
+                lines.append(text)
+                if lines.count == 3 { report(lines.joined(separator: " ")) }
+            }
+            let blocks: [Handler.Success] = [handler.handle]
+            manager.get("get", parameters: nil, progress: nil, success: blocks[0], failure: nil)
+            manager.get("get", parameters: nil, headers: nil, progress: nil, success: handler.handle(_:_:), failure: nil)
+            handler.load(manager, handler.handle, { _, error in report("\(error)") })
+        },
+        CallSite("a challenge that is answered later", "secret") { server, report in
+            let manager = AFHTTPSessionManager(baseURL: URL(string: server))
+            manager.responseSerializer = AFHTTPResponseSerializer()
+            let credential = URLCredential(user: "ada", password: "secret", persistence: .none)
+            manager.setAuthenticationChallengeHandler {
+                (
+                    session: URLSession, task: URLSessionTask, challenge: URLAuthenticationChallenge,
+                    done: @escaping (URLSession.AuthChallengeDisposition, URLCredential?) -> Void
+                ) -> Any? in
+                DispatchQueue.global().async { done(.useCredential, credential) }
+                return nil
+            }
+            manager.get(
+                "private", parameters: nil, headers: nil, progress: nil,
+                success: { _, body in report(String(data: body as! Data, encoding: .utf8)!) },
+                failure: { _, e in report("\(e)") })
+        },
         CallSite("subclasses without code", "GET /get") { server, report in
             let manager = PlainManager()
             let others = [

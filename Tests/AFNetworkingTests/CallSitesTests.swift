@@ -33,6 +33,7 @@ import Testing
             #expect(await screen.name == "ada")
             await screen.load("teapot")
             #expect(await screen.name.hasSuffix("(418)"))
+            #expect(await screen.codes("teapot") == [-1011, -1011])
             await screen.countRedirects()
             try await screen.loadAsync("moved")
             #expect(await screen.name == "ada")

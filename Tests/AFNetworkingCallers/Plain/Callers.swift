@@ -70,6 +70,24 @@ nonisolated public final class Client: AFHTTPSessionManager, @unchecked Sendable
         }.value
     }
 
+    /// Loads a user and reports the code of an error, in two forms, with blocks left out.
+    public func codes(_ path: String) async -> [Int] {
+        let error = await withCheckedContinuation { continuation in
+            client.dataTask(with: URLRequest(url: URL(string: path, relativeTo: client.baseURL) ?? URL(filePath: "/")))
+            {
+                _, _, error in
+                continuation.resume(returning: error)
+            }.resume()
+        }
+        client.head(path, parameters: nil, headers: nil, success: nil)
+        do {
+            _ = try await client.get(path)
+        } catch let caught as NSError {
+            return [((error as Any) as? NSError)?.code ?? 0, caught.code]
+        }
+        return []
+    }
+
     /// Sets blocks, which are called on the manager's own queue.
     public func countRedirects() {
         client.setTaskWillPerformHTTPRedirectionBlock { _, _, _, request in
