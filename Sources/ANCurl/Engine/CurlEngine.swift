@@ -142,35 +142,11 @@ actor CurlEngine: EventLoopSource {
         finish(transfer, .failure(error))
     }
 
-    private func resumeReceiving(_ exchange: Exchange) {
-        guard let transfer = active[ObjectIdentifier(exchange)], transfer.state.isReceivingPaused else { return }
-        transfer.state.isReceivingPaused = false
-        resume(transfer)
-    }
-
-    private func resumeSending(_ exchange: Exchange) {
-        guard let transfer = active[ObjectIdentifier(exchange)] else { return }
-        if let error = transfer.uploadError { return finish(transfer, .failure(error)) }
-        guard transfer.state.isSendingPaused else { return }
-        transfer.state.isSendingPaused = false
-        resume(transfer)
-    }
-
     /// Ends all exchanges and rejects further ones.
     func shutdown() {
         isShutDown = true
         for transfer in active.values { finish(transfer, .failure(TransportError(.shutDown))) }
         multi = nil
-    }
-
-    /// Resumes a paused transfer. Bytes that libcurl buffered during the pause are delivered within the call, and
-    /// errors in processing them are reported only by its result. See curl_easy_pause(3).
-    private func resume(_ transfer: Transfer) {
-        transfer.state.clock.noteActivity(at: state.now)
-        let code = transfer.handle.resume(
-            receiving: !transfer.state.isReceivingPaused, sending: !transfer.state.isSendingPaused)
-        if transfer.state.failure != nil { return finish(transfer, transfer.outcome(code)) }
-        transfer.noteReadingEnded()
     }
 
     // MARK: Turns of the loop
