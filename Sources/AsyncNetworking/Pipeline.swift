@@ -131,7 +131,7 @@ final class Pipeline: Sendable {
         reporting events: (any TransferEventSink)?,
         body: (ResponseHead, ResponseBody) async throws -> Value
     ) async throws -> Value {
-        var call = PipelineCall(request: request, delivery: delivery, events: events)
+        var call = PipelineCall(request: request, delivery: delivery, events: events, record: request.record)
         call.request.startTimeout(on: clock)
         guard !monitors.isEmpty else { return try await perform(call, body: body) }
         return try await monitor(call, of: task) { call in try await perform(call, body: body) }
@@ -162,7 +162,25 @@ final class Pipeline: Sendable {
     ) async throws {
         var call = call
         if let step = try advance(&call) { return try await step(self, call, respond) }
+        if let record = call.record { return try await exchange(call, notingIn: record, respond: respond) }
         try await transport.perform(call.request, delivery: call.delivery, reporting: call.events, body: respond)
+    }
+
+    /// Performs the exchange, and records whether a server may have seen its request.
+    @inline(never)
+    private func exchange(
+        _ call: PipelineCall, notingIn record: AttemptRecord,
+        respond: (ResponseHead, ResponseBody) async throws -> Void
+    ) async throws {
+        do {
+            try await transport.perform(call.request, delivery: call.delivery, reporting: call.events) { head, body in
+                record.note(call.request, .success(head))
+                try await respond(head, body)
+            }
+        } catch {
+            record.note(call.request, .failure(error))
+            throw error
+        }
     }
 
     /// Performs the next steps that only change the request. Returns the next step that runs around others; `nil` if
@@ -272,6 +290,8 @@ struct PipelineCall: Sendable {
     var attempt = 1
     /// Receives the events of each exchange.
     var events: (any TransferEventSink)?
+    /// Records the exchanges; `nil` if nothing repeats the call.
+    var record: AttemptRecord?
     /// Receives the events between exchanges; `nil` if the session has no monitors.
     var monitor: CallMonitor?
 }

@@ -62,10 +62,12 @@ package struct RetryPlan {
     /// - Parameters:
     ///   - result: The result of the attempt.
     ///   - request: The request.
+    ///   - seen: The requests of the attempt that servers may have seen.
     ///   - decision: The decision of the program.
     ///   - timing: The time of the decision, and a random number for it.
     package func step(
-        after result: AttemptResult, of request: Request, decision: RetryPolicy.Decision, at timing: Timing
+        after result: AttemptResult, of request: Request, seen: SeenRequests, decision: RetryPolicy.Decision,
+        at timing: Timing
     ) -> Step {
         let isRetriable = isRetriable(result)
         var wait: Duration?
@@ -74,7 +76,7 @@ package struct RetryPlan {
             return isRetriable ? .stop(.decision) : .finish
         case .followPolicy:
             guard isRetriable else { return .finish }
-            guard mayBeRepeated(request, after: result) else { return .stop(.method) }
+            guard mayBeRepeated(request, after: result, seen) else { return .stop(.method) }
         case .retry(let chosen):
             wait = chosen
         }
@@ -90,10 +92,14 @@ package struct RetryPlan {
         return .retry(after: delay)
     }
 
-    private func mayBeRepeated(_ request: Request, after result: AttemptResult) -> Bool {
-        if case .failure(let error) = result, RetryPolicy.Failure(error)?.mayHaveReachedServer == false { return true }
-        if policy.methods.contains(request.method) { return true }
-        return policy.idempotencyKeyField.map { request.headers.contains($0) } ?? false
+    private func mayBeRepeated(_ request: Request, after result: AttemptResult, _ seen: SeenRequests) -> Bool {
+        var seen = seen
+        // The result may be that of an interceptor, without an exchange.
+        seen.note(request, result)
+        return seen.requests.allSatisfy { request in
+            policy.methods.contains(request.method)
+                || policy.idempotencyKeyField.map { request.headers.contains($0) } ?? false
+        }
     }
 
     private func retryAfter(_ result: AttemptResult, at timing: Timing) -> Duration? {
@@ -122,5 +128,28 @@ package struct RetryPlan {
     /// Records why there is no further attempt.
     package mutating func stop(because reason: RetryHistory.StopReason) {
         history.stop = reason
+    }
+}
+
+/// The requests of one attempt that servers may have seen, whose repetition may thus have an effect of its own.
+///
+/// An attempt may consist of several exchanges: those of redirects and challenges, and those of an interceptor that
+/// repeats or replaces the request. Only if none of them may have reached a server is any method repeatable.
+package struct SeenRequests: Sendable {
+    package private(set) var requests: [Request] = []
+
+    package init() {}
+
+    /// Adds the request of an exchange, unless its failure shows that no server has seen it.
+    ///
+    /// A transport that sent the request several times has lost the earlier connections, except if the method is not
+    /// idempotent: it then had the server's word that the request was not processed.
+    package mutating func note(_ request: Request, _ result: RetryPlan.AttemptResult) {
+        if case .failure(let error as TransportError) = result, !error.mayHaveReachedServer,
+            error.context.sendCount == 1 || !RetryPolicy().methods.contains(request.method)
+        {
+            return
+        }
+        requests.append(request)
     }
 }

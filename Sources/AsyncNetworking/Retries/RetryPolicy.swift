@@ -17,7 +17,7 @@ public import HTTPTypes
 /// | no retry if | details |
 /// |---|---|
 /// | there were ``limit`` retries | |
-/// | the server may have acted on the request, as after every response | unless its method is one of ``methods`` (by default the idempotent ones, RFC 9110 §9.2.2) or it has an ``idempotencyKeyField`` |
+/// | a server may have acted on the request, as after every response, including a redirect and the answer to an exchange that an interceptor repeated | unless its method is one of ``methods`` (by default the idempotent ones, RFC 9110 §9.2.2) or it has an ``idempotencyKeyField`` |
 /// | the body is not replayable | see ``ANHTTP/RequestBody/isReplayable`` |
 /// | `Retry-After` exceeds ``maximumRetryAfter`` | the caller decides whether to wait that long |
 /// | the wait would not end before the ``deadline`` | |
