@@ -176,5 +176,5 @@ package enum CacheDecision: Hashable, Sendable {
 
 extension EntityTag {
     /// The tag as in a header field.
-    var text: String { (isWeak ? "W/" : "") + opaque }
+    var text: String { (isWeak ? "W/" : "") + opaque.text }
 }

@@ -7,7 +7,7 @@ struct EntityTag: Hashable, Sendable {
     /// Whether the tag is marked as weak.
     let isWeak: Bool
     /// The opaque tag with its quotes.
-    let opaque: Substring
+    let opaque: WireText
 
     /// Parses one tag; `nil` for any other text.
     init?(_ text: some StringProtocol) {
@@ -17,7 +17,7 @@ struct EntityTag: Hashable, Sendable {
         guard rest.utf8.count >= 2, rest.hasPrefix("\""), rest.hasSuffix("\""),
             !rest.dropFirst().dropLast().utf8.contains(UInt8(ascii: "\""))
         else { return nil }
-        opaque = rest
+        opaque = WireText(String(rest))
     }
 
     /// Returns whether the tags are equal and both are strong (RFC 9110 §8.8.3.2).

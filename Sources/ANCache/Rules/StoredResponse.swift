@@ -66,16 +66,11 @@ package struct StoredResponse: Sendable, Hashable {
             target: request.target, status: head.status, version: head.version, headers: headers, trailers: trailers,
             bodyLength: bodyLength, requestTime: requestTime, responseTime: responseTime,
             variant: Variant(headers, of: request), owner: owner,
-            isDecoded: request.decodesContent && Self.isEncoded(headers))
-    }
-
-    /// Whether the fields name a content coding other than `identity`.
-    private static func isEncoded(_ fields: HTTPFields) -> Bool {
-        fields[values: .contentEncoding].contains { $0.trimmingBlanks.lowercased() != "identity" }
+            isDecoded: request.decodesContent && !headers.contentCodings.isEmpty)
     }
 
     /// Whether the body is in a content coding, or was before it was decoded.
-    package var isEncoded: Bool { Self.isEncoded(headers) }
+    package var isEncoded: Bool { !headers.contentCodings.isEmpty }
 
     // MARK: Updates
 

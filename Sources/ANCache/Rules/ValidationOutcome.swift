@@ -113,7 +113,7 @@ package enum StoredChange: Hashable, Sendable {
     private static func isSame(_ head: ResponseHead, as response: StoredResponse) -> Bool {
         for name in [HTTPField.Name.eTag, .lastModified, .contentLength] {
             guard let provided = head.headers.first(name) else { continue }
-            guard response.headers.first(name) == provided else { return false }
+            guard let own = response.headers.first(name), WireText(own) == WireText(provided) else { return false }
         }
         return true
     }

@@ -161,11 +161,13 @@ struct CacheLookup: Sendable {
         let response = StoredResponse(
             head, to: request, requestTime: times.request, responseTime: times.response, owner: owner)
         guard Storability.isUseful(response, acceptsStale: acceptsStale) else { return nil }
-        let length = response.isDecoded ? nil : head.headers.first(.contentLength).flatMap { Int64($0) }
-        return ResponseBody(
+        let length = response.isDecoded ? nil : head.contentLength
+        var storing = ResponseBody(
             source: StoringBodySource(body, session.cache.writer(key), expected: length) { [self] stored, ending in
                 await store(response.ended(ending.trailers, bodyLength: stored.length), stored, head, times)
             })
+        storing.provenance = body.provenance
+        return storing
     }
 
     private func store(

@@ -72,8 +72,7 @@ extension SessionManager {
     ///     ``DownloadDestination/file(_:overwritesExisting:createsIntermediateDirectories:)``, or a closure that
     ///     chooses it.
     ///   - headers: Header fields that replace all others of the same name; none by default.
-    ///   - timeout: The time limit of each of the download's requests; `nil`, the default, for none. See
-    ///     `Request.timeout`.
+    ///   - timeout: The time limit of the whole download; `nil`, the default, for none. See `Request.timeout`.
     ///   - options: The options; by default the download is not durable, and its partial file is kept if it can be
     ///     resumed.
     /// - Returns: The task, which is running or, with ``SessionConfiguration/maximumConcurrentTransfers``, waits for

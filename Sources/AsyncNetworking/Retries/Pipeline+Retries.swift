@@ -5,8 +5,8 @@ import ANSystem
 import FoundationEssentials
 
 extension Pipeline {
-    /// Performs a call, and repeats it as long as it fails and the retry policy permits another attempt. If a response
-    /// that was passed on is interrupted and can be continued, the next attempt asks for the rest.
+    /// Performs a call, and repeats it as long as it fails and the retry policy permits another attempt. If the reader
+    /// of a response has set a continuation, the next attempt asks for the rest of it.
     func retry(
         _ call: PipelineCall, respond: (ResponseHead, ResponseBody) async throws -> Void
     ) async throws {
@@ -15,8 +15,10 @@ extension Pipeline {
         var plan = RetryPlan(policy)
         let origin = Origin(call.request.url)
         let stopwatch = Stopwatch(clock)
-        if let budget = policy.budget { ledger.deposit(origin, budget, now: uptime.elapsed) }
-        if let deadline = policy.deadline { call.request.limitAttempts(to: deadline, since: stopwatch) }
+        if let budget = plan.budget { ledger.deposit(origin, budget, now: uptime.elapsed) }
+        if plan.isActive, let deadline = policy.deadline {
+            call.request.limitAttempts(to: deadline, since: stopwatch)
+        }
         while true {
             let record = AttemptRecord(passingTo: call.events)
             var attempt = call
@@ -39,11 +41,15 @@ extension Pipeline {
                         try await respond(head, body)
                     }
                 }
+                if let next = call.continuation?.take() {
+                    // Nothing failed, but there is more.
+                    next.prepare(&call.request)
+                    continue
+                }
             } catch {
-                var error = error
-                if let interruption = error as? InterruptedResponse {
-                    error = interruption.error
-                    interruption.prepare(&call.request)
+                if let next = call.continuation?.take() {
+                    next.prepare(&call.request)
+                    if next.hasProgress { plan.noteProgress() }
                 } else {
                     guard !isDecided, !(error is CancellationError) else { throw error }
                 }
@@ -82,6 +88,7 @@ extension Pipeline {
         _ result: RetryPlan.AttemptResult, on request: Request, _ record: AttemptRecord, _ plan: inout RetryPlan,
         _ stopwatch: Stopwatch, _ origin: Origin
     ) async throws -> Duration? {
+        guard plan.isActive else { return nil }
         var decision = RetryPolicy.Decision.followPolicy
         if let makeDecision = plan.policy.decision, RetryPlan.mayBeDecided(result) {
             decision = try await makeDecision(
@@ -97,7 +104,7 @@ extension Pipeline {
             plan.stop(because: reason)
             return nil
         case .retry(let wait):
-            if let budget = plan.policy.budget, !ledger.withdraw(origin, budget, now: uptime.elapsed) {
+            if let budget = plan.budget, !ledger.withdraw(origin, budget, now: uptime.elapsed) {
                 plan.stop(because: .budget)
                 return nil
             }

@@ -8,6 +8,10 @@ import HTTPTypes
 package struct RetryPlan {
     package let policy: RetryPolicy
     package private(set) var history = RetryHistory()
+    /// The number of attempts before the last one that made progress.
+    private var attemptsBeforeProgress = 0
+    /// Whether the current attempt made progress.
+    private var hasProgress = false
 
     private let firstAttempt: Int
 
@@ -19,6 +23,21 @@ package struct RetryPlan {
 
     /// The number of the current attempt, starting at 1.
     package var attempt: Int { firstAttempt + history.earlierAttempts.count }
+
+    /// Whether the policy permits retries at all.
+    package var isActive: Bool { policy.limit > 0 }
+
+    /// The budget on which a retry of the current attempt draws; `nil` for none.
+    ///
+    /// The rest of a response asks for nothing that the server has sent before.
+    package var budget: RetryBudget? { isActive && !hasProgress ? policy.budget : nil }
+
+    /// Records that the current attempt made progress, as for a download whose rest is requested next: the waits begin
+    /// anew, and its retry does not draw on the budget. All attempts count towards the limit.
+    package mutating func noteProgress() {
+        hasProgress = true
+        attemptsBeforeProgress = history.earlierAttempts.count
+    }
 
     /// The result of an attempt: the head of the response, or an error.
     package typealias AttemptResult = Result<ResponseHead, any Error>
@@ -86,7 +105,11 @@ package struct RetryPlan {
         if wait == nil, let retryAfter, let maximum = policy.maximumRetryAfter, retryAfter > maximum {
             return .stop(.retryAfter(retryAfter))
         }
-        let proposed = wait ?? max(policy.backoff.wait(beforeRetry: attempt, unit: timing.unit), retryAfter ?? .zero)
+        let proposed =
+            wait
+            ?? max(
+                policy.backoff.wait(beforeRetry: attempt - attemptsBeforeProgress, unit: timing.unit),
+                retryAfter ?? .zero)
         let delay = max(.zero, min(proposed, .longestSleep))
         if let deadline = policy.deadline, timing.elapsed + delay >= deadline { return .stop(.deadline(deadline)) }
         return .retry(after: delay)
@@ -122,6 +145,7 @@ package struct RetryPlan {
             }
         let attempt = RetryHistory.Attempt(outcome: outcome, metrics: metrics, wait: wait)
         history.earlierAttempts.append(attempt)
+        hasProgress = false
         return attempt
     }
 

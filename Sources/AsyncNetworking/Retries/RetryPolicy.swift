@@ -37,7 +37,8 @@ public import HTTPTypes
 /// repeated once its response has been passed on: for functions that return the whole body, such as
 /// ``SessionManager/data(for:)`` and the verbs, that is when the body is complete; for streamed responses and for
 /// tasks, including ``DataTask``, when the head has arrived. As an exception, a download to a file whose response ends
-/// early is continued from the byte where it ended, if ``ResumeData`` would permit it; that, too, counts as a retry.
+/// early is continued from the byte where it ended, if ``ResumeData`` would permit it; that, too, counts as a retry, but if
+/// bytes had arrived, the ``backoff`` begins anew and the ``budget`` is not used.
 public struct RetryPolicy: Sendable {
     /// The maximum number of retries; 2 by default. With 0 or less there are no retries, and ``deadline`` and
     /// ``decision`` have no effect.

@@ -42,12 +42,13 @@ import Testing
         #expect(receive(10, of: 60)?.counts == TransferProgress(completedBytes: 50, totalBytes: 100))
         tracker.beginExchange(at: .zero)
         _ = tracker.accept(offset: 40, at: .zero)
-        #expect(receive(10, of: 60)?.counts == TransferProgress(completedBytes: 50, totalBytes: 100))
+        // The exchange may be followed by another one.
+        #expect(receive(10, of: 60)?.counts == TransferProgress(completedBytes: 50, totalBytes: nil))
         #expect(receive(11)?.counts == TransferProgress(completedBytes: 51, totalBytes: nil))
     }
 
     @Test mutating func `implausible sizes do not trap`() {
-        _ = tracker.accept(offset: .max, at: .zero)
+        _ = tracker.accept(offset: .max, total: .max, at: .zero)
         #expect(receive(.max, of: .max)?.counts == TransferProgress(completedBytes: .max, totalBytes: .max))
     }
 

@@ -110,7 +110,9 @@ extension FuzzTarget {
         }
         try require(head.mediaType?.utf8.contains(UInt8(ascii: ";")) != true, "a media type has no parameters")
         _ = (head.charset, head.retryAfter(now: 0), ResumeData.Validator(of: head))
-        for digest in head.representationDigests + head.contentDigests + [ContentDigest(text)].compactMap(\.self) {
+        for digest in head.headers.representationDigests + head.headers.contentDigests
+            + [ContentDigest(text)].compactMap(\.self)
+        {
             try requireEqual(ContentDigest(digest.description), digest, "the digest as text")
         }
         if let range = ContentRange(text) {
