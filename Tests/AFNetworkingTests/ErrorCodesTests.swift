@@ -57,7 +57,8 @@ import Testing
     private static func partial() throws -> ResumeData {
         let known = #"{"codings": [], "digests": [], "selection": {}}"#
         let text = """
-            {"url": "http://a.example/x", "headers": [], "offset": 1, "partialFile": "/a", "representation": \(known)}
+            {"url": "http://a.example/x", "headers": [], "offset": 1, "partialFile": "/a", "overwritesExisting": true,
+                "representation": \(known)}
             """
         return try JSONDecoder().decode(ResumeData.self, from: Data(text.utf8))
     }

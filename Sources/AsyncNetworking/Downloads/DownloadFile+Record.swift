@@ -21,7 +21,8 @@ extension DownloadFile {
         headers.removeAll { job.sensitiveHeaders.contains($0.name) }
         return ResumeData(
             url: request.url, headers: headers, representation: representation, offset: 0, partialFile: path,
-            destination: location?.path, expectedDigest: expected)
+            destination: location?.path, overwritesExisting: job.destination.overwritesExisting,
+            expectedDigest: expected)
     }
 
     /// Flushes the written bytes to the disk, then updates the record.
@@ -52,7 +53,7 @@ extension DownloadFile {
         data.offset = hasBegun ? size : data.offset
         if !data.isVerifiable { data.offset = 0 }
         do throws(SystemError) {
-            try DownloadRecord.write(data)
+            lastRecord = try DownloadRecord.write(data)
         } catch {
             throw .file(DownloadRecord.path(beside: data.partialFile), error)
         }

@@ -12,28 +12,28 @@ final class DownloadFile {
     let job: DownloadJob
     let request: Request
     /// The header fields of the request with those of the session.
-    private let fields: HTTPFields
+    let fields: HTTPFields
     /// Whether the request and the session permit decoding the content.
-    private let decodesContent: Bool
+    let decodesContent: Bool
     /// Whether the content is stored as received: a range of encoded content is not one of the file.
-    private let storesAsReceived: Bool
+    let storesAsReceived: Bool
     let stopwatch: Stopwatch
     /// The final path, with symbolic links resolved; `nil` if a closure chooses it.
     let location: FileLocation?
     /// Whether the program requested a range, which the file then consists of.
-    private let hasOwnRange: Bool
+    let hasOwnRange: Bool
     /// Whether a later request can ask for the rest: a GET without `Range`.
     let mayContinue: Bool
     let isDurable: Bool
 
     /// The temporary file; `nil` if the destination is a device, and after the end.
     var partial: PartialFile?
-    private let device: FileDescriptor?
+    let device: FileDescriptor?
     /// The number of bytes written to the device.
     private var deviceSize: Int64 = 0
 
     /// The plan for the next request and its response.
-    private(set) var plan: ResumePlan
+    var plan: ResumePlan
     /// The resume data for the bytes in the temporary file; `nil` if the download cannot be resumed.
     var known: ResumeData?
     /// Whether a response has been accepted in this task.
@@ -45,14 +45,16 @@ final class DownloadFile {
     private var verifiesTrailers = false
     /// The digests of the whole file in trailers, for which the file is read once more.
     private var late: [ContentDigest] = []
-    private var followUps = FollowUpLimit()
+    var followUps = FollowUpLimit()
     /// The number of bytes received, and of the longest part of the file so far.
-    private var (received, longest) = (Int64(0), Int64(0))
+    var (received, longest) = (Int64(0), Int64(0))
     /// The URL of the last accepted response, after redirects.
     private(set) var source: URL?
     /// The range of this response; `nil` if it contains the whole file.
     private var range: ContentRange?
     var flushed = (size: Int64(0), time: Duration.zero)
+    /// The bytes of the record that was written last.
+    var lastRecord: Data?
 
     /// Opens the temporary file, including the bytes of an earlier download if there are any.
     ///
@@ -103,7 +105,13 @@ final class DownloadFile {
             }
             let path = DownloadRecord.partialFile(for: location.path)
             partial = try PartialFile(path: path, opening: .either)
-            if let data = DownloadRecord.read(beside: path), data.url == request.url { continueWith(data) }
+            if let data = DownloadRecord.read(beside: path) {
+                if data.url == request.url { continueWith(data) }
+            } else if size > 0, !FileLocation(DownloadRecord.path(beside: path)).exists {
+                // A file that the program or another one has put there.
+                partial.take()?.keep()
+                throw SystemError.exists
+            }
         } catch {
             throw .file(job.path, error)
         }
@@ -142,12 +150,6 @@ final class DownloadFile {
         planRest(after: data)
     }
 
-    private func planRest(after data: ResumeData) {
-        plan = ResumePlan(
-            offset: data.offset, of: data.representation, startsOver: job.options.startsOverIfNotResumable,
-            isIdentity: storesAsReceived)
-    }
-
     private var newPath: String {
         switch job.destination.target {
         case .path(let path): AtomicFile.temporaryPath(for: location?.path ?? path)
@@ -157,62 +159,6 @@ final class DownloadFile {
     }
 
     // MARK: The exchange
-
-    /// The next request, which asks for the missing bytes in a form that a later request can continue.
-    private func next(hasProgress: Bool) -> Continuation.Next {
-        let isIdentity = storesAsReceived || plan.offset > 0
-        let hasOwnCodings = request.headers.contains(.acceptEncoding)
-        let codings = isIdentity ? "identity" : self.fields.first(.acceptEncoding)
-        let decodesContent = decodesContent && !isIdentity
-        let (ownRange, fields) = (hasOwnRange, plan.fields)
-        return Continuation.Next(hasProgress: hasProgress) { request in
-            if !ownRange { request.headers[.range] = fields[.range] }
-            if !ownRange { request.headers[.ifRange] = fields[.ifRange] }
-            request.changeOptions { $0.decodesContent = decodesContent }
-            if !hasOwnCodings { request.headers[.acceptEncoding] = codings }
-        }
-    }
-
-    /// Changes the first request of the download.
-    func prepare(_ request: inout Request) {
-        guard storesAsReceived || plan.offset > 0 else { return }
-        next(hasProgress: false).prepare(&request)
-    }
-
-    /// Returns the request for the bytes that are missing after a response has failed; `nil` if the download cannot be
-    /// continued.
-    func rest() -> Continuation.Next? {
-        guard let data = currentResumeData else { return nil }
-        planRest(after: data)
-        defer { longest = max(longest, data.offset) }
-        return next(hasProgress: data.offset > longest)
-    }
-
-    /// Returns a request for the whole file.
-    ///
-    /// - Parameter failure: Why the bytes cannot be continued.
-    /// - Throws: ``SessionError/notResumable(_:)`` if the program does not permit starting over, or there were too many
-    ///   requests.
-    func startOver(because failure: SessionError.ResumeFailure) throws(SessionError) -> Continuation.Next {
-        guard job.options.startsOverIfNotResumable else {
-            // It is unknown which of the bytes are correct.
-            known = nil
-            throw .notResumable(failure)
-        }
-        plan = ResumePlan(hasOwnRange: hasOwnRange)
-        return try followUp()
-    }
-
-    private func followUp() throws(SessionError) -> Continuation.Next {
-        guard followUps.permitsNext(after: received) else { throw .notResumable(.tooManyParts) }
-        return next(hasProgress: true)
-    }
-
-    /// Whether the response's bytes differ from those sent, because they are decoded or an interceptor has replaced
-    /// them.
-    private func isChanged(_ head: ResponseHead, _ body: ResponseBody) -> Bool {
-        body.provenance == .replaced || !storesAsReceived && decodesContent && head.hasContentCoding
-    }
 
     /// Accepts a response that contains the whole file.
     func beginWhole(_ head: ResponseHead, _ body: ResponseBody) throws(SessionError) {
@@ -261,21 +207,6 @@ final class DownloadFile {
         }
     }
 
-    /// Passes the bytes of the temporary file after an offset to a function.
-    private func hash(
-        from start: Int64, _ waitUntilRunning: () async throws -> Void, _ update: (borrowing RawSpan) -> Void
-    ) async throws {
-        var bytes = Data(count: 256 << 10)
-        var offset = start
-        while offset < size {
-            var span = bytes.mutableBytes
-            let count = try partial?.read(into: &span, at: offset) ?? 0
-            update(bytes.bytes.extracting(first: count))
-            offset += Int64(count)
-            try await waitUntilRunning()
-        }
-    }
-
     /// Writes and hashes a chunk of the body; flushes a durable download when due. Returns `false` if the chunk exceeds
     /// the range of the response; then nothing is written.
     func write(_ chunk: Data) throws(SessionError) -> Bool {
@@ -321,20 +252,6 @@ final class DownloadFile {
         return try followUp()
     }
 
-    /// Verifies digests that were not known when the bytes arrived. Those written to a device cannot be read again.
-    private func verify(
-        _ digests: [ContentDigest], from start: Int64, _ waitUntilRunning: () async throws -> Void
-    ) async throws {
-        guard !digests.isEmpty, device == nil else { return }
-        var checks = DigestChecks(digests)
-        do {
-            try await hash(from: start, waitUntilRunning) { checks.update($0) }
-        } catch let error as SystemError {
-            throw SessionError.file(job.path, error)
-        }
-        try checks.verify(job.path, from: request.url)
-    }
-
     // MARK: The end
 
     /// Moves the complete file to its final path, and returns it.
@@ -361,9 +278,10 @@ final class DownloadFile {
             if job.destination.createsIntermediateDirectories { try location.createDirectories() }
             if isDurable { try partial?.flush() }
             let partialPath = partial?.path
-            try partial?.move(to: location.path, overwriting: job.destination.overwritesExisting)
+            try partial?.move(
+                to: location.path, overwriting: job.destination.overwritesExisting, keepingMode: true)
+            if let partialPath { DownloadRecord.remove(beside: partialPath, if: lastRecord) }
             partial = nil
-            if let partialPath { DownloadRecord.remove(beside: partialPath) }
         } catch {
             throw SessionError.file(file.path, error)
         }

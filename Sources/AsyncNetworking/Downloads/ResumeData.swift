@@ -39,6 +39,8 @@ public struct ResumeData: Codable, Hashable, Sendable {
     /// partial file, ``left(at:)`` and ``SessionManager/restoredDownloads(in:options:preparing:)`` return the path in
     /// the new directory.
     public var destination: String?
+    /// Whether a file that exists at the destination is overwritten.
+    package var overwritesExisting: Bool
     /// The digest that the program expects of the whole file; `nil` for none.
     ///
     /// OpenSSL cannot store the state of an unfinished digest, so resuming a download hashes the partial file again.
@@ -69,9 +71,9 @@ public struct ResumeData: Codable, Hashable, Sendable {
     func isSelected(by fields: HTTPFields) -> Bool { expectedDigest != nil || representation.isSelected(by: fields) }
 
     /// Removes the partial file and, for a durable download, its record, after which the download cannot be resumed.
-    /// Files that do not exist or cannot be removed are ignored. Do not call it while the download is running.
+    /// Files that do not exist or cannot be removed, and directories, are ignored. Do not call it while the download is running.
     public func discard() {
-        try? FileManager.default.removeItem(atPath: partialFile)
-        DownloadRecord.remove(beside: partialFile)
+        FileLocation.remove(partialFile)
+        DownloadRecord.discard(beside: partialFile)
     }
 }

@@ -41,15 +41,15 @@ extension SessionManager {
     ///   - data: The resume data.
     ///   - request: The request to send; `nil`, the default, sends ``ResumeData/request``, which has no credentials. A
     ///     download cannot be resumed with a method other than GET, or with a `Range` field.
-    ///   - destination: The destination; `nil`, the default, uses that of the earlier download. If a closure was to
-    ///     choose that, the task fails with ``SessionError/file(_:)``.
+    ///   - destination: The destination; `nil`, the default, uses that of the earlier download, which keeps whether an
+    ///     existing file is overwritten. If a closure was to choose that, the task fails with ``SessionError/file(_:)``.
     ///   - options: The options; ``DownloadOptions/startsOverIfNotResumable`` selects what happens if the download
     ///     cannot be resumed, and ``DownloadOptions/resumeData`` is ignored in favor of `data`.
     public nonisolated func makeDownloadTask(
         resuming data: ResumeData, with request: Request? = nil, to destination: DownloadDestination? = nil,
         options: DownloadOptions = DownloadOptions()
     ) -> DownloadTask {
-        let destination = destination ?? data.destination.map { .file($0) }
+        let destination = destination ?? data.destination.map { .file($0, overwritesExisting: data.overwritesExisting) }
         guard let destination else {
             return makeDownloadTask(
                 for: .failure(SessionError.file(data.partialFile, SystemError.missing)),
@@ -136,8 +136,8 @@ extension SessionManager {
     ///     header fields, which exclude sensitive ones. To replace an expired link, pass a request for another URL of
     ///     the same file: the validator, the size and any digests are compared. A download cannot be resumed with a
     ///     method other than GET, or with a `Range` field.
-    ///   - destination: The destination; `nil`, the default, uses that of the earlier download. If a closure was to
-    ///     choose that, the task fails with ``SessionError/file(_:)``.
+    ///   - destination: The destination; `nil`, the default, uses that of the earlier download, which keeps whether an
+    ///     existing file is overwritten. If a closure was to choose that, the task fails with ``SessionError/file(_:)``.
     ///   - options: The options; ``DownloadOptions/startsOverIfNotResumable`` selects what happens if the download
     ///     cannot be resumed, and ``DownloadOptions/resumeData`` is ignored in favor of `data`.
     /// - Returns: The task, which is running or, with ``SessionConfiguration/maximumConcurrentTransfers``, waits for
@@ -182,8 +182,8 @@ extension SessionManager {
     /// name.
     ///
     /// Call this function after a restart, because Linux has no service that continues downloads while the program is
-    /// not running. Downloads that this or another process is writing are skipped, as are records that cannot be read.
-    /// A record whose partial file is missing is removed.
+    /// not running. Downloads that this or another process is writing are skipped, as are files of other users, and
+    /// those that are not records of this library. A record whose partial file is missing is removed.
     ///
     /// - Parameters:
     ///   - directory: The directory of the destinations; its subdirectories are not searched. A relative path is
