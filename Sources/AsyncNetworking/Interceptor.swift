@@ -98,7 +98,7 @@ public struct Interception: Sendable {
         with request: Request? = nil, _ body: (ResponseHead, ResponseBody) async throws -> Void
     ) async throws {
         var call = call
-        if let request { call.request = request.continuing(call.request) }
+        if let request { call.replaceRequest(by: request) }
         try await pipeline.intercept(call, by: rest) { head, received in
             var lent = received
             if lent.provenance == .received { lent.provenance = .lent }
@@ -116,6 +116,22 @@ extension Request {
 
     private enum AttemptInterceptors: RequestAttribute {
         static var defaultValue: [any Interceptor] { [] }
+    }
+}
+
+extension PipelineCall {
+    /// Replaces the request by that of an interceptor. Credentials that the authentication policy has added are removed
+    /// if they belong to another origin.
+    @inline(never)
+    fileprivate mutating func replaceRequest(by other: Request) {
+        var next = other.continuing(request)
+        if let credentialOrigin, Origin(next.url) != credentialOrigin {
+            // A field that the interceptor has set itself is kept.
+            if next.headers[.authorization] == request.headers[.authorization] { next.headers[.authorization] = nil }
+            next.transportAuthentication?.server = nil
+            next.transportAuthentication?.signature = nil
+        }
+        request = next
     }
 }
 

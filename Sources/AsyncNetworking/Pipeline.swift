@@ -298,6 +298,8 @@ struct PipelineCall: Sendable {
     var events: (any TransferEventSink)?
     /// Records the exchanges; `nil` if nothing repeats the call.
     var record: AttemptRecord?
+    /// The origin for which credentials were added to the request; `nil` if none were added.
+    var credentialOrigin: Origin?
     /// How the call goes on after a response; `nil` if the response is the result.
     var continuation: Continuation?
     /// Receives the events between exchanges; `nil` if the session has no monitors.
