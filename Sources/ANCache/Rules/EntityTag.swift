@@ -20,6 +20,19 @@ struct EntityTag: Hashable, Sendable {
         opaque = WireText(String(rest))
     }
 
+    /// Parses the value of `ETag`, also one without quotation marks, which browsers return to the server as it is.
+    init?(ofField text: String) {
+        if let tag = EntityTag(text) {
+            self = tag
+            return
+        }
+        let bare = text.trimmingBlanks
+        guard !bare.isEmpty, bare != "*", bare.utf8.allSatisfy({ 0x21...0x7E ~= $0 && $0 != 0x22 && $0 != 0x2C }) else {
+            return nil
+        }
+        (isWeak, opaque) = (false, WireText(bare))
+    }
+
     /// Returns whether the tags are equal and both are strong (RFC 9110 §8.8.3.2).
     func matchesStrongly(_ other: EntityTag) -> Bool {
         !isWeak && !other.isWeak && opaque == other.opaque
