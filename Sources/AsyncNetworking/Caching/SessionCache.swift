@@ -19,6 +19,8 @@ final class SessionCache: Sendable {
     private let partition: UInt64
     /// Whether the program has named the user of the session.
     private let isNamed: Bool
+    /// The owners of responses to requests without credentials, which are not computed again for each request.
+    private let plainOwners: (withCookies: CacheOwner, without: CacheOwner)
     private let jar: (any CookieJar)?
     private let cookieState: (any CookieState)?
     private let sensitiveFields: Set<HTTPField.Name>
@@ -32,6 +34,10 @@ final class SessionCache: Sendable {
         partition =
             configuration.cachePartition.map { cache.salt.checksum(of: "partition", $0) } ?? .random(in: 1 ... .max)
         isNamed = configuration.cachePartition != nil
+        let makeOwner = { [partition, isNamed] in
+            Self.owner([], $0, partition: partition, isNamed: isNamed, cache.salt)
+        }
+        plainOwners = (makeOwner(true), makeOwner(false))
         self.jar = jar
         cookieState = jar as? any CookieState
         sensitiveFields = configuration.redirectPolicy.sensitiveHeaders.union([.authorization, .cookie])
@@ -73,16 +79,21 @@ final class SessionCache: Sendable {
     /// A token that an authenticator has refreshed belongs to the same user as the one before. A response that may
     /// depend on stored cookies is not used for requests that do not send them.
     private func owner(of request: Request) -> CacheOwner {
-        var parts = request.route
-        if !isNamed { parts += credentials(of: request) }
-        let jarUse = handlesCookies(request) ? "cookies" : "no cookies"
-        let session = cache.salt.checksum(of: ["session", jarUse, "\(partition)"] + parts)
-        guard !isNamed else {
-            return CacheOwner(
-                credentials: cache.salt.checksum(of: ["named", "\(partition)"] + parts), session: session)
+        let parts = request.route + (isNamed ? [] : credentials(of: request))
+        let usesCookies = handlesCookies(request)
+        guard !parts.isEmpty else { return usesCookies ? plainOwners.withCookies : plainOwners.without }
+        return Self.owner(parts, usesCookies, partition: partition, isNamed: isNamed, cache.salt)
+    }
+
+    private static func owner(
+        _ parts: [String], _ usesCookies: Bool, partition: UInt64, isNamed: Bool, _ salt: CacheSalt
+    ) -> CacheOwner {
+        let session = salt.checksum(of: ["session", usesCookies ? "cookies" : "none", "\(partition)"] + parts)
+        if isNamed {
+            return CacheOwner(credentials: salt.checksum(of: ["named", "\(partition)"] + parts), session: session)
         }
         return CacheOwner(
-            credentials: parts.isEmpty ? 0 : cache.salt.checksum(of: ["credentials"] + parts), session: session)
+            credentials: parts.isEmpty ? 0 : salt.checksum(of: ["credentials"] + parts), session: session)
     }
 
     private func credentials(of request: Request) -> [String] {
