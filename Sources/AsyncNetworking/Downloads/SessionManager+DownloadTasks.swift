@@ -219,7 +219,11 @@ extension SessionManager {
         let redirectPolicy = (try? request.get())?.redirectPolicy ?? configuration.redirectPolicy
         let job = DownloadJob(
             destination: destination, options: options, sensitiveHeaders: redirectPolicy.sensitiveHeaders)
-        return makeTask(.download, request, ending: ending) { try await self.download($0, job) }
+        // A task that is cancelled before it starts leaves the earlier download as it is.
+        return makeTask(.download, request, prepare: { $0.resumeData = options.resumeData }, ending: ending) {
+            $0.core.resumeData = nil
+            return try await self.download($0, job)
+        }
     }
 }
 
@@ -231,7 +235,8 @@ extension TransferTask where Value == DownloadedFile {
     /// ``ResumeData/partialFile``; ``cancel()`` removes them instead, unless the download is durable.
     ///
     /// - Returns: The resume data; `nil` if no bytes have arrived, the download cannot be resumed, or it was already
-    ///   complete. If the download had already failed, the same as ``resumeData``.
+    ///   complete. If the download had already failed, the same as ``resumeData``; if it has not started, the data that
+    ///   it was to be resumed with.
     public func cancelProducingResumeData() async -> ResumeData? {
         core.isResumeDataWanted = true
         await end()
@@ -242,5 +247,5 @@ extension TransferTask where Value == DownloadedFile {
     /// success, or if the download cannot be resumed.
     ///
     /// After ``cancel()`` it is `nil` unless the download is durable; ``cancelProducingResumeData()`` keeps the bytes.
-    public var resumeData: ResumeData? { core.resumeData }
+    public var resumeData: ResumeData? { core.status.state == .finished ? core.resumeData : nil }
 }

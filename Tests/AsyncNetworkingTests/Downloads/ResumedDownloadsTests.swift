@@ -122,6 +122,20 @@ extension StubServer {
         #expect(try directory.contents == ["file"])
     }
 
+    @Test func `a task that is cancelled before it starts keeps the data that it was to be resumed with`() async throws
+    {
+        try await StubServer.with { server in
+            let manager = SessionManager(for: server)
+            let data = try await interrupted(server, manager)
+            let task = manager.makeDownloadTask(resuming: data)
+            #expect(task.resumeData == nil)
+            #expect(await task.cancelProducingResumeData() == data)
+            #expect(task.resumeData == data)
+            #expect(try directory.contents.count == 1)
+            data.discard()
+        }
+    }
+
     struct Unresumable: Sendable, CustomTestStringConvertible {
         var testDescription: String
         var file = ServedFile(bytes)
