@@ -109,7 +109,7 @@ extension FuzzTarget {
             try require(isComponent && !["", ".", ".."].contains(name), "\(name) is the name of a file")
         }
         try require(head.mediaType?.utf8.contains(UInt8(ascii: ";")) != true, "a media type has no parameters")
-        _ = (head.charset, head.retryAfter(now: 0), ResumeData.Validator(of: head))
+        _ = (head.charset, head.retryAfter(now: 0), Representation.Validator(of: head))
         for digest in head.headers.representationDigests + head.headers.contentDigests
             + [ContentDigest(text)].compactMap(\.self)
         {
