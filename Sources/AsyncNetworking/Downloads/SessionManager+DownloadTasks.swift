@@ -249,3 +249,14 @@ extension TransferTask where Value == DownloadedFile {
     /// After ``cancel()`` it is `nil` unless the download is durable; ``cancelProducingResumeData()`` keeps the bytes.
     public var resumeData: ResumeData? { core.status.state == .finished ? core.resumeData : nil }
 }
+
+extension TransferCore {
+    /// Cancels a download and returns the data to resume it with as soon as the transfer has ended, without waiting for
+    /// the closure that receives its result.
+    package func cancelProducingResumeData() async -> ResumeData? {
+        isResumeDataWanted = true
+        cancel()
+        await waitForEnd()
+        return resumeData
+    }
+}

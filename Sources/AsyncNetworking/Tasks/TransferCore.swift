@@ -12,7 +12,8 @@ package final class TransferCore: Sendable {
     let kind: TaskKind
     package let request: Request?
     private let scheduler: TaskScheduler
-    private let stopwatch: Stopwatch
+    /// Measures the time since the session was created.
+    let stopwatch: Stopwatch
     private let state: Lock<State>
 
     /// The mutable state of a task.
@@ -145,15 +146,6 @@ package final class TransferCore: Sendable {
         _ = await state.wait(among: \.waiters) { $0.log.isFinished ? true : nil }
     }
 
-    /// Cancels a download and returns the data to resume it with as soon as the transfer has ended, without waiting for
-    /// the closure that receives its result.
-    package func cancelProducingResumeData() async -> ResumeData? {
-        isResumeDataWanted = true
-        cancel()
-        await waitForEnd()
-        return resumeData
-    }
-
     // MARK: Events
 
     /// A stream of the events for which `select` returns a value.
@@ -185,9 +177,6 @@ package final class TransferCore: Sendable {
 
     /// The number of observers, for testing.
     package var observerCount: Int { state.withLock { $0.observers.count } }
-
-    /// The time since the session was created.
-    var elapsed: Duration { stopwatch.elapsed }
 
     /// The most recently sent request.
     package var sentRequest: Request? {

@@ -79,7 +79,7 @@ public struct TransferGroup: Sendable {
         let observers = cores.enumerated().map { index, core in
             let isUpload = core.kind == .upload
             return core.observe { event in
-                let time = first.elapsed
+                let time = first.stopwatch.elapsed
                 state.withLock { state in
                     switch event {
                     case .finished: state.finish(index)
