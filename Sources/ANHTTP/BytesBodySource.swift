@@ -16,7 +16,8 @@ final class BytesBodySource: ResponseBodySource {
     }
 
     func next() async throws -> Data? {
-        take()
+        try Task.checkCancellation()
+        return take()
     }
 
     func collect(upTo limit: Int) async throws -> Data {

@@ -1,7 +1,7 @@
 // SPDX-License-Identifier: MIT
 
 public import FoundationEssentials
-import HTTPTypes
+package import HTTPTypes
 
 /// The digest of some content, by which the content is verified: an algorithm and a value. See
 /// `DownloadOptions.expectedDigest`.
@@ -89,7 +89,7 @@ extension ContentDigest {
     public var fieldValue: String { "\(algorithm.rawValue)=:\(value.base64EncodedString()):" }
 }
 
-extension ResponseHead {
+extension HTTPFields {
     /// The digests of the complete resource with its content coding: `Repr-Digest`, RFC 9530 §3. Unknown algorithms are
     /// ignored.
     package var representationDigests: [ContentDigest] { digests(in: "Repr-Digest") }
@@ -102,7 +102,7 @@ extension ResponseHead {
     /// member with a name wins.
     private func digests(in name: String) -> [ContentDigest] {
         var values: [ContentDigest.Algorithm: Data] = [:]
-        for member in HeaderScanner.members(of: HTTPField.Name(name).map { headers[values: $0] } ?? []) {
+        for member in HeaderScanner.members(of: HTTPField.Name(name).map { self[values: $0] } ?? []) {
             let parts = member.split(separator: "=", maxSplits: 1)
             guard parts.count == 2,
                 let algorithm = ContentDigest.Algorithm(rawValue: parts[0].trimmingBlanks),

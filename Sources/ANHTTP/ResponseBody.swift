@@ -14,6 +14,18 @@ public struct ResponseBody: AsyncSequence, Sendable {
     let source: any ResponseBodySource
     /// The decoder of the session that received the response, for the values of a stream.
     package var jsonDecoder: JSONDecoder?
+    /// Whether the body is the one that was received, or one by which an interceptor has replaced it.
+    package var provenance = Provenance.received
+
+    /// The relation of a body to the one that was received.
+    package enum Provenance: Sendable {
+        /// The body was received, or has just been made by an interceptor.
+        case received
+        /// The received body, while it is lent to an interceptor.
+        case lent
+        /// An interceptor has passed on another body, whose bytes may differ from those received.
+        case replaced
+    }
 
     /// Creates a body that reads from a source, for transports and interceptors. The reader receives the source's
     /// errors unchanged.

@@ -67,7 +67,16 @@ public struct ResponseHead: Sendable {
     }
 
     /// Whether the body has a content coding (RFC 9110 §8.4), as sent.
-    package var hasContentCoding: Bool { headers.first(.contentEncoding) ?? "identity" != "identity" }
+    package var hasContentCoding: Bool { !headers.contentCodings.isEmpty }
+
+    /// The number in the first `Content-Length` field; `nil` if there is none, or it is not a decimal number (RFC 9110
+    /// §8.6).
+    package var contentLength: Int64? {
+        guard let text = headers.first(.contentLength), text.utf8.allSatisfy({ (0x30...0x39).contains($0) }) else {
+            return nil
+        }
+        return Int64(text)
+    }
 
     /// The media type of the first `Content-Type` field, in lower case and without parameters; `nil` if there is no
     /// such field or it names no type. It is not validated. See RFC 9110 §8.3.
@@ -93,6 +102,24 @@ public struct ResponseHead: Sendable {
     /// Returns whether a byte is optional whitespace (RFC 9110 §5.6.3).
     private static func isBlank(_ byte: UInt8) -> Bool {
         byte == UInt8(ascii: " ") || byte == UInt8(ascii: "\t")
+    }
+}
+
+extension HTTPFields {
+    /// The content codings of all `Content-Encoding` fields in the order in which they were applied: in lower case,
+    /// without `identity`, and with the current names of `x-gzip` and `x-compress` (RFC 9110 §8.4).
+    package var contentCodings: [String] {
+        guard contains(where: { $0.name == .contentEncoding }) else { return [] }
+        var codings: [String] = []
+        for member in self[values: .contentEncoding].flatMap({ $0.split(separator: ",") }) {
+            switch member.trimmingBlanks.lowercased() {
+            case "", "identity": continue
+            case "x-gzip": codings.append("gzip")
+            case "x-compress": codings.append("compress")
+            case let coding: codings.append(coding)
+            }
+        }
+        return codings
     }
 }
 

@@ -73,7 +73,7 @@ extension RetryHistory.StopReason: CustomStringConvertible {
         case .body: "its body can be read only once"
         case .retryAfter(let wait): "the server asks to wait \(wait)"
         case .deadline(let deadline): "the time limit for all attempts is \(deadline)"
-        case .budget: "too many requests to the host are retries"
+        case .budget: "too many of the requests to the host are retries, see RetryPolicy.budget"
         case .decision: "the program declined it"
         }
     }

@@ -17,6 +17,8 @@ public struct AtomicFile: ~Copyable {
     private var partial: PartialFile?
     /// The destination, opened for writing, if it is a device or a pipe; otherwise `nil`.
     private let device: FileDescriptor?
+    /// Whether the permissions of a file that is replaced are kept.
+    private let keepsMode: Bool
     /// The path of the temporary file; `nil` if the bytes are written to the destination directly.
     package let temporaryPath: String?
     /// The number of bytes written so far; those of a failed ``write(_:)`` do not count.
@@ -27,21 +29,22 @@ public struct AtomicFile: ~Copyable {
     ///
     /// - Parameters:
     ///   - destination: The path of the final file.
-    ///   - mode: The permission bits of the file, before the process's umask is applied, see open(2); 0o666 by default.
-    ///     Use 0o600 for secrets. The permissions of a file that is replaced are not kept.
+    ///   - mode: The permission bits of the file, before the process's umask is applied, see open(2); use 0o600 for
+    ///     secrets. `nil`, the default, keeps those of a file that is replaced, or else uses 0o666.
     /// - Throws: `EISDIR` if the destination is a directory, `ENXIO` if it is a pipe without a reader, `ENOENT` if its
     ///   directory does not exist; otherwise the error of open(2).
-    public init(destination: String, mode: UInt32 = 0o666) throws(SystemError) {
+    public init(destination: String, mode: UInt32? = nil) throws(SystemError) {
         let location = FileLocation(destination)
         let device = try location.openDevice()
         let temporaryPath = location.isReplaceable ? Self.temporaryPath(for: location.path) : nil
         let partial = try temporaryPath.map { path throws(SystemError) in
-            try PartialFile(path: path, opening: .new, mode: mode)
+            try PartialFile(path: path, opening: .new, mode: mode ?? 0o666)
         }
         self.destination = location.path
         self.temporaryPath = temporaryPath
         self.device = device
         self.partial = partial
+        keepsMode = mode == nil
     }
 
     /// Appends all bytes.
@@ -60,7 +63,7 @@ public struct AtomicFile: ~Copyable {
     ///
     /// - Throws: The error of rename(2); the temporary file is then removed.
     public consuming func commit() throws(SystemError) {
-        try partial?.move(to: destination)
+        try partial?.move(to: destination, keepingMode: keepsMode)
     }
 
     /// Returns a unique temporary path next to a file: the path with a random part and `.part`. Of a long name, only

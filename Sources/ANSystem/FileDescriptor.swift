@@ -19,11 +19,20 @@ public struct FileDescriptor: ~Copyable, Sendable {
     ///   - path: The path of the file.
     ///   - flags: The flags, such as `O_RDONLY`.
     ///   - mode: The permission bits of a new file, before the process's umask is applied; 0o644 by default.
-    /// - Throws: The error of open(2), but not `EINTR`, after which the call is repeated.
+    /// - Throws: `EINVAL` for a path with a NUL, where the system would cut it; otherwise the error of open(2), but not
+    ///   `EINTR`, after which the call is repeated.
     public init(opening path: String, flags: Int32, mode: UInt32 = 0o644) throws(SystemError) {
+        try path.checkPath("open")
         let number = retryingInterrupts { unsafe open(path, flags | O_CLOEXEC, mode) }
         guard number >= 0 else { throw SystemError.last("open") }
         self.number = number
+    }
+
+    /// Opens a file for reading, without waiting for the writer of a pipe.
+    ///
+    /// - Throws: `ELOOP` for a symbolic link; otherwise the error of open(2).
+    package init(openingUnlinked path: String) throws(SystemError) {
+        try self.init(opening: path, flags: O_RDONLY | O_NONBLOCK | O_NOFOLLOW)
     }
 
     deinit {
@@ -166,6 +175,13 @@ public struct FileDescriptor: ~Copyable, Sendable {
             }
             throw error
         }
+    }
+}
+
+extension String {
+    /// Throws `EINVAL` for a path with a NUL, where the system would cut it.
+    func checkPath(_ call: String) throws(SystemError) {
+        if utf8.contains(0) { throw SystemError(call: call, code: EINVAL) }
     }
 }
 

@@ -78,6 +78,7 @@ public struct FileLocation: Hashable, Sendable {
     /// - Throws: The error of mkdir(2). A file in the place of the last directory is not an error here; one in the
     ///   place of a parent is (`ENOTDIR`). Parents that were created before the failure remain.
     public func createDirectories(mode: UInt32 = 0o777) throws(SystemError) {
+        try path.checkPath("mkdir")
         try Self.createDirectory(directory, mode)
     }
 

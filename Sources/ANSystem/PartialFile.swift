@@ -7,7 +7,7 @@ import Glibc
 ///
 /// The file is locked with flock(2) while it is open, so that two writers cannot mix their bytes; on a file system
 /// without support for locks it stays unlocked. When the value is destroyed, the file is removed, even one that existed
-/// before, unless it was kept or moved. If the process ends before, it stays.
+/// before, unless it was kept or moved, or another file has taken its place. If the process ends before, it stays.
 public struct PartialFile: ~Copyable {
     /// The temporary path, which ``move(to:overwriting:)`` does not change.
     public let path: String
@@ -30,7 +30,8 @@ public struct PartialFile: ~Copyable {
 
     /// Opens and locks a file.
     ///
-    /// A symbolic link is followed, unless the file must be new; later, the link itself is moved or removed.
+    /// A symbolic link is not followed, and a file of another user is not opened: either may have been put there by
+    /// someone else who can write to the directory.
     ///
     /// - Parameters:
     ///   - path: The temporary path.
@@ -38,8 +39,9 @@ public struct PartialFile: ~Copyable {
     ///   - mode: The permission bits of a new file, before the process's umask is applied, see open(2); 0o666 by
     ///     default.
     /// - Throws: `EWOULDBLOCK` from `flock`, without waiting, if another writer has locked the file; `EEXIST` or
-    ///   `ENOENT` if the file does not meet `opening`; otherwise `EISDIR` for a directory, `ENXIO` for a socket,
-    ///   `EINVAL` for another file that is not regular, or the error of open(2) or fstat(2).
+    ///   `ENOENT` if the file does not meet `opening`; `ELOOP` for a symbolic link, and `EPERM` for a file of another
+    ///   user; otherwise `EISDIR` for a directory, `ENXIO` for a socket, `EINVAL` for another file that is not regular,
+    ///   or the error of open(2) or fstat(2).
     public init(path: String, opening: Opening, mode: UInt32 = 0o666) throws(SystemError) {
         let file = try Self.open(path, opening, mode)
         let size = try file.regularFileSize()
@@ -50,10 +52,19 @@ public struct PartialFile: ~Copyable {
     }
 
     deinit {
-        if !isKept { unsafe unlink(path) }
+        if !isKept, Self.identity(of: file)?.isFile(at: path) == true { unsafe unlink(path) }
         // Unlocked before it is closed: a child process between fork and exec has a copy of the descriptor, which would
         // keep the lock.
         flock(file.number, LOCK_UN)
+        clinux_set_write_lock(file.number, 0)
+    }
+
+    /// Whether a writer has locked a file, asked without a lock, which would be in a writer's way.
+    ///
+    /// - Throws: The error of open(2), such as `ENOENT`, or `ELOOP` for a symbolic link.
+    package static func isLocked(_ path: String) throws(SystemError) -> Bool {
+        let file = try FileDescriptor(openingUnlinked: path)
+        return clinux_is_write_locked(file.number) != 0
     }
 
     /// Opens and locks a file.
@@ -69,18 +80,42 @@ public struct PartialFile: ~Copyable {
             case .either: O_CREAT
             }
         while true {
-            let file = try FileDescriptor(opening: path, flags: O_RDWR | O_NONBLOCK | flags, mode: mode)
+            let file = try FileDescriptor(opening: path, flags: O_RDWR | O_NONBLOCK | O_NOFOLLOW | flags, mode: mode)
             // A file system without support for locks fails with another error, and the file stays unlocked.
             guard retryingInterrupts({ flock(file.number, LOCK_EX | LOCK_NB) }) == 0 || errno != EWOULDBLOCK else {
                 throw SystemError.last("flock")
             }
-            var (opened, named) = (stat(), stat())
-            guard unsafe fstat(file.number, &opened) == 0 else { throw SystemError.last("fstat") }
-            if unsafe stat(path, &named) == 0, named.st_ino == opened.st_ino, named.st_dev == opened.st_dev {
+            guard let opened = identity(of: file) else { throw SystemError.last("fstat") }
+            if opened.isFile(at: path) {
+                guard opening == .new || opened.owner == geteuid() else { throw SystemError(call: "open", code: EPERM) }
+                // flock(2) cannot be asked for; see isLocked(_:).
+                clinux_set_write_lock(file.number, 1)
                 return file
             }
             if opening == .new { throw SystemError(call: "open", code: EEXIST) }
         }
+    }
+
+    /// A file, whatever its name.
+    private struct Identity {
+        let device: dev_t
+        let number: ino_t
+        let owner: uid_t
+
+        init(_ status: stat) {
+            (device, number, owner) = (status.st_dev, status.st_ino, status.st_uid)
+        }
+
+        /// Whether a path, which is not a symbolic link, leads to the file.
+        func isFile(at path: String) -> Bool {
+            var status = stat()
+            return unsafe lstat(path, &status) == 0 && status.st_ino == number && status.st_dev == device
+        }
+    }
+
+    private static func identity(of file: borrowing FileDescriptor) -> Identity? {
+        var status = stat()
+        return unsafe fstat(file.number, &status) == 0 ? Identity(status) : nil
     }
 
     /// Appends all bytes.
@@ -139,7 +174,7 @@ public struct PartialFile: ~Copyable {
     }
 
     /// Renames the file atomically; to another file system it is first copied, with the permissions 0o666 less the
-    /// umask. See rename(2).
+    /// umask, and also if another file has taken its temporary name. See rename(2).
     ///
     /// Nothing is flushed to the disk; see ``flush()``. It is called after the last write, and not again after it has
     /// succeeded. A file that was copied keeps its temporary name, too, until this value is destroyed.
@@ -148,15 +183,30 @@ public struct PartialFile: ~Copyable {
     ///   - destination: The final path; a symbolic link there is replaced itself.
     ///   - overwritesExisting: Whether an existing file is replaced; if not, the call fails with `EEXIST`. The
     ///     default is `true`.
+    ///   - keepsMode: Whether the file gets the permission bits of a regular file that it replaces; `false` by default.
     /// - Throws: The error of the failed system call; the file then keeps its temporary name, and can still be kept or
     ///   moved.
-    public mutating func move(to destination: String, overwriting overwritesExisting: Bool = true) throws(SystemError) {
+    public mutating func move(
+        to destination: String, overwriting overwritesExisting: Bool = true, keepingMode keepsMode: Bool = false
+    ) throws(SystemError) {
+        try destination.checkPath("rename")
+        guard Self.identity(of: file)?.isFile(at: path) == true else {
+            return try copy(to: destination, overwriting: overwritesExisting, keepsMode)
+        }
+        if keepsMode, overwritesExisting { adoptMode(of: destination) }
         do throws(SystemError) {
             try Self.rename(path, to: destination, overwriting: overwritesExisting)
             isKept = true
         } catch  where error.code == EXDEV {
-            try copy(to: destination, overwriting: overwritesExisting)
+            try copy(to: destination, overwriting: overwritesExisting, keepsMode)
         }
+    }
+
+    /// Sets the permission bits to those of a regular file; without one, they are unchanged.
+    private borrowing func adoptMode(of other: String) {
+        var status = stat()
+        guard unsafe lstat(other, &status) == 0, status.st_mode & S_IFMT == S_IFREG else { return }
+        fchmod(file.number, status.st_mode & 0o777)
     }
 
     private static func rename(_ path: String, to destination: String, overwriting: Bool) throws(SystemError) {
@@ -172,7 +222,9 @@ public struct PartialFile: ~Copyable {
         unsafe unlink(path)
     }
 
-    private borrowing func copy(to destination: String, overwriting: Bool) throws(SystemError) {
+    private borrowing func copy(
+        to destination: String, overwriting: Bool, _ keepsMode: Bool
+    ) throws(SystemError) {
         var copy = try PartialFile(path: AtomicFile.temporaryPath(for: destination), opening: .new)
         try withBuffer(of: 1 << 20) { buffer throws(SystemError) in
             while copy.size < size {
@@ -180,7 +232,7 @@ public struct PartialFile: ~Copyable {
                 try copy.write(buffer.bytes.extracting(first: count))
             }
         }
-        try copy.move(to: destination, overwriting: overwriting)
+        try copy.move(to: destination, overwriting: overwriting, keepingMode: keepsMode)
     }
 }
 

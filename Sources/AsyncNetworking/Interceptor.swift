@@ -98,8 +98,12 @@ public struct Interception: Sendable {
         with request: Request? = nil, _ body: (ResponseHead, ResponseBody) async throws -> Void
     ) async throws {
         var call = call
-        if let request { call.request = request.continuing(call.request) }
-        try await pipeline.intercept(call, by: rest, respond: body)
+        if let request { call.replaceRequest(by: request) }
+        try await pipeline.intercept(call, by: rest) { head, received in
+            var lent = received
+            if lent.provenance == .received { lent.provenance = .lent }
+            try await body(head, lent)
+        }
     }
 }
 
@@ -115,6 +119,22 @@ extension Request {
     }
 }
 
+extension PipelineCall {
+    /// Replaces the request by that of an interceptor. Credentials that the authentication policy has added are removed
+    /// if they belong to another origin.
+    @inline(never)
+    fileprivate mutating func replaceRequest(by other: Request) {
+        var next = other.continuing(request)
+        if let credentialOrigin, Origin(next.url) != credentialOrigin {
+            // A field that the interceptor has set itself is kept.
+            if next.headers[.authorization] == request.headers[.authorization] { next.headers[.authorization] = nil }
+            next.transportAuthentication?.server = nil
+            next.transportAuthentication?.signature = nil
+        }
+        request = next
+    }
+}
+
 extension Pipeline {
     /// Passes a call through a list of interceptors, outermost first, and then to the next step.
     func intercept(
@@ -124,27 +144,27 @@ extension Pipeline {
         guard let first = interceptors.first else { return try await perform(call, respond: respond) }
         let interception = Interception(call, on: self, rest: interceptors.dropFirst())
         var outcome: Result<Void, any Error>?
-        // The step that retries passes on another response after this one.
-        var interruption: InterruptedResponse?
+        // The step that retries passes on the next response of a download.
+        var isContinued = false
         try await first.intercept(interception) { head, body in
-            guard outcome == nil else {
+            guard outcome == nil || isContinued else {
                 let error = SessionError.secondResponse(ofInterceptor: "\(type(of: first))")
                 outcome = .failure(error)
                 throw error
             }
             outcome = .success(())
+            defer { isContinued = call.continuation?.isPending ?? false }
             do {
+                var body = body
+                body.provenance = body.provenance == .lent ? .received : .replaced
                 try await respond(head, body)
-            } catch let error as InterruptedResponse {
-                (outcome, interruption) = (nil, error)
-                throw error
             } catch {
                 outcome = .failure(error)
                 throw error
             }
         }
         guard let outcome else {
-            throw interruption ?? SessionError.noResponse(ofInterceptor: "\(type(of: first))")
+            throw SessionError.noResponse(ofInterceptor: "\(type(of: first))")
         }
         try outcome.get()
     }

@@ -7,8 +7,8 @@ extension Request {
     ///
     /// It includes all attempts, redirects and challenges, the waits between them, interceptors, and the reading of the
     /// response's body, also while a task is suspended or a WebSocket connection is open. It does not include the time
-    /// before a task first runs, nor deserialization. A download that needs several requests, and an event source,
-    /// measure each request anew.
+    /// before a task first runs, nor deserialization. All requests of a download are one call; an event source measures
+    /// each request anew.
     ///
     /// An interceptor or a redirect policy can change it, but not remove it: a request without a limit keeps that of the
     /// call. If the call had none, the time is measured from the interceptor that sets one.

@@ -44,7 +44,8 @@ final class Pipeline: Sendable {
     /// The retry budget left for each host; times are measured by `uptime`.
     let ledger = RetryLedger()
     let uptime: Stopwatch
-    private let headers: HTTPFields
+    /// The header fields of requests that do not have their own.
+    let headers: HTTPFields
     /// A request that carries the session's transfer options, inherited by requests without options.
     let template: Request
     private let jsonDecoder: JSONDecoder
@@ -96,31 +97,37 @@ final class Pipeline: Sendable {
             $0.fillDefaults(of: &$1)
             try $1.limitToTimeLeft(on: $0.clock)
         },
-        // Retries failed attempts.
-        Step(if: { ($1.retryPolicy?.limit ?? $0.retryPolicy.limit) > 0 }) { try await $0.retry($1, respond: $2) },
+        // Retries failed attempts, and sends the further requests of downloads.
+        Step(if: { ($1.request.retryPolicy?.limit ?? $0.retryPolicy.limit) > 0 || $1.continuation != nil }) {
+            try await $0.retry($1, respond: $2)
+        },
         // Replaces `http` by `https` for hosts that require it.
         Step { $1.url = $0.strictURL($1.url) },
         // Follows redirects.
-        Step(if: { $1.redirectPolicy?.isEnabled ?? $0.redirectPolicy.isEnabled }) {
+        Step(if: { $1.request.redirectPolicy?.isEnabled ?? $0.redirectPolicy.isEnabled }) {
             try await $0.followRedirects(of: $1, respond: $2)
         },
         // Adds credentials and answers challenges.
-        Step(if: { $0.isAuthenticating || $1.hasOwnAuthentication }) { try await $0.authenticate($1, respond: $2) },
+        Step(if: { $0.isAuthenticating || $1.request.hasOwnAuthentication }) {
+            try await $0.authenticate($1, respond: $2)
+        },
         // Answers from the response cache, and stores responses.
-        Step(if: { $0.cache != nil && $1.webSocketUpgrade == nil }) { try await $0.answerFromCache($1, respond: $2) },
+        Step(if: { $0.cache != nil && $1.request.webSocketUpgrade == nil }) {
+            try await $0.answerFromCache($1, respond: $2)
+        },
         // Adds `Cache-Control` from the cache policy.
         Step { try ($1.cachePolicy ?? $0.cachePolicy).apply(to: &$1) },
         // Waits for a route if the host is unreachable.
-        Step(if: { $1.waitsForConnectivity ?? $0.waitsForConnectivity }) {
+        Step(if: { $1.request.waitsForConnectivity ?? $0.waitsForConnectivity }) {
             try await $0.whenConnected($1, respond: $2)
         },
         // The interceptors around each exchange.
-        Step(if: { !$0.attemptInterceptors.isEmpty || !$1.attemptInterceptors.isEmpty }) {
+        Step(if: { !$0.attemptInterceptors.isEmpty || !$1.request.attemptInterceptors.isEmpty }) {
             let interceptors = $0.attemptInterceptors + $1.request.attemptInterceptors
             try await $0.intercept($1, by: interceptors[...], respond: $2)
         },
         // Uses alternative services, and notes those that servers offer and which hosts require https.
-        Step(if: { $0.learns(from: $1) }) { try await $0.performAndLearn($1, respond: $2) },
+        Step(if: { $0.learns(from: $1.request) }) { try await $0.performAndLearn($1, respond: $2) },
     ]
 
     /// Performs a task's request and returns the value that `body` returns. The response's body is valid only while
@@ -128,10 +135,11 @@ final class Pipeline: Sendable {
     @inline(never)
     func perform<Value>(
         _ task: AnyTransferTask, _ request: Request, delivery: BodyDelivery,
-        reporting events: (any TransferEventSink)?,
+        reporting events: (any TransferEventSink)?, continuation: Continuation?,
         body: (ResponseHead, ResponseBody) async throws -> Value
     ) async throws -> Value {
-        var call = PipelineCall(request: request, delivery: delivery, events: events)
+        var call = PipelineCall(
+            request: request, delivery: delivery, events: events, record: request.record, continuation: continuation)
         call.request.startTimeout(on: clock)
         guard !monitors.isEmpty else { return try await perform(call, body: body) }
         return try await monitor(call, of: task) { call in try await perform(call, body: body) }
@@ -162,7 +170,25 @@ final class Pipeline: Sendable {
     ) async throws {
         var call = call
         if let step = try advance(&call) { return try await step(self, call, respond) }
+        if let record = call.record { return try await exchange(call, notingIn: record, respond: respond) }
         try await transport.perform(call.request, delivery: call.delivery, reporting: call.events, body: respond)
+    }
+
+    /// Performs the exchange, and records whether a server may have seen its request.
+    @inline(never)
+    private func exchange(
+        _ call: PipelineCall, notingIn record: AttemptRecord,
+        respond: (ResponseHead, ResponseBody) async throws -> Void
+    ) async throws {
+        do {
+            try await transport.perform(call.request, delivery: call.delivery, reporting: call.events) { head, body in
+                record.note(call.request, .success(head))
+                try await respond(head, body)
+            }
+        } catch {
+            record.note(call.request, .failure(error))
+            throw error
+        }
     }
 
     /// Performs the next steps that only change the request. Returns the next step that runs around others; `nil` if
@@ -172,7 +198,7 @@ final class Pipeline: Sendable {
         while call.nextStep < Self.steps.count {
             let step = Self.steps[call.nextStep]
             call.nextStep += 1
-            if try step.prepare(self, &call.request) { return step.function }
+            if try step.prepare(self, &call) { return step.function }
         }
         try call.request.limitToTimeLeft(on: clock)
         call.events?.receive(.started(call.request))
@@ -229,21 +255,21 @@ final class Pipeline: Sendable {
                 Pipeline, PipelineCall, (ResponseHead, ResponseBody) async throws -> Void
             ) async throws -> Void
 
-        /// Changes the request, and returns whether ``function`` has something to do for it.
-        let prepare: @Sendable (Pipeline, inout Request) throws -> Bool
+        /// Changes the request, and returns whether ``function`` has something to do for the call.
+        let prepare: @Sendable (Pipeline, inout PipelineCall) throws -> Bool
         let function: Function?
 
         /// Creates a step that only changes the request.
         init(_ change: @escaping @Sendable (Pipeline, inout Request) throws -> Void) {
-            prepare = { pipeline, request in
-                try change(pipeline, &request)
+            prepare = { pipeline, call in
+                try change(pipeline, &call.request)
                 return false
             }
             function = nil
         }
 
-        /// Creates a step that runs around the remaining ones, for requests that it applies to.
-        init(if applies: @escaping @Sendable (Pipeline, Request) -> Bool, _ function: @escaping Function) {
+        /// Creates a step that runs around the remaining ones, for calls that it applies to.
+        init(if applies: @escaping @Sendable (Pipeline, PipelineCall) -> Bool, _ function: @escaping Function) {
             prepare = { applies($0, $1) }
             self.function = function
         }
@@ -255,9 +281,7 @@ final class Pipeline: Sendable {
 
     private func fillDefaults(of request: inout Request) {
         request.inheritOptions(from: template)
-        let own = request.headers
-        guard !own.isEmpty else { return request.headers = headers }
-        for field in headers where !own.contains(field.name) { request.headers.append(field) }
+        request.headers.fill(from: headers)
     }
 }
 
@@ -272,8 +296,23 @@ struct PipelineCall: Sendable {
     var attempt = 1
     /// Receives the events of each exchange.
     var events: (any TransferEventSink)?
+    /// Records the exchanges; `nil` if nothing repeats the call.
+    var record: AttemptRecord?
+    /// The origin for which credentials were added to the request; `nil` if none were added.
+    var credentialOrigin: Origin?
+    /// How the call goes on after a response; `nil` if the response is the result.
+    var continuation: Continuation?
     /// Receives the events between exchanges; `nil` if the session has no monitors.
     var monitor: CallMonitor?
+}
+
+extension HTTPFields {
+    /// Adds the fields whose names are missing.
+    mutating func fill(from others: HTTPFields) {
+        guard !isEmpty else { return self = others }
+        let own = self
+        for field in others where !own.contains(field.name) { append(field) }
+    }
 }
 
 extension ResponseHead {

@@ -13,9 +13,10 @@ public import HTTPTypes
 /// | 303 | becomes GET without a body | unchanged | becomes GET without a body |
 /// | 307, 308 | unchanged, with the body | unchanged | unchanged, with the body |
 ///
-/// A request that becomes GET loses its trailers and the fields that describe the body, such as `Content-Type`. Other
-/// statuses, and responses without `Location`, are not redirects but responses. A `Location` is resolved against the
-/// URL of the request. One that does not lead to an http or https URL with a host, such as `app://callback`, fails with
+/// A request that becomes GET loses its trailers and the fields that describe the body: `Content-Type` and all others
+/// that begin with `Content-`, `Digest`, `Repr-Digest`, `Last-Modified`, `Trailer`, `Transfer-Encoding` and `Expect`.
+/// Other statuses, and responses without `Location`, are not redirects but responses. A `Location` is resolved against
+/// the URL of the request; existing escapes are kept, and characters that are invalid in URLs are percent-encoded. One that does not lead to an http or https URL with a host, such as `app://callback`, fails with
 /// ``SessionError/RedirectFailure/location(_:)``; to receive such a redirect as the response, use ``none``. For a
 /// WebSocket connection it may also be a ws or wss URL.
 ///
@@ -96,7 +97,7 @@ public struct RedirectPolicy: Sendable {
             next.method = .get
             next.body = .none
             next.trailers = nil
-            next.headers.removeAll { Self.contentFields.contains($0.name) }
+            next.headers.removeAll { Self.describesContent($0.name.canonicalName) }
         }
         if Origin(next.url) != Origin(request.url) {
             next.headers.removeAll { sensitiveHeaders.contains($0.name) || $0.name.canonicalName == "host" }
@@ -107,7 +108,7 @@ public struct RedirectPolicy: Sendable {
     private func target(
         _ location: String, from url: URL, isUpgrade: Bool, strictURL: (URL) -> URL
     ) throws(SessionError) -> URL {
-        let named = URL(string: location, relativeTo: url)?.absoluteURL
+        let named = URL(reference: location, relativeTo: url)
         guard var target = isUpgrade ? named?.withoutWebSocketScheme : named,
             let scheme = target.scheme?.lowercased(), scheme == "http" || scheme == "https",
             let host = target.host(), !host.isEmpty
@@ -133,10 +134,13 @@ public struct RedirectPolicy: Sendable {
         }
     }
 
-    /// The fields that describe a body, removed with it (RFC 9110 §15.4).
-    private static let contentFields: Set<HTTPField.Name> = [
-        .contentType, .contentLength, .contentEncoding, .contentLanguage, .contentLocation, .transferEncoding, .expect,
-    ]
+    /// Whether a field, named in lower case, describes a body, with which it is removed (RFC 9110 §15.4).
+    private static func describesContent(_ name: String) -> Bool {
+        switch name {
+        case "digest", "expect", "last-modified", "repr-digest", "trailer", "transfer-encoding": true
+        default: name.hasPrefix("content-")
+        }
+    }
 }
 
 extension Request {

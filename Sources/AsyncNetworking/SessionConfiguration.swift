@@ -104,8 +104,10 @@ public struct SessionConfiguration: Sendable {
     /// ``attemptInterceptors`` belong; `nil`, the default, for a user of this session only. Without a ``cache`` it has
     /// no effect.
     ///
-    /// A response that depends on one of them is used only in sessions with the same name. A name makes a cache on the
-    /// disk useful to later sessions of the same user.
+    /// A response that depends on one of them is used only in sessions with the same name. The name also replaces the
+    /// credentials of requests, so that a response remains usable when a token or password changes: all requests of a
+    /// session with a name must be those of one user. A name makes a cache on the disk useful to later sessions of the
+    /// same user.
     public var cachePartition: String?
     /// A closure that changes a response before it is stored in ``cache``, or returns `nil` to prevent that; `nil`, the
     /// default, stores responses unchanged. `Request.willCache` replaces it for one request.

@@ -52,4 +52,16 @@ static inline int clinux_rename_exclusively(const char *from, const char *to) {
     return (int)syscall(SYS_renameat2, AT_FDCWD, from, AT_FDCWD, to, 1);
 }
 
+// Glibc hides the locks of open file descriptions behind _GNU_SOURCE, and fcntl is variadic; 36 is F_OFD_GETLK, 37 is
+// F_OFD_SETLK.
+static inline int clinux_set_write_lock(int descriptor, int is_locked) {
+    struct flock lock = {.l_type = is_locked ? F_WRLCK : F_UNLCK, .l_whence = SEEK_SET};
+    return fcntl(descriptor, 37, &lock);
+}
+
+static inline int clinux_is_write_locked(int descriptor) {
+    struct flock lock = {.l_type = F_WRLCK, .l_whence = SEEK_SET};
+    return fcntl(descriptor, 36, &lock) == 0 && lock.l_type != F_UNLCK;
+}
+
 #endif

@@ -55,8 +55,11 @@ import Testing
 
     /// The resume data of an interrupted download.
     private static func partial() throws -> ResumeData {
-        let text =
-            #"{"url": "http://a.example/x", "headers": [], "offset": 1, "partialFile": "/a", "announcedDigests": []}"#
+        let known = #"{"codings": [], "digests": [], "selection": {}}"#
+        let text = """
+            {"url": "http://a.example/x", "headers": [], "offset": 1, "partialFile": "/a", "overwritesExisting": true,
+                "representation": \(known)}
+            """
         return try JSONDecoder().decode(ResumeData.self, from: Data(text.utf8))
     }
 

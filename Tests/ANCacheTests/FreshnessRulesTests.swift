@@ -8,6 +8,19 @@ import Testing
 /// RFC 9111 §4.2: lifetime and age, and the use of stale responses.
 @Suite struct FreshnessRulesTests {
     /// Returns the whole seconds for which a response is fresh; -1 if it never is.
+    @Test(arguments: [
+        ("Thu, 18 Aug 2050 02:01:18 GMT", true), ("Thu Aug 18 02:01:18 2050", true), ("Mon Aug  8 02:01:18 2050", true),
+        ("Friday, 18-Aug-95 02:01:18 GMT", true),
+        ("Thu, 18 Aug 50 02:01:18 GMT", false), ("Thu 18 Aug 2050 02:01:18 GMT", false),
+        ("Thu,  18 Aug 2050 02:01:18 GMT", false), ("Thu, 18  Aug 2050 02:01:18 GMT", false),
+        ("Thu, 18-Aug-2050 02:01:18 GMT", false), ("Thu, 8 Aug 2050 02:01:18 GMT", false),
+        ("Thu, 18 Aug 2050 2:01:18 GMT", false), ("0", false), ("", false),
+    ])
+    func `only the exact forms of a date are a time until which a response is fresh`(text: String, isFresh: Bool) {
+        let stored = StoredResponse.of("Expires: \(text)", "Date: \(date(0))")
+        #expect((stored.rules.lifetime ?? .zero > .zero) == isFresh)
+    }
+
     private func lastFreshSecond(_ stored: StoredResponse) -> Int64 {
         guard let lifetime = stored.rules.lifetime else { return -1 }
         let end = lifetime - stored.rules.initialAge

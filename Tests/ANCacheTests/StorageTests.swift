@@ -306,10 +306,55 @@ import Testing
         let cache = disk()
         try await cache.store(Self.bytes(10), "a")
         try directory.removeAll()
+        #expect(FileManager.default.createFile(atPath: directory.path, contents: nil))
         try await cache.store(Self.bytes(10), "a")
         try await cache.store(Self.bytes(100_000), "b")
         #expect(try await cache.body("a") == nil)
         #expect(try await cache.body("b") == nil)
+    }
+
+    @Test func `a directory that was removed is created again`() async throws {
+        let cache = disk()
+        try await cache.store(Self.bytes(10), "a")
+        try directory.removeAll()
+        #expect(try await cache.body("a") == nil)
+        try await cache.store(Self.bytes(100_000), "b")
+        #expect(try await cache.body("b") == Self.bytes(100_000))
+    }
+
+    @Test func `each use of an entry is recorded for later processes`() async throws {
+        let cache = disk()
+        try await cache.store(Self.bytes(10), "a")
+        let manager = FileManager.default
+        let name = try #require(manager.contentsOfDirectory(atPath: directory.path + "/v1").first)
+        let path = directory.path + "/v1/" + name
+        for _ in 0..<2 {
+            try manager.setAttributes([.modificationDate: Date(timeIntervalSince1970: 1)], ofItemAtPath: path)
+            _ = try await cache.body("a")
+            let date = try #require(manager.attributesOfItem(atPath: path)[.modificationDate] as? Date)
+            #expect(date.timeIntervalSince1970 > 1)
+        }
+    }
+
+    @Test func `entries whose bodies are missing are removed from the directory`() async throws {
+        try await disk().store(Self.bytes(100_000), "a")
+        let version = directory.path + "/v1"
+        for name in try FileManager.default.contentsOfDirectory(atPath: version) where name.hasSuffix(".body") {
+            try FileManager.default.removeItem(atPath: version + "/" + name)
+        }
+        disk().removeAll()
+        #expect(try FileManager.default.contentsOfDirectory(atPath: version).isEmpty)
+    }
+
+    @Test func `caches that are opened at the same time have one salt`() async throws {
+        for round in 0..<50 {
+            let path = directory.path + "/\(round)"
+            let sums = await withTaskGroup(of: UInt64.self) { group in
+                for _ in 0..<8 { group.addTask { ResponseCache.disk(path).salt.checksum(of: "x") } }
+                return await group.reduce(into: Set<UInt64>()) { $0.insert($1) }
+            }
+            #expect(sums.count == 1)
+        }
     }
 
     // MARK: Processes

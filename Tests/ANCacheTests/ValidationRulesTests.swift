@@ -19,7 +19,9 @@ import Testing
                 ["ETag: \"a\"", "Last-Modified: \(modified)"],
                 ["If-None-Match: \"a\"", "If-Modified-Since: \(modified)"]
             ),
-            (["ETag: a"], []), (["Last-Modified: yesterday"], []), ([], []),
+            // Browsers return a tag without quotation marks as it is.
+            (["ETag: a"], ["If-None-Match: a"]), (["ETag: 0"], ["If-None-Match: 0"]), (["ETag: a, b"], []),
+            (["Last-Modified: yesterday"], []), ([], []),
         ] as [([String], [String])])
     func `§4.3.1 a validation request has the stored validators`(lines: [String], conditions: [String]) {
         let stored = StoredResponse.from(lines + ["Cache-Control: max-age=0"])
@@ -129,9 +131,13 @@ import Testing
     func `§4.3.4 a 304 without validators to the program's own condition does not update a response that has one`(
         line: String
     ) {
-        for validator in ["ETag: \"a\"", "Last-Modified: \(Self.modified)"] {
-            #expect(outcome(.of(304), .get(line), .of(validator)) == .notModified(updating: nil))
-        }
+        #expect(
+            outcome(.of(304), .get(line), .of("Last-Modified: \(Self.modified)")) == .notModified(updating: nil))
+        // If the cache has added its own tag, it is unknown which one is meant.
+        let isAmbiguous = line.hasPrefix("If-None-Match")
+        #expect(
+            outcome(.of(304), .get(line), .of("ETag: \"a\""))
+                == (isAmbiguous ? .mismatch : .notModified(updating: nil)))
         #expect(outcome(.of(304), .get(line), .of()) == .notModified(updating: 0))
     }
 
@@ -196,13 +202,22 @@ import Testing
         #expect(stored.lines.contains("ETag: \"a\""))
     }
 
-    @Test func `§4.3.4 an update ends an invalidation and belongs to the request`() {
+    @Test func `§4.3.4 an update ends an invalidation and does not change the variant`() {
         var stored = StoredResponse.of(
             "ETag: \"a\"", "Vary: Foo", "Cache-Control: max-age=60", to: .get("Foo: 1")
         ).invalidated()
         stored.update(from: .of(304), to: .get("Foo: 2"), requestTime: start, responseTime: start)
-        #expect(decide(.get("Foo: 2"), stored, at: 1).name == "fresh")
-        #expect(decide(.get("Foo: 1"), stored, at: 1).name == "validate")
+        #expect(decide(.get("Foo: 1"), stored, at: 1).name == "fresh")
+        #expect(decide(.get("Foo: 2"), stored, at: 1).name == "validate")
+    }
+
+    @Test(arguments: [
+        ("1,2", " 1, 2 ", true), ("1, \"a,b\"", "1,\"a,b\"", true), ("\"a,b\"", "\"a, b\"", false),
+        ("1,2", "12", false),
+    ])
+    func `§4.1 blanks around the members of a list do not matter`(one: String, other: String, isSame: Bool) {
+        let stored = StoredResponse.of("Vary: Foo", "Cache-Control: max-age=60", to: .get("Foo: \(one)"))
+        #expect((decide(.get("Foo: \(other)"), stored, at: 1).name == "fresh") == isSame)
     }
 
     // MARK: HEAD

@@ -10,6 +10,19 @@ import Testing
 @Suite(.timeLimit(.minutes(5))) struct HandshakeDecisionsTests {
     private let decisions = HandshakeDecisions<Int>()
     private let subject = HandshakeSubject.identity(host: "a")
+
+    @Test(.timeLimit(.minutes(1))) func `a client certificate for one host does not wait for that of another`() async {
+        for host in ["a", "b"] {
+            _ = decisions.decision(on: .identity(host: host), task: 1, fallback: 0) { call in
+                calls.withLock { $0.append(call) }
+            }
+        }
+        calls.withLock { $0[0](1) }
+        await decisions.wait(for: nil, host: "A", task: 1)
+        #expect(decisions.decision(on: .identity(host: "b"), task: 1, fallback: 0) { _ in } == nil)
+    }
+
+    private let calls = Lock<[@Sendable (Int) -> Void]>([])
     private let callback = Lock<(@Sendable (Int) -> Void)?>(nil)
 
     /// Returns the decision, and keeps the function that takes it if it is asked for.

@@ -36,6 +36,18 @@ import Testing
         #expect(last.headers[.contentType] == (becameGet ? nil : "text/plain"))
     }
 
+    @Test(arguments: [
+        "Content-Digest", "Repr-Digest", "Digest", "Content-MD5", "Content-Range", "Content-Disposition",
+        "Last-Modified", "Trailer",
+    ])
+    func `each field that describes the body is removed with it`(name: String) async throws {
+        let transport = MockTransport(.redirect(.seeOther, to: "/b"), .text("end"))
+        var request = try Request(method: .post, url: url("http://a.example/v1/x"), body: .string("x"))
+        request.headers[try #require(HTTPField.Name(name))] = "1"
+        _ = try await SessionManager(on: transport).data(for: request)
+        #expect(transport.requests.map(\.request.headers.count) == [1, 0])
+    }
+
     @Test func `fields that describe the body, and trailers, are removed with it`() async throws {
         let transport = MockTransport(.redirect(.seeOther, to: "/b"), .text("end"))
         var request = try Request(
@@ -61,6 +73,10 @@ import Testing
         ("https://a.example/", "https://a.example/"),
         ("/a b/é", "http://a.example/a%20b/%C3%A9"),
         ("/a%20b", "http://a.example/a%20b"),
+        ("/echo/a%2Fb[1].zip", "http://a.example/echo/a%2Fb%5B1%5D.zip"),
+        ("?u=http%3A%2F%2Fa.b%2F&v=<x>", "http://a.example/v1/x?u=http%3A%2F%2Fa.b%2F&v=%3Cx%3E"),
+        ("http://b.example/a/../c", "http://b.example/c"),
+        ("", "http://a.example/v1/x?q=1"),
     ])
     func `Location is resolved against the URL of the redirected request`(location: String, expected: String)
         async throws

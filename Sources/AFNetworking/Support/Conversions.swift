@@ -111,7 +111,6 @@ extension HTTPFields {
 extension ResponseHead {
     /// The expected number of bytes in the body; -1 if it is unknown, which includes compressed bodies.
     var expectedContentLength: Int64 {
-        if let coding = headers.first(.contentEncoding), coding.lowercased() != "identity" { return -1 }
-        return headers.first(.contentLength).flatMap(Int64.init) ?? -1
+        hasContentCoding ? -1 : contentLength ?? -1
     }
 }

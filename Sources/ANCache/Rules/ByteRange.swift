@@ -3,14 +3,14 @@
 import ANHTTP
 
 /// A requested byte range: a `Range` field with one member (RFC 9110 §14.1.2).
-enum ByteRange: Hashable, Sendable {
+package enum ByteRange: Hashable, Sendable {
     /// From a position, up to and including another one or to the end.
     case from(Int64, through: Int64?)
     /// The last bytes.
     case suffix(Int64)
 
     /// Parses `bytes=0-499`, `bytes=500-` or `bytes=-500`; `nil` for several ranges and for any other text.
-    init?(_ text: String) {
+    package init?(_ text: String) {
         let parts = text.split(separator: "=", maxSplits: 1, omittingEmptySubsequences: false)
         guard parts.count == 2, parts[0].trimmingBlanks.lowercased() == "bytes" else { return nil }
         let ends = parts[1].trimmingBlanks.split(separator: "-", omittingEmptySubsequences: false)
@@ -24,7 +24,7 @@ enum ByteRange: Hashable, Sendable {
     }
 
     /// Returns the positions of the bytes in a representation of `length` bytes; `nil` if the range is not satisfiable.
-    func positions(in length: Int64) -> Range<Int64>? {
+    package func positions(in length: Int64) -> Range<Int64>? {
         switch self {
         case .from(let first, let last):
             guard first < length else { return nil }

@@ -165,16 +165,23 @@ package enum CacheDecision: Hashable, Sendable {
         let isForRange = request.headers.contains(.range) && request.method == .get
         guard !isForRange else { return .forward }
         guard request.isConditional else { return .validate(validators(of: response), ifFailing: fallback) }
+        guard let tag = addedTag(of: response, to: request) else { return .validate([:], ifFailing: fallback) }
         let own = request.headers[values: .ifNoneMatch]
-        guard let tag = response.rules.entityTag, !own.isEmpty, !own.contains(where: { $0.trimmingBlanks == "*" })
-        else { return .validate([:], ifFailing: fallback) }
-        let listed = EntityTag.list(own)
-        guard !listed.contains(where: { $0.matchesWeakly(tag) }) else { return .validate([:], ifFailing: fallback) }
         return .validate([.ifNoneMatch: (own + [tag.text]).joined(separator: ", ")], ifFailing: fallback)
+    }
+
+    /// Returns the tag of a stored response if it is added to those of a conditional request; `nil` if the request has
+    /// none, or has that one.
+    static func addedTag(of response: StoredResponse, to request: CacheRequest) -> EntityTag? {
+        let own = request.headers[values: .ifNoneMatch]
+        guard let tag = response.rules.entityTag, !own.isEmpty, !own.contains(where: { $0.trimmingBlanks == "*" }),
+            !EntityTag.list(own).contains(where: { $0.matchesWeakly(tag) })
+        else { return nil }
+        return tag
     }
 }
 
 extension EntityTag {
     /// The tag as in a header field.
-    var text: String { (isWeak ? "W/" : "") + opaque }
+    var text: String { (isWeak ? "W/" : "") + opaque.text }
 }

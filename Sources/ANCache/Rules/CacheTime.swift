@@ -62,6 +62,23 @@ extension CacheTime {
         self.init(seconds: date.seconds)
     }
 
+    /// Whether a text has exactly one of the three forms, letters and digits aside. A reader of `Expires` must treat any
+    /// other text as a time in the past (RFC 9111 §5.3).
+    static func isExactDate(_ text: String) -> Bool {
+        let shape = String(
+            text.unicodeScalars.map { scalar in
+                switch scalar {
+                case "0"..."9": "9" as Character
+                case "a"..."z", "A"..."Z": "a"
+                default: Character(scalar)
+                }
+            })
+        switch shape {
+        case "aaa, 99 aaa 9999 99:99:99 aaa", "aaa aaa 99 99:99:99 9999", "aaa aaa  9 99:99:99 9999": return true
+        default: return shape.drop { $0 == "a" } == ", 99-aaa-99 99:99:99 aaa"
+        }
+    }
+
     private static func capitalizingMonths(in word: String) -> String {
         word.split(separator: "-", omittingEmptySubsequences: false).map { part in
             guard part.utf8.count == 3, part.utf8.allSatisfy({ ($0 | 0x20) >= 0x61 && ($0 | 0x20) <= 0x7A }) else {

@@ -7,7 +7,7 @@ struct EntityTag: Hashable, Sendable {
     /// Whether the tag is marked as weak.
     let isWeak: Bool
     /// The opaque tag with its quotes.
-    let opaque: Substring
+    let opaque: WireText
 
     /// Parses one tag; `nil` for any other text.
     init?(_ text: some StringProtocol) {
@@ -17,7 +17,20 @@ struct EntityTag: Hashable, Sendable {
         guard rest.utf8.count >= 2, rest.hasPrefix("\""), rest.hasSuffix("\""),
             !rest.dropFirst().dropLast().utf8.contains(UInt8(ascii: "\""))
         else { return nil }
-        opaque = rest
+        opaque = WireText(String(rest))
+    }
+
+    /// Parses the value of `ETag`, also one without quotation marks, which browsers return to the server as it is.
+    init?(ofField text: String) {
+        if let tag = EntityTag(text) {
+            self = tag
+            return
+        }
+        let bare = text.trimmingBlanks
+        guard !bare.isEmpty, bare != "*", bare.utf8.allSatisfy({ 0x21...0x7E ~= $0 && $0 != 0x22 && $0 != 0x2C }) else {
+            return nil
+        }
+        (isWeak, opaque) = (false, WireText(bare))
     }
 
     /// Returns whether the tags are equal and both are strong (RFC 9110 §8.8.3.2).

@@ -14,7 +14,7 @@ package enum Invalidation {
         var targets: Set = [request.target]
         for name in [HTTPField.Name.location, .contentLocation] {
             for value in head.headers[values: name] {
-                guard let other = URL(string: value.trimmingBlanks, relativeTo: url) else { continue }
+                guard let other = URL(reference: value, relativeTo: url) else { continue }
                 let target = CacheKey.target(other)
                 if CacheKey.origin(of: target) == own { targets.insert(target) }
             }

@@ -43,7 +43,7 @@ package struct ResponseRules: Hashable, Sendable {
         staleWhileRevalidate = control.seconds("stale-while-revalidate").valid.map(CacheTime.init(seconds:))
         staleIfError = control.seconds("stale-if-error").valid.map(CacheTime.init(seconds:))
         isImmutable = control.contains("immutable")
-        entityTag = fields.first(.eTag).flatMap { EntityTag($0) }
+        entityTag = fields.first(.eTag).flatMap { EntityTag(ofField: $0) }
         let lastModified = fields.first(.lastModified).flatMap { CacheTime(httpDate: $0, now: responseTime) }
         self.lastModified = lastModified
         lastModifiedText = lastModified == nil ? nil : fields.first(.lastModified)
@@ -70,7 +70,7 @@ package struct ResponseRules: Hashable, Sendable {
 
     /// Returns the lifetime by `Expires`: none if a value is not a date, or if several differ (RFC 9111 §5.3).
     private static func lifetime(expires values: [String], date: CacheTime, now: CacheTime) -> CacheTime {
-        guard let first = values.first, values.allSatisfy({ $0 == first }),
+        guard let first = values.first, values.allSatisfy({ $0 == first }), CacheTime.isExactDate(first),
             let time = CacheTime(httpDate: first, now: now)
         else { return .zero }
         return max(.zero, time - date)

@@ -66,16 +66,11 @@ package struct StoredResponse: Sendable, Hashable {
             target: request.target, status: head.status, version: head.version, headers: headers, trailers: trailers,
             bodyLength: bodyLength, requestTime: requestTime, responseTime: responseTime,
             variant: Variant(headers, of: request), owner: owner,
-            isDecoded: request.decodesContent && Self.isEncoded(headers))
-    }
-
-    /// Whether the fields name a content coding other than `identity`.
-    private static func isEncoded(_ fields: HTTPFields) -> Bool {
-        fields[values: .contentEncoding].contains { $0.trimmingBlanks.lowercased() != "identity" }
+            isDecoded: request.decodesContent && !headers.contentCodings.isEmpty)
     }
 
     /// Whether the body is in a content coding, or was before it was decoded.
-    package var isEncoded: Bool { Self.isEncoded(headers) }
+    package var isEncoded: Bool { !headers.contentCodings.isEmpty }
 
     // MARK: Updates
 
@@ -108,11 +103,18 @@ package struct StoredResponse: Sendable, Hashable {
         for field in provided where names.contains(field.name) { updated.append(field) }
         // Each of the responses may have listed fields of the other one.
         headers = Self.storable(updated, received: responseTime)
-        variant = Variant(headers, of: request)
+        // A 304 to a request for another variant confirms the bytes, but does not make them that variant for ever.
+        if variant.matches(request) { variant = Variant(headers, of: request) }
         self.requestTime = requestTime
         self.responseTime = responseTime
         isInvalidated = false
         rules = ResponseRules(status: status, headers, requestTime: requestTime, responseTime: responseTime)
+    }
+
+    /// Whether another response has the same strong tag.
+    package func hasSameTag(as other: StoredResponse) -> Bool {
+        guard let own = rules.entityTag, let tag = other.rules.entityTag else { return false }
+        return own.matchesStrongly(tag)
     }
 
     /// Returns the response for the credentials with a checksum.
@@ -132,8 +134,11 @@ package struct StoredResponse: Sendable, Hashable {
     /// The maximum number of fields after an update, because a server could add new names with each update.
     private static let maximumFieldCount = 4096
 
-    /// The fields that describe the stored bytes; a later response does not change them (RFC 9111 §3.2).
-    private static let describesBody: Set<HTTPField.Name> = [.contentLength, .contentEncoding, .contentRange]
+    /// The fields that describe the stored bytes; a later response does not change them (RFC 9111 §3.2). A 304 and a
+    /// response to HEAD may have the digest of their own content, which is empty (RFC 9530 appendix B.2).
+    private static let describesBody: Set<HTTPField.Name> = Set(
+        [.contentLength, .contentEncoding, .contentRange, .contentDigest]
+            + ["Repr-Digest", "Digest", "Content-MD5"].compactMap { HTTPField.Name($0) })
 
     // MARK: Fields
 

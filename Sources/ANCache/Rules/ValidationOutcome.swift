@@ -53,7 +53,15 @@ package enum ValidationOutcome: Hashable, Sendable {
         if let index, let tag, !own.isEmpty, !own.contains(where: { $0.matchesWeakly(tag) }) {
             return .confirmed(index)
         }
+        // Without a tag it is unknown whether the 304 refers to the program's tag or to that of the cache.
+        if tag == nil, addsTag(to: request, stored) { return .mismatch }
         return .notModified(updating: index)
+    }
+
+    /// Whether the decision has added the tag of a stored response to those of a request.
+    private static func addsTag(to request: CacheRequest, _ stored: [StoredResponse]) -> Bool {
+        guard let index = CacheDecision.chooseStored(for: request, from: stored) else { return false }
+        return CacheDecision.addedTag(of: stored[index], to: request) != nil
     }
 
     /// Returns the index of the stored response that a 304 refers to (RFC 9111 §4.3.4).
@@ -68,7 +76,7 @@ package enum ValidationOutcome: Hashable, Sendable {
         let initial =
             chosen.isEmpty ? stored.indices.filter { CacheDecision.isCandidate(stored[$0], for: request) } : chosen
         if let text = head.headers.first(.eTag) {
-            guard let tag = EntityTag(text) else { return nil }
+            guard let tag = EntityTag(ofField: text) else { return nil }
             return mostRecent(initial, stored) { response in
                 guard let own = response.rules.entityTag else { return false }
                 return tag.isWeak || weakly ? own.matchesWeakly(tag) : own.matchesStrongly(tag)
@@ -111,9 +119,10 @@ package enum StoredChange: Hashable, Sendable {
     }
 
     private static func isSame(_ head: ResponseHead, as response: StoredResponse) -> Bool {
+        guard head.status.code == response.status.code else { return false }
         for name in [HTTPField.Name.eTag, .lastModified, .contentLength] {
             guard let provided = head.headers.first(name) else { continue }
-            guard response.headers.first(name) == provided else { return false }
+            guard let own = response.headers.first(name), WireText(own) == WireText(provided) else { return false }
         }
         return true
     }

@@ -75,13 +75,33 @@ package struct Variant: Hashable, Sendable {
     /// members are tokens, so is the case. The value of any other field may be a secret.
     static func checksum(_ name: String, _ values: [String], _ salt: CacheSalt) -> UInt64 {
         guard isNegotiation(name) else {
-            return salt.checksum(of: name, values.map(\.trimmingBlanks).joined(separator: ", "))
+            return salt.checksum(of: [name] + members(of: values))
         }
         let members = HeaderScanner.members(of: values).map { member in
             let parts = member.split(separator: ";").map(\.trimmingBlanks).joined(separator: ";")
             return name == "accept" ? parts : parts.lowercased()
         }
         return Checksum.of(members.joined(separator: ","))
+    }
+
+    /// Returns the members of a list, whose blanks are insignificant (RFC 9110 §5.6.1). A comma in quotation marks is
+    /// part of a member.
+    private static func members(of values: [String]) -> [String] {
+        var members: [String] = []
+        for value in values {
+            var (member, isQuoted) = ("", false)
+            for scalar in value.unicodeScalars {
+                if scalar == "\"" { isQuoted.toggle() }
+                if scalar == ",", !isQuoted {
+                    members.append(member.trimmingBlanks)
+                    member = ""
+                } else {
+                    member.unicodeScalars.append(scalar)
+                }
+            }
+            members.append(member.trimmingBlanks)
+        }
+        return members.filter { !$0.isEmpty }
     }
 
     /// Whether a field, named in lower case, is one of content negotiation (RFC 9110 §12.5) or `TE`.

@@ -13,6 +13,9 @@ package final class CacheEntry: Sendable {
     package let response: StoredResponse
     /// The body.
     package let body: Body
+    /// The position of its request, or of the one that last validated it, among those that looked into the cache in this
+    /// process; 0 if another process has stored it.
+    package let order: UInt64
 
     /// A stored body.
     package enum Body: Sendable, Hashable {
@@ -33,15 +36,27 @@ package final class CacheEntry: Sendable {
     }
 
     /// Creates an entry, by default with a new number.
-    package init(_ response: StoredResponse, body: Body, id: UInt64 = .random(in: 1 ... .max)) {
+    package init(
+        _ response: StoredResponse, body: Body, id: UInt64 = .random(in: 1 ... .max), order: UInt64 = 0
+    ) {
         self.id = id
+        self.order = order
         self.response = response
         self.body = body
     }
 
     /// Returns an entry with the same body for a changed response.
-    package func with(_ response: StoredResponse) -> CacheEntry {
-        CacheEntry(response, body: body)
+    package func with(_ response: StoredResponse, order: UInt64 = 0) -> CacheEntry {
+        CacheEntry(response, body: body, order: order)
+    }
+
+    /// Whether the entry is not replaced by another one: its request was sent later, or its response has a later date.
+    ///
+    /// A date after the receipt of the other response is wrong, and does not count.
+    package func isNewer(than other: CacheEntry) -> Bool {
+        if order != 0, other.order != 0, order > other.order { return true }
+        let date = response.rules.date
+        return date > other.response.rules.date && date <= other.response.responseTime
     }
 
     /// An estimate of the bytes that the entry occupies in memory.

@@ -13,6 +13,8 @@ struct CacheIndex: Sendable {
     /// The number of bytes in memory.
     private(set) var memoryBytes = 0
     private var memoryCount = 0
+    /// The uses of entries in memory, the least recent first. Those that are not the last of their entry are ignored.
+    private var memory = UseQueue()
     /// The number of bytes in files.
     private(set) var diskBytes: Int64 = 0
     /// The number of invalidations so far, and the value it had at the last one of a key or, above a number of keys, of
@@ -20,6 +22,7 @@ struct CacheIndex: Sendable {
     private(set) var invalidations: UInt64 = 0
     private var invalidated: [CacheKey: UInt64] = [:]
     private var allInvalidated: UInt64 = 0
+    private var lastOrder: UInt64 = 0
 
     /// An entry of the index.
     struct Slot: Sendable {
@@ -87,15 +90,17 @@ struct CacheIndex: Sendable {
         buckets[key]?[place].memoryCost = cost
         memoryBytes += cost
         memoryCount += 1
+        memory.insert(MemoryUse(time: buckets[key]?[place].lastUse ?? 0, key: key, id: entry.id))
+        if memory.count > 2 * memoryCount + Self.few { removeObsoleteUses() }
     }
 
-    /// Makes an entry the most recently used one. Returns its files if no use was recorded in them recently.
+    /// Makes an entry the most recently used one. Returns its files, in which the use is recorded for other processes.
     mutating func use(_ id: UInt64, key: CacheKey) -> EntryName? {
         clock += 1
         guard let place = buckets[key]?.firstIndex(where: { $0.id == id }) else { return nil }
-        let last = buckets[key]?[place].lastUse ?? 0
         buckets[key]?[place].lastUse = clock
-        return last == 0 ? buckets[key]?[place].name : nil
+        if buckets[key]?[place].entry != nil { memory.insert(MemoryUse(time: clock, key: key, id: id)) }
+        return buckets[key]?[place].name
     }
 
     /// Removes the entries of a key that satisfy a condition, and returns their files.
@@ -124,6 +129,12 @@ struct CacheIndex: Sendable {
         let rest = slots.sorted { $0.lastUse < $1.lastUse }.dropLast(Self.mostVariants)
         let ids = Set(rest.map(\.id))
         return remove(key) { ids.contains($0.id) }
+    }
+
+    /// Returns the position of a request among those that look into the cache, starting at 1.
+    mutating func nextOrder() -> UInt64 {
+        lastOrder += 1
+        return lastOrder
     }
 
     // MARK: Invalidations
@@ -165,9 +176,9 @@ struct CacheIndex: Sendable {
         var removals: [Removal] = []
         if memoryBytes > limits.memoryBytes {
             let target = limits.memoryBytes - (memoryCount > Self.few ? limits.memoryBytes / 16 : 0)
-            for (key, slot) in all.filter({ $0.slot.entry != nil }).sorted(by: { $0.slot.lastUse < $1.slot.lastUse }) {
-                guard memoryBytes > target else { break }
-                if hasDisk { forget(slot.id, key) } else { removals += remove(key) { $0.id == slot.id } }
+            while memoryBytes > target, let use = memory.popFirst() {
+                guard isLast(use) else { continue }
+                if hasDisk { forget(use.id, use.key) } else { removals += remove(use.key) { $0.id == use.id } }
             }
         }
         guard count > limits.entries || diskBytes > limits.diskBytes else { return removals }
@@ -186,6 +197,17 @@ struct CacheIndex: Sendable {
         return removals
     }
 
+    /// Whether a use is the last one of an entry in memory.
+    private func isLast(_ use: MemoryUse) -> Bool {
+        slots(use.key).contains { $0.id == use.id && $0.entry != nil && $0.lastUse == use.time }
+    }
+
+    private mutating func removeObsoleteUses() {
+        var current = UseQueue()
+        while let use = memory.popFirst() { if isLast(use) { current.insert(use) } }
+        memory = current
+    }
+
     /// Drops an entry from memory that is on the disk.
     private mutating func forget(_ id: UInt64, _ key: CacheKey) {
         guard let place = buckets[key]?.firstIndex(where: { $0.id == id }) else { return }
@@ -197,4 +219,44 @@ struct CacheIndex: Sendable {
 
     private static let few = 1_000
     private static let mostVariants = 32
+}
+
+/// A use of an entry in memory.
+private struct MemoryUse {
+    let time: UInt64
+    let key: CacheKey
+    let id: UInt64
+}
+
+/// A binary heap of uses, the least recent first.
+private struct UseQueue {
+    private var uses: [MemoryUse] = []
+
+    var count: Int { uses.count }
+
+    mutating func insert(_ use: MemoryUse) {
+        uses.append(use)
+        var child = uses.count - 1
+        while child > 0, uses[child].time < uses[(child - 1) / 2].time {
+            uses.swapAt(child, (child - 1) / 2)
+            child = (child - 1) / 2
+        }
+    }
+
+    mutating func popFirst() -> MemoryUse? {
+        guard let last = uses.popLast() else { return nil }
+        guard let first = uses.first else { return last }
+        uses[0] = last
+        var parent = 0
+        while true {
+            var least = parent
+            for child in [2 * parent + 1, 2 * parent + 2]
+            where child < uses.count && uses[child].time < uses[least].time {
+                least = child
+            }
+            guard least != parent else { return first }
+            uses.swapAt(least, parent)
+            parent = least
+        }
+    }
 }

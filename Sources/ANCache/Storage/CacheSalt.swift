@@ -26,15 +26,18 @@ package struct CacheSalt: Hashable, Sendable {
     /// damaged.
     init(directory: String) {
         let path = directory + "/salt"
-        if let existing = Self.read(path) {
-            self = existing
-            return
-        }
         let salt = CacheSalt()
-        FileLocation.remove(path)
-        try? salt.write(to: path)
-        // Another process may have created the file first.
-        self = Self.read(path) ?? salt
+        for _ in 0..<2 {
+            // Another process may create the file first, whose salt is then that of both.
+            if Self.read(path) == nil { try? salt.write(to: path) }
+            if let existing = Self.read(path) {
+                self = existing
+                return
+            }
+            // The file is damaged.
+            FileLocation.remove(path)
+        }
+        self = salt
     }
 
     private static func read(_ path: String) -> CacheSalt? {
@@ -52,7 +55,10 @@ package struct CacheSalt: Hashable, Sendable {
     }
 
     /// Returns the first 64 bits of the SHA-256 digest of the salt and some texts; never 0.
-    package func checksum(of texts: String...) -> UInt64 {
+    package func checksum(of texts: String...) -> UInt64 { checksum(of: texts) }
+
+    /// Returns the checksum of a list of texts.
+    package func checksum(of texts: [String]) -> UInt64 {
         let digest = MessageDigest(.sha256)
         digest.update(Data(bytes).bytes)
         for text in texts {

@@ -17,14 +17,22 @@ struct DiskStore: Sendable {
     init(directory: String) throws(SystemError) {
         // A version of the form of the files has a directory of its own.
         self.directory = directory + "/v1"
-        try FileLocation(unresolved: self.directory + "/entry").createDirectories(mode: 0o700)
+        try createDirectory()
+    }
+
+    private func createDirectory() throws(SystemError) {
+        try FileLocation(unresolved: directory + "/entry").createDirectories(mode: 0o700)
     }
 
     // MARK: Entries
 
-    /// Reads an entry, without a body file; `nil` if it is missing or damaged.
-    func read(_ name: EntryName) -> CacheEntry? {
-        guard let file = try? FileDescriptor(reading: path(name.entryFile)), let size = try? file.regularFileSize(),
+    /// Reads an entry, without a body file; `nil` if it is damaged.
+    ///
+    /// - Throws: `ENOENT` if it is missing, or another error of open(2), such as `EMFILE`, which says nothing about the
+    ///   entry.
+    func read(_ name: EntryName) throws(SystemError) -> CacheEntry? {
+        let file = try FileDescriptor(reading: path(name.entryFile))
+        guard let size = try? file.regularFileSize(),
             size <= Self.longestEntry, let bytes = try? file.data(at: 0, count: Int(size)),
             let entry = CacheEntry(id: name.id, encoded: bytes),
             entry.body.fileID == name.body, CacheKey(target: entry.response.target) == name.key
@@ -67,7 +75,14 @@ struct DiskStore: Sendable {
 
     /// Creates a temporary file.
     func newFile() throws(SystemError) -> PartialFile {
-        try PartialFile(path: temporaryPath, opening: .new, mode: 0o600)
+        do throws(SystemError) {
+            return try PartialFile(path: temporaryPath, opening: .new, mode: 0o600)
+        } catch {
+            // Someone has removed the directory.
+            guard error.fileReason == .missing else { throw error }
+            try createDirectory()
+            return try PartialFile(path: temporaryPath, opening: .new, mode: 0o600)
+        }
     }
 
     private var temporaryPath: String {
@@ -121,7 +136,6 @@ struct DiskStore: Sendable {
             }
         }
         for name in temporary { removeIfAbandoned(name) }
-        guard !bodies.isEmpty else { return entries.filter { $0.body == 0 } }
         let existing = Set(bodies.map { BodyID(key: $0.key, id: $0.body) })
         let used = Set(entries.lazy.filter { $0.body != 0 }.map { BodyID(key: $0.key, id: $0.body) })
         for body in bodies where !used.contains(BodyID(key: body.key, id: body.body)) { removeIfOld(body) }

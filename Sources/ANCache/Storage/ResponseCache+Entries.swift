@@ -61,7 +61,7 @@ extension ResponseCache {
     @concurrent public func entries() async -> [Entry] {
         let slots = index.withLock { Array($0.all.map(\.slot)) }
         return slots.compactMap { slot in
-            (slot.entry ?? slot.name.flatMap { disk?.read($0) }).map { Entry($0.response) }
+            (slot.entry ?? slot.name.flatMap { try? disk?.read($0) }).map { Entry($0.response) }
         }
     }
 

@@ -14,7 +14,7 @@ package import FoundationEssentials
 /// ```
 ///
 /// A cache may be shared by several sessions. Responses to requests with credentials are used only for requests with
-/// the same credentials. Responses that may depend on cookies, attempt interceptors, or TLS options, and those that set
+/// the same credentials, or in sessions with the same `SessionConfiguration.cachePartition`. Responses that may depend on cookies, attempt interceptors, or TLS options, and those that set
 /// cookies, are used only in the session that received them and in sessions with the same
 /// `SessionConfiguration.cachePartition`.
 ///
@@ -84,8 +84,16 @@ public final class ResponseCache: Sendable {
     }
 
     private func load(_ name: EntryName) -> CacheEntry? {
-        guard let entry = disk?.read(name) else {
-            remove(name.key) { $0.id == name.id }
+        let entry: CacheEntry
+        do throws(SystemError) {
+            guard let read = try disk?.read(name) else {
+                remove(name.key) { $0.id == name.id }
+                return nil
+            }
+            entry = read
+        } catch {
+            // Without descriptors, for example, the entry is a miss this time.
+            if error.fileReason == .missing { remove(name.key) { $0.id == name.id } }
             return nil
         }
         let isOver = index.withLock { index in
@@ -97,7 +105,7 @@ public final class ResponseCache: Sendable {
     }
 
     /// Returns a reader of an entry's body or a part of it, and records the use; `nil` if the body is missing or
-    /// damaged, in which case the entry is removed.
+    /// damaged, in which case the entry is removed, or if it cannot be opened at present.
     package func body(of entry: CacheEntry, _ key: CacheKey, _ range: Range<Int64>?, ending: ResponseEnding)
         -> ResponseBody?
     {
@@ -107,10 +115,14 @@ public final class ResponseCache: Sendable {
             guard let range else { return ResponseBody(data, ending: ending) }
             return ResponseBody(Data(data.dropFirst(Int(range.lowerBound)).prefix(range.count)), ending: ending)
         case .file(let file):
-            if let path = disk?.path(ofBody: file.id, key),
-                let source = StoredBodySource(path: path, file, range ?? 0..<file.length, ending: ending)
-            {
-                return ResponseBody(source: source)
+            guard let path = disk?.path(ofBody: file.id, key) else { return nil }
+            do throws(SystemError) {
+                let open = try FileDescriptor(reading: path)
+                if let source = StoredBodySource(open, file, range ?? 0..<file.length, ending: ending) {
+                    return ResponseBody(source: source)
+                }
+            } catch {
+                guard error.fileReason == .missing else { return nil }
             }
             remove(key) { $0.id == entry.id }
             return nil
@@ -122,17 +134,26 @@ public final class ResponseCache: Sendable {
     /// - Parameters:
     ///   - start: The value of ``invalidations`` when the request was sent; `nil` if it does not matter. If the key was
     ///     invalidated since, nothing is added.
-    ///   - replaced: Whether a stored response is replaced.
+    ///   - isUpdate: Whether the entry is an update, which is not added without one that it replaces. By default it is
+    ///     not.
+    ///   - replaced: Whether a stored response is replaced. If one of them is newer, nothing is added; see
+    ///     ``CacheEntry/isNewer(than:)``.
     package func insert(
-        _ entry: CacheEntry, _ key: CacheKey, since start: UInt64? = nil, replacing replaced: (StoredResponse) -> Bool
+        _ entry: CacheEntry, _ key: CacheKey, since start: UInt64? = nil, isUpdate: Bool = false,
+        replacing replaced: (StoredResponse) -> Bool
     ) {
-        guard entry.response.bodyLength <= limits.longestBody(hasDisk: disk != nil) else { return }
-        let old = entries(key).filter { replaced($0.response) }.map(\.id)
+        let replaced = entries(key).filter { replaced($0.response) }
+        let isObsolete = isUpdate ? replaced.isEmpty : replaced.contains { $0.isNewer(than: entry) }
+        guard !isObsolete, entry.response.bodyLength <= limits.longestBody(hasDisk: disk != nil) else {
+            if !isUpdate { discardBody(of: entry, key) }
+            return
+        }
+        let old = replaced.map(\.id)
         let name: EntryName?
         do throws(SystemError) {
             name = try disk?.write(entry, key: key)
         } catch {
-            if case .file(let file) = entry.body, let disk { FileLocation.remove(disk.path(ofBody: file.id, key)) }
+            discardBody(of: entry, key)
             return remove(key) { old.contains($0.id) }
         }
         let (removals, isOver) = index.withLock { index in
@@ -146,6 +167,20 @@ public final class ResponseCache: Sendable {
         if isOver { evict() }
         scanIfDue()
     }
+
+    /// Removes the body file of an entry that is not added.
+    private func discardBody(of entry: CacheEntry, _ key: CacheKey) {
+        if case .file(let file) = entry.body, let disk { FileLocation.remove(disk.path(ofBody: file.id, key)) }
+    }
+
+    /// Removes the entries of a key that a response supersedes although it is not stored, or not yet, except newer ones.
+    package func supersede(_ key: CacheKey, by entry: CacheEntry, where replaced: (StoredResponse) -> Bool) {
+        let ids = entries(key).filter { replaced($0.response) && !$0.isNewer(than: entry) }.map(\.id)
+        if !ids.isEmpty { remove(key) { ids.contains($0.id) } }
+    }
+
+    /// Returns the position of a request among those that look into the cache.
+    package func nextOrder() -> UInt64 { index.withLock { $0.nextOrder() } }
 
     /// The number of invalidations so far, for ``insert(_:_:since:replacing:)``.
     package var invalidations: UInt64 { index.withLock(\.invalidations) }
@@ -162,8 +197,9 @@ public final class ResponseCache: Sendable {
         case .file(let file):
             guard let path = disk?.path(ofBody: file.id, key) else { return nil }
             defer { FileLocation.remove(path) }
-            let source = StoredBodySource(path: path, file, 0..<file.length, ending: ResponseEnding())
-            return try? await source?.collect(upTo: .max)
+            guard let open = try? FileDescriptor(reading: path) else { return nil }
+            return try? await StoredBodySource(open, file, 0..<file.length, ending: ResponseEnding())?
+                .collect(upTo: .max)
         }
     }
 

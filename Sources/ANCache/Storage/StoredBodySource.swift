@@ -14,14 +14,14 @@ final class StoredBodySource: ResponseBodySource {
     /// The length of the whole body, and the checksums of its pieces.
     private let (length, pieces): (Int64, [UInt64])
 
-    /// Opens a body file and verifies all of its bytes; returns `nil` if it is missing or damaged.
+    /// Verifies all bytes of an open body file; returns `nil` if it is damaged.
     ///
     /// The file is read twice: a damaged byte must be found before the first one is delivered. Each piece is then
     /// verified again, because the program may change it in between.
-    init?(path: String, _ body: CacheEntry.BodyFile, _ range: Range<Int64>, ending: ResponseEnding) {
-        guard let file = try? FileDescriptor(reading: path),
-            (try? file.protectedFileSize()) == body.length
-        else { return nil }
+    init?(
+        _ file: consuming FileDescriptor, _ body: CacheEntry.BodyFile, _ range: Range<Int64>, ending: ResponseEnding
+    ) {
+        guard (try? file.protectedFileSize()) == body.length else { return nil }
         var checksum = BodyChecksum()
         var position: Int64 = 0
         var buffer = Data(count: Int(min(Int64(BodyChecksum.pieceSize), body.length)))
@@ -39,7 +39,8 @@ final class StoredBodySource: ResponseBodySource {
     }
 
     func next() async throws -> Data? {
-        try await onGlobalExecutor { try readNext() }
+        try Task.checkCancellation()
+        return try await onGlobalExecutor { try readNext() }
     }
 
     private func readNext() throws -> Data? {

@@ -1,5 +1,6 @@
 // SPDX-License-Identifier: MIT
 
+import ANHTTP
 public import FoundationEssentials
 
 /// A resolver that turns strings into absolute http and https URLs relative to a base URL. A session passes one with
@@ -62,7 +63,10 @@ public struct URLResolver: Hashable, Sendable {
             return try Self.checked(base.absoluteURL, from: base.absoluteString)
         }
         if let prefix, Self.isPlainPath(string), let url = URL(string: prefix + string) { return url }
-        let encoded = try encoded(string)
+        let hasAuthority = Self.isAbsolute(string) || mode == .reference && string.hasPrefix("//")
+        guard let encoded = string.encodedForURL(hasAuthority: hasAuthority) else {
+            throw .url(.malformed(string, reason: "it contains a control character"))
+        }
         let reference = mode == .appendingPath && !Self.isAbsolute(encoded) ? Self.below(encoded) : encoded
         guard
             URL(string: reference, encodingInvalidCharacters: false) != nil,
@@ -70,28 +74,7 @@ public struct URLResolver: Hashable, Sendable {
         else {
             throw .url(.malformed(string, reason: "it does not follow RFC 3986"))
         }
-        return try Self.checked(Self.withoutDotSegments(url), from: string)
-    }
-
-    /// Returns a URL without the segments `.` and `..` of its path (RFC 3986 §5.2.4), which Foundation removes only from
-    /// relative references.
-    private static func withoutDotSegments(_ url: URL) -> URL {
-        guard var components = URLComponents(url: url, resolvingAgainstBaseURL: true),
-            components.percentEncodedPath.contains("/.")
-        else { return url }
-        let segments = components.percentEncodedPath.split(separator: "/", omittingEmptySubsequences: false).dropFirst()
-        var kept: [Substring] = []
-        for segment in segments {
-            switch segment {
-            case ".": break
-            case "..": _ = kept.popLast()
-            default: kept.append(segment)
-            }
-        }
-        // A dot segment at the end leaves a slash.
-        if segments.last == "." || segments.last == ".." { kept.append("") }
-        components.percentEncodedPath = "/" + kept.joined(separator: "/")
-        return components.url ?? url
+        return try Self.checked(url.withoutDotSegments, from: string)
     }
 
     /// Returns the base with a slash at the end of its path; a base without a path is unchanged.
@@ -118,63 +101,11 @@ public struct URLResolver: Hashable, Sendable {
     private static func isPlainPath(_ string: String) -> Bool {
         var previous = UInt8(ascii: "/")
         for byte in string.utf8 {
-            guard isPlain(byte), byte != UInt8(ascii: ":") else { return false }
+            guard String.isPlainInURL(byte), byte != UInt8(ascii: ":") else { return false }
             if previous == UInt8(ascii: "/"), byte == UInt8(ascii: ".") { return false }
             previous = byte
         }
         return string.utf8.first != UInt8(ascii: "/")
-    }
-
-    /// Returns the string with those bytes percent-encoded that RFC 3986 does not permit.
-    private func encoded(_ string: String) throws(SerializationError) -> String {
-        guard !string.utf8.allSatisfy(Self.isPlain) else { return string }
-        var result = ""
-        // Brackets enclose IPv6 addresses in the authority, which ends at the first of these characters.
-        var isInAuthority = Self.isAbsolute(string) || mode == .reference && string.hasPrefix("//")
-        var isInFragment = false
-        var slashes = 0
-        var rest = string.utf8[...]
-        while let byte = rest.popFirst() {
-            switch byte {
-            case 0..<0x20, 0x7F:
-                throw .url(.malformed(string, reason: "it contains a control character"))
-            case UInt8(ascii: "%") where !(rest.count >= 2 && rest.prefix(2).allSatisfy(Self.isHexDigit)):
-                result += "%25"
-            case UInt8(ascii: "#") where isInFragment:
-                result += "%23"
-            case UInt8(ascii: "[") where !isInAuthority, UInt8(ascii: "]") where !isInAuthority,
-                0x80..., UInt8(ascii: " "), UInt8(ascii: "\""), UInt8(ascii: "<"), UInt8(ascii: ">"),
-                UInt8(ascii: "\\"), UInt8(ascii: "^"), UInt8(ascii: "`"), UInt8(ascii: "{"), UInt8(ascii: "|"),
-                UInt8(ascii: "}"):
-                result += "%" + String(byte, radix: 16, uppercase: true)
-            default:
-                if byte == UInt8(ascii: "/") { slashes += 1 }
-                if slashes > 2 || byte == UInt8(ascii: "?") || byte == UInt8(ascii: "#") { isInAuthority = false }
-                if byte == UInt8(ascii: "#") { isInFragment = true }
-                result.unicodeScalars.append(UnicodeScalar(byte))
-            }
-        }
-        return result
-    }
-
-    /// Returns whether a byte is never percent-encoded.
-    private static func isPlain(_ byte: UInt8) -> Bool {
-        switch byte {
-        case UInt8(ascii: "a")...UInt8(ascii: "z"), UInt8(ascii: "A")...UInt8(ascii: "Z"),
-            UInt8(ascii: "-")...UInt8(ascii: ":"), UInt8(ascii: "_"), UInt8(ascii: "?"), UInt8(ascii: "="),
-            UInt8(ascii: "&"):
-            true
-        default: false
-        }
-    }
-
-    private static func isHexDigit(_ byte: UInt8) -> Bool {
-        switch byte {
-        case UInt8(ascii: "0")...UInt8(ascii: "9"), UInt8(ascii: "A")...UInt8(ascii: "F"),
-            UInt8(ascii: "a")...UInt8(ascii: "f"):
-            true
-        default: false
-        }
     }
 
     private static func isAbsolute(_ string: String) -> Bool {

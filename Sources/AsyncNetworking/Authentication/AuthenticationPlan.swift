@@ -10,23 +10,32 @@ struct AuthenticationPlan {
     private(set) var space: ProtectionSpace?
     /// The refused credentials, oldest first.
     private(set) var refused: [Credential] = []
+    /// Those of them that were meant for the realm that refused them: not one that was sent because the path is below
+    /// that of another realm.
+    private(set) var failures: [Credential] = []
     private var isCached: Bool
+    /// The realm in which a cached answer was accepted; `nil` if it is unknown.
+    private let cachedRealm: String?
     private let limit: Int
 
     /// Creates the plan of a call.
     ///
     /// - Parameters:
     ///   - credential: The credential to use; `nil` if only a handler can provide one.
-    ///   - cached: The answer accepted earlier. It is sent with the first request, unless `credential` names a
+    ///   - cached: The answer accepted earlier, and its realm. It is sent with the first request, unless `credential` names a
     ///     single scheme, which then is sent instead.
     ///   - limit: The maximum number of credentials to try.
-    init(_ credential: Credential?, cached: TransportAuthentication.SchemeCredential?, limit: Int) {
+    init(
+        _ credential: Credential?, cached: (answer: TransportAuthentication.SchemeCredential, realm: String?)?,
+        limit: Int
+    ) {
         self.limit = limit
+        cachedRealm = cached?.realm
         if let credential, let scheme = credential.schemes?.first, credential.schemes?.count == 1 {
             answer = TransportAuthentication.SchemeCredential(credential, by: scheme)
             isCached = false
         } else {
-            answer = credential == nil || cached?.credential == credential ? cached : nil
+            answer = credential == nil || cached?.answer.credential == credential ? cached?.answer : nil
             isCached = answer != nil
         }
     }
@@ -38,8 +47,12 @@ struct AuthenticationPlan {
     ///
     /// - Returns: `false` if the limit of credentials is reached.
     mutating func noteRefusal(offering spaces: [ProtectionSpace]) -> Bool {
-        if let answer, !isCached || answer.credential.space(among: spaces)?.scheme == answer.scheme {
-            refused.append(answer.credential)
+        if let answer {
+            let space = answer.credential.space(among: spaces)
+            if !isCached || space?.scheme == answer.scheme {
+                refused.append(answer.credential)
+                if !isCached || cachedRealm == nil || space?.realm == cachedRealm { failures.append(answer.credential) }
+            }
         }
         (answer, space, isCached) = (nil, nil, false)
         return refused.count < limit

@@ -1,5 +1,7 @@
 // SPDX-License-Identifier: MIT
 
+import ANHTTP
+import ANSystem
 public import FoundationEssentials
 import Synchronization
 
@@ -85,7 +87,7 @@ public actor Authenticator {
         self.now = now
         uptime = Stopwatch(clock)
         refreshToken = refresh
-        current = token.map { Ticket(token: $0, version: 0, date: now()) }
+        current = token.map { Ticket(token: $0, version: 0, date: now(), lineage: Secret($0.value)) }
     }
 
     /// The current token, possibly expired; `nil` before the first refresh of an authenticator created without one, and
@@ -110,6 +112,8 @@ public actor Authenticator {
         let version: Int
         /// The date at which the token was set.
         let date: Date
+        /// The token that was set by the program, or obtained without one, and of which this is a refreshed one.
+        let lineage: Secret<String>
 
         /// The value of `Authorization`.
         var field: String { "Bearer \(token.value)" }
@@ -120,20 +124,22 @@ public actor Authenticator {
         isDue ? nil : current
     }
 
-    /// The current token.
-    var ticket: Ticket? { current }
-
-    /// Waits until there is a token newer than the refused one.
-    func renew(after refused: Ticket? = nil) async throws {
-        // A token that was removed meanwhile has another version, too, but is no replacement.
-        if let refused, refused.version != version, current != nil { return }
-        do {
-            try await awaitRefresh()
-        } catch {
-            // A token that has not expired is still usable, unless a server has refused it.
-            guard refused == nil, !(error is CancellationError), let current, !current.token.isExpired(at: now()) else {
-                throw error
+    /// Waits until there is a token newer than the refused one, and returns it.
+    func renew(after refused: Ticket? = nil) async throws -> Ticket {
+        while true {
+            // A token that was removed meanwhile has another version, too, but is no replacement.
+            if let refused, refused.version != version, let current { return current }
+            do {
+                try await awaitRefresh()
+            } catch {
+                // A token that has not expired is still usable, unless a server has refused it.
+                guard refused == nil, !(error is CancellationError), let current,
+                    !current.token.isExpired(at: now())
+                else { throw error }
+                return current
             }
+            // The token may have been removed since the refresh.
+            if let current { return current }
         }
     }
 
@@ -143,9 +149,9 @@ public actor Authenticator {
         return expires <= now() + min(leeway / .seconds(1), expires.timeIntervalSince(current.date) / 10)
     }
 
-    private func replaceToken(by token: BearerToken?) {
+    private func replaceToken(by token: BearerToken?, lineage: Secret<String>? = nil) {
         version += 1
-        current = token.map { Ticket(token: $0, version: version, date: now()) }
+        current = token.map { Ticket(token: $0, version: version, date: now(), lineage: lineage ?? Secret($0.value)) }
     }
 
     // MARK: One refresh for all
@@ -167,6 +173,12 @@ public actor Authenticator {
 
     private func awaitRefresh() async throws {
         let ticket = waiters.makeTicket()
+        let refreshing = Self.refreshing
+        guard Self.beginWait(of: refreshing, for: self) else {
+            throw TransportError(
+                .internalInconsistency("The refreshes of two authenticators need a token of each other."))
+        }
+        defer { Self.endWait(of: refreshing, for: self) }
         try await withTaskCancellationHandler {
             try await withCheckedThrowingContinuation { (continuation: CheckedContinuation<Void, any Error>) in
                 guard !Task.isCancelled else { return continuation.resume(throwing: CancellationError()) }
@@ -201,7 +213,9 @@ public actor Authenticator {
     private func finishRefresh(_ result: Result<BearerToken, any Error>) {
         guard let refresh else { return }
         self.refresh = nil
-        if case .success(let token) = result, !refresh.isOutdated { replaceToken(by: token) }
+        if case .success(let token) = result, !refresh.isOutdated {
+            replaceToken(by: token, lineage: current?.lineage)
+        }
         let isObsolete =
             switch result {
             case .success: refresh.isOutdated
@@ -235,6 +249,40 @@ public actor Authenticator {
     // MARK: Requests of the refresh itself
 
     @TaskLocal private static var refreshing: Set<ObjectIdentifier> = []
+
+    /// Whether the current task belongs to a refresh.
+    static var isWithinRefresh: Bool { !refreshing.isEmpty }
+
+    /// The authenticators for which the refresh of each one waits, as often as it does.
+    private static let waits = Lock<[ObjectIdentifier: [ObjectIdentifier]]>([:])
+
+    /// Records that the refreshes of some authenticators wait for that of another one, until ``endWait(of:for:)``.
+    /// Returns `false` if that one waits for one of them, so that none would end.
+    private static func beginWait(of refreshing: Set<ObjectIdentifier>, for awaited: Authenticator) -> Bool {
+        guard !refreshing.isEmpty else { return true }
+        return waits.withLock { waits in
+            var reached = [ObjectIdentifier(awaited)]
+            var next = 0
+            while next < reached.count {
+                if refreshing.contains(reached[next]) { return false }
+                for other in waits[reached[next]] ?? [] where !reached.contains(other) { reached.append(other) }
+                next += 1
+            }
+            for waiting in refreshing { waits[waiting, default: []].append(ObjectIdentifier(awaited)) }
+            return true
+        }
+    }
+
+    private static func endWait(of refreshing: Set<ObjectIdentifier>, for awaited: Authenticator) {
+        guard !refreshing.isEmpty else { return }
+        waits.withLock { waits in
+            for waiting in refreshing {
+                guard let index = waits[waiting]?.firstIndex(of: ObjectIdentifier(awaited)) else { continue }
+                waits[waiting]?.remove(at: index)
+                if waits[waiting]?.isEmpty == true { waits[waiting] = nil }
+            }
+        }
+    }
 
     /// Whether the calling task runs the refresh closure of this authenticator.
     nonisolated var isBypassed: Bool { Self.refreshing.contains(ObjectIdentifier(self)) }

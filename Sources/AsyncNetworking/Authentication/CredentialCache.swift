@@ -49,17 +49,19 @@ final class CredentialCache: Sendable {
     ///
     /// Of the spaces known to cover the request's path, the one with the longest match is used, and the most recent of
     /// equal ones.
-    func answer(for request: Request, _ credential: Credential?) -> TransportAuthentication.SchemeCredential? {
+    func answer(
+        for request: Request, _ credential: Credential?
+    ) -> (answer: TransportAuthentication.SchemeCredential, realm: String?)? {
         guard let spaces = state.withLock({ $0.servers.isEmpty ? nil : $0.servers[Server(request)] }) else {
             return nil
         }
         let target = RequestTarget(request)
-        var best: (depth: Int, answer: TransportAuthentication.SchemeCredential)?
+        var best: (depth: Int, space: AcceptedSpace)?
         for space in spaces {
             guard credential == nil ? !space.isOfRequest : space.answer.credential == credential else { continue }
-            if let depth = space.depth(of: target), depth >= best?.depth ?? 0 { best = (depth, space.answer) }
+            if let depth = space.depth(of: target), depth >= best?.depth ?? 0 { best = (depth, space) }
         }
-        return best?.answer
+        return best.map { ($0.space.answer, $0.space.realm) }
     }
 
     /// Stores an answer that was accepted after a challenge.
@@ -224,7 +226,7 @@ private struct DeclaredDomain {
         let uris = domain?.split(separator: " ") ?? []
         guard !uris.isEmpty else { return nil }
         paths = uris.prefix(64).compactMap { uri in
-            guard let target = URL(string: String(uri), relativeTo: url)?.absoluteURL, Origin(target) == origin else {
+            guard let target = URL(reference: String(uri), relativeTo: url), Origin(target) == origin else {
                 return nil
             }
             let path = target.path(percentEncoded: true)

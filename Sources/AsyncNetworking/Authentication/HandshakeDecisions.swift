@@ -99,11 +99,11 @@ package final class HandshakeDecisions<Decision: Sendable>: Sendable {
         for waiter in waiters { waiter.resume() }
     }
 
-    /// Waits for the decision about the given certificates, or about client certificates if `trust` is `nil`. Returns
-    /// at once if the decision is known or was not asked for, and early if the calling task is cancelled.
-    package func wait(for trust: ServerTrust?, task: Int) async {
+    /// Waits for the decision about the given certificates, or about the client certificate for a host if `trust` is
+    /// `nil`; for any host if that is `nil`, too. Returns at once if the decision is known or was not asked for, and early if the calling task is cancelled.
+    package func wait(for trust: ServerTrust?, host: String? = nil, task: Int) async {
         let subjects = state.withLock { state in
-            let subjects = state.entries.keys.filter { $0.isAbout(trust) }
+            let subjects = state.entries.keys.filter { $0.isAbout(trust, host: host) }
             for subject in subjects { state.entries[subject]?.tasks.insert(task) }
             return subjects
         }
@@ -131,11 +131,11 @@ package enum HandshakeSubject: Hashable, Sendable {
         self = .trust(host: trust.host, trust.presented.map(\.der))
     }
 
-    /// Whether the subject is about these certificates, or about client certificates if `trust` is `nil`.
-    fileprivate func isAbout(_ trust: ServerTrust?) -> Bool {
+    /// Whether the subject is about these certificates, or about the client certificate for a host if `trust` is `nil`.
+    fileprivate func isAbout(_ trust: ServerTrust?, host: String?) -> Bool {
         switch self {
         case .trust: trust.map { self == .init($0) } ?? false
-        case .identity: trust == nil
+        case .identity(let other): trust == nil && (host == nil || host?.lowercased() == other.lowercased())
         }
     }
 }
@@ -154,7 +154,7 @@ private struct HandshakeRetries<Decision: Sendable>: Interceptor {
             } catch let error as TransportError
                 where error.reason == .tls(.rejected(HandshakeDecisions<Decision>.pending))
             {
-                await decisions.wait(for: error.context.serverTrust, task: task)
+                await decisions.wait(for: error.context.serverTrust, host: error.context.host, task: task)
                 try Task.checkCancellation()
             }
         }

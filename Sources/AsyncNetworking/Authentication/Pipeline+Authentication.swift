@@ -14,12 +14,13 @@ extension Pipeline {
         guard !call.request.headers.contains(.authorization) else {
             return try await answerChallenges(call, by: policy, respond: respond)
         }
+        let origin = Origin(call.request.url)
+        var call = call
+        call.credentialOrigin = origin
         if !policy.signatures.isEmpty, let signature = try policy.signature(for: HostName(call.request.url)) {
-            var call = call
             call.request.transportAuthentication = TransportAuthentication(signature)
             return try await answerChallenges(call, by: policy, respond: respond)
         }
-        let origin = Origin(call.request.url)
         if let authenticator = policy.authenticators.first(where: { $0.origins.contains(origin) && !$0.isBypassed }) {
             return try await authorize(call, by: authenticator, policy, respond: respond)
         }
@@ -91,10 +92,10 @@ private struct ChallengeAnswers {
         let cached = answersServer ? cache?.answer(for: request, credential) : nil
         // The opening handshake of a WebSocket connection can be authenticated by a header field only.
         server = AuthenticationPlan(
-            credential, cached: request.webSocketUpgrade == nil || cached?.scheme == .basic ? cached : nil,
+            credential, cached: request.webSocketUpgrade == nil || cached?.answer.scheme == .basic ? cached : nil,
             limit: policy.maximumCredentials)
         proxy = AuthenticationPlan(
-            nil, cached: policy.challengeHandler == nil ? nil : cache?.proxyAnswer(for: request),
+            nil, cached: policy.challengeHandler == nil ? nil : cache?.proxyAnswer(for: request).map { ($0, nil) },
             limit: policy.maximumCredentials)
     }
 
@@ -146,8 +147,8 @@ private struct ChallengeAnswers {
         guard let handler = policy.challengeHandler else { return false }
         for (index, space) in spaces.enumerated() {
             var challenge = AuthenticationChallenge(request: request, head: refusal.head, protectionSpace: space)
-            challenge.previousFailureCount = self[keyPath: plan].refused.count
-            challenge.refusedCredential = self[keyPath: plan].refused.last
+            challenge.previousFailureCount = self[keyPath: plan].failures.count
+            challenge.refusedCredential = self[keyPath: plan].failures.last
             switch try await handler(challenge) {
             case .use(let credential):
                 guard let space = self[keyPath: plan].tryCredential(credential, bySome: spaces[index...])
@@ -196,7 +197,8 @@ private struct Refusal {
         let field: HTTPField.Name
         switch head.status.code {
         case 401: (isProxy, field) = (false, .wwwAuthenticate)
-        case 407: (isProxy, field) = (true, .proxyAuthenticate)
+        // Over https, a proxy refuses the tunnel, which is an error.
+        case 407 where !request.url.isHTTPS && request.mayUseProxy: (isProxy, field) = (true, .proxyAuthenticate)
         default: return nil
         }
         self.head = head
@@ -245,6 +247,18 @@ private struct Refusal {
                         scheme: scheme, realm: $0)
                 }
             }
+    }
+}
+
+extension Request {
+    /// Whether the request may be sent to a proxy.
+    fileprivate var mayUseProxy: Bool {
+        switch options?.proxy ?? .environment {
+        case .none: return false
+        case .proxy: return true
+        // Whether a variable names one for the URL is not known here.
+        case .environment: return true
+        }
     }
 }
 

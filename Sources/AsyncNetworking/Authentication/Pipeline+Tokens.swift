@@ -1,6 +1,7 @@
 // SPDX-License-Identifier: MIT
 
 import ANHTTP
+import ANSystem
 import HTTPTypes
 
 extension Pipeline {
@@ -15,6 +16,7 @@ extension Pipeline {
         while true {
             var attempt = call
             attempt.request.headers[.authorization] = ticket?.field
+            attempt.request.tokenLineage = ticket?.lineage
             var isRefused = false
             try await answerChallenges(attempt, by: policy) { head, body in
                 if head.status.code == 401, !isLastTry {
@@ -35,7 +37,26 @@ extension Pipeline {
         _ authenticator: Authenticator, after refused: Authenticator.Ticket? = nil, for call: PipelineCall
     ) async throws -> Authenticator.Ticket? {
         call.monitor?.receive(.refreshingToken)
-        _ = try await waiting { try await authenticator.renew(after: refused) }
-        return await authenticator.ticket
+        let renewed = Lock<Authenticator.Ticket?>(nil)
+        let isInTime = try await waiting(upTo: call.request.timeLeft) {
+            let ticket = try await authenticator.renew(after: refused)
+            renewed.withLock { $0 = ticket }
+        }
+        // The error will name the limit of the call.
+        guard isInTime else { throw TransportError.timedOut(.request, nil, FailureContext()) }
+        return renewed.withLock(\.self)
     }
+}
+
+extension Request {
+    /// The first token of which that of the request is a refreshed one, so that both belong to the same user; `nil` if
+    /// no authenticator has authorized the request.
+    var tokenLineage: Secret<String>? {
+        get { self[TokenLineage.self] }
+        set { self[TokenLineage.self] = newValue }
+    }
+}
+
+private enum TokenLineage: RequestAttribute {
+    static var defaultValue: Secret<String>? { nil }
 }

@@ -17,6 +17,7 @@ struct CacheLookup: Sendable {
     private let key: CacheKey
     /// The number of invalidations before the request.
     private let start: UInt64
+    private let order: UInt64
 
     init(_ request: Request, _ policy: CachePolicy, mayChangeFields: Bool, in session: SessionCache) {
         self.session = session
@@ -24,10 +25,11 @@ struct CacheLookup: Sendable {
         self.request = session.request(request, policy, mayChangeFields: mayChangeFields)
         key = CacheKey(target: self.request.target)
         start = session.cache.invalidations
+        order = session.cache.nextOrder()
     }
 
     /// Identifies the requests that may share the transfer of this one.
-    var flightKey: RequestFlights.Key { RequestFlights.Key(key: key, owner: request.owner) }
+    var flightKey: RequestFlights.Key { RequestFlights.Key(key: key, owner: request.owner, headers: request.headers) }
 
     /// Ends the flight that the request leads.
     func endFlight(isAbandoned: Bool) {
@@ -113,11 +115,11 @@ struct CacheLookup: Sendable {
         response.update(from: head, to: request, requestTime: times.request, responseTime: times.response)
         let owner = session.ownerOfResponse(to: sent, request, head)
         if owner == request.owner.session { response = response.owned(by: owner) }
-        let updated = entry.with(response)
+        let updated = entry.with(response, order: order)
         await withFiles {
             if Storability.permitsKeeping(head) {
                 guard !request.directives.noStore else { return }
-                session.cache.insert(updated, key, since: start) { $0 == entry.response }
+                session.cache.insert(updated, key, since: start, isUpdate: true) { $0 == entry.response }
             } else {
                 // A 304 with no-store ends the storage.
                 session.cache.removeEntries(key) { $0 == entry.response }
@@ -138,21 +140,21 @@ struct CacheLookup: Sendable {
             case .invalidate(let index):
                 let old = entries[index]
                 await withFiles {
-                    session.cache.insert(old.with(old.response.invalidated()), key, since: start) {
-                        $0 == old.response
-                    }
+                    session.cache.insert(
+                        old.with(old.response.invalidated(), order: old.order), key, since: start, isUpdate: true
+                    ) { $0 == old.response }
                 }
             }
         }
         if !entries.isEmpty, Storability.replacesStored(head, to: request) {
-            await withFiles {
-                session.cache.removeEntries(key) { CacheDecision.isReplaced($0, by: nil, to: request) }
-            }
+            await supersede(entry(for: head, times), by: nil)
         }
     }
 
     /// Returns a body that is stored while it is read; `nil` if the response is not stored.
-    func storing(_ head: ResponseHead, _ body: ResponseBody, _ times: ExchangeTimes) -> ResponseBody? {
+    func storing(
+        _ head: ResponseHead, _ body: ResponseBody, _ times: ExchangeTimes, noting isStored: Lock<Bool>
+    ) -> ResponseBody? {
         let acceptsStale = request.directives.maxStale != nil
         guard acceptsStale || Storability.hasCachingFields(head), Storability.isStorable(head, to: request) else {
             return nil
@@ -161,33 +163,63 @@ struct CacheLookup: Sendable {
         let response = StoredResponse(
             head, to: request, requestTime: times.request, responseTime: times.response, owner: owner)
         guard Storability.isUseful(response, acceptsStale: acceptsStale) else { return nil }
-        let length = response.isDecoded ? nil : head.headers.first(.contentLength).flatMap { Int64($0) }
-        return ResponseBody(
+        let length = response.isDecoded ? nil : head.contentLength
+        var storing = ResponseBody(
             source: StoringBodySource(body, session.cache.writer(key), expected: length) { [self] stored, ending in
-                await store(response.ended(ending.trailers, bodyLength: stored.length), stored, head, times)
+                let isAccepted = await store(
+                    response.ended(ending.trailers, bodyLength: stored.length), stored, head, times)
+                isStored.withLock { $0 = isAccepted }
             })
+        storing.provenance = body.provenance
+        return storing
     }
 
+    /// Removes the stored responses that a response supersedes although it was not stored: it is too large, was refused,
+    /// or was not read to its end.
+    ///
+    /// - Parameter isLost: Whether the transfer failed, so that a stored response with the same tag is still current.
+    func supersede(_ head: ResponseHead, _ entries: [CacheEntry], _ times: ExchangeTimes, isLost: Bool) async {
+        guard !entries.isEmpty, Storability.replacesStored(head, to: request) else { return }
+        let entry = entry(for: head, times)
+        guard !isLost || !entries.contains(where: { $0.response.hasSameTag(as: entry.response) }) else { return }
+        await supersede(entry, by: entry.response)
+    }
+
+    private func supersede(_ entry: CacheEntry, by response: StoredResponse?) async {
+        await withFiles {
+            session.cache.supersede(key, by: entry) { CacheDecision.isReplaced($0, by: response, to: request) }
+        }
+    }
+
+    /// Returns an entry for a response without its body.
+    private func entry(for head: ResponseHead, _ times: ExchangeTimes) -> CacheEntry {
+        let response = StoredResponse(
+            head, to: request, requestTime: times.request, responseTime: times.response,
+            owner: session.ownerOfResponse(to: sent, request, head))
+        return CacheEntry(response, body: .memory(Data()), order: order)
+    }
+
+    /// Stores a response with its complete body; returns `false` if the program refuses it.
     private func store(
         _ response: StoredResponse, _ body: CacheEntry.Body, _ head: ResponseHead, _ times: ExchangeTimes
-    ) async {
-        var entry = CacheEntry(response, body: body)
+    ) async -> Bool {
+        var entry = CacheEntry(response, body: body, order: order)
         if let willCache = sent.willCache ?? session.willCache {
             guard let data = await session.cache.takeBody(body, key),
                 var accepted = await willCache(CacheProposal(request: sent, head: head, body: data)),
                 Storability.isStorable(accepted.head, to: request)
-            else { return }
+            else { return false }
             if accepted.body != data, accepted.head.headers.contains(.contentLength) {
                 accepted.head.headers[.contentLength] = String(accepted.body.count)
             }
             let writer = session.cache.writer(key)
             await writer.append(Data(accepted.body))
-            guard let body = await writer.finish(expected: nil) else { return }
+            guard let body = await writer.finish(expected: nil) else { return false }
             entry = CacheEntry(
                 StoredResponse(
                     accepted.head, trailers: response.trailers, bodyLength: body.length, to: request,
                     requestTime: times.request, responseTime: times.response, owner: response.owner),
-                body: body)
+                body: body, order: order)
         }
         await withFiles { [entry] in
             session.cache.insert(entry, key, since: start) {
@@ -195,6 +227,7 @@ struct CacheLookup: Sendable {
             }
         }
         endFlight(isAbandoned: false)
+        return true
     }
 }
 

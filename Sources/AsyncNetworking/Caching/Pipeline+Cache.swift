@@ -2,6 +2,7 @@
 
 import ANCache
 import ANHTTP
+import ANSystem
 import FoundationEssentials
 import HTTPTypes
 
@@ -15,17 +16,22 @@ extension Pipeline {
         var lookup = cacheLookup(call.request, in: cache)
         var mayWait = call.delivery != .streamed
         defer { lookup.endFlight(isAbandoned: Task.isCancelled) }
+        // The entries whose body cannot be read.
+        var unreadable: Set<UInt64> = []
         while true {
-            let entries = await lookup.entries()
+            let entries = await lookup.entries().filter { !unreadable.contains($0.id) }
             let decision = lookup.decide(entries, isRetry: call.attempt > 1)
             switch decision {
             case .use(let use), .useWhileValidating(let use, _):
-                // Without its body, the entry is gone.
-                guard let (head, body) = await lookup.response(use, of: entries[use.index]) else { continue }
+                guard let (head, body) = await lookup.response(use, of: entries[use.index]) else {
+                    unreadable.insert(entries[use.index].id)
+                    continue
+                }
                 if case .useWhileValidating(_, let conditions) = decision {
                     validate(call, lookup, entries, conditions)
                 }
                 lookup.endFlight(isAbandoned: false)
+                try Task.checkCancellation()
                 return try await respond(head, body)
             case .refuse:
                 guard lookup.request.mode != .onlyStored else { throw SessionError.notCached }
@@ -130,16 +136,22 @@ extension Pipeline {
                     end = .stored(use, entries[use.index], nil)
                 case .replaced:
                     end = .responded
-                    guard let storing = lookup.storing(head, body, times) else {
+                    let isStored = Lock(false)
+                    guard let storing = lookup.storing(head, body, times, noting: isStored) else {
                         lookup.endFlight(isAbandoned: false)
                         await lookup.noteUnstored(head, entries, times)
                         return try await respond(head, body)
                     }
-                    try await respond(head, storing)
+                    let read = await Result { try await respond(head, storing) }
                     // The body of a redirect that is followed was not read. If it is collected, it is there already.
                     if (300..<400).contains(head.status.code), case .collected(let limit) = call.delivery {
                         _ = try? await storing.collect(upTo: limit)
                     }
+                    if !isStored.withLock(\.self) {
+                        let isLost = if case .failure(let error) = read { error is TransportError } else { false }
+                        await lookup.supersede(head, entries, times, isLost: isLost)
+                    }
+                    try read.get()
                 }
             }
         } catch {
@@ -189,8 +201,20 @@ extension Error {
     /// trusted is not a failure of this kind.
     fileprivate var permitsStaleResponse: Bool {
         switch (self as? TransportError)?.reason {
-        case .timedOut, .cannotResolve, .cannotConnect, .proxy, .connectionLost, .invalidResponse: return true
+        case .timedOut, .cannotResolve, .cannotConnect, .proxy, .connectionLost, .invalidResponse, .tls(.handshake):
+            return true
         default: return false
+        }
+    }
+}
+
+extension Result where Failure == any Error {
+    /// Stores what a function returns or throws.
+    fileprivate init(_ body: () async throws -> Success) async {
+        do {
+            self = .success(try await body())
+        } catch {
+            self = .failure(error)
         }
     }
 }

@@ -2,6 +2,7 @@
 
 import ANCache
 import ANSystem
+import HTTPTypes
 
 /// The requests whose responses may be shared: identical requests wait for the first one to be stored.
 ///
@@ -14,6 +15,8 @@ final class RequestFlights: Sendable {
     struct Key: Hashable, Sendable {
         let key: CacheKey
         let owner: CacheOwner
+        /// The header fields, of which the response may depend on any.
+        let headers: HTTPFields
     }
 
     /// A transfer that other requests wait for.

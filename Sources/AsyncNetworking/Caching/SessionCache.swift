@@ -17,6 +17,10 @@ final class SessionCache: Sendable {
     let now: @Sendable () -> CacheTime
     /// Distinguishes the session's cookies and client certificates from those of others.
     private let partition: UInt64
+    /// Whether the program has named the user of the session.
+    private let isNamed: Bool
+    /// The owners of responses to requests without credentials, which are not computed again for each request.
+    private let plainOwners: (withCookies: CacheOwner, without: CacheOwner)
     private let jar: (any CookieJar)?
     private let cookieState: (any CookieState)?
     private let sensitiveFields: Set<HTTPField.Name>
@@ -29,6 +33,11 @@ final class SessionCache: Sendable {
         now = configuration.now
         partition =
             configuration.cachePartition.map { cache.salt.checksum(of: "partition", $0) } ?? .random(in: 1 ... .max)
+        isNamed = configuration.cachePartition != nil
+        let makeOwner = { [partition, isNamed] in
+            Self.owner([], $0, partition: partition, isNamed: isNamed, cache.salt)
+        }
+        plainOwners = (makeOwner(true), makeOwner(false))
         self.jar = jar
         cookieState = jar as? any CookieState
         sensitiveFields = configuration.redirectPolicy.sensitiveHeaders.union([.authorization, .cookie])
@@ -46,8 +55,7 @@ final class SessionCache: Sendable {
 
     /// Whether the transport may add cookies to a request.
     private func mayAddCookies(_ request: Request) -> Bool {
-        guard jar != nil, cookieState?.mayHoldCookies ?? true else { return false }
-        return request.handlesCookies ?? request.sharedOptions?.value.handlesCookies ?? true
+        handlesCookies(request) && cookieState?.mayHoldCookies ?? true
     }
 
     /// Returns the owner of the response to a request: the session if cookies may have been sent, if the response sets
@@ -59,34 +67,78 @@ final class SessionCache: Sendable {
         return isOfSession ? cached.owner.session : cached.owner.credentials
     }
 
-    /// Returns the checksums of a request's credentials: its sensitive header fields, and what the transport sends. The
-    /// server to which it is sent in place of the URL's host is part of both.
+    /// Returns the owner of the responses to a request: everything by which a response may differ for this program,
+    /// besides the target and the fields that `Vary` names.
     ///
-    /// With TLS options that accept other servers, or present a certificate, the session and that certificate are part
-    /// of both checksums.
+    /// | part | replaced by the name of the partition |
+    /// |---|---|
+    /// | the server that the request reaches instead, the permitted addresses, an explicit proxy, and `Host` | no |
+    /// | credentials: sensitive fields, user information, those that the transport sends | yes |
+    /// | the session's security policy and client certificate | yes |
+    ///
+    /// A token that an authenticator has refreshed belongs to the same user as the one before. A response that may
+    /// depend on stored cookies is not used for requests that do not send them.
     private func owner(of request: Request) -> CacheOwner {
-        var text = ""
-        for field in request.headers where sensitiveFields.contains(field.name) {
-            text += "\(field.name.canonicalName):\(field.value)\n"
+        let parts = request.route + (isNamed ? [] : credentials(of: request))
+        let usesCookies = handlesCookies(request)
+        guard !parts.isEmpty else { return usesCookies ? plainOwners.withCookies : plainOwners.without }
+        return Self.owner(parts, usesCookies, partition: partition, isNamed: isNamed, cache.salt)
+    }
+
+    private static func owner(
+        _ parts: [String], _ usesCookies: Bool, partition: UInt64, isNamed: Bool, _ salt: CacheSalt
+    ) -> CacheOwner {
+        let session = salt.checksum(of: ["session", usesCookies ? "cookies" : "none", "\(partition)"] + parts)
+        if isNamed {
+            return CacheOwner(credentials: salt.checksum(of: ["named", "\(partition)"] + parts), session: session)
         }
-        if let user = request.url.userInformation { text += "\(user)\n" }
+        return CacheOwner(
+            credentials: parts.isEmpty ? 0 : salt.checksum(of: ["credentials"] + parts), session: session)
+    }
+
+    private func credentials(of request: Request) -> [String] {
+        var parts: [String] = []
+        for field in request.headers where sensitiveFields.contains(field.name) {
+            let lineage = field.name == .authorization ? request.tokenLineage : nil
+            parts += [field.name.canonicalName, lineage?.value ?? field.value]
+        }
+        if let user = request.url.userInformation { parts += ["user", user] }
         if let transport = request.transportAuthentication {
-            if let answer = transport.server { text += "\(answer.credential.user)\n\(answer.credential.password)\n" }
-            if let signature = transport.signature { text += "\(signature)\n" }
+            if let answer = transport.server {
+                parts += ["credential", answer.credential.user, answer.credential.password, "\(answer.scheme)"]
+            }
+            if let key = transport.signature {
+                parts += ["signature", key.accessKeyID, key.secretAccessKey, key.sessionToken ?? ""]
+                parts += [key.region, key.service]
+            }
         }
         if let options = request.sharedOptions, options.hasSecurity || options.value.tls.trustRoots != .system {
-            text += "\(partition)\n"
-            if let identity = options.value.tls.identity(for: HostName(request.url)) { text += "\(identity.source)\n" }
+            parts += ["security", "\(partition)"]
+            if let identity = options.value.tls.identity(for: HostName(request.url)) { parts += [identity.source] }
         }
-        text += request.otherServer
-        guard !text.isEmpty else { return CacheOwner(credentials: 0, session: partition) }
-        return CacheOwner(
-            credentials: cache.salt.checksum(of: "credentials", text),
-            session: cache.salt.checksum(of: "session", text, "\(partition)"))
+        return parts
+    }
+
+    private func handlesCookies(_ request: Request) -> Bool {
+        jar != nil && (request.handlesCookies ?? request.sharedOptions?.value.handlesCookies ?? true)
     }
 }
 
 extension Request {
+    /// What determines the server that a request reaches, besides its URL; empty by default.
+    fileprivate var route: [String] {
+        var parts = otherServer.isEmpty ? [] : ["server", otherServer]
+        if let host = headers.first(where: { $0.name.canonicalName == "host" })?.value, host != url.authority {
+            parts += ["host", host]
+        }
+        guard let options = sharedOptions?.value else { return parts }
+        if options.connection.addresses != .any { parts += ["addresses", "\(options.connection.addresses)"] }
+        if let resolver = options.connection.dnsOverHTTPS { parts += ["resolver", resolver.absoluteString] }
+        if let interface = options.connection.localInterface { parts += ["interface", interface] }
+        if case .proxy(let proxy) = options.proxy { parts += ["proxy", "\(proxy.kind) \(proxy.host):\(proxy.port)"] }
+        return parts
+    }
+
     /// A text that identifies the server to which the request is sent in place of the URL's host; empty for none.
     var otherServer: String {
         guard let options = sharedOptions else { return "" }
@@ -116,6 +168,11 @@ extension FileOrData {
 }
 
 extension URL {
+    /// The host and port, as in `Host`.
+    fileprivate var authority: String? {
+        host(percentEncoded: true).map { host in port.map { "\(host):\($0)" } ?? host }
+    }
+
     /// The user information of the authority, with which libcurl authenticates; `nil` if it is empty.
     fileprivate var userInformation: String? {
         guard absoluteString.utf8.contains(UInt8(ascii: "@")), let user = user() else { return nil }

@@ -26,8 +26,8 @@ public struct DownloadDestination: ExpressibleByStringInterpolation, Sendable {
 
     /// Returns a destination at a path.
     ///
-    /// If the path is a symbolic link to a file, the file is replaced and the link is kept; a link without a target
-    /// is itself replaced. If it is a device or a pipe, bytes are written to it directly; a full pipe blocks the thread
+    /// A file that is replaced passes its permissions on to the new one. If the path is a symbolic link to a file, the
+    /// file is replaced and the link is kept; a link without a target is itself replaced. If it is a device or a pipe, bytes are written to it directly; a full pipe blocks the thread
     /// of the task, and one whose reader goes away fails the download with ``SessionError/file(_:)`` (`EPIPE`). If it
     /// is a directory, a socket, or a named pipe without a reader (fifo(7)), the download fails with
     /// ``SessionError/file(_:)`` before the request is sent.

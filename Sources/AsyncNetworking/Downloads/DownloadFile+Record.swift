@@ -15,14 +15,14 @@ extension DownloadFile {
         return data.offset > 0 ? data : nil
     }
 
-    func resumeData(of head: ResponseHead?, _ expected: ContentDigest?) -> ResumeData? {
+    func resumeData(of representation: Representation, _ expected: ContentDigest?) -> ResumeData? {
         guard mayContinue, let path = partialPath else { return nil }
         var headers = request.headers
         headers.removeAll { job.sensitiveHeaders.contains($0.name) }
         return ResumeData(
-            url: request.url, headers: headers, validator: head.flatMap(ResumeData.Validator.init), offset: 0,
-            totalBytes: head?.headers.first(.contentLength).flatMap { Int64($0) }, partialFile: path,
-            destination: location?.path, expectedDigest: expected, announcedDigests: head?.representationDigests ?? [])
+            url: request.url, headers: headers, representation: representation, offset: 0, partialFile: path,
+            destination: location?.path, overwritesExisting: job.destination.overwritesExisting,
+            expectedDigest: expected)
     }
 
     /// Flushes the written bytes to the disk, then updates the record.
@@ -47,11 +47,13 @@ extension DownloadFile {
     }
 
     func writeRecord() throws(SessionError) {
-        guard isDurable, var data = known ?? resumeData(of: nil, job.options.expectedDigest) else { return }
+        guard isDurable, var data = known ?? resumeData(of: Representation(), job.options.expectedDigest) else {
+            return
+        }
         data.offset = hasBegun ? size : data.offset
         if !data.isVerifiable { data.offset = 0 }
         do throws(SystemError) {
-            try DownloadRecord.write(data)
+            lastRecord = try DownloadRecord.write(data)
         } catch {
             throw .file(DownloadRecord.path(beside: data.partialFile), error)
         }

@@ -11,25 +11,29 @@ import HTTPTypes
 final class DownloadFile {
     let job: DownloadJob
     let request: Request
+    /// The header fields of the request with those of the session.
+    let fields: HTTPFields
     /// Whether the request and the session permit decoding the content.
-    private let decodesContent: Bool
+    let decodesContent: Bool
+    /// Whether the content is stored as received: a range of encoded content is not one of the file.
+    let storesAsReceived: Bool
     let stopwatch: Stopwatch
     /// The final path, with symbolic links resolved; `nil` if a closure chooses it.
     let location: FileLocation?
     /// Whether the program requested a range, which the file then consists of.
-    private let hasOwnRange: Bool
+    let hasOwnRange: Bool
     /// Whether a later request can ask for the rest: a GET without `Range`.
     let mayContinue: Bool
     let isDurable: Bool
 
     /// The temporary file; `nil` if the destination is a device, and after the end.
     var partial: PartialFile?
-    private let device: FileDescriptor?
+    let device: FileDescriptor?
     /// The number of bytes written to the device.
     private var deviceSize: Int64 = 0
 
     /// The plan for the next request and its response.
-    private(set) var plan: ResumePlan
+    var plan: ResumePlan
     /// The resume data for the bytes in the temporary file; `nil` if the download cannot be resumed.
     var known: ResumeData?
     /// Whether a response has been accepted in this task.
@@ -37,21 +41,33 @@ final class DownloadFile {
     /// The digests of the whole file, and of the part in this response.
     private var whole = DigestChecks([])
     private var part = DigestChecks([])
+    /// Whether the trailers of the response may contain digests of the bytes in the file.
+    private var verifiesTrailers = false
+    /// The digests of the whole file in trailers, for which the file is read once more.
+    private var late: [ContentDigest] = []
+    var followUps = FollowUpLimit()
+    /// The number of bytes received, and of the longest part of the file so far.
+    var (received, longest) = (Int64(0), Int64(0))
     /// The URL of the last accepted response, after redirects.
     private(set) var source: URL?
     /// The range of this response; `nil` if it contains the whole file.
     private var range: ContentRange?
     var flushed = (size: Int64(0), time: Duration.zero)
+    /// The bytes of the record that was written last.
+    var lastRecord: Data?
 
     /// Opens the temporary file, including the bytes of an earlier download if there are any.
     ///
     /// - Throws: ``SessionError/file(_:)`` or ``SessionError/notResumable(_:)``.
     init(
-        _ job: DownloadJob, for request: Request, session: Request, stopwatch: Stopwatch
+        _ job: DownloadJob, for request: Request, on pipeline: Pipeline, stopwatch: Stopwatch
     ) throws(SessionError) {
         self.job = job
         self.request = request
-        decodesContent = request.decodesContent(inheritingFrom: session)
+        var fields = request.headers
+        fields.fill(from: pipeline.headers)
+        self.fields = fields
+        decodesContent = request.decodesContent(inheritingFrom: pipeline.template)
         self.stopwatch = stopwatch
         hasOwnRange = request.headers.contains(.range)
         mayContinue = request.method == .get && !hasOwnRange
@@ -72,6 +88,7 @@ final class DownloadFile {
             throw .file(job.path, error)
         }
         isDurable = job.options.isDurable && mayContinue && location?.isReplaceable == true
+        storesAsReceived = isDurable || hasOwnRange || job.options.resumeData != nil
         guard device == nil else { return }
         try openPartialFile()
     }
@@ -88,7 +105,13 @@ final class DownloadFile {
             }
             let path = DownloadRecord.partialFile(for: location.path)
             partial = try PartialFile(path: path, opening: .either)
-            if let data = DownloadRecord.read(beside: path), data.url == request.url { continueWith(data) }
+            if let data = DownloadRecord.read(beside: path) {
+                if data.url == request.url { continueWith(data) }
+            } else if size > 0, !FileLocation(DownloadRecord.path(beside: path)).exists {
+                // A file that the program or another one has put there.
+                partial.take()?.keep()
+                throw SystemError.exists
+            }
         } catch {
             throw .file(job.path, error)
         }
@@ -102,9 +125,10 @@ final class DownloadFile {
         do throws(SystemError) {
             let file = try PartialFile(path: data.partialFile, opening: .existing)
             let isLongEnough = file.size >= data.offset
-            guard isLongEnough, data.offset == 0 || data.isVerifiable && mayContinue else {
+            let isVerifiable = data.isVerifiable && mayContinue
+            guard isLongEnough, data.offset == 0 || isVerifiable && data.isSelected(by: fields) else {
                 if !job.options.startsOverIfNotResumable { file.keep() }
-                return isLongEnough ? .noValidator : .partialFile(data.partialFile)
+                return !isLongEnough ? .partialFile(data.partialFile) : isVerifiable ? .otherRequest : .noValidator
             }
             partial = consume file
             continueWith(data)
@@ -118,13 +142,12 @@ final class DownloadFile {
     }
 
     private func continueWith(_ data: ResumeData) {
-        guard size >= data.offset, data.offset == 0 || data.isVerifiable else { return }
+        guard size >= data.offset, data.offset == 0 || data.isVerifiable && data.isSelected(by: fields) else { return }
         known = data
         known?.expectedDigest = job.options.expectedDigest ?? data.expectedDigest
         known?.url = request.url
-        plan = ResumePlan(
-            offset: data.offset, validator: data.validator, total: data.totalBytes,
-            startsOver: job.options.startsOverIfNotResumable)
+        longest = data.offset
+        planRest(after: data)
     }
 
     private var newPath: String {
@@ -137,50 +160,23 @@ final class DownloadFile {
 
     // MARK: The exchange
 
-    /// Changes a request to ask for the missing bytes, in a form that a later request can continue.
-    func prepare(_ request: inout Request) {
-        request.ask(for: plan, asIdentity: asksForIdentity)
-    }
-
-    /// Makes the next response continue the bytes written so far, after its predecessor has failed.
-    ///
-    /// - Returns: The error for the step that retries; `nil` if the download cannot be continued.
-    func interruption(by error: TransportError) -> InterruptedResponse? {
-        guard let data = currentResumeData else { return nil }
-        plan = ResumePlan(
-            offset: data.offset, validator: data.validator, total: data.totalBytes,
-            startsOver: job.options.startsOverIfNotResumable)
-        return InterruptedResponse(error: error) { [plan] in $0.ask(for: plan, asIdentity: true) }
-    }
-
-    /// Whether the content must not be encoded, because a range of it is not one of the file.
-    private var asksForIdentity: Bool { isDurable || hasOwnRange || plan.offset > 0 }
-
-    /// Whether the response's body is decoded, so that its bytes differ from those sent.
-    private func isDecoded(_ head: ResponseHead) -> Bool {
-        !asksForIdentity && decodesContent && head.hasContentCoding
-    }
-
-    /// Makes the next request ask for the whole file.
-    func startOver() {
-        plan = ResumePlan(hasOwnRange: hasOwnRange)
-    }
-
     /// Accepts a response that contains the whole file.
-    func beginWhole(_ head: ResponseHead) throws(SessionError) {
+    func beginWhole(_ head: ResponseHead, _ body: ResponseBody) throws(SessionError) {
         do throws(SystemError) {
             try partial?.truncate(to: 0)
         } catch {
             throw .file(job.path, error)
         }
         source = head.url
-        let isDecoded = isDecoded(head)
+        let isChanged = isChanged(head, body)
         let expected = job.options.expectedDigest ?? known?.expectedDigest
-        known = isDecoded ? nil : resumeData(of: head, expected)
-        let announced = known?.announcedDigests ?? []
-        whole = DigestChecks(announced + (isDecoded ? [] : head.contentDigests), and: expected)
-        part = DigestChecks([])
+        let representation = Representation(head, to: fields)
+        known = isChanged ? nil : resumeData(of: representation, expected)
+        whole = DigestChecks(
+            isChanged ? [] : known == nil ? head.headers.contentDigests : representation.digests, and: expected)
+        (part, late) = (DigestChecks([]), [])
         range = nil
+        verifiesTrailers = !isChanged
         hasBegun = true
         flushed = (0, stopwatch.elapsed)
         try writeRecord()
@@ -195,36 +191,27 @@ final class DownloadFile {
             // Until they are overwritten, the bytes after the offset stay: the record may count them, and a stored
             // response may be a link to this file.
             try partial?.rewind(to: offset)
-            if let total = range?.total { known?.totalBytes = total }
-            let announced = Set((known?.announcedDigests ?? []) + head.representationDigests)
-            known?.announcedDigests = announced.sorted { $0.description < $1.description }
+            // The digests of a 416 are those of its own content.
+            if let range { known?.representation.learn(from: head, total: range.total) }
             (self.range, source) = (range, head.url)
+            (verifiesTrailers, late) = (range != nil, [])
             hasBegun = true
             flushed = (offset, stopwatch.elapsed)
-            part = DigestChecks(head.contentDigests)
-            let digests = DigestChecks(known?.announcedDigests ?? [], and: known?.expectedDigest)
+            part = DigestChecks(range == nil ? [] : head.headers.contentDigests)
+            let digests = DigestChecks(known?.representation.digests ?? [], and: known?.expectedDigest)
             guard whole.size != offset || whole.expected != digests.expected else { return }
             whole = digests
-            if !whole.expected.isEmpty { try await hashPartialFile(waitUntilRunning: waitUntilRunning) }
+            if !whole.expected.isEmpty { try await hash(from: 0, waitUntilRunning) { whole.update($0) } }
         } catch let error as SystemError {
             throw SessionError.file(job.path, error)
         }
     }
 
-    private func hashPartialFile(waitUntilRunning: () async throws -> Void) async throws {
-        var bytes = Data(count: 256 << 10)
-        var offset: Int64 = 0
-        while offset < size {
-            var span = bytes.mutableBytes
-            let count = try partial?.read(into: &span, at: offset) ?? 0
-            whole.update(bytes.bytes.extracting(first: count))
-            offset += Int64(count)
-            try await waitUntilRunning()
-        }
-    }
-
-    /// Writes and hashes a chunk of the body; flushes a durable download when due.
-    func write(_ chunk: Data) throws(SessionError) {
+    /// Writes and hashes a chunk of the body; flushes a durable download when due. Returns `false` if the chunk exceeds
+    /// the range of the response; then nothing is written.
+    func write(_ chunk: Data) throws(SessionError) -> Bool {
+        if let last = range?.bytes?.upperBound, size + Int64(chunk.count) - 1 > last { return false }
+        received += Int64(chunk.count)
         do throws(SystemError) {
             try device?.writeAllToDevice(chunk.bytes)
             try partial?.write(chunk.bytes)
@@ -234,41 +221,45 @@ final class DownloadFile {
         }
         whole.update(chunk.bytes)
         part.update(chunk.bytes)
-        guard isDurable else { return }
+        guard isDurable else { return true }
         let isDue = size - flushed.size >= job.options.flushInterval || stopwatch.elapsed - flushed.time >= .seconds(1)
         if isDue { try flush() }
+        return true
     }
 
     /// The number of bytes in the file.
     var size: Int64 { device == nil ? partial?.size ?? 0 : deviceSize }
 
-    /// Verifies the end of a body, and returns whether the file is complete.
+    /// Verifies the end of a body, and returns the next request; `nil` if the file is complete.
     ///
-    /// A server may send less than the requested range; the next request then asks for the rest.
-    func endBody() throws(SessionError) -> Bool {
+    /// A server may send less than the requested range (RFC 9110 §15.3.7). If the size of the whole is unknown, only a
+    /// response with status 416 shows the end.
+    func endBody(
+        _ trailers: HTTPFields, waitUntilRunning: () async throws -> Void
+    ) async throws -> Continuation.Next? {
         try part.verify(job.path, from: request.url)
-        if let range, let bytes = range.bytes {
-            guard bytes.contains(size - 1) else {
-                // It is unknown which of the bytes are correct.
-                known = nil
-                throw .notResumable(.wrongRange(nil))
-            }
-            let total = range.total ?? known?.totalBytes
-            if size <= bytes.upperBound || size < total ?? 0 {
-                plan = ResumePlan(
-                    offset: size, validator: known?.validator, total: total,
-                    startsOver: job.options.startsOverIfNotResumable)
-                return false
-            }
+        if verifiesTrailers {
+            if mayContinue { late += trailers.representationDigests }
+            try await verify(trailers.contentDigests, from: range?.bytes?.lowerBound ?? 0, waitUntilRunning)
         }
-        return true
+        guard let range, let bytes = range.bytes else { return nil }
+        guard bytes.contains(size - 1) else { return try startOver(because: .wrongRange(nil)) }
+        guard size <= bytes.upperBound || size < known?.totalBytes ?? .max, let data = currentResumeData else {
+            return nil
+        }
+        planRest(after: data)
+        longest = max(longest, size)
+        return try followUp()
     }
 
     // MARK: The end
 
     /// Moves the complete file to its final path, and returns it.
-    func commit(_ response: Response<Void>) async throws -> DownloadedFile {
+    func commit(
+        _ response: Response<Void>, waitUntilRunning: () async throws -> Void
+    ) async throws -> DownloadedFile {
         try whole.verify(job.path, from: request.url)
+        try await verify(late, from: 0, waitUntilRunning)
         let size = size
         do throws(SystemError) {
             try partial?.truncate(to: size)
@@ -287,9 +278,10 @@ final class DownloadFile {
             if job.destination.createsIntermediateDirectories { try location.createDirectories() }
             if isDurable { try partial?.flush() }
             let partialPath = partial?.path
-            try partial?.move(to: location.path, overwriting: job.destination.overwritesExisting)
+            try partial?.move(
+                to: location.path, overwriting: job.destination.overwritesExisting, keepingMode: true)
+            if let partialPath { DownloadRecord.remove(beside: partialPath, if: lastRecord) }
             partial = nil
-            if let partialPath { DownloadRecord.remove(beside: partialPath) }
         } catch {
             throw SessionError.file(file.path, error)
         }
@@ -311,19 +303,5 @@ final class DownloadFile {
         let data = currentResumeData
         if isDurable || isWanted && data != nil { partial.take()?.keep() }
         return isDurable || isWanted ? data : nil
-    }
-}
-
-extension Request {
-    /// Changes a request to ask for the range of a plan.
-    ///
-    /// - Parameters:
-    ///   - plan: The plan.
-    ///   - isIdentity: Whether the content must not be encoded, because a range of it is not one of the file.
-    fileprivate mutating func ask(for plan: ResumePlan, asIdentity isIdentity: Bool) {
-        for field in plan.fields { headers[field.name] = field.value }
-        guard isIdentity else { return }
-        changeOptions { $0.decodesContent = false }
-        if headers[.acceptEncoding] == nil { headers[.acceptEncoding] = "identity" }
     }
 }

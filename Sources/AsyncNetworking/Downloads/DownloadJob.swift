@@ -53,14 +53,13 @@ extension SessionManager {
             return DownloadedFile(path: job.path, size: size, response: Response((), head: head))
         }
         let file = try DownloadFile(
-            job, for: task.request, session: pipeline.template,
-            stopwatch: Stopwatch(configuration.clock))
+            job, for: task.request, on: pipeline, stopwatch: Stopwatch(configuration.clock))
         do {
             var response: Response<Void>?
             while response == nil { response = try await fill(file, by: task) }
             guard let response else { throw CancellationError() }
-            core.complete(file.size)
-            return try await file.commit(response)
+            core.complete(file.size, response.metrics)
+            return try await file.commit(response) { try await core.waitUntilRunning() }
         } catch {
             // An error thrown by the program cannot carry resume data, and means that the file is not wanted.
             let reason = error as? SessionError
@@ -74,32 +73,34 @@ extension SessionManager {
         }
     }
 
-    /// Requests the missing bytes of a file and writes them; returns `nil` if another request is necessary.
+    /// Requests the missing bytes of a file and writes them. Returns `nil` if another request is necessary, and the step
+    /// that retries has not sent it, because an interceptor has not passed its response on.
     private nonisolated func fill(_ file: DownloadFile, by task: RunningTask) async throws -> Response<Void>? {
         let core = task.core
-        let mayRetry = (task.request.retryPolicy ?? pipeline.retryPolicy).limit > 0
+        let continuation = Continuation()
         return try await perform(
-            task.erased, task.gatedRequest { file.prepare(&$0) }, delivery: .streamed, reporting: core
+            task.erased, task.gatedRequest { file.prepare(&$0) }, delivery: .streamed, reporting: core,
+            continuation: continuation
         ) { head, body -> Response<Void>? in
-            switch file.plan.action(for: head) {
+            switch file.plan.action(for: head, isReplaced: body.provenance == .replaced) {
             case .reject:
                 core.receive(head)
                 try await ResponseValidation.statusOnly.validate(head, Self.errorPage(body))
                 throw TransportError(.internalInconsistency("A rejected response passed validation."))
             case .fail(let failure):
                 throw SessionError.notResumable(failure)
-            case .startOver:
-                file.startOver()
+            case .startOver(let failure):
+                continuation.set(try file.startOver(because: failure))
                 return nil
             case .write:
                 core.receive(head)
-                try file.beginWhole(head)
+                try file.beginWhole(head, body)
                 core.accept()
                 if let path = file.partial?.path { await body.willBeWritten(to: path) }
             case .append(let range):
                 core.receive(head)
                 try await file.beginPart(head, range) { try await core.waitUntilRunning() }
-                core.accept(offset: file.size, total: range.total)
+                core.accept(offset: file.size, total: file.known?.totalBytes)
             case .complete:
                 core.receive(head)
                 try await file.beginPart(head, nil) { try await core.waitUntilRunning() }
@@ -108,13 +109,21 @@ extension SessionManager {
             }
             do {
                 for try await chunk in body {
-                    try file.write(chunk)
+                    guard try file.write(chunk) else {
+                        continuation.set(
+                            try file.startOver(because: .wrongRange(head.headers.first(.contentRange))))
+                        return nil
+                    }
                     try await core.waitUntilRunning()
                 }
-            } catch let error as TransportError where mayRetry {
-                throw file.interruption(by: error) ?? error
+            } catch let error as TransportError {
+                if let next = file.rest() { continuation.set(next) }
+                throw error
             }
-            return try file.endBody() ? Response((), head: head, ending: body.ending ?? ResponseEnding()) : nil
+            let next = try await file.endBody(body.trailers ?? [:]) { try await core.waitUntilRunning() }
+            guard let next else { return Response((), head: head, ending: body.ending ?? ResponseEnding()) }
+            continuation.set(next)
+            return nil
         }
     }
 

@@ -13,7 +13,8 @@ public struct DownloadOptions: Sendable {
     /// the same URL to the same path continues them.
     ///
     /// The download continues after the bytes that the record counts only if the response had a strong validator (RFC
-    /// 9110 §8.8.1) or a digest of the file is known. Otherwise it starts over without an error, even if
+    /// 9110 §8.8.1) or a digest of the file is known, and the request selects the same representation: without an entity
+    /// tag, it must have the same fields of content negotiation, such as `Accept`, and those that `Vary` named. Otherwise it starts over without an error, even if
     /// ``startsOverIfNotResumable`` is `false`.
     ///
     /// The record, which has mode 0600, contains the URL and the header fields of the request, both of which may be
@@ -40,7 +41,7 @@ public struct DownloadOptions: Sendable {
     ///
     /// It is kept only if a later request can continue it: after a response to a GET request without `Range`, with a
     /// strong validator (RFC 9110 §8.8.1) or a known digest by which to verify the whole, and with at least one byte of
-    /// a body that was not decompressed. It is removed after a wrong digest, an error of the program's own, and
+    /// a body that was neither decompressed nor replaced by an interceptor. It is removed after a wrong digest, an error of the program's own, and
     /// cancellation, except by ``TransferTask/cancelProducingResumeData()``. A durable download keeps it regardless of
     /// this option, except after a wrong digest. A program that does not resume downloads sets this to `false`, or
     /// calls ``ResumeData/discard()``.
@@ -51,8 +52,9 @@ public struct DownloadOptions: Sendable {
     /// written to a device or a pipe.
     ///
     /// Digests that the server sends in `Content-Digest` (RFC 9530) are always verified if they are SHA-256 or SHA-512
-    /// and the content was not decoded. Those in `Repr-Digest` are, too, for a GET request without `Range` that is not
-    /// written to a device or a pipe.
+    /// and the content was neither decoded nor replaced by an interceptor. Those in `Repr-Digest`, and both in trailers,
+    /// are, too, if nothing is written to a device or a pipe; those in `Repr-Digest` only for a GET request without
+    /// `Range`.
     public var expectedDigest: ContentDigest?
     /// Whether the download succeeds without a request if the destination exists and has the ``expectedDigest``;
     /// `false` by default.

@@ -8,7 +8,7 @@ extension ResponseBody {
     /// Writes the rest of the body to a file as it arrives, without blocking the network thread.
     ///
     /// The file appears under its name atomically when it is complete, replacing an existing one; a failure or
-    /// cancellation leaves an existing file unchanged. An empty body results in an empty file. If the path is a
+    /// cancellation leaves an existing file unchanged. The permissions of a file that is replaced are kept. An empty body results in an empty file. If the path is a
     /// symbolic link to a file, its target is replaced. A device or a pipe is written to directly, so that bytes
     /// written before a failure remain; a named pipe must have a reader, see fifo(7), and blocks the calling thread
     /// while it is full. To write a body that can be resumed, use

@@ -21,13 +21,16 @@ public struct ResumeData: Codable, Hashable, Sendable {
     /// The request's header fields, without the sensitive ones (see ``RedirectPolicy/sensitiveHeaders``). Credentials
     /// must be added again to resume the download.
     package var headers: HTTPFields
-    /// The validator of the version that the bytes belong to; `nil` if only digests identify it.
-    package var validator: Validator?
+    /// The representation that the bytes belong to.
+    package var representation: Representation
     /// The number of valid bytes in the partial file, at which the download continues; 0 if it must start over. Bytes
     /// of the file after it are discarded.
     public var offset: Int64
     /// The size of the whole file in bytes; `nil` if the server did not send it.
-    public var totalBytes: Int64?
+    public var totalBytes: Int64? {
+        get { representation.totalBytes }
+        set { representation.totalBytes = newValue }
+    }
     /// The path of the file with the bytes that have been received. If it is missing or shorter than ``offset``, the
     /// download cannot be resumed, and ``DownloadOptions/startsOverIfNotResumable`` selects what happens.
     public var partialFile: String
@@ -36,21 +39,12 @@ public struct ResumeData: Codable, Hashable, Sendable {
     /// partial file, ``left(at:)`` and ``SessionManager/restoredDownloads(in:options:preparing:)`` return the path in
     /// the new directory.
     public var destination: String?
+    /// Whether a file that exists at the destination is overwritten.
+    package var overwritesExisting: Bool
     /// The digest that the program expects of the whole file; `nil` for none.
     ///
     /// OpenSSL cannot store the state of an unfinished digest, so resuming a download hashes the partial file again.
     package var expectedDigest: ContentDigest?
-    /// The digests of the whole file that the server sent for this version.
-    package var announcedDigests: [ContentDigest]
-
-    /// A strong validator (RFC 9110 §8.8.1): responses with the same one are identical byte for byte.
-    package enum Validator: Codable, Hashable, Sendable {
-        /// The value of `ETag`, with its quotation marks.
-        case entityTag(String)
-        /// The value of `Last-Modified`, as received.
-        case lastModified(String)
-    }
-
     /// The request to resume the download with: a GET request for ``url`` with the stored header fields, which do not
     /// include sensitive ones such as `Authorization`. The download adds `Range` and `If-Range`.
     public var request: Request { Request(url: url, headers: headers) }
@@ -70,54 +64,16 @@ public struct ResumeData: Codable, Hashable, Sendable {
     }
 
     /// Whether a later response can be identified as the same version, or verified by a digest.
-    var isVerifiable: Bool { validator != nil || expectedDigest != nil || !announcedDigests.isEmpty }
+    var isVerifiable: Bool { expectedDigest != nil || representation.isVerifiable }
+
+    /// Whether a request with these fields selects the same representation; see ``Representation/isSelected(by:)``. The
+    /// digest that the program expects identifies it as well.
+    func isSelected(by fields: HTTPFields) -> Bool { expectedDigest != nil || representation.isSelected(by: fields) }
 
     /// Removes the partial file and, for a durable download, its record, after which the download cannot be resumed.
-    /// Files that do not exist or cannot be removed are ignored. Do not call it while the download is running.
+    /// Files that do not exist or cannot be removed, and directories, are ignored. Do not call it while the download is running.
     public func discard() {
-        try? FileManager.default.removeItem(atPath: partialFile)
-        DownloadRecord.remove(beside: partialFile)
-    }
-}
-
-extension ResumeData.Validator {
-    /// Creates the strong validator of a response; `nil` if it has no strong one.
-    ///
-    /// A weak entity tag identifies equivalent versions, not identical bytes. A modification date is strong only if it
-    /// is at least a second before the response's `Date`, because the file may change twice within a second (RFC 9110
-    /// §8.8.2.2).
-    package init?(of head: ResponseHead) {
-        if let tag = head.headers.first(.eTag) {
-            guard Self.isStrong(tag) else { return nil }
-            self = .entityTag(tag)
-        } else if let modified = head.headers.first(.lastModified), let date = head.headers.first(.date),
-            let modification = HTTPDate(modified, now: 0), let moment = HTTPDate(date, now: 0),
-            modification.seconds < moment.seconds
-        {
-            self = .lastModified(modified)
-        } else {
-            return nil
-        }
-    }
-
-    private static func isStrong(_ tag: String) -> Bool {
-        tag.utf8.count >= 2 && tag.hasPrefix("\"") && tag.hasSuffix("\"")
-    }
-
-    /// The value of `If-Range`.
-    var fieldValue: String {
-        switch self {
-        case .entityTag(let tag): tag
-        case .lastModified(let date): date
-        }
-    }
-
-    /// Whether a response belongs to another version. A response without the field counts as the same version, because
-    /// the server has evaluated `If-Range`.
-    func isContradicted(by head: ResponseHead) -> Bool {
-        switch self {
-        case .entityTag(let tag): head.headers.first(.eTag).map { $0 != tag } ?? false
-        case .lastModified(let date): head.headers.first(.lastModified).map { $0 != date } ?? false
-        }
+        FileLocation.remove(partialFile)
+        DownloadRecord.discard(beside: partialFile)
     }
 }

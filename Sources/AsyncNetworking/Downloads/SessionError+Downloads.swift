@@ -68,7 +68,7 @@ extension SessionError {
     }
 
     /// The reason why a download could not be resumed: the resource has changed, its version is unknown, the request is
-    /// not a GET without `Range`, the server sent no range or a wrong one, or the partial file is missing or too short.
+    /// not a GET without `Range` or asks for another representation, the server sent no range or a wrong one, or the partial file is missing or too short.
     public struct ResumeFailure: Hashable, Sendable, CustomStringConvertible {
         /// A sentence with the reason, such as `The download cannot be resumed: the resource has changed.`
         public let description: String
@@ -119,6 +119,11 @@ extension SessionError.ResumeFailure {
     /// The version of the bytes is unknown, because the server sent no strong validator, or the request is not a GET
     /// without `Range`.
     package static let noValidator = Self("without a strong validator it is unknown whether the resource has changed")
+
+    /// The request selects another representation of the resource, for example by `Accept-Language`.
+    package static let otherRequest = Self("the request asks for another representation of the resource")
+    /// The server sends the file in too many small parts.
+    package static let tooManyParts = Self("the server sends the file in too many parts")
 
     /// Creates the failure of a partial file that is missing or too short.
     package static func partialFile(_ path: String) -> Self { Self("\(path) is missing or too short") }

@@ -41,15 +41,15 @@ extension SessionManager {
     ///   - data: The resume data.
     ///   - request: The request to send; `nil`, the default, sends ``ResumeData/request``, which has no credentials. A
     ///     download cannot be resumed with a method other than GET, or with a `Range` field.
-    ///   - destination: The destination; `nil`, the default, uses that of the earlier download. If a closure was to
-    ///     choose that, the task fails with ``SessionError/file(_:)``.
+    ///   - destination: The destination; `nil`, the default, uses that of the earlier download, which keeps whether an
+    ///     existing file is overwritten. If a closure was to choose that, the task fails with ``SessionError/file(_:)``.
     ///   - options: The options; ``DownloadOptions/startsOverIfNotResumable`` selects what happens if the download
     ///     cannot be resumed, and ``DownloadOptions/resumeData`` is ignored in favor of `data`.
     public nonisolated func makeDownloadTask(
         resuming data: ResumeData, with request: Request? = nil, to destination: DownloadDestination? = nil,
         options: DownloadOptions = DownloadOptions()
     ) -> DownloadTask {
-        let destination = destination ?? data.destination.map { .file($0) }
+        let destination = destination ?? data.destination.map { .file($0, overwritesExisting: data.overwritesExisting) }
         guard let destination else {
             return makeDownloadTask(
                 for: .failure(SessionError.file(data.partialFile, SystemError.missing)),
@@ -72,8 +72,7 @@ extension SessionManager {
     ///     ``DownloadDestination/file(_:overwritesExisting:createsIntermediateDirectories:)``, or a closure that
     ///     chooses it.
     ///   - headers: Header fields that replace all others of the same name; none by default.
-    ///   - timeout: The time limit of each of the download's requests; `nil`, the default, for none. See
-    ///     `Request.timeout`.
+    ///   - timeout: The time limit of the whole download; `nil`, the default, for none. See `Request.timeout`.
     ///   - options: The options; by default the download is not durable, and its partial file is kept if it can be
     ///     resumed.
     /// - Returns: The task, which is running or, with ``SessionConfiguration/maximumConcurrentTransfers``, waits for
@@ -137,8 +136,8 @@ extension SessionManager {
     ///     header fields, which exclude sensitive ones. To replace an expired link, pass a request for another URL of
     ///     the same file: the validator, the size and any digests are compared. A download cannot be resumed with a
     ///     method other than GET, or with a `Range` field.
-    ///   - destination: The destination; `nil`, the default, uses that of the earlier download. If a closure was to
-    ///     choose that, the task fails with ``SessionError/file(_:)``.
+    ///   - destination: The destination; `nil`, the default, uses that of the earlier download, which keeps whether an
+    ///     existing file is overwritten. If a closure was to choose that, the task fails with ``SessionError/file(_:)``.
     ///   - options: The options; ``DownloadOptions/startsOverIfNotResumable`` selects what happens if the download
     ///     cannot be resumed, and ``DownloadOptions/resumeData`` is ignored in favor of `data`.
     /// - Returns: The task, which is running or, with ``SessionConfiguration/maximumConcurrentTransfers``, waits for
@@ -183,8 +182,8 @@ extension SessionManager {
     /// name.
     ///
     /// Call this function after a restart, because Linux has no service that continues downloads while the program is
-    /// not running. Downloads that this or another process is writing are skipped, as are records that cannot be read.
-    /// A record whose partial file is missing is removed.
+    /// not running. Downloads that this or another process is writing are skipped, as are files of other users, and
+    /// those that are not records of this library. A record whose partial file is missing is removed.
     ///
     /// - Parameters:
     ///   - directory: The directory of the destinations; its subdirectories are not searched. A relative path is
@@ -220,7 +219,11 @@ extension SessionManager {
         let redirectPolicy = (try? request.get())?.redirectPolicy ?? configuration.redirectPolicy
         let job = DownloadJob(
             destination: destination, options: options, sensitiveHeaders: redirectPolicy.sensitiveHeaders)
-        return makeTask(.download, request, ending: ending) { try await self.download($0, job) }
+        // A task that is cancelled before it starts leaves the earlier download as it is.
+        return makeTask(.download, request, prepare: { $0.resumeData = options.resumeData }, ending: ending) {
+            $0.core.resumeData = nil
+            return try await self.download($0, job)
+        }
     }
 }
 
@@ -232,7 +235,8 @@ extension TransferTask where Value == DownloadedFile {
     /// ``ResumeData/partialFile``; ``cancel()`` removes them instead, unless the download is durable.
     ///
     /// - Returns: The resume data; `nil` if no bytes have arrived, the download cannot be resumed, or it was already
-    ///   complete. If the download had already failed, the same as ``resumeData``.
+    ///   complete. If the download had already failed, the same as ``resumeData``; if it has not started, the data that
+    ///   it was to be resumed with.
     public func cancelProducingResumeData() async -> ResumeData? {
         core.isResumeDataWanted = true
         await end()
@@ -243,5 +247,16 @@ extension TransferTask where Value == DownloadedFile {
     /// success, or if the download cannot be resumed.
     ///
     /// After ``cancel()`` it is `nil` unless the download is durable; ``cancelProducingResumeData()`` keeps the bytes.
-    public var resumeData: ResumeData? { core.resumeData }
+    public var resumeData: ResumeData? { core.status.state == .finished ? core.resumeData : nil }
+}
+
+extension TransferCore {
+    /// Cancels a download and returns the data to resume it with as soon as the transfer has ended, without waiting for
+    /// the closure that receives its result.
+    package func cancelProducingResumeData() async -> ResumeData? {
+        isResumeDataWanted = true
+        cancel()
+        await waitForEnd()
+        return resumeData
+    }
 }

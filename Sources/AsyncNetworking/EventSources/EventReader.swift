@@ -15,6 +15,8 @@ final class EventReader {
     private var plan: ReconnectionPlan
     /// The time since something was received.
     private var stopwatch: Stopwatch
+    /// The exchanges of the current response, and of the last one between two connections.
+    private var record = AttemptRecord()
     /// The current response; `nil` between two connections.
     private var response: OpenResponse?
     private var isFinished = false
@@ -86,7 +88,9 @@ final class EventReader {
     private func currentResponse() -> OpenResponse {
         if let response { return response }
         let id = parser.lastEventID
+        record = AttemptRecord()
         var request = request
+        request.record = record
         request.headers[.lastEventID] = id.isEmpty ? nil : id
         parser = ServerSentEventParser(maximumEventSize: maximumEventSize, lastEventID: id)
         parser.session.jsonDecoder = session.configuration.json.decoder
@@ -106,7 +110,7 @@ final class EventReader {
         let pipeline = session.pipeline
         let timing = RetryPlan.Timing(
             elapsed: stopwatch.elapsed, now: Int64(Date.now.timeIntervalSince1970), unit: pipeline.randomUnit())
-        switch plan.step(after: Self.ending(error), at: timing) {
+        switch plan.step(after: Self.ending(error), seen: record.seen, at: timing) {
         case .finish:
             if let error { throw error }
             return false

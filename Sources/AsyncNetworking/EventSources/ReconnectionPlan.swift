@@ -40,8 +40,8 @@ struct ReconnectionPlan {
         failures = 0
     }
 
-    /// Returns the step after an attempt.
-    mutating func step(after ending: Ending, at timing: RetryPlan.Timing) -> Step {
+    /// Returns the step after an attempt, of whose requests servers may have seen some.
+    mutating func step(after ending: Ending, seen: SeenRequests, at timing: RetryPlan.Timing) -> Step {
         failures += 1
         switch ending {
         case .completed:
@@ -50,7 +50,7 @@ struct ReconnectionPlan {
             return reconnect(after: policy.backoff.wait(beforeRetry: failures, unit: timing.unit))
         case .failed(let result):
             let plan = RetryPlan(policy, attempt: failures)
-            switch plan.step(after: result, of: request, decision: .followPolicy, at: timing) {
+            switch plan.step(after: result, of: request, seen: seen, decision: .followPolicy, at: timing) {
             case .finish, .stop: return .finish
             case .retry(let wait): return reconnect(after: wait)
             }

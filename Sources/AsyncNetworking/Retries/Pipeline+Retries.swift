@@ -5,8 +5,8 @@ import ANSystem
 import FoundationEssentials
 
 extension Pipeline {
-    /// Performs a call, and repeats it as long as it fails and the retry policy permits another attempt. If a response
-    /// that was passed on is interrupted and can be continued, the next attempt asks for the rest.
+    /// Performs a call, and repeats it as long as it fails and the retry policy permits another attempt. If the reader
+    /// of a response has set a continuation, the next attempt asks for the rest of it.
     func retry(
         _ call: PipelineCall, respond: (ResponseHead, ResponseBody) async throws -> Void
     ) async throws {
@@ -15,20 +15,25 @@ extension Pipeline {
         var plan = RetryPlan(policy)
         let origin = Origin(call.request.url)
         let stopwatch = Stopwatch(clock)
-        if let budget = policy.budget { ledger.deposit(origin, budget, now: uptime.elapsed) }
-        if let deadline = policy.deadline { call.request.limitAttempts(to: deadline, since: stopwatch) }
+        if let budget = plan.budget { ledger.deposit(origin, budget, now: uptime.elapsed) }
+        if plan.isActive, let deadline = policy.deadline {
+            call.request.limitAttempts(to: deadline, since: stopwatch)
+        }
         while true {
-            let metrics = LastMetrics(passingTo: call.events)
+            let record = AttemptRecord(passingTo: call.events)
             var attempt = call
             attempt.attempt = plan.attempt
-            attempt.events = metrics
+            attempt.events = record
+            attempt.record = record
             var failed: (result: RetryPlan.AttemptResult, wait: Duration)?
             // Errors thrown after the decision come from the program, not from the attempt.
             var isDecided = false
             do {
                 try await perform(attempt) { head, body in
                     isDecided = true
-                    if let wait = try await decide(.success(head), on: call.request, &plan, stopwatch, origin) {
+                    if let wait = try await decide(
+                        .success(head), on: call.request, record, &plan, stopwatch, origin)
+                    {
                         failed = (.success(head), wait)
                     } else {
                         var head = head
@@ -36,21 +41,26 @@ extension Pipeline {
                         try await respond(head, body)
                     }
                 }
+                if let next = call.continuation?.take() {
+                    // Nothing failed, but there is more.
+                    next.prepare(&call.request)
+                    continue
+                }
             } catch {
-                var error = error
-                if let interruption = error as? InterruptedResponse {
-                    error = interruption.error
-                    interruption.prepare(&call.request)
+                if let next = call.continuation?.take() {
+                    next.prepare(&call.request)
+                    if next.hasProgress { plan.noteProgress() }
                 } else {
                     guard !isDecided, !(error is CancellationError) else { throw error }
                 }
-                guard let wait = try await decide(.failure(error), on: call.request, &plan, stopwatch, origin) else {
+                guard let wait = try await decide(.failure(error), on: call.request, record, &plan, stopwatch, origin)
+                else {
                     throw Self.adding(plan.history, to: call.request.namingTimeout(error))
                 }
                 failed = (.failure(error), wait)
             }
             guard let failed else { return }
-            note(failed, metrics, in: &plan, monitor: call.monitor)
+            note(failed, record, in: &plan, monitor: call.monitor)
             try await pause(failed.wait)
         }
     }
@@ -65,19 +75,20 @@ extension Pipeline {
 
     @inline(never)
     private func note(
-        _ failed: (result: RetryPlan.AttemptResult, wait: Duration), _ metrics: LastMetrics, in plan: inout RetryPlan,
+        _ failed: (result: RetryPlan.AttemptResult, wait: Duration), _ record: AttemptRecord, in plan: inout RetryPlan,
         monitor: CallMonitor?
     ) {
-        let noted = plan.note(failed.result, metrics.value, wait: failed.wait)
+        let noted = plan.note(failed.result, record.metrics, wait: failed.wait)
         monitor?.receive(.retrying(after: noted))
     }
 
     /// Returns the wait before the next attempt, or `nil` if there must be no further attempt.
     @inline(never)
     private func decide(
-        _ result: RetryPlan.AttemptResult, on request: Request, _ plan: inout RetryPlan, _ stopwatch: Stopwatch,
-        _ origin: Origin
+        _ result: RetryPlan.AttemptResult, on request: Request, _ record: AttemptRecord, _ plan: inout RetryPlan,
+        _ stopwatch: Stopwatch, _ origin: Origin
     ) async throws -> Duration? {
+        guard plan.isActive else { return nil }
         var decision = RetryPolicy.Decision.followPolicy
         if let makeDecision = plan.policy.decision, RetryPlan.mayBeDecided(result) {
             decision = try await makeDecision(
@@ -86,14 +97,14 @@ extension Pipeline {
         }
         let timing = RetryPlan.Timing(
             elapsed: stopwatch.elapsed, now: Int64(Date.now.timeIntervalSince1970), unit: randomUnit())
-        switch plan.step(after: result, of: request, decision: decision, at: timing) {
+        switch plan.step(after: result, of: request, seen: record.seen, decision: decision, at: timing) {
         case .finish:
             return nil
         case .stop(let reason):
             plan.stop(because: reason)
             return nil
         case .retry(let wait):
-            if let budget = plan.policy.budget, !ledger.withdraw(origin, budget, now: uptime.elapsed) {
+            if let budget = plan.budget, !ledger.withdraw(origin, budget, now: uptime.elapsed) {
                 plan.stop(because: .budget)
                 return nil
             }
@@ -109,19 +120,38 @@ extension Pipeline {
     }
 }
 
-/// Stores the metrics of the last exchange, and forwards all events.
-private final class LastMetrics: TransferEventSink {
+/// The exchanges of one attempt: the metrics of the last one, and the requests that servers may have seen. Forwards all
+/// events.
+final class AttemptRecord: TransferEventSink {
     private let next: (any TransferEventSink)?
-    private let last = Lock<TransferMetrics?>(nil)
+    private let state = Lock<(metrics: TransferMetrics?, seen: SeenRequests)>((nil, SeenRequests()))
 
-    init(passingTo next: (any TransferEventSink)?) {
+    init(passingTo next: (any TransferEventSink)? = nil) {
         self.next = next
     }
 
-    var value: TransferMetrics? { last.withLock { $0 } }
+    var metrics: TransferMetrics? { state.withLock { $0.metrics } }
+    var seen: SeenRequests { state.withLock { $0.seen } }
 
     func receive(_ event: TransferEvent) {
-        if case .finished(let metrics) = event { last.withLock { $0 = metrics } }
+        if case .finished(let metrics) = event { state.withLock { $0.metrics = metrics } }
         next?.receive(event)
+    }
+
+    /// Records the result of an exchange.
+    func note(_ request: Request, _ result: RetryPlan.AttemptResult) {
+        state.withLock { $0.seen.note(request, result) }
+    }
+}
+
+extension Request {
+    /// The record of the call's exchanges, for an event source, which repeats requests itself.
+    var record: AttemptRecord? {
+        get { self[RecordOfExchanges.self] }
+        set { self[RecordOfExchanges.self] = newValue }
+    }
+
+    private enum RecordOfExchanges: RequestAttribute {
+        static var defaultValue: AttemptRecord? { nil }
     }
 }

@@ -8,6 +8,10 @@ import HTTPTypes
 package struct RetryPlan {
     package let policy: RetryPolicy
     package private(set) var history = RetryHistory()
+    /// The number of attempts before the last one that made progress.
+    private var attemptsBeforeProgress = 0
+    /// Whether the current attempt made progress.
+    private var hasProgress = false
 
     private let firstAttempt: Int
 
@@ -19,6 +23,21 @@ package struct RetryPlan {
 
     /// The number of the current attempt, starting at 1.
     package var attempt: Int { firstAttempt + history.earlierAttempts.count }
+
+    /// Whether the policy permits retries at all.
+    package var isActive: Bool { policy.limit > 0 }
+
+    /// The budget on which a retry of the current attempt draws; `nil` for none.
+    ///
+    /// The rest of a response asks for nothing that the server has sent before.
+    package var budget: RetryBudget? { isActive && !hasProgress ? policy.budget : nil }
+
+    /// Records that the current attempt made progress, as for a download whose rest is requested next: the waits begin
+    /// anew, and its retry does not draw on the budget. All attempts count towards the limit.
+    package mutating func noteProgress() {
+        hasProgress = true
+        attemptsBeforeProgress = history.earlierAttempts.count
+    }
 
     /// The result of an attempt: the head of the response, or an error.
     package typealias AttemptResult = Result<ResponseHead, any Error>
@@ -62,10 +81,12 @@ package struct RetryPlan {
     /// - Parameters:
     ///   - result: The result of the attempt.
     ///   - request: The request.
+    ///   - seen: The requests of the attempt that servers may have seen.
     ///   - decision: The decision of the program.
     ///   - timing: The time of the decision, and a random number for it.
     package func step(
-        after result: AttemptResult, of request: Request, decision: RetryPolicy.Decision, at timing: Timing
+        after result: AttemptResult, of request: Request, seen: SeenRequests, decision: RetryPolicy.Decision,
+        at timing: Timing
     ) -> Step {
         let isRetriable = isRetriable(result)
         var wait: Duration?
@@ -74,7 +95,7 @@ package struct RetryPlan {
             return isRetriable ? .stop(.decision) : .finish
         case .followPolicy:
             guard isRetriable else { return .finish }
-            guard mayBeRepeated(request, after: result) else { return .stop(.method) }
+            guard mayBeRepeated(request, after: result, seen) else { return .stop(.method) }
         case .retry(let chosen):
             wait = chosen
         }
@@ -84,16 +105,24 @@ package struct RetryPlan {
         if wait == nil, let retryAfter, let maximum = policy.maximumRetryAfter, retryAfter > maximum {
             return .stop(.retryAfter(retryAfter))
         }
-        let proposed = wait ?? max(policy.backoff.wait(beforeRetry: attempt, unit: timing.unit), retryAfter ?? .zero)
+        let proposed =
+            wait
+            ?? max(
+                policy.backoff.wait(beforeRetry: attempt - attemptsBeforeProgress, unit: timing.unit),
+                retryAfter ?? .zero)
         let delay = max(.zero, min(proposed, .longestSleep))
         if let deadline = policy.deadline, timing.elapsed + delay >= deadline { return .stop(.deadline(deadline)) }
         return .retry(after: delay)
     }
 
-    private func mayBeRepeated(_ request: Request, after result: AttemptResult) -> Bool {
-        if case .failure(let error) = result, RetryPolicy.Failure(error)?.mayHaveReachedServer == false { return true }
-        if policy.methods.contains(request.method) { return true }
-        return policy.idempotencyKeyField.map { request.headers.contains($0) } ?? false
+    private func mayBeRepeated(_ request: Request, after result: AttemptResult, _ seen: SeenRequests) -> Bool {
+        var seen = seen
+        // The result may be that of an interceptor, without an exchange.
+        seen.note(request, result)
+        return seen.requests.allSatisfy { request in
+            policy.methods.contains(request.method)
+                || policy.idempotencyKeyField.map { request.headers.contains($0) } ?? false
+        }
     }
 
     private func retryAfter(_ result: AttemptResult, at timing: Timing) -> Duration? {
@@ -116,11 +145,35 @@ package struct RetryPlan {
             }
         let attempt = RetryHistory.Attempt(outcome: outcome, metrics: metrics, wait: wait)
         history.earlierAttempts.append(attempt)
+        hasProgress = false
         return attempt
     }
 
     /// Records why there is no further attempt.
     package mutating func stop(because reason: RetryHistory.StopReason) {
         history.stop = reason
+    }
+}
+
+/// The requests of one attempt that servers may have seen, whose repetition may thus have an effect of its own.
+///
+/// An attempt may consist of several exchanges: those of redirects and challenges, and those of an interceptor that
+/// repeats or replaces the request. Only if none of them may have reached a server is any method repeatable.
+package struct SeenRequests: Sendable {
+    package private(set) var requests: [Request] = []
+
+    package init() {}
+
+    /// Adds the request of an exchange, unless its failure shows that no server has seen it.
+    ///
+    /// A transport that sent the request several times has lost the earlier connections, except if the method is not
+    /// idempotent: it then had the server's word that the request was not processed.
+    package mutating func note(_ request: Request, _ result: RetryPlan.AttemptResult) {
+        if case .failure(let error as TransportError) = result, !error.mayHaveReachedServer,
+            error.context.sendCount == 1 || !RetryPolicy().methods.contains(request.method)
+        {
+            return
+        }
+        requests.append(request)
     }
 }

@@ -53,14 +53,6 @@ extension RetryPolicy {
             .nameLookup, .connect, .tlsHandshake, .proxy, .connectionLost, .noResponse,
         ]
 
-        /// Whether the server may have acted on the request.
-        package var mayHaveReachedServer: Bool {
-            switch self {
-            case .nameLookup, .connect, .tlsHandshake, .proxy, .queue: false
-            case .connectionLost, .noResponse, .invalidResponse: true
-            }
-        }
-
         /// Creates the kind of an error; `nil` if the error is not retriable.
         package init?(_ error: any Error) {
             guard let error = error as? TransportError else { return nil }
@@ -91,6 +83,25 @@ extension RetryPolicy {
             case .connect, .tlsHandshake: self = .connect
             case .request, .responseHead, .responseBody: self = .noResponse
             }
+        }
+    }
+}
+
+extension TransportError {
+    /// Whether a server may have seen the request, so that it may have acted on it.
+    package var mayHaveReachedServer: Bool {
+        switch reason {
+        case .invalidURL, .unsupportedScheme, .invalidRequest, .unsupported, .cannotResolve, .cannotConnect, .proxy:
+            false
+        // With TLS 1.3, the server may refuse the certificate after it has received the request.
+        case .tls(let failure): failure == .clientCertificateRefused
+        case .timedOut(.connectivity), .timedOut(.queue), .timedOut(.nameLookup), .timedOut(.connect),
+            .timedOut(.tlsHandshake):
+            false
+        case .timedOut(.request), .timedOut(.responseHead), .timedOut(.responseBody), .connectionLost,
+            .invalidResponse, .invalidContentEncoding, .responseTooLarge, .requestBody, .webSocketClosed, .shutDown,
+            .internalInconsistency:
+            true
         }
     }
 }

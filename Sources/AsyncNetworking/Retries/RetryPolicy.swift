@@ -17,7 +17,7 @@ public import HTTPTypes
 /// | no retry if | details |
 /// |---|---|
 /// | there were ``limit`` retries | |
-/// | the server may have acted on the request, as after every response | unless its method is one of ``methods`` (by default the idempotent ones, RFC 9110 §9.2.2) or it has an ``idempotencyKeyField`` |
+/// | a server may have acted on the request, as after every response, including a redirect and the answer to an exchange that an interceptor repeated | unless its method is one of ``methods`` (by default the idempotent ones, RFC 9110 §9.2.2) or it has an ``idempotencyKeyField`` |
 /// | the body is not replayable | see ``ANHTTP/RequestBody/isReplayable`` |
 /// | `Retry-After` exceeds ``maximumRetryAfter`` | the caller decides whether to wait that long |
 /// | the wait would not end before the ``deadline`` | |
@@ -37,7 +37,8 @@ public import HTTPTypes
 /// repeated once its response has been passed on: for functions that return the whole body, such as
 /// ``SessionManager/data(for:)`` and the verbs, that is when the body is complete; for streamed responses and for
 /// tasks, including ``DataTask``, when the head has arrived. As an exception, a download to a file whose response ends
-/// early is continued from the byte where it ended, if ``ResumeData`` would permit it; that, too, counts as a retry.
+/// early is continued from the byte where it ended, if ``ResumeData`` would permit it; that, too, counts as a retry, but if
+/// bytes had arrived, the ``backoff`` begins anew and the ``budget`` is not used.
 public struct RetryPolicy: Sendable {
     /// The maximum number of retries; 2 by default. With 0 or less there are no retries, and ``deadline`` and
     /// ``decision`` have no effect.

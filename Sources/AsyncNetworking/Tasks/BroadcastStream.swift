@@ -26,6 +26,14 @@ public struct BroadcastStream<Element: Sendable>: AsyncSequence, Sendable {
         self.source = source
     }
 
+    /// Returns the stream, which keeps an object as long as it is read.
+    func keeping(_ object: some AnyObject & Sendable) -> BroadcastStream {
+        BroadcastStream { [source] seen in
+            defer { withExtendedLifetime(object) {} }
+            return await source(seen)
+        }
+    }
+
     /// Returns an iterator that starts at the latest value or, for the events of a task, at the first one, even if the
     /// stream has ended.
     public func makeAsyncIterator() -> Iterator {

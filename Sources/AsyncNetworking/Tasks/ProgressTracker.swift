@@ -32,7 +32,8 @@ package struct ProgressTracker: Sendable {
     ///
     /// - Parameters:
     ///   - offset: The number of bytes downloaded before this exchange.
-    ///   - total: The size of the whole; `nil` to derive it from the exchange.
+    ///   - total: The size of the whole; `nil` if it is unknown, or for an exchange from the start, to derive it from
+    ///     that.
     ///   - countsExchange: Whether the bytes of this exchange are part of the response.
     ///   - time: The current time.
     package mutating func accept(
@@ -64,7 +65,8 @@ package struct ProgressTracker: Sendable {
         hasReceived = true
         var progress = progress
         progress.completedBytes = offset.addingClamped(progress.completedBytes)
-        progress.totalBytes = total ?? progress.totalBytes.map { offset.addingClamped($0) }
+        // A part may be followed by others.
+        if offset > 0 || total != nil { progress.totalBytes = total }
         downloadRate.update(bytes: progress.completedBytes, at: time)
         return progress.with(downloadRate.bytesPerSecond)
     }

@@ -1,5 +1,6 @@
 // SPDX-License-Identifier: MIT
 
+import ANCache
 import ANHTTP
 import HTTPTypes
 
@@ -12,7 +13,7 @@ extension SessionManager {
     /// most eight requests are sent at a time. Uploads, tasks that have ended, requests with a body, and requests of
     /// async functions are skipped.
     ///
-    /// A request that fails, has a status outside of 200–299 or no valid `Content-Length` leaves the size unknown; no
+    /// If the request has a `Range`, it is the size of the range. A request that fails, has a status outside of 200–299 or no valid `Content-Length` leaves the size unknown; no
     /// error is thrown. If the calling task is cancelled, the sizes that have not arrived stay unknown. Read
     /// ``TransferGroup/progress`` after this function returns: it uses the sizes known at that time.
     ///
@@ -38,6 +39,10 @@ extension SessionManager {
         request.method = .head
         if request.headers[.acceptEncoding] == nil { request.headers[.acceptEncoding] = "identity" }
         guard let head = try? await data(for: request).head, head.status.kind == .successful else { return nil }
-        return head.headers.first(.contentLength).flatMap { Int64($0) }
+        let ranges = request.headers[values: .range]
+        guard !ranges.isEmpty, let length = head.contentLength else { return head.contentLength }
+        // A range has no meaning for HEAD, so the length is that of the whole (RFC 9110 §14.2).
+        guard ranges.count == 1, let positions = ByteRange(ranges[0])?.positions(in: length) else { return nil }
+        return Int64(positions.count)
     }
 }

@@ -39,6 +39,16 @@ final class TaskRegistry: Sendable {
         case draining
         /// New tasks are rejected; running ones are cancelled.
         case cancelling
+
+        /// Whether the current task may register a request: one that refreshes the token of a running request belongs
+        /// to that one.
+        var permitsTask: Bool {
+            switch self {
+            case .open: true
+            case .draining: Authenticator.isWithinRefresh
+            case .cancelling: false
+            }
+        }
     }
 
     /// Registers a request of an async function.
@@ -46,7 +56,7 @@ final class TaskRegistry: Sendable {
     /// - Throws: ``SessionError/invalidated`` if the manager no longer accepts requests.
     func begin(_ kind: TaskKind, _ request: Request) throws(SessionError) -> AnyTransferTask {
         try state.withLock { state throws(SessionError) in
-            guard case .open = state.acceptance else { throw .invalidated }
+            guard state.acceptance.permitsTask else { throw .invalidated }
             let task = AnyTransferTask(id: Self.makeID(), kind: kind, request: request)
             state.tasks[task.id] = task
             return task
@@ -60,7 +70,7 @@ final class TaskRegistry: Sendable {
     func begin(_ makeCore: (_ id: UInt64) -> TransferCore) -> (core: TransferCore, isTaken: Bool) {
         state.withLock { state in
             let core = makeCore(Self.makeID())
-            guard core.request != nil, case .open = state.acceptance else { return (core, false) }
+            guard core.request != nil, state.acceptance.permitsTask else { return (core, false) }
             state.tasks[core.id] = AnyTransferTask(core)
             return (core, true)
         }

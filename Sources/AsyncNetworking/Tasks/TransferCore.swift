@@ -12,7 +12,8 @@ package final class TransferCore: Sendable {
     let kind: TaskKind
     package let request: Request?
     private let scheduler: TaskScheduler
-    private let stopwatch: Stopwatch
+    /// Measures the time since the session was created.
+    let stopwatch: Stopwatch
     private let state: Lock<State>
 
     /// The mutable state of a task.
@@ -31,7 +32,8 @@ package final class TransferCore: Sendable {
         /// The events so far, with the latest progress of each direction.
         fileprivate var log = EventLog<TaskEvent>()
         fileprivate var tracker = ProgressTracker()
-        fileprivate var observers: [@Sendable (TaskEvent) -> Void] = []
+        fileprivate var observers: [UInt64: @Sendable (TaskEvent) -> Void] = [:]
+        fileprivate var lastObserver: UInt64 = 0
         fileprivate var waiters = Waiters<CheckedContinuation<Void, Never>>()
 
         fileprivate init(_ priority: TransferPriority) {
@@ -48,7 +50,7 @@ package final class TransferCore: Sendable {
                 default: log.append(event)
                 }
             guard isRecorded else { return }
-            for observer in observers { observer(event) }
+            for observer in observers.values { observer(event) }
         }
 
         fileprivate mutating func record(received progress: TransferProgress?) {
@@ -144,15 +146,6 @@ package final class TransferCore: Sendable {
         _ = await state.wait(among: \.waiters) { $0.log.isFinished ? true : nil }
     }
 
-    /// Cancels a download and returns the data to resume it with as soon as the transfer has ended, without waiting for
-    /// the closure that receives its result.
-    package func cancelProducingResumeData() async -> ResumeData? {
-        isResumeDataWanted = true
-        cancel()
-        await waitForEnd()
-        return resumeData
-    }
-
     // MARK: Events
 
     /// A stream of the events for which `select` returns a value.
@@ -164,12 +157,26 @@ package final class TransferCore: Sendable {
 
     /// Calls `observer` with every event, including past ones. It is called under the task's lock, so it must return
     /// immediately and not use the task.
-    package func observe(_ observer: @escaping @Sendable (TaskEvent) -> Void) {
+    ///
+    /// - Returns: The number of the observer, for ``removeObserver(_:)``. It is removed when the task has ended.
+    @discardableResult
+    package func observe(_ observer: @escaping @Sendable (TaskEvent) -> Void) -> UInt64 {
         state.withLock { state in
             for event in state.log.elements { observer(event) }
-            if !state.log.isFinished { state.observers.append(observer) }
+            state.lastObserver += 1
+            if !state.log.isFinished { state.observers[state.lastObserver] = observer }
+            return state.lastObserver
         }
     }
+
+    /// Removes an observer.
+    func removeObserver(_ number: UInt64) {
+        // The observer is released after the lock.
+        _ = state.withLock { $0.observers.removeValue(forKey: number) }
+    }
+
+    /// The number of observers, for testing.
+    package var observerCount: Int { state.withLock { $0.observers.count } }
 
     /// The most recently sent request.
     package var sentRequest: Request? {
@@ -247,7 +254,7 @@ package final class TransferCore: Sendable {
             state.stopWork = nil
             state.record(.finished(outcome))
             state.log.finish()
-            state.observers = []
+            state.observers = [:]
             return action
         }
         scheduler.apply(action, of: self)

@@ -63,27 +63,30 @@ public struct TransferGroup: Sendable {
     /// The total is `nil` until it is known for every task that has not ended. A task that has not reported its total
     /// counts as its ``AnyTransferTask/expectedBytes`` at the time when this property is read; see
     /// ``SessionManager/requestSizes(of:)``. A task that has ended counts as its completed bytes, in the total as well,
-    /// so that the total may decrease. The speed is the sum of the latest speeds of the tasks that are not suspended
-    /// and have not ended. Requests of async functions do not count, and the stream of a group without other tasks ends
+    /// so that the total may decrease. The speed is estimated from the sum of the bytes; `nil` while all tasks that
+    /// have not ended are suspended. Requests of async functions do not count, and the stream of a group without other tasks ends
     /// at once.
     public var progress: BroadcastStream<TransferProgress> {
         let cores = tasks.compactMap(\.core)
         let sum = Broadcast<TransferProgress>()
+        guard let first = cores.first else {
+            sum.finish()
+            return sum.stream
+        }
         let expected = cores.map(\.expectedBytes)
         let state = Lock(ProgressSum(expecting: expected))
-        if cores.isEmpty { sum.finish() } else if !expected.contains(nil) { sum.send(state.withLock { $0.value }) }
-        for (index, core) in cores.enumerated() {
+        if !expected.contains(nil) { sum.send(state.withLock { $0.value }) }
+        let observers = cores.enumerated().map { index, core in
             let isUpload = core.kind == .upload
-            // The observer is removed when the task ends.
-            core.observe { [weak sum] event in
-                guard let sum else { return }
+            return core.observe { event in
+                let time = first.stopwatch.elapsed
                 state.withLock { state in
                     switch event {
                     case .finished: state.finish(index)
                     case .suspended: state.setSuspended(index, true)
                     case .resumed: state.setSuspended(index, false)
-                    case .uploadProgress(let progress) where isUpload: state.update(index, progress)
-                    case .downloadProgress(let progress) where !isUpload: state.update(index, progress)
+                    case .uploadProgress(let progress) where isUpload: state.update(index, progress, at: time)
+                    case .downloadProgress(let progress) where !isUpload: state.update(index, progress, at: time)
                     default: return
                     }
                     sum.send(state.value)
@@ -91,7 +94,22 @@ public struct TransferGroup: Sendable {
                 }
             }
         }
-        return sum.stream
+        return sum.stream.keeping(Observation(of: cores, observers))
+    }
+}
+
+/// The observers of several tasks, which are removed with this object.
+private final class Observation: Sendable {
+    private let cores: [TransferCore]
+    private let observers: [UInt64]
+
+    init(of cores: [TransferCore], _ observers: [UInt64]) {
+        self.cores = cores
+        self.observers = observers
+    }
+
+    deinit {
+        for (core, observer) in zip(cores, observers) { core.removeObserver(observer) }
     }
 }
 
@@ -103,9 +121,11 @@ package struct ProgressSum: Sendable {
     private var parts: [Part]
     private var completed: Int64 = 0
     private var total: Int64 = 0
-    private var rate = 0.0
+    private var rate = RateEstimate()
     private var unknownTotals: Int
     private var unfinished: Int
+    /// The number of tasks that have neither ended nor been suspended.
+    private var running: Int
 
     private struct Part {
         var progress: TransferProgress?
@@ -113,9 +133,9 @@ package struct ProgressSum: Sendable {
         var isOver = false
         var isSuspended = false
 
+        var isRunning: Bool { !isOver && !isSuspended }
         var completed: Int64 { progress?.completedBytes ?? 0 }
         var total: Int64? { isOver ? completed : progress?.totalBytes ?? expected }
-        var rate: Double { isOver || isSuspended ? 0 : progress?.bytesPerSecond ?? 0 }
     }
 
     /// Creates the sum for tasks that have not started, with the size that is expected of each of them.
@@ -124,6 +144,7 @@ package struct ProgressSum: Sendable {
         total = sizes.reduce(0) { $0 &+ ($1 ?? 0) }
         unknownTotals = sizes.count { $0 == nil }
         unfinished = sizes.count
+        running = sizes.count
     }
 
     /// Creates the sum for `count` tasks that have not started, and of which no size is expected.
@@ -135,11 +156,12 @@ package struct ProgressSum: Sendable {
     package var isOver: Bool { unfinished == 0 }
 
     /// Replaces the progress of a task.
-    package mutating func update(_ index: Int, _ progress: TransferProgress) {
+    package mutating func update(_ index: Int, _ progress: TransferProgress, at time: Duration) {
         change(index) { $0.progress = progress }
+        rate.update(bytes: completed, at: time)
     }
 
-    /// Records that a task was suspended or continued; its speed does not count while it is suspended.
+    /// Records that a task was suspended or continued.
     package mutating func setSuspended(_ index: Int, _ isSuspended: Bool) {
         change(index) { $0.isSuspended = isSuspended }
     }
@@ -158,13 +180,15 @@ package struct ProgressSum: Sendable {
         completed = completed &+ new.completed &- old.completed
         total = total &+ (new.total ?? 0) &- (old.total ?? 0)
         unknownTotals += (new.total == nil ? 1 : 0) - (old.total == nil ? 1 : 0)
-        rate += new.rate - old.rate
+        running += (new.isRunning ? 1 : 0) - (old.isRunning ? 1 : 0)
+        // Until the next update, nothing is transferred.
+        if running == 0 { rate.interrupt() }
     }
 
     /// The current sum.
     package var value: TransferProgress {
         var sum = TransferProgress(completedBytes: completed, totalBytes: unknownTotals == 0 ? total : nil)
-        sum.bytesPerSecond = !isOver && rate > 0 ? rate : nil
+        sum.bytesPerSecond = running > 0 ? rate.bytesPerSecond : nil
         return sum
     }
 }

@@ -84,6 +84,143 @@ private struct WaitsForTokens: EventMonitor {
         SessionManager(on: transport) { $0.authentication.authenticators = [authenticator] }
     }
 
+    // MARK: Other origins
+
+    /// Sends each request to another host, and adds a field to it.
+    private struct Detour: Interceptor {
+        var field: String?
+
+        func intercept(
+            _ interception: Interception, respond: (ResponseHead, ResponseBody) async throws -> Void
+        ) async throws {
+            var request = interception.request
+            request.url = try url("http://b.example/")
+            if let field { request.headers[.authorization] = field }
+            try await interception.proceed(with: request, respond)
+        }
+    }
+
+    @Test(arguments: ["bearer", "basic", "digest"])
+    func `an interceptor cannot send credentials to another origin`(scheme: String) async throws {
+        let transport = MockTransport(.text("x"))
+        let base = try url("http://a.example/")
+        let authenticator = try authenticator(issuer)
+        let manager = SessionManager(on: transport) {
+            $0.attemptInterceptors = [Detour()]
+            switch scheme {
+            case "bearer": $0.authentication.authenticators = [authenticator]
+            case "basic":
+                $0.authentication.credentials[base] = Credential(user: "ada", password: "p", schemes: [.basic])
+            default: $0.authentication.credentials[base] = Credential(user: "ada", password: "p", schemes: [.digest])
+            }
+        }
+        _ = try await manager.get("x")
+        let sent = try transport.onlyRequest.request
+        #expect(sent.url.host() == "b.example")
+        #expect(sent.headers[.authorization] == nil)
+        #expect(sent.transportAuthentication?.server == nil)
+    }
+
+    @Test func `an interceptor may set a credential for another origin itself`() async throws {
+        let transport = MockTransport(.text("x"))
+        let authenticator = try authenticator(issuer)
+        let manager = SessionManager(on: transport) {
+            $0.authentication.authenticators = [authenticator]
+            $0.attemptInterceptors = [Detour(field: "Bearer b")]
+        }
+        _ = try await manager.get("x")
+        #expect(transport.authorizations == ["Bearer b"])
+    }
+
+    // MARK: Waits
+
+    @Test func `a token that is removed when its refresh ends is refreshed before the requests are sent`() async throws
+    {
+        let transport = MockTransport { request in
+            request.headers[.authorization] == nil ? .text("none", status: .badRequest) : .text("welcome")
+        }
+        for _ in 0..<20 {
+            let authenticator = try authenticator(Issuer(), token: nil, limit: 100)
+            let manager = manager(on: transport, authenticator)
+            try await withThrowingTaskGroup(of: Void.self) { group in
+                for _ in 0..<20 { group.addTask { _ = try await manager.get("x") } }
+                group.addTask {
+                    while await authenticator.token == nil { await Task.yield() }
+                    await authenticator.setToken(nil)
+                }
+                try await group.waitForAll()
+            }
+        }
+        #expect(!transport.authorizations.contains(nil))
+    }
+
+    @Test func `two authenticators whose refreshes need each other fail`() async throws {
+        let (a, b) = (try url("http://a.example/"), try url("http://b.example/"))
+        let session = Lock<SessionManager?>(nil)
+        @Sendable func token(_ path: String) async throws -> BearerToken {
+            guard let manager = session.withLock(\.self) else { throw Planned() }
+            return BearerToken(try await manager.get(path).text)
+        }
+        let (atOne, atTwo) = (Gate(), Gate())
+        let one = Authenticator(for: [a]) { _ in
+            atOne.open()
+            try await atTwo.wait()
+            return try await token("http://b.example/token")
+        }
+        let two = Authenticator(for: [b]) { _ in
+            atTwo.open()
+            try await atOne.wait()
+            return try await token("http://a.example/token")
+        }
+        let manager = SessionManager(on: MockTransport(.text("t"))) { $0.authentication.authenticators = [one, two] }
+        session.withLock { $0 = manager }
+        defer { session.withLock { $0 = nil } }
+        async let first = manager.get("http://a.example/x")
+        async let second = manager.get("http://b.example/x")
+        var failures: [String] = []
+        do { _ = try await first } catch { failures.append("\(error)") }
+        do { _ = try await second } catch { failures.append("\(error)") }
+        #expect(failures.contains { $0.contains("need a token of each other") })
+    }
+
+    @Test func `a wait for a token obeys the time limit of the call`() async throws {
+        let clock = ManualClock()
+        let gate = Gate()
+        let authenticator = try authenticator(Issuer(gate: gate), token: nil)
+        let manager = SessionManager(on: MockTransport(.text("x"))) {
+            $0.clock = clock
+            $0.authentication.authenticators = [authenticator]
+        }
+        let task = Task { try await manager.get("x", timeout: .seconds(2)) }
+        #expect(try await clock.passWaits(1) == [.seconds(2)])
+        let error = try await sessionError { _ = try await task.value }
+        #expect(error.isTimeout)
+        gate.open()
+    }
+
+    @Test func `the refresh of a running request is sent while the session drains`() async throws {
+        let gate = try ScriptGate()
+        let transport = MockTransport { request in
+            if request.url.path != "/v1/x" { return .text("1") }
+            return request.headers[.authorization] == "Bearer 1"
+                ? .text("welcome") : MockResponse([.wait(gate), .head(.unauthorized)])
+        }
+        let session = Lock<SessionManager?>(nil)
+        let authenticator = Authenticator(for: [try url("http://a.example/")], token: BearerToken("0")) { _ in
+            BearerToken(try await #require(session.withLock(\.self)).get("token").text)
+        }
+        let manager = manager(on: transport, authenticator)
+        session.withLock { $0 = manager }
+        defer { session.withLock { $0 = nil } }
+        async let response = manager.get("x")
+        try await transport.requests(count: 1)
+        async let drained: Void = manager.shutdown(draining: .seconds(60))
+        while await (try? manager.get("y")) != nil { await Task.yield() }
+        gate.open()
+        #expect(try await response.text == "welcome")
+        await drained
+    }
+
     @Test func `a token is sent with each request`() async throws {
         let transport = Self.server(taking: ["0"])
         let manager = manager(on: transport, try authenticator(issuer))

@@ -289,6 +289,22 @@ extension MockTransport {
         #expect(transport.authorizations.dropFirst(3) == [nil, field, field, adasField])
     }
 
+    @Test(arguments: [("http://a.example/", ProxyPolicy.none), ("https://a.example/", .environment)])
+    func `a server cannot ask for the credential of a proxy`(address: String, proxy: ProxyPolicy) async throws {
+        let transport = MockTransport(
+            .status(.proxyAuthenticationRequired, headers: [.proxyAuthenticate: "Basic realm=x"]))
+        let asked = EventList<String?>()
+        let manager = SessionManager(on: transport) {
+            $0.proxy = proxy
+            $0.authentication.challengeHandler = { challenge in
+                await asked.append(challenge.protectionSpace.realm)
+                return .use(ada)
+            }
+        }
+        #expect(try await manager.data(for: Request(url: url(address))).statusCode == 407)
+        #expect(await asked.values.isEmpty)
+    }
+
     @Test func `a credential that the environment's proxy for http accepted is not sent to the one for https`()
         async throws
     {

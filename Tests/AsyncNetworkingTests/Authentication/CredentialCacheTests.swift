@@ -144,6 +144,25 @@ import Testing
         #expect(await asked.values.map(\.previousFailureCount) == [0, 0])
     }
 
+    @Test func `a credential sent to a nested realm does not count as a failure there`() async throws {
+        let transport = MockTransport { request in
+            let (realm, field) = request.url.path.hasPrefix("/a/b/") ? ("b", "Basic Yjpi") : ("a", adasField)
+            guard request.headers[.authorization] == field else {
+                return .status(.unauthorized, headers: [.wwwAuthenticate: "Basic realm=\(realm)"])
+            }
+            return .text("welcome")
+        }
+        let counts = EventList<Int>()
+        let manager = SessionManager(on: transport) {
+            $0.authentication.challengeHandler = { challenge in
+                await counts.append(challenge.previousFailureCount)
+                return .use(challenge.protectionSpace.realm == "b" ? Credential(user: "b", password: "b") : ada)
+            }
+        }
+        for path in ["/a/x", "/a/b/x"] { _ = try await manager.get(path) }
+        #expect(await counts.values == [0, 0])
+    }
+
     @Test func `a credential refused by another realm remains valid for its own`() async throws {
         let transport = MockTransport { request in
             guard request.headers[.authorization] == adasField, request.url.path == "/mine" else {

@@ -85,6 +85,23 @@ import Testing
         #expect(origin.requests.count == 1)
     }
 
+    @Test(arguments: [true, false])
+    func `a download that a stored response answers ends with the size of the file`(isValidated: Bool) async throws {
+        origin.fields = [.cacheControl: "max-age=1, stale-if-error=60", .eTag: "\"a\""]
+        let manager = origin.manager()
+        try await write(from: manager)
+        origin.advance(10)
+        if isValidated {
+            origin.notModified = true
+        } else {
+            origin.respond { _, _ in .text("down", status: .serviceUnavailable) }
+        }
+        let task = manager.download("x", to: .file(file))
+        _ = try await task.value
+        let progress = await task.progress.reduce(into: []) { $0.append($1.counts) }
+        #expect(progress.last == TransferProgress(completedBytes: Int64(Self.size), totalBytes: Int64(Self.size)))
+    }
+
     @Test func `a file with another digest than expected is not used again`() async throws {
         let manager = origin.manager()
         let error = try await sessionError {

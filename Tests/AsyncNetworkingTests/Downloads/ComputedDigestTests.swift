@@ -48,7 +48,7 @@ import Testing
         #expect(digest.fieldValue == "sha-256=:ungWv48Bz+pBQUDeXa4iI7ADYaOWF3qctBD/YfIAFa0=:")
         let url = try #require(URL(string: "http://a.example/"))
         let head = ResponseHead(status: .ok, headers: [.contentDigest: digest.fieldValue], url: url)
-        #expect(head.contentDigests == [digest])
+        #expect(head.headers.contentDigests == [digest])
     }
 
     private struct Unexpected: Error {}

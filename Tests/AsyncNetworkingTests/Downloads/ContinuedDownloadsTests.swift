@@ -118,23 +118,15 @@ import Testing
         }
     }
 
-    @Test func `a retry without budget, or that the program declines, is not made`() async throws {
+    @Test func `a retry that the program declines is not made`() async throws {
         try await StubServer.with { server in
             server.serve(ServedFile(Self.bytes, interruption: .close(after: 300)))
-            for stop in [.budget, .decision] as [RetryHistory.StopReason] {
-                let api = session(for: server, limit: 5) { policy in
-                    if stop == .budget {
-                        policy.budget = RetryBudget(capacity: 0, perRequest: 0, perSecond: 0)
-                    } else {
-                        policy.decision = { _ in .stop }
-                    }
-                }
-                let error = try await sessionError { _ = try await api.download("file", to: .file(file)).value }
-                #expect(error.retryHistory.stop == stop)
-                #expect(error.resumeData?.offset == 300)
-                error.resumeData?.discard()
-            }
-            #expect(server.ranges == [nil, nil])
+            let api = session(for: server, limit: 5) { $0.decision = { _ in .stop } }
+            let error = try await sessionError { _ = try await api.download("file", to: .file(file)).value }
+            #expect(error.retryHistory.stop == .decision)
+            #expect(error.resumeData?.offset == 300)
+            error.resumeData?.discard()
+            #expect(server.ranges == [nil])
         }
     }
 

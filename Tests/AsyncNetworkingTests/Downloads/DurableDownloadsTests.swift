@@ -300,6 +300,146 @@ import Testing
         }
     }
 
+    // MARK: Files of others
+
+    @Test(arguments: ["", "{}", "A wheel has parts.", #"{"offset": 400}"#])
+    func `a file that is not a record is not touched`(text: String) async throws {
+        _ = try directory.write(Data(text.utf8), to: "wheel.part.json")
+        try FileManager.default.createDirectory(
+            atPath: "\(directory.path)/models.part.json/a", withIntermediateDirectories: true)
+        let manager = SessionManager(on: MockTransport(.hang))
+        #expect(try manager.restoredDownloads(in: directory.path).isEmpty)
+        #expect(try directory.contents == ["models.part.json", "wheel.part.json"])
+        #expect(try directory.read("wheel.part.json") == Data(text.utf8))
+    }
+
+    @Test func `a record is not believed if others can write it, or if it names a file elsewhere`() async throws {
+        try await StubServer.with { server in
+            try await breakOff(server)
+            let manager = SessionManager(for: server)
+            let record = "\(file).part.json"
+            #expect(try manager.restoredDownloads(in: directory.path).count == 1)
+            #expect(unsafe chmod(record, 0o622) == 0)
+            #expect(try manager.restoredDownloads(in: directory.path).isEmpty)
+            #expect(unsafe chmod(record, 0o600) == 0)
+            try rewriteRecord { $0.destination = "/etc/other" }
+            #expect(try manager.restoredDownloads(in: directory.path).isEmpty)
+            try rewriteRecord { $0.destination = "/elsewhere/file" }
+            let data = try #require(ResumeData.left(at: file))
+            #expect(data.destination == file)
+            try FileManager.default.moveItem(atPath: record, toPath: record + ".away")
+            try FileManager.default.createSymbolicLink(atPath: record, withDestinationPath: record + ".away")
+            #expect(ResumeData.left(at: file) == nil)
+        }
+    }
+
+    @Test func `a symbolic link in place of the partial file is not followed`() async throws {
+        let other = try directory.write(Data("mine".utf8), to: "other")
+        try FileManager.default.createSymbolicLink(atPath: "\(file).part", withDestinationPath: other)
+        let manager = SessionManager(on: MockTransport(.text("x")))
+        let error = try await sessionError {
+            _ = try await manager.download("x", to: .file(file), options: .durable).value
+        }
+        #expect(error.fileFailure?.errno == ELOOP)
+        #expect(try directory.read("other") == Data("mine".utf8))
+    }
+
+    @Test func `a file of another origin in place of the partial file is refused`() async throws {
+        _ = try directory.write(Data("mine".utf8), to: "file.part")
+        let manager = SessionManager(on: MockTransport(.text("x")))
+        let error = try await sessionError {
+            _ = try await manager.download("x", to: .file(file), options: .durable).value
+        }
+        #expect(error.fileFailure?.reason == .exists)
+        #expect(error.fileFailure?.path == "\(file).part" || error.fileFailure?.path == file)
+        #expect(try directory.contents == ["file.part"])
+    }
+
+    @Test func `listing a directory does not disturb downloads that start`() async throws {
+        let manager = SessionManager(on: MockTransport(.text("x")))
+        let lister = Task.detached { [directory] in
+            while !Task.isCancelled { _ = try manager.restoredDownloads(in: directory.path) }
+        }
+        for _ in 0..<200 {
+            _ = try await manager.download("x", to: .file(file), options: .durable).value
+        }
+        lister.cancel()
+        try await lister.value
+        #expect(try directory.contents == ["file"])
+    }
+
+    @Test func `the option not to overwrite a file is kept`() async throws {
+        try await StubServer.with { server in
+            server.serve(ServedFile(Self.bytes, interruption: .close(after: 400)))
+            let manager = SessionManager(for: server)
+            _ = try await sessionError {
+                _ = try await manager.download(
+                    "file", to: .file(file, overwritesExisting: false), options: .durable
+                ).value
+            }
+            server.serve(ServedFile(Self.bytes))
+            _ = try directory.write(Data("other".utf8), to: "file")
+            let task = try #require(try manager.restoredDownloads(in: directory.path).first)
+            task.resume()
+            let error = try await sessionError { _ = try await task.value }
+            #expect(error.cause.fileFailure?.reason == .exists)
+            #expect(try directory.read("file") == Data("other".utf8))
+        }
+    }
+
+    @Test(arguments: [241, 242, 250, 255])
+    func `a name may have as many bytes as the file system permits`(length: Int) async throws {
+        try await StubServer.with { server in
+            let file = directory.path + "/" + String(repeating: "n", count: length)
+            server.serve(ServedFile(Self.bytes, interruption: .close(after: 400)))
+            let manager = SessionManager(for: server)
+            _ = try await sessionError {
+                _ = try await manager.download("file", to: .file(file), options: .durable).value
+            }
+            server.serve(ServedFile(Self.bytes))
+            #expect(ResumeData.left(at: file)?.offset == 400)
+            let task = try #require(try manager.restoredDownloads(in: directory.path).first)
+            task.resume()
+            _ = try await task.value
+            #expect(try directory.contents == [String(repeating: "n", count: length)])
+        }
+    }
+
+    @Test(arguments: [true, false])
+    func `a path with a NUL is refused`(isChosen: Bool) async throws {
+        let manager = SessionManager(on: MockTransport(.text("x")))
+        let path = file + "\0.txt"
+        let error = try await sessionError {
+            _ = try await manager.download("x", to: isChosen ? .chosen { _ in path } : .file(path)).value
+        }
+        #expect(error.cause.fileFailure?.errno == EINVAL)
+        #expect(try directory.contents == [])
+    }
+
+    @Test func `the bytes that were verified are delivered, even if the partial file was replaced`() async throws {
+        let manager = SessionManager(on: MockTransport(.text("right")))
+        let file = file
+        _ = try await manager.download(
+            "x",
+            to: .chosen(temporaryDirectory: directory.path) { downloaded in
+                try FileManager.default.removeItem(atPath: downloaded.path)
+                try Data("wrong".utf8).write(to: URL(filePath: downloaded.path))
+                return file
+            }
+        ).value
+        #expect(try directory.read("file") == Data("right".utf8))
+    }
+
+    @Test func `a file that is replaced keeps its permissions`() async throws {
+        _ = try directory.write(Data("old".utf8), to: "file")
+        #expect(unsafe chmod(file, 0o640) == 0)
+        let manager = SessionManager(on: MockTransport(.text("new")))
+        _ = try await manager.download("x", to: .file(file)).value
+        var status = stat()
+        #expect(unsafe stat(file, &status) == 0)
+        #expect(status.st_mode & 0o777 == 0o640)
+    }
+
     @Test func `a missing directory is an error`() async throws {
         let manager = SessionManager(on: MockTransport(.text("x")))
         let error = try await sessionError { _ = try manager.restoredDownloads(in: "\(directory.path)/none") }

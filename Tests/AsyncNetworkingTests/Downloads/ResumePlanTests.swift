@@ -6,24 +6,34 @@ import HTTPTypes
 import Testing
 
 @Suite struct ResumePlanTests {
-    private static let tag = ResumeData.Validator.entityTag("\"1\"")
-    private static let date = ResumeData.Validator.lastModified("Sun, 06 Nov 1994 08:49:37 GMT")
+    private static let tag = Representation.Validator.entityTag("\"1\"")
+    private static let date = Representation.Validator.lastModified("Sun, 06 Nov 1994 08:49:37 GMT")
 
     private static func head(_ status: Int, _ headers: HTTPFields = [:]) throws -> ResponseHead {
         ResponseHead(status: .init(code: status), headers: headers, url: try url("http://a.example/"))
     }
 
+    private static func representation(
+        _ validator: Representation.Validator? = tag, total: Int64? = 1000
+    ) -> Representation {
+        var representation = Representation()
+        representation.validator = validator
+        representation.totalBytes = total
+        return representation
+    }
+
     private static func plan(
-        _ offset: Int64 = 400, _ validator: ResumeData.Validator? = tag, total: Int64? = 1000, startsOver: Bool = true
+        _ offset: Int64 = 400, _ validator: Representation.Validator? = tag, total: Int64? = 1000,
+        startsOver: Bool = true
     ) -> ResumePlan {
-        ResumePlan(offset: offset, validator: validator, total: total, startsOver: startsOver)
+        ResumePlan(offset: offset, of: representation(validator, total: total), startsOver: startsOver)
     }
 
     // MARK: Requests
 
     @Test(arguments: [(Int64.min, Int64.max), (0, 9), (-1, -1), (.max, .min), (5, 0)])
     func `implausible sizes request the whole, or a range within them`(offset: Int64, total: Int64) {
-        let plan = ResumePlan(offset: offset, validator: nil, total: total, startsOver: true)
+        let plan = ResumePlan(offset: offset, of: Self.representation(nil, total: total), startsOver: true)
         #expect(plan.offset == 0)
         #expect(plan.fields == [:])
     }
@@ -62,7 +72,7 @@ import Testing
         var status: Int
         var headers: HTTPFields
         var failure: SessionError.ResumeFailure
-        var validator: ResumeData.Validator? = ResumePlanTests.tag
+        var validator: Representation.Validator? = ResumePlanTests.tag
         /// Whether this response contains the whole file.
         var isWhole = false
 
@@ -73,12 +83,12 @@ import Testing
         Surprise(status: 206, headers: [:], failure: .wrongRange(nil)),
         Surprise(status: 206, headers: [.contentRange: "nonsense"], failure: .wrongRange("nonsense")),
         Surprise(
-            status: 206, headers: [.contentRange: "bytes 0-999/1000"], failure: .wrongRange("bytes 0-999/1000")),
+            status: 206, headers: [.contentRange: "bytes 0-999/1000"], failure: .wrongRange("bytes 0-999/1000"),
+            isWhole: true),
         Surprise(
             status: 206, headers: [.contentRange: "bytes 401-999/1000"], failure: .wrongRange("bytes 401-999/1000")),
         Surprise(status: 206, headers: [.contentRange: "bytes */1000"], failure: .wrongRange("bytes */1000")),
-        Surprise(
-            status: 206, headers: rest + [.contentEncoding: "gzip"], failure: .wrongRange("bytes 400-999/1000")),
+        Surprise(status: 206, headers: rest + [.contentEncoding: "gzip"], failure: .changed),
         Surprise(status: 206, headers: [.contentRange: "bytes 400-1999/2000"], failure: .changed),
         Surprise(status: 206, headers: rest + [.eTag: "\"2\""], failure: .changed),
         Surprise(status: 206, headers: rest + [.eTag: "W/\"1\""], failure: .changed),
@@ -140,8 +150,8 @@ import Testing
 @Suite struct ResumeDataValidatorTests {
     private static let modified = "Sun, 06 Nov 1994 08:49:37 GMT"
 
-    private static func validator(_ headers: HTTPFields) throws -> ResumeData.Validator? {
-        ResumeData.Validator(of: ResponseHead(status: .ok, headers: headers, url: try url("http://a.example/")))
+    private static func validator(_ headers: HTTPFields) throws -> Representation.Validator? {
+        Representation.Validator(of: ResponseHead(status: .ok, headers: headers, url: try url("http://a.example/")))
     }
 
     @Test func `only a strong entity tag is a validator`() throws {
@@ -155,7 +165,7 @@ import Testing
 
     @Test func `a date is a validator if the response is later`() throws {
         let later: HTTPFields = [.lastModified: Self.modified, .date: "Sun, 06 Nov 1994 08:49:38 GMT"]
-        #expect(try Self.validator(later) == .lastModified(Self.modified))
+        #expect(try Self.validator(later) == .lastModified(WireText(Self.modified)))
         #expect(try Self.validator([.lastModified: Self.modified, .date: Self.modified]) == nil)
         #expect(try Self.validator([.lastModified: Self.modified]) == nil)
         #expect(try Self.validator([.lastModified: "yesterday", .date: Self.modified]) == nil)

@@ -75,7 +75,7 @@ extension StubServer {
             #expect(task.resumeData == data)
             #expect(data.url == server.url("/file"))
             #expect(data.headers == [.from: "me"])
-            #expect(data.validator == .entityTag("\"1\""))
+            #expect(data.representation.validator == .entityTag("\"1\""))
             #expect(data.offset == 400)
             #expect(data.totalBytes == 1000)
             #expect(data.destination == file)
@@ -120,6 +120,20 @@ extension StubServer {
         let unstarted = try manager.makeDownloadTask(for: manager.request(.get, "x"), to: .file(file))
         #expect(await unstarted.cancelProducingResumeData() == nil)
         #expect(try directory.contents == ["file"])
+    }
+
+    @Test func `a task that is cancelled before it starts keeps the data that it was to be resumed with`() async throws
+    {
+        try await StubServer.with { server in
+            let manager = SessionManager(for: server)
+            let data = try await interrupted(server, manager)
+            let task = manager.makeDownloadTask(resuming: data)
+            #expect(task.resumeData == nil)
+            #expect(await task.cancelProducingResumeData() == data)
+            #expect(task.resumeData == data)
+            #expect(try directory.contents.count == 1)
+            data.discard()
+        }
     }
 
     struct Unresumable: Sendable, CustomTestStringConvertible {
@@ -400,7 +414,7 @@ extension StubServer {
             let options = DownloadOptions().with { $0.expectedDigest = Self.digest(of: Self.bytes) }
             let data = try await interrupted(
                 server, manager, served: ServedFile(Self.bytes, entityTag: nil), options: options)
-            #expect(data.validator == nil)
+            #expect(data.representation.validator == nil)
             #expect(try await manager.download(resuming: data).value.response.statusCode == 206)
             #expect(try directory.read("file") == Self.bytes)
             // The digest detects that the halves do not match.
@@ -490,10 +504,10 @@ extension StubServer {
         let task = manager.download(resuming: try #require(first.resumeData))
         if breaksOff {
             let data = try #require(await sessionError { _ = try await task.value }.resumeData)
-            #expect(data.validator == .entityTag("\"2\""))
+            #expect(data.representation.validator == .entityTag("\"2\""))
             #expect(data.offset == 2)
             #expect(data.totalBytes == 5)
-            #expect(data.announcedDigests == [])
+            #expect(data.representation.digests == [])
             _ = try await manager.download(resuming: data).value
         } else {
             #expect(try await task.value.words == "\(file): 5 bytes")
@@ -526,7 +540,7 @@ extension StubServer {
             let manager = SessionManager(for: server)
             let served = ServedFile(Self.bytes, headers: ["Repr-Digest": "sha-256=:\(good):"])
             let data = try await interrupted(server, manager, served: served)
-            #expect(data.announcedDigests == [try #require(Self.digest(of: Self.bytes))])
+            #expect(data.representation.digests == [try #require(Self.digest(of: Self.bytes))])
             // A server that sends other bytes with the same tag, and without a digest.
             server.serve(ServedFile(Data(Self.bytes.reversed())))
             let error = try await sessionError { _ = try await manager.download(resuming: data).value }

@@ -73,6 +73,14 @@ import Testing
 
     // MARK: Reconnecting
 
+    @Test func `a POST that was redirected is not sent again if the next host cannot be reached`() async throws {
+        let transport = MockTransport(
+            .redirect(.seeOther, to: "http://b.example/"), .failure(TransportError(.cannotConnect(.refused))))
+        let (events, _) = try await collect(session(transport).events(for: Self.request(.post)))
+        #expect(throws: Interrupted.self) { try events.get() }
+        #expect(transport.requests.count == 2)
+    }
+
     @Test func `a source continues after the end of a response with the last ID, after 3 s`() async throws {
         let transport = MockTransport(
             .events(Self.events(1...2)), .events(Self.events(3...3)), .status(.noContent))

@@ -96,6 +96,70 @@ import Testing
         #expect(error.description.contains("attempt 3, not retried because there were 2 retries"))
     }
 
+    // MARK: What servers have seen
+
+    private static let unreached: [TransportError.Reason] = [
+        .cannotConnect(.refused), .cannotResolve, .tls(.handshake), .timedOut(.connect),
+    ]
+
+    @Test(arguments: [301, 302, 303, 307, 308], unreached)
+    func `a POST that was redirected is not sent again if the next host cannot be reached`(
+        status: Int, failure: TransportError.Reason
+    ) async throws {
+        let transport = MockTransport { request in
+            request.url.path == "/v1/x"
+                ? .redirect(.init(code: status), to: "http://b.example/")
+                : .failure(TransportError(failure))
+        }
+        let error = try await sessionError { _ = try await self.manager(transport).post("x") }
+        #expect(error.retryHistory.stop == .method)
+        #expect(transport.requests.map(\.request.url.path) == ["/v1/x", "/"])
+    }
+
+    @Test func `a GET that was redirected is sent again`() async throws {
+        let transport = MockTransport { request in
+            request.url.path == "/v1/x"
+                ? .redirect(.found, to: "http://b.example/") : .failure(TransportError(.cannotConnect(.refused)))
+        }
+        let (result, waits) = try await passingWaits(2) { [manager = manager(transport)] in try await manager.get("x") }
+        #expect(throws: SessionError.self) { try result.get() }
+        #expect(waits.count == 2)
+    }
+
+    /// Sends the request again to another host after any error.
+    private struct Failover: Interceptor {
+        func intercept(
+            _ interception: Interception, respond: (ResponseHead, ResponseBody) async throws -> Void
+        ) async throws {
+            do {
+                try await interception.proceed(respond)
+            } catch is TransportError {
+                var request = interception.request
+                request.url = try url("http://b.example/")
+                try await interception.proceed(with: request, respond)
+            }
+        }
+    }
+
+    @Test(arguments: [true, false])
+    func `a POST that an interceptor repeats counts as seen if one of its exchanges may have been`(
+        isSeen: Bool
+    ) async throws {
+        let lost = TransportError(isSeen ? .connectionLost(.beforeResponse) : .cannotResolve)
+        let transport = MockTransport { request in
+            .failure(request.url.host() == "b.example" ? TransportError(.cannotConnect(.refused)) : lost)
+        }
+        let manager = manager(transport) {
+            $0.limit = 1
+        } configure: {
+            $0.attemptInterceptors = [Failover()]
+        }
+        let (result, _) = try await passingWaits(isSeen ? 0 : 1) { try await manager.post("x") }
+        let error = try await sessionError { _ = try result.get() }
+        #expect(error.retryHistory.stop == (isSeen ? .method : .limit(1)))
+        #expect(transport.requests.count == (isSeen ? 2 : 4))
+    }
+
     @Test func `the result of a request that is not retried contains the reason`() async throws {
         let manager = manager(MockTransport(.status(.serviceUnavailable)))
         let post = try await manager.data(for: manager.request(.post, "x"))

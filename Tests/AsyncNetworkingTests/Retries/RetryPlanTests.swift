@@ -14,7 +14,8 @@ import Testing
         at timing: RetryPlan.Timing = .init(), policy: (inout RetryPolicy) -> Void = { _ in }
     ) throws -> RetryPlan.Step {
         let request = try Request(method: method, url: url("http://a.example/"), headers: headers, body: body)
-        return RetryPlan(RetryPolicy().with(policy)).step(after: result, of: request, decision: decision, at: timing)
+        return RetryPlan(RetryPolicy().with(policy)).step(
+            after: result, of: request, seen: SeenRequests(), decision: decision, at: timing)
     }
 
     private func response(_ status: Int, _ headers: HTTPFields = [:]) throws -> RetryPlan.AttemptResult {
@@ -124,6 +125,71 @@ import Testing
         #expect(allowed == .retry(after: .milliseconds(500)))
     }
 
+    // MARK: What servers have seen
+
+    /// A method, and whether a server may have acted on it more than once without harm.
+    private static let methods: [(HTTPRequest.Method, isRepeatable: Bool)] = [
+        (.get, true), (.put, true), (.delete, true), (.post, false), (.patch, false),
+    ]
+
+    /// The failures of an exchange, and whether a server may have seen the request.
+    private static let failures: [(TransportError.Reason, isSeen: Bool)] = [
+        (.invalidURL("x"), false), (.unsupportedScheme("x"), false), (.cannotResolve, false),
+        (.cannotConnect(.refused), false), (.tls(.handshake), false), (.tls(.selfSigned), false),
+        (.tls(.clientCertificateRefused), true), (.proxy(.handshake), false),
+        (.proxy(.tunnelRefused(status: 503)), false), (.timedOut(.connectivity), false), (.timedOut(.queue), false),
+        (.timedOut(.nameLookup), false), (.timedOut(.connect), false), (.timedOut(.tlsHandshake), false),
+        (.timedOut(.request), true), (.timedOut(.responseHead), true), (.timedOut(.responseBody), true),
+        (.connectionLost(.whileSending), true), (.connectionLost(.beforeResponse), true),
+        (.invalidResponse(.notHTTP), true), (.responseTooLarge(.body(limit: 1)), true), (.shutDown, true),
+    ]
+
+    @Test(arguments: methods.indices, failures.indices)
+    func `an attempt is repeated only if no server has seen a request that must not be repeated`(
+        method: Int, failure: Int
+    ) throws {
+        let (method, isRepeatable) = Self.methods[method]
+        let (reason, isSeen) = Self.failures[failure]
+        let first = try Request(method: method, url: url("http://a.example/"))
+        let next = try Request(url: url("http://b.example/"))
+        let redirected = RetryPlan.AttemptResult.success(
+            ResponseHead(status: .seeOther, url: try url("http://a.example/")))
+        let refused = RetryPlan.AttemptResult.failure(Self.refused)
+        // The results of the exchanges of one attempt; the last one is that of the attempt.
+        let attempts: [(exchanges: [(Request, RetryPlan.AttemptResult)], isRepeated: Bool)] = [
+            ([(first, refused)], true),
+            ([(first, redirected), (next, refused)], isRepeatable),
+            ([(first, redirected), (first, refused)], isRepeatable),
+            ([(first, .failure(TransportError(reason))), (first, refused)], isRepeatable || !isSeen),
+            ([(first, .failure(TransportError(reason))), (next, refused)], isRepeatable || !isSeen),
+            // An interceptor or a redirect policy sends the method although the call's request is a GET.
+            ([(next, redirected), (first, refused)], true),
+            (
+                [(next, redirected), (first, .failure(TransportError(reason))), (next, refused)],
+                isRepeatable || !isSeen
+            ),
+        ]
+        for attempt in attempts {
+            var seen = SeenRequests()
+            for exchange in attempt.exchanges { seen.note(exchange.0, exchange.1) }
+            let (request, result) = (attempt.exchanges[0].0, try #require(attempt.exchanges.last).1)
+            let step = RetryPlan(RetryPolicy()).step(
+                after: result, of: request, seen: seen, decision: .followPolicy, at: .init())
+            #expect(step == (attempt.isRepeated ? .retry(after: .milliseconds(500)) : .stop(.method)))
+        }
+    }
+
+    @Test func `a request that the transport has sent before may have been seen`() throws {
+        var context = FailureContext()
+        context.sendCount = 2
+        let refused = TransportError(.cannotConnect(.refused), context: context)
+        for (method, isSeen) in [(HTTPRequest.Method.put, true), (.post, false)] {
+            var seen = SeenRequests()
+            seen.note(try Request(method: method, url: url("http://a.example/")), .failure(refused))
+            #expect(seen.requests.isEmpty == !isSeen)
+        }
+    }
+
     @Test func `a request whose body is not replayable is not retried`() throws {
         let once = RequestBody.stream(AsyncStreamOf([Data("x".utf8)]))
         let again = RequestBody.stream(AsyncStreamOf([Data("x".utf8)]), isReplayable: true)
@@ -138,14 +204,14 @@ import Testing
         let request = try Request(url: url("http://a.example/"))
         var retries = 0
         while case .retry(let wait) = plan.step(
-            after: try response(503), of: request, decision: .followPolicy, at: .init())
+            after: try response(503), of: request, seen: SeenRequests(), decision: .followPolicy, at: .init())
         {
             _ = plan.note(try response(503), nil, wait: wait)
             retries += 1
         }
         #expect(retries == max(0, limit))
         #expect(
-            plan.step(after: try response(503), of: request, decision: .followPolicy, at: .init())
+            plan.step(after: try response(503), of: request, seen: SeenRequests(), decision: .followPolicy, at: .init())
                 == .stop(.limit(max(0, limit))))
     }
 
@@ -168,7 +234,8 @@ import Testing
         for _ in 0..<4 {
             guard
                 case .retry(let wait) = plan.step(
-                    after: .failure(Self.lost), of: request, decision: .followPolicy, at: .init(unit: 0.5))
+                    after: .failure(Self.lost), of: request, seen: SeenRequests(), decision: .followPolicy,
+                    at: .init(unit: 0.5))
             else { break }
             waits.append(wait)
             _ = plan.note(.failure(Self.lost), nil, wait: wait)

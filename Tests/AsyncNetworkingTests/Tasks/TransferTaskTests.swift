@@ -340,6 +340,19 @@ extension TransferTask {
         try names.map { try manager.makeDataTask(for: manager.request(.get, $0)) }
     }
 
+    @Test func `the observers of a group end with their reader`() async throws {
+        let manager = SessionManager(on: MockTransport(.hang))
+        let task = try manager.makeDataTask(for: manager.request(.get, "x"))
+        let group = TransferGroup([task])
+        let core = try #require(group.tasks.first?.core)
+        let before = core.observerCount
+        for _ in 0..<1_000 { _ = group.progress }
+        let progress = group.progress
+        #expect(core.observerCount == before + 1)
+        withExtendedLifetime(progress) {}
+        task.cancel()
+    }
+
     @Test func `at most the limit of tasks run, and the others wait in order`() async throws {
         let gate = try ScriptGate()
         let (manager, transport) = manager(on: gate)

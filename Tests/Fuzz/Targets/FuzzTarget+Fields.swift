@@ -109,8 +109,10 @@ extension FuzzTarget {
             try require(isComponent && !["", ".", ".."].contains(name), "\(name) is the name of a file")
         }
         try require(head.mediaType?.utf8.contains(UInt8(ascii: ";")) != true, "a media type has no parameters")
-        _ = (head.charset, head.retryAfter(now: 0), ResumeData.Validator(of: head))
-        for digest in head.representationDigests + head.contentDigests + [ContentDigest(text)].compactMap(\.self) {
+        _ = (head.charset, head.retryAfter(now: 0), Representation.Validator(of: head))
+        for digest in head.headers.representationDigests + head.headers.contentDigests
+            + [ContentDigest(text)].compactMap(\.self)
+        {
             try requireEqual(ContentDigest(digest.description), digest, "the digest as text")
         }
         if let range = ContentRange(text) {

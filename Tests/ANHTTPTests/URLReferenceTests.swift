@@ -1,0 +1,28 @@
+// SPDX-License-Identifier: MIT
+
+import ANHTTP
+import FoundationEssentials
+import Testing
+
+@Suite struct URLReferenceTests {
+    private static let cases: [(reference: String, url: String?)] = [
+        ("/echo/a%2Fb[1].zip", "http://a.example/echo/a%2Fb%5B1%5D.zip"),
+        ("?u=http%3A%2F%2Fa.b%2F&v=<x>", "http://a.example/v1/x?u=http%3A%2F%2Fa.b%2F&v=%3Cx%3E"),
+        ("/%E4%BD%A0\u{597D}", "http://a.example/%E4%BD%A0%E5%A5%BD"),
+        ("/x%20y?q=%26|a", "http://a.example/x%20y?q=%26%7Ca"),
+        ("/100%", "http://a.example/100%25"), ("/%zz%41", "http://a.example/%25zz%41"),
+        ("b c", "http://a.example/v1/b%20c"), (" /b\t", "http://a.example/b"),
+        ("", "http://a.example/v1/x?q=1"), ("#top", "http://a.example/v1/x?q=1#top"),
+        ("http://b.example/a/../c/./d", "http://b.example/c/d"), ("//b.example/a/../c", "http://b.example/c"),
+        ("../../b", "http://a.example/b"), ("http://[::1]:80/[x]", "http://[::1]:80/%5Bx%5D"),
+        ("https://b.example/?a=../b", "https://b.example/?a=../b"),
+        ("/a\nb", nil), ("/a\u{7F}", nil), ("/a\0", nil),
+    ]
+
+    @Test(arguments: cases.indices)
+    func `a reference keeps its escapes, and gets those that are missing`(index: Int) throws {
+        let base = try #require(URL(string: "http://a.example/v1/x?q=1#old"))
+        let (reference, expected) = Self.cases[index]
+        #expect(URL(reference: reference, relativeTo: base)?.absoluteString == expected)
+    }
+}
