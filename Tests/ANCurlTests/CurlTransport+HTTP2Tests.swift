@@ -621,6 +621,32 @@ import Testing
         }
     }
 
+    @Test(arguments: [Script.Ending.close, .reset])
+    func `a large request that GOAWAY leaves out is sent again, though sending it failed first`(
+        ending: Script.Ending
+    ) async throws {
+        try await withServer { server in
+            server.fallback { _ in
+                guard server.activity.connectionsAccepted.isMultiple(of: 2) == false else {
+                    return .http2([.head(1), .data(1, "done", endsStream: true), .reset(1, code: 0)])
+                }
+                // Large windows, so that the body fills the socket.
+                let window = HTTP2Frame(type: 8, payload: [0x0F, 0, 0, 0])
+                let streamWindow = HTTP2Frame(type: 4, payload: [0, 4, 0x0F, 0, 0, 0])
+                return Script([
+                    .send(HTTP2Frame.settings.bytes + streamWindow.bytes + window.bytes), .delay(.milliseconds(50)),
+                    .send(HTTP2Frame.goAway(last: 0).bytes), .end(ending),
+                ])
+            }
+            let transport = try CurlTransport()
+            for _ in 0..<10 {
+                let body = RequestBody.bytes(Data(count: 8 << 20))
+                let request = server.request(method: .post, body: body, options: options())
+                #expect(try await transport.text(request) == "done")
+            }
+        }
+    }
+
     @Test(arguments: [Script.close, Script([.end(.reset)])])
     func `what a server said about a stream does not hold for the next connection`(end: Script) async throws {
         try await withServer { server in

@@ -51,6 +51,9 @@ public struct CurlLibrary: Sendable {
     }
 
     private static func initialize() -> Result<CurlLibrary, TransportError> {
+        // Otherwise exit(3) frees OpenSSL's tables while network threads still use them. Only the first initialization in
+        // the process decides. See OPENSSL_init_crypto(3).
+        _ = OPENSSL_init_crypto(UInt64(OPENSSL_INIT_NO_ATEXIT), nil)
         let code = curl_global_init(CCURL_GLOBAL_DEFAULT)
         guard code == CURLE_OK, let info = unsafe curl_version_info(CCURL_VERSION_NOW)?.pointee else {
             var context = FailureContext()

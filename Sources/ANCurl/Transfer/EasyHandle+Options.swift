@@ -133,9 +133,9 @@ extension TLSOptions {
     /// The value of CURLOPT_SSLVERSION(3).
     package var curlVersions: Int {
         // The default as an explicit value: libcurl's own handle for DNS over HTTPS inherits the options since 8.17, but
-        // not this one, so that requests do not reuse its connections, to which their policies were not applied.
-        let maximum = maximumVersion.map { $0.curlNumber << 16 } ?? Int(CURL_SSLVERSION_MAX_DEFAULT)
-        return minimumVersion.curlNumber | maximum
+        // not this one, so that requests do not reuse its connections, to which their policies were not applied. Not
+        // `CURL_SSLVERSION_MAX_DEFAULT`, with which libcurl 8.12 and later ignore the cipher suites of TLS 1.3.
+        minimumVersion.curlNumber | (maximumVersion ?? .v1_3).curlNumber << 16
     }
 }
 

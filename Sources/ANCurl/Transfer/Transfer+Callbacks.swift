@@ -7,6 +7,21 @@ import Glibc
 
 // libcurl's callbacks, which find the transfer and pass on the event. They run on the loop's thread, within a call to
 // libcurl, so none of them may add or remove a transfer.
+//
+// No pointer outlives what it points to:
+//
+// | pointer | why it is valid whenever it is used |
+// |---|---|
+// | the transfer: `CURLOPT_PRIVATE` and the data of all callbacks but one | the engine's table retains the transfer until it is removed from the multi handle, after which libcurl does not call back for its handle. The name lookup that goes on in a thread of libcurl's has no callback |
+// | the loop's state: `CURLOPT_CLOSESOCKETDATA`, and the data of the multi handle's callbacks | a connection may outlive its transfer, but not the multi handle, which is freed before the state (``CurlEngine``) |
+// | ``MessageBuffer``: `CURLOPT_ERRORBUFFER` | the transfer owns it, and its handle, which is freed first: stored properties are released in the order of their declaration |
+// | the lists of ``HeaderList``: `CURLOPT_HTTPHEADER`, `CURLOPT_CONNECT_TO` | the transfer owns them; libcurl reads them only while the handle is in the multi handle |
+// | bytes of a request's body | libcurl reads them into a buffer of its own (`CURLOPT_READFUNCTION`); `CURLOPT_POSTFIELDS` is not used |
+// | strings and blobs | libcurl copies them |
+// | the shares: `CURLOPT_SHARE` | the loop's state owns them, and outlives all transfers |
+// | the arguments of OpenSSL's callbacks | ``Handshake`` is retained by the TLS session to which it belongs, the key log by the context |
+// | the handle: nghttp2's user data of a stream | see ``HTTP2Sharing``: a connection that may hold frames of an unfinished request is closed when its handle is removed, or libcurl clears the pointer |
+// | the transfers of ``HTTP2Monitor`` and ``LoopState`` | removed when the transfer leaves its connection, which is before its handle is freed, and never within a callback |
 
 extension Transfer {
     func installCallbacks() throws(CurlFailure) {
