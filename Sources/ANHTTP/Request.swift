@@ -32,7 +32,9 @@ public struct Request: Sendable {
     ///
     /// It is called in a child task of the request, each time that all bytes of the body have been read from their
     /// source. The fields are sent over HTTP/1.1 only, where the body then has chunked coding even if its length is
-    /// known. If the closure throws an error, the request fails with ``TransportError/RequestBodyFailure/source(_:)``.
+    /// known. If the closure throws an error, or returns a field that frames, routes or
+    /// authenticates a message or describes its content, such as `Content-Length` or `Host`, the request fails with
+    /// ``TransportError/RequestBodyFailure/source(_:)``.
     public var trailers: (@Sendable () throws -> HTTPFields)?
 
     @usableFromInline package var attributes = RequestAttributes()

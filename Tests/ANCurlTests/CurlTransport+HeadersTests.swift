@@ -199,6 +199,23 @@ import Testing
         }
     }
 
+    @Test(arguments: ["Content-Length", "Transfer-Encoding", "host", "Authorization", "Content-Type", "Trailer"])
+    func `a field that frames, routes, authenticates or describes a message is no trailer`(name: String) async throws {
+        try await StubServer.with { server in
+            server.fallback { _ in .text("ok") }
+            var request = server.request(method: .post, body: .string("body"))
+            let field = try #require(HTTPField.Name(name))
+            request.trailers = { [field: "42"] }
+            let failure = try await CurlTransport().failure(request)
+            guard case .requestBody(.source(let error as TransportError)) = failure.reason,
+                case .invalidRequest = error.reason
+            else {
+                Issue.record("\(failure)")
+                return
+            }
+        }
+    }
+
     @Test func `the server's 100 lets the body go`() async throws {
         try await StubServer.with { server in
             server.enqueue(.echo)

@@ -253,4 +253,22 @@ import Testing
             #expect(try await text == "ok")
         }
     }
+
+    @Test func `time in which a task blocks the event loop is not the server's`() async throws {
+        try await StubServer.with { server in
+            server.route(
+                "/", Script([.send(Self.head), .delay(.milliseconds(200)), .send(Data(count: 100)), .hang]))
+            let transport = try CurlTransport()
+            let recorder = EventRecorder()
+            let request = server.request(options: options { $0.idle = Self.limitWithinBody })
+            async let response = transport.collect(request, reporting: recorder)
+            _ = try await recorder.first { if case .head = $0 { true } else { false } }
+            let executor = try #require(transport.eventLoopExecutor)
+            await Task(executorPreference: executor) {
+                let end = ContinuousClock.now + Self.limitWithinBody + .milliseconds(500)
+                while ContinuousClock.now < end {}
+            }.value
+            #expect(try await response.body.count == 100)
+        }
+    }
 }

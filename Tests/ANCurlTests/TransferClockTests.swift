@@ -19,6 +19,22 @@ import Testing
         #expect(clock.limit(at: 13) == .init(.idle, seconds: 30, since: 12))
     }
 
+    @Test func `time in which the loop could not run does not count until the next event`() {
+        var clock = Self.makeClock(queue: 10, connect: 20, idle: 30, total: 100)
+        clock.leaveQueue(at: Self.at(5))
+        clock.excuse(.seconds(3))
+        #expect(clock.limit(at: 8) == .init(.connect, seconds: 20, since: 8))
+        clock.connect(at: Self.at(9))
+        #expect(clock.limit(at: 9) == .init(.idle, seconds: 30, since: 9))
+        clock.excuse(.seconds(4))
+        clock.excuse(.seconds(1))
+        #expect(clock.limit(at: 14) == .init(.idle, seconds: 30, since: 14))
+        clock.noteActivity(at: Self.at(15))
+        #expect(clock.limit(at: 15) == .init(.idle, seconds: 30, since: 15))
+        clock.excuse(.seconds(80))
+        #expect(clock.limit(at: 95) == .init(.total, seconds: 100, since: 0))
+    }
+
     @Test func `after the response the rest of the request has a short limit since the last byte`() {
         var clock = Self.makeClock(queue: 10, connect: 20, idle: 30, total: nil)
         clock.connect(at: Self.at(9))

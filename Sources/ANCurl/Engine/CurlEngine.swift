@@ -33,6 +33,8 @@ actor CurlEngine: EventLoopSource {
     @safe @exclusivity(unchecked) private var received: [Message] = []
     @safe @exclusivity(unchecked) private var deadlines = DeadlineQueue<Transfer>()
     private var isShutDown = false
+    /// The time at which the next turn is due; `nil` if it waits for an event only.
+    @safe @exclusivity(unchecked) private var due: MonotonicInstant?
 
     nonisolated var unownedExecutor: UnownedSerialExecutor { unsafe loop.asUnownedSerialExecutor() }
 
@@ -157,6 +159,7 @@ actor CurlEngine: EventLoopSource {
 
     private func takeTurn(_ ready: [ReadyDescriptor]) -> Int32 {
         state.now = .now
+        excuseLateness()
         for descriptor in ready { handle(descriptor) }
         receiveMessages()
         finishCompleted()
@@ -176,7 +179,7 @@ actor CurlEngine: EventLoopSource {
             if transfer.isMultiplexed { admissions.noteMultiplexing(transfer.origin) }
         }
         startWaiting()
-        return millisecondsUntilNextTimer
+        return millisecondsUntilNextTimer()
     }
 
     /// Ends a transfer whose response is complete while its request's body is not.
@@ -188,14 +191,17 @@ actor CurlEngine: EventLoopSource {
         transfer.handle.resume(receiving: !transfer.state.isReceivingPaused, sending: true)
     }
 
-    private var millisecondsUntilNextTimer: Int32 {
-        let next: MonotonicInstant
-        switch (state.curlTimer, deadlines.first) {
-        case (nil, nil): return -1
-        case (let only?, nil), (nil, let only?): next = only
-        case (let timer?, let deadline?): next = min(timer, deadline)
-        }
-        return Int32(MonotonicInstant.now.duration(to: next).wholeMilliseconds)
+    /// Extends the limits of all transfers if this turn is late, because the process was stopped or a task blocked the
+    /// loop's executor. What has arrived meanwhile is read in the next turns.
+    private func excuseLateness() {
+        guard let due, due.advanced(by: .milliseconds(100)) < state.now else { return }
+        for transfer in active.values { transfer.state.clock.excuse(due.duration(to: state.now)) }
+    }
+
+    /// Determines when the next turn is due.
+    private func millisecondsUntilNextTimer() -> Int32 {
+        due = Self.earlier(state.curlTimer, deadlines.first)
+        return due.map { Int32(MonotonicInstant.now.duration(to: $0).wholeMilliseconds) } ?? -1
     }
 
     func finishCompleted() {
@@ -270,8 +276,13 @@ actor CurlEngine: EventLoopSource {
     /// Queues a transfer's next deadline, unless an earlier one is queued; when that one is due, the deadline is
     /// computed again.
     private func queueDeadline(of transfer: Transfer) {
-        let times = [transfer.startTime, transfer.nextLimit?.deadline].compactMap(\.self)
-        if let deadline = times.min() { deadlines.insert(transfer, at: deadline) }
+        let next = Self.earlier(transfer.startTime, transfer.nextLimit?.deadline)
+        if let next { deadlines.insert(transfer, at: next) }
+    }
+
+    private static func earlier(_ first: MonotonicInstant?, _ second: MonotonicInstant?) -> MonotonicInstant? {
+        guard let first, let second else { return first ?? second }
+        return min(first, second)
     }
 
     // MARK: Endings

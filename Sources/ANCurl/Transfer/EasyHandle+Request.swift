@@ -21,9 +21,6 @@ extension EasyHandle {
         if let list = unsafe headers.first { unsafe try set(CURLOPT_HTTPHEADER, list: list) }
         if let list = unsafe headers.firstOverride { unsafe try set(CURLOPT_CONNECT_TO, list: list) }
         try applyMethod(request.method, exchange, uploadBufferSize)
-        // Over plain TCP, libcurl would wait for the first response before it opens a second connection, to learn
-        // whether the server speaks HTTP/2; over TLS it knows after the handshake.
-        if exchange.isSecure { try set(CURLOPT_PIPEWAIT, true) }
         // libcurl would answer a 417 with a second request without `Expect`; a redirect limit of 0 prevents this. (It
         // still discards the body of a 417 if the connection is kept.) Responses to challenges count as redirects, too.
         try set(CURLOPT_MAXREDIRS, exchange.answersChallenges ? 8 : 0)

@@ -91,6 +91,9 @@ final class Transfer: DeadlineQueueElement {
             // A head that does not fit into the buffer is cut by older versions of libcurl.
             let leastBuffer = allowsHTTP2 && loop.http2 == .exclusive ? 64 << 10 : 16 << 10
             try handle.apply(exchange, url: url, headers: headers, uploadBufferSize: leastBuffer)
+            // Over plain TCP, libcurl would wait for the first response before it opens a second connection, to learn
+            // whether the server speaks HTTP/2; over TLS it knows after the handshake.
+            if exchange.isSecure, allowsHTTP2, loop.http2 == .multiplexed { try handle.set(CURLOPT_PIPEWAIT, true) }
             if let alternative { try handle.apply(alternative, isRacing: exchange.isRacing(alternative)) }
             // The discarded connection may still serve other exchanges, and libcurl would choose it again.
             if needsNewConnection { try handle.set(CURLOPT_FRESH_CONNECT, true) }

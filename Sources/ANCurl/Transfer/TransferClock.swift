@@ -11,6 +11,8 @@ package struct TransferClock {
     package private(set) var leftQueue: MonotonicInstant?
     package private(set) var connected: MonotonicInstant?
     private var lastActivity: MonotonicInstant
+    /// The time since then, or since the current phase began, in which the loop could not run.
+    private var lateness = Duration.zero
 
     package init(start: MonotonicInstant, timeouts: Timeouts) {
         self.start = start
@@ -20,20 +22,29 @@ package struct TransferClock {
 
     /// Notes that a connection is being made or used, which ends the queue phase.
     package mutating func leaveQueue(at now: MonotonicInstant) {
-        if leftQueue == nil { leftQueue = now }
+        guard leftQueue == nil else { return }
+        leftQueue = now
+        lateness = .zero
     }
 
     /// Notes that the connection is ready for the request.
     package mutating func connect(at now: MonotonicInstant) {
         leaveQueue(at: now)
         connected = now
-        lastActivity = now
+        noteActivity(at: now)
     }
 
     /// Notes that the connection was lost and another one is being made.
     package mutating func reconnect(at now: MonotonicInstant) {
         leftQueue = now
         connected = nil
+        lateness = .zero
+    }
+
+    /// Notes that the loop could not run for some time, which does not count towards the limits of phases: bytes may have
+    /// been waiting.
+    package mutating func excuse(_ lateness: Duration) {
+        self.lateness += lateness
     }
 
     /// Notes that the request waits for a connection again.
@@ -45,6 +56,7 @@ package struct TransferClock {
     /// Notes that bytes were transferred, or that this side ended a pause.
     package mutating func noteActivity(at now: MonotonicInstant) {
         lastActivity = now
+        lateness = .zero
     }
 
     /// Returns the limit that expires first; `nil` if none applies.
@@ -53,13 +65,17 @@ package struct TransferClock {
     package func nextLimit(isWaitingForUs: Bool, now: MonotonicInstant) -> Limit? {
         let step: Limit? =
             if connected != nil {
-                timeouts.idle.map { Limit(kind: .idle, duration: $0, since: isWaitingForUs ? now : lastActivity) }
+                limit(.idle, timeouts.idle, since: isWaitingForUs ? now : lastActivity)
             } else if let leftQueue {
-                timeouts.connect.map { Limit(kind: .connect, duration: $0, since: leftQueue) }
+                limit(.connect, timeouts.connect, since: leftQueue)
             } else {
-                timeouts.queue.map { Limit(kind: .queue, duration: $0, since: start) }
+                limit(.queue, timeouts.queue, since: start)
             }
         return earlier(step)
+    }
+
+    private func limit(_ kind: Limit.Kind, _ duration: Duration?, since start: MonotonicInstant) -> Limit? {
+        duration.map { Limit(kind: kind, duration: $0, since: start.advanced(by: lateness)) }
     }
 
     /// Returns the total limit or another one, whichever expires first; `nil` if neither applies.
