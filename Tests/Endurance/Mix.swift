@@ -22,10 +22,11 @@ struct Mix: Sendable {
     let offset: Int
     let size: Int
 
-    init(using generator: inout some RandomNumberGenerator) {
+    /// Chooses an exchange, which is abandoned with the given probability in percent.
+    init(abandoning percentage: Int, using generator: inout some RandomNumberGenerator) {
         upload = Bool.random(using: &generator) ? .none : Upload.allCases.randomElement(using: &generator) ?? .none
         reading = Reading.allCases.randomElement(using: &generator) ?? .collected
-        let isAbandoned = Int.random(in: 0..<50, using: &generator) == 0
+        let isAbandoned = Int.random(in: 0..<100, using: &generator) < percentage
         abandonment = isAbandoned ? Abandonment.allCases.randomElement(using: &generator) : nil
         patience = .microseconds(Int.random(in: 0..<5000, using: &generator))
         func size(_ generator: inout some RandomNumberGenerator) -> Int {

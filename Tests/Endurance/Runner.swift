@@ -28,12 +28,12 @@ final class Runner: Sendable {
         self.file = file
     }
 
-    func run(count: Int, workers: Int, seed: UInt64) async -> Tally {
+    func run(count: Int, workers: Int, seed: UInt64, abandoning percentage: Int) async -> Tally {
         await withTaskGroup { group in
             for worker in 0..<workers {
                 group.addTask { [self] in
                     var generator = SeededGenerator(seed: seed &+ UInt64(worker) &* 0x1_0000_0001)
-                    while start(upTo: count) { await perform(Mix(using: &generator)) }
+                    while start(upTo: count) { await perform(Mix(abandoning: percentage, using: &generator)) }
                 }
             }
         }

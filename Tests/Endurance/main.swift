@@ -3,7 +3,7 @@
 // Performs many exchanges of all kinds with the server of `Tests/Servers/interop/node.mjs`, compares every body, and
 // prints what is left at the end:
 //
-//     Endurance URL AUTHORITY COUNT [SEED]
+//     Endurance URL AUTHORITY COUNT [SEED [PERCENTAGE OF ABANDONED EXCHANGES]]
 
 import AsyncNetworking
 import FoundationEssentials
@@ -12,10 +12,12 @@ import Glibc
 guard CommandLine.arguments.count >= 4, let server = URL(string: CommandLine.arguments[1]),
     let count = Int(CommandLine.arguments[3])
 else {
-    print("usage: Endurance URL AUTHORITY COUNT [SEED]")
+    print("usage: Endurance URL AUTHORITY COUNT [SEED [PERCENTAGE OF ABANDONED EXCHANGES]]")
     exit(2)
 }
-let seed = CommandLine.arguments.count > 4 ? UInt64(CommandLine.arguments[4]) ?? 1 : 1
+let numbers = CommandLine.arguments.dropFirst(4).map { Int($0) ?? 0 }
+let seed = UInt64(clamping: numbers.first ?? 1)
+let percentage = numbers.count > 1 ? numbers[1] : 2
 let file = URL(filePath: "/tmp/an-endurance-\(getpid())")
 try Pattern.bytes.write(to: file)
 var hasFailed = false
@@ -43,7 +45,7 @@ for version in [HTTPVersionPolicy.http1, .http2, .automatic] {
         let runner = Runner(manager, at: server, file: file)
         let clock = ContinuousClock()
         let start = clock.now
-        let tally = await runner.run(count: count / 3, workers: 32, seed: seed)
+        let tally = await runner.run(count: count / 3, workers: 32, seed: seed, abandoning: percentage)
         let version = try? await manager.get(server.appending(path: "pattern/0/1/0")).head.version.rawValue
         print("\(version ?? "no answer"): \(tally.started) exchanges in \(start.duration(to: clock.now))")
         await manager.shutdown()
