@@ -107,7 +107,9 @@ public struct Cookie: Hashable, Sendable, CustomStringConvertible {
 
     /// A description with the name, domain and path, such as `Cookie(id=… for *.example.com/)`, without the value,
     /// which may be secret.
-    public var description: String { "Cookie(\(name)=… for \(includesSubdomains ? "*." : "")\(domain)\(path))" }
+    public var description: String {
+        "Cookie(\(name)=… for \(includesSubdomains ? "*." : "")\(domain)\(path))".printable
+    }
 
     fileprivate static func normalized(_ domain: String) -> String {
         String(domain.lowercased().drop { $0 == "." })

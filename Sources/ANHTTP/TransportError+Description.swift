@@ -7,7 +7,9 @@ extension TransportError: CustomStringConvertible, LocalizedError {
     public var errorDescription: String? { description }
 
     /// A sentence that describes the failure and what to check, without secrets of the URL.
-    public var description: String {
+    public var description: String { sentence.printable }
+
+    private var sentence: String {
         switch reason {
         case .invalidURL(let text):
             "The request cannot be sent: “\(text)” is not a URL with a host and a valid port."
@@ -185,12 +187,12 @@ extension TransportError.ResponseFailure: CustomStringConvertible {
     package var description: String {
         switch self {
         case .notHTTP: "it does not begin with a status line"
-        case .statusLine(let line): "its status line is “\(line)”"
-        case .headerLine(let line): "a header line is “\(line)”"
+        case .statusLine(let line): "its status line is “\(line.printable)”"
+        case .headerLine(let line): "a header line is “\(line.printable)”"
         case .contentLength: "its Content-Length is ambiguous or not a number"
         case .framing: "its framing is malformed"
         case .noFinalResponse: "there are only interim responses"
-        case .webSocket(let reason): reason
+        case .webSocket(let reason): reason.printable
         }
     }
 }

@@ -149,7 +149,9 @@ extension Pipeline {
 extension RequestEvent: CustomStringConvertible {
     /// The event as text for a log line, without header fields, bodies or the secrets of URLs. The text of an error is
     /// that of its own description: for a rejected response it includes the beginning of the body, which may be secret.
-    public var description: String {
+    public var description: String { words.printable }
+
+    private var words: String {
         switch self {
         case .began: "began"
         case .exchange(.started(let request)): "sends \(request)"

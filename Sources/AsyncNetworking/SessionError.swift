@@ -188,7 +188,9 @@ extension SessionError: CustomStringConvertible, LocalizedError {
 
     /// Text in English that says what happened and, where it helps, what to check. For a response that was rejected, or
     /// whose body could not be parsed or decoded, it contains a part of the body, which may be secret.
-    public var description: String {
+    public var description: String { sentence.printable }
+
+    private var sentence: String {
         switch self {
         case .transport(let error): error.description
         case .serialization(let error): error.description

@@ -1,5 +1,6 @@
 // SPDX-License-Identifier: MIT
 
+import AsyncNetworking
 public import FoundationEssentials
 
 // ImageError
@@ -53,7 +54,7 @@ extension ImageError: CustomStringConvertible, LocalizedError {
                 + "ImageLimits.decodedBytes."
         case .decoderUnavailable:
             "There is no image decoder: enable the package trait ImageDecoding, or specify a decoder."
-        case .decoding(let reason): "The image cannot be decoded: \(reason)"
+        case .decoding(let reason): "The image cannot be decoded: \(reason.printable)"
         }
     }
 }

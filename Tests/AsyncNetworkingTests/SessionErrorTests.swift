@@ -53,6 +53,55 @@ import Testing
         guard case .url(.noHost("http://")) = error.serialization else { throw error }
     }
 
+    /// Text of a server that would clear a terminal, ring its bell, and reverse the rest of the line.
+    private static let hostile = "a\u{1B}[2J\u{7}\u{9B}2J\u{202E}\u{2066}\r\n\u{2028}z"
+
+    /// Values with a description that contains text of a server.
+    private static func described() throws -> [any CustomStringConvertible] {
+        var context = FailureContext()
+        (context.message, context.url) = (hostile, hostile)
+        let location = try #require(URL(string: "http://a.example/"))
+        let head = ResponseHead(
+            status: .init(code: 500, reasonPhrase: "a"), headers: [.contentType: "a/\u{9B}\u{202E}"], url: location)
+        let reasons: [TransportError.Reason] = [
+            .invalidURL(hostile), .unsupportedScheme(hostile), .cannotResolve, .tls(.badStaple(hostile)),
+            .tls(.rejected(hostile)), .invalidContentEncoding, .internalInconsistency(hostile),
+            .webSocketClosed(WebSocketClosure(code: 4000, reason: hostile)), .connectionLost(.inHead),
+            .invalidResponse(hostile),
+        ]
+        let rejection = try #require(ResponseValidation.json.rejection(of: head, Data(hostile.utf8)))
+        let documents: [SerializationError] = [
+            .url(.noHost(hostile)), .rejected(rejection), .text(.unknownCharset(hostile)),
+            .text(.invalidBytes(charset: hostile)), .parts(.notMultipart(contentType: hostile)),
+            .parts(.boundary(hostile)), .parts(.header(hostile)), .emptyBody(status: 200, wanted: hostile),
+        ]
+        let failures: [TransportError.ResponseFailure] = [
+            .statusLine(hostile), .headerLine(hostile), .webSocket(hostile),
+        ]
+        let errors: [SessionError] =
+            reasons.map { .transport(TransportError($0, context: context)) } + documents.map { .serialization($0) } + [
+                .notResumable(.wrongRange(hostile)), .redirect(.location(hostile)), .invalidCookie(name: hostile),
+                .redirect(.tooMany(limit: 1, to: hostile)),
+            ]
+        let space = ProtectionSpace(
+            host: "a.example", port: 80, isSecure: false, scheme: .basic, realm: hostile)
+        let values: [[any CustomStringConvertible]] = [
+            errors, failures, [rejection, RequestEvent.ended(.failure(errors[0])), space],
+        ]
+        return values.flatMap(\.self)
+    }
+
+    @Test func `no description contains text of a server that controls a terminal`() throws {
+        for value in try Self.described() {
+            let text = "\(value)"
+            let controls = text.unicodeScalars.filter { scalar in
+                [.control, .format, .lineSeparator].contains(scalar.properties.generalCategory)
+            }
+            #expect(controls.isEmpty, "\(type(of: value)): \(text)")
+            #expect((value as? any LocalizedError)?.errorDescription ?? text == text)
+        }
+    }
+
     @Test func `descriptions are sentences`() {
         #expect(
             Self.errors["invalidated"]?.description == "The session manager was invalidated; create a new one.")

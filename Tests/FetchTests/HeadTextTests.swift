@@ -19,4 +19,11 @@ import Testing
             status: .init(code: 299, reasonPhrase: "Sure"), headers: [.setCookie: "a=1", .setCookie: "b=2"], url: url)
         #expect(HeadText.of(head) == "HTTP/1.1 299 Sure\nSet-Cookie: a=1\nSet-Cookie: b=2\n\n")
     }
+
+    @Test func `characters that control a terminal are printed as spaces`() throws {
+        let url = try #require(URL(string: "http://h/"))
+        let head = ResponseHead(
+            status: .init(code: 200), headers: [.server: "a\u{9B}2J\u{202E}b", .eTag: "\u{2066}é"], url: url)
+        #expect(HeadText.of(head) == "HTTP/1.1 200\nServer: a 2J b\nETag:  é\n\n")
+    }
 }

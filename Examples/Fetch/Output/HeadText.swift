@@ -18,12 +18,13 @@ package enum HeadText {
     /// Returns the status line, the header fields, and an empty line.
     package static func of(_ head: ResponseHead) -> String {
         let phrase = head.status.reasonPhrase
-        return "\(head.version) \(head.status.code)\(phrase.isEmpty ? "" : " " + phrase)\n" + of(head.headers) + "\n"
+        return "\(head.version) \(head.status.code)\(phrase.isEmpty ? "" : " " + phrase.printable)\n" + of(head.headers)
+            + "\n"
     }
 
     /// Returns the header fields.
     package static func of(_ fields: HTTPFields) -> String {
-        fields.map { "\($0.name.rawName): \($0.value)\n" }.joined()
+        fields.map { "\($0.name.rawName): \($0.value.printable)\n" }.joined()
     }
 
     private static func hidingSecrets(_ fields: HTTPFields) -> HTTPFields {

@@ -69,7 +69,7 @@ final class Narrator: Sendable {
     /// Prints the closure of a WebSocket connection.
     func say(closure: WebSocketClosure) {
         guard isVerbose else { return }
-        tell("* closed with \(closure.code.map { "code \($0)" } ?? "no code") \(closure.reason)\n")
+        tell("* closed with \(closure.code.map { "code \($0)" } ?? "no code") \(closure.reason.printable)\n")
     }
 
     /// Prints a redirect.

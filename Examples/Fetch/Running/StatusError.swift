@@ -8,6 +8,6 @@ struct StatusError: Error, CustomStringConvertible {
 
     var description: String {
         let phrase = head.status.reasonPhrase
-        return "The server answered \(head.status.code)\(phrase.isEmpty ? "" : " " + phrase)."
+        return "The server answered \(head.status.code)\(phrase.isEmpty ? "" : " " + phrase.printable)."
     }
 }

@@ -1,5 +1,7 @@
 // SPDX-License-Identifier: MIT
 
+import ANHTTP
+
 /// Shortens untrusted text and bytes for log messages.
 package enum Excerpt {
     /// Returns the bytes around `offset` as printable text, with `…` at each end that was cut.
@@ -38,15 +40,8 @@ package enum Excerpt {
         return of(String(string[..<head.endIndex]))
     }
 
-    /// Returns text with control characters replaced by spaces, and invalid UTF-8 by U+FFFD.
+    /// Returns the bytes as printable text, with invalid UTF-8 replaced by U+FFFD.
     private static func printable(_ bytes: some Collection<UInt8>) -> String {
-        var text = ""
-        for scalar in String(decoding: bytes, as: UTF8.self).unicodeScalars {
-            switch scalar.properties.generalCategory {
-            case .control, .format, .lineSeparator, .paragraphSeparator: text.append(" ")
-            default: text.unicodeScalars.append(scalar)
-            }
-        }
-        return text
+        String(decoding: bytes, as: UTF8.self).printable
     }
 }

@@ -1,5 +1,6 @@
 // SPDX-License-Identifier: MIT
 
+import ANHTTP
 public import FoundationEssentials
 
 extension SerializationError: CustomStringConvertible, LocalizedError {
@@ -10,7 +11,9 @@ extension SerializationError: CustomStringConvertible, LocalizedError {
     ///
     /// It may contain an excerpt of the response's body or of the parameters. The errors of
     /// ``SerializationError/compound(_:)`` are separated by slashes, and each is shortened to 500 bytes.
-    public var description: String {
+    public var description: String { sentence.printable }
+
+    private var sentence: String {
         switch self {
         case .url(let failure): failure.description
         case .parameters(let failure): failure.description

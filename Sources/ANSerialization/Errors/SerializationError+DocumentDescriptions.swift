@@ -1,5 +1,7 @@
 // SPDX-License-Identifier: MIT
 
+import ANHTTP
+
 extension SerializationError.JSONFailure: CustomStringConvertible {
     /// A sentence with the reason, the ``offset``, the ``excerpt``, and the URL of the response if it is known.
     ///
@@ -30,7 +32,7 @@ extension SerializationError.JSONFailure.Reason: CustomStringConvertible {
 extension SerializationError.DecodingFailure: CustomStringConvertible {
     /// A sentence with the ``type``, the ``path``, the ``reason``, the ``excerpt``, and the ``url`` if it is known.
     public var description: String {
-        "The body\(url.ofClause) does not fit \(type)\(path.isEmpty ? "" : " at “\(Excerpt.of(path))”"): \(reason) Near “\(excerpt)”."
+        "The body\(url.ofClause) does not fit \(type)\(path.isEmpty ? "" : " at “\(Excerpt.of(path))”"): \(reason.printable) Near “\(excerpt)”."
     }
 }
 

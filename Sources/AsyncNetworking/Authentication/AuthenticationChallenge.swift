@@ -83,6 +83,6 @@ public struct ProtectionSpace: Hashable, Sendable, CustomStringConvertible {
     /// The space as text, such as `Digest for “users” at server api.example.com`; without the part about the realm if
     /// that is `nil`.
     public var description: String {
-        "\(scheme)\(realm.map { " for “\($0)”" } ?? "") at \(isProxy ? "proxy" : "server")\(host.map { " \($0)" } ?? "")"
+        "\(scheme)\(realm.map { " for “\($0.printable)”" } ?? "") at \(isProxy ? "proxy" : "server")\(host.map { " \($0)" } ?? "")"
     }
 }

@@ -1,5 +1,6 @@
 // SPDX-License-Identifier: MIT
 
+import ANHTTP
 import ANSystem
 import FoundationEssentials
 
@@ -129,6 +130,6 @@ extension SessionError.ResumeFailure {
     package static func partialFile(_ path: String) -> Self { Self("\(path) is missing or too short") }
 
     private init(_ reason: String) {
-        description = "The download cannot be resumed: \(reason)."
+        description = "The download cannot be resumed: \(reason.printable)."
     }
 }
