@@ -22,6 +22,26 @@ import Testing
             }, sourceLocation: sourceLocation)
     }
 
+    // MARK: Dates
+
+    @Test(arguments: [
+        Double.nan, .signalingNaN, .infinity, -.infinity, .greatestFiniteMagnitude, -.greatestFiniteMagnitude, 1e18,
+        -3.2e13,
+    ])
+    func `binary dates that cannot be printed are rejected`(seconds: Double) {
+        let date = [0x33] + Maker.bytes(Int(bitPattern: UInt(seconds.bitPattern)), count: 8)
+        expectRefusal(Maker.list([date]), .malformed)
+        expectRefusal(Maker.list([Maker.array(of: [1]), date]), .malformed)
+    }
+
+    @Test(arguments: [0, -0.0, 1.5, 3.1e13, -3.1e13, .leastNonzeroMagnitude])
+    func `other binary dates can be printed`(seconds: Double) throws {
+        let date = [0x33] + Maker.bytes(Int(bitPattern: UInt(seconds.bitPattern)), count: 8)
+        let value = try value(of: .propertyList, type: type, Maker.list([date]))
+        #expect(value == .date(Date(timeIntervalSinceReferenceDate: seconds)))
+        #expect("\(value)" != "")
+    }
+
     // MARK: XML
 
     @Test func `10 MB of nested XML arrays are rejected`() {

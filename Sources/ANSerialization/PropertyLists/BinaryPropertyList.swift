@@ -35,6 +35,7 @@ struct BinaryPropertyList {
         guard index < count else { return nil }
         let entry = offsetTable + index * offsetSize
         guard let start = Self.integer(bytes[entry..<(entry + offsetSize)]), start < offsetTable else { return nil }
+        guard bytes[start] >> 4 != Self.date || hasDate(at: start + 1) else { return nil }
         let kind = Kind(rawValue: bytes[start] >> 4)
         guard let kind else { return Object(start: start, position: start, references: 0, length: 0) }
         var position = start + 1
@@ -64,6 +65,19 @@ struct BinaryPropertyList {
             return Object(start: start, position: position, references: count * 2, length: 0)
         }
     }
+
+    /// Returns whether the bytes at a position are a date that Foundation can print: it traps at NaN, at infinity, and at
+    /// years beyond its calendar.
+    private func hasDate(at position: Int) -> Bool {
+        guard position + 8 <= offsetTable else { return false }
+        let pattern = bytes[position..<(position + 8)].reduce(UInt64(0)) { $0 << 8 | UInt64($1) }
+        return abs(Double(bitPattern: pattern)) <= Self.maximumDate
+    }
+
+    /// The upper half of the first byte of a date.
+    private static let date: UInt8 = 0x3
+    /// The distance of the earliest and the latest date from 2001 in seconds, about 980,000 years.
+    private static let maximumDate = 3.1e13
 
     /// Returns the index of an object that a container refers to; `nil` if it does not fit into `Int`.
     func reference(_ index: Int, of container: Object) -> Int? {

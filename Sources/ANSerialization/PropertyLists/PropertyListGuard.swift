@@ -6,7 +6,7 @@ package import FoundationEssentials
 ///
 /// The decoder recurses to any depth, decodes a shared object of the binary format again for each reference to it, even
 /// one from within the object, and traps at bytes that are not UTF-8, at years beyond its calendar, and at strings that
-/// extend past the end.
+/// extend past the end. A date of the binary format that is not a number would trap where the program prints it.
 package enum PropertyListGuard {
     /// The maximum depth. A value of unknown type is decoded by trying one type after the other, whose cost grows with
     /// the depth.
