@@ -68,7 +68,7 @@ public struct XMLContent: Sendable {
     public func parse(with delegate: any XMLParserDelegate) throws(SerializationError) {
         let parser = makeParser()
         let isParsed = parser.parse(with: delegate)
-        guard !isParsed || parser.errorCode != nil || !inspection.hasElement else { return }
+        guard !isParsed || parser.errorCode != nil || !inspection.isComplete else { return }
         // A warning may have replaced an error, because the parser has only the last one.
         if isParsed, let code = parser.errorCode, ErrorRecorder.warnings.contains(code) { return try checkWellFormed() }
         throw failure(code: parser.errorCode, line: parser.lineNumber, column: parser.columnNumber)
@@ -101,7 +101,7 @@ public struct XMLContent: Sendable {
         let parser = makeParser()
         let recorder = ErrorRecorder()
         let isParsed = parser.parse(with: recorder)
-        guard !isParsed || recorder.code != nil || !inspection.hasElement else { return }
+        guard !isParsed || recorder.code != nil || !inspection.isComplete else { return }
         throw failure(
             code: recorder.code ?? parser.errorCode, line: parser.lineNumber, column: parser.columnNumber)
     }
@@ -115,8 +115,9 @@ public struct XMLContent: Sendable {
         let reason: SerializationError.XMLFailure.Reason =
             switch code {
             case _ where inspection.isCutOff || !inspection.hasElement: .unexpectedEnd
-            // libxml2 uses the same code for content after the document and for an incomplete document.
-            case 5 where inspection.isOpen: .unexpectedEnd
+            // libxml2 uses the same code for content after the document and for an incomplete document, and none for a
+            // document of less than four bytes.
+            case nil where inspection.isOpen, 5 where inspection.isOpen: .unexpectedEnd
             case XMLParser.ErrorCode.delegateAbortedParseError.rawValue, 111: .aborted
             default: .malformed(code: code ?? 0)
             }

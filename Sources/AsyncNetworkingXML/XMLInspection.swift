@@ -47,6 +47,8 @@ struct XMLInspection: Sendable {
 
     /// Whether the document contains an element.
     private(set) var hasElement = false
+    /// Whether the document has an element, and does not end within one.
+    var isComplete: Bool { hasElement && !isOpen }
     /// Whether the document ends within an element.
     var isOpen: Bool { depth > 0 || isCutOff }
     /// Whether the document ends within a tag, a comment or other markup.

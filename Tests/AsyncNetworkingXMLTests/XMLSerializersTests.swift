@@ -101,6 +101,14 @@ import Testing
         #expect(throws: Never.self) { try value(of: .xmlDocument, text) }
     }
 
+    @Test(arguments: ["<a>", "<b>", "<a>1", "<a >", "<a", "<"])
+    func `a document that is shorter than its first tag and the end of it is incomplete`(text: String) throws {
+        let content = try XMLContent(Data(text.utf8))
+        #expect(xmlFailure { try content.checkWellFormed() }?.reason == .unexpectedEnd)
+        #expect(xmlFailure { try content.parse(with: Recorder()) }?.reason == .unexpectedEnd)
+        #expect(xmlFailure { try content.makeDocument().rootElement() as Any }?.reason == .unexpectedEnd)
+    }
+
     @Test(arguments: [
         "<a><b></a>", "<a>&undefined;</a>", "<a/><b/>", "text", "<a b=c/>", "<a><!-- -- --></a>", "<a>\u{0}</a>",
         "<a>]]></a>",
