@@ -85,7 +85,8 @@ extension SessionManager {
             switch file.plan.action(for: head, isReplaced: body.provenance == .replaced) {
             case .reject:
                 core.receive(head)
-                try await ResponseValidation.statusOnly.validate(head, Self.errorPage(body))
+                let validation = ResponseValidation(statuses: file.plan.acceptableStatuses)
+                try await validation.validate(head, Self.errorPage(body))
                 throw TransportError(.internalInconsistency("A rejected response passed validation."))
             case .fail(let failure):
                 throw SessionError.notResumable(failure)

@@ -1,6 +1,7 @@
 // SPDX-License-Identifier: MIT
 
 package import ANHTTP
+import ANSerialization
 package import HTTPTypes
 
 /// A decision procedure for resuming a download: the header fields to send, and the action for each response.
@@ -13,11 +14,13 @@ package import HTTPTypes
 /// | a range that the program chose | 200–299 | write from the start |
 /// | a range | 206 that starts at the offset, of the same ``Representation`` | append |
 /// | a range | any other 206 | start over: request the whole |
-/// | a range, to continue a body that may be decoded | 200–299 except 206, with a content coding | start over: request the whole |
-/// | a range | any other 200–299 except 206 | start over with this response |
+/// | a range, to continue a body that may be decoded | 200 or 203, with a content coding | start over: request the whole |
+/// | a range | any other 200 or 203 | start over with this response |
 /// | a range | 416 of the same version, with the size that is already there and was unknown | the file is complete |
 /// | a range | any other 416 | start over: request the whole |
 /// | either | another status | reject |
+///
+/// A 204 or another status of success does not contain the resource (RFC 9110 §15.3), whose first bytes are there.
 ///
 /// If the program does not permit starting over, the download fails instead.
 package struct ResumePlan: Hashable, Sendable {
@@ -71,6 +74,11 @@ package struct ResumePlan: Hashable, Sendable {
         return fields
     }
 
+    /// The statuses of responses that contain the file, or the missing part of it.
+    package var acceptableStatuses: Set<Int> {
+        offset > 0 ? [200, 203, 206] : ResponseValidation.successfulStatuses
+    }
+
     /// Returns the action for a response.
     ///
     /// - Parameter isReplaced: Whether an interceptor has replaced the body, so that its bytes are not those of the range.
@@ -90,7 +98,7 @@ package struct ResumePlan: Hashable, Sendable {
                 representation.totalBytes == nil, representation.validator?.isContradicted(by: head) != true
             else { return startOver(.changed) }
             return .complete
-        case 200...299:
+        case 200, 203:
             let isSame = representation.validator?.isConfirmed(by: head) == true
             guard startsOver else { return .fail(isSame ? .rangesNotSupported : .changed) }
             // The whole is requested without the restriction to no coding, as it was at first.

@@ -131,6 +131,14 @@ import Testing
         #expect(ResumePlan().action(for: try Self.head(status)) == .reject)
     }
 
+    @Test(arguments: [201, 202, 204, 205, 207, 226])
+    func `a success without the resource does not replace the bytes that are there`(status: Int) throws {
+        #expect(Self.plan().action(for: try Self.head(status)) == .reject)
+        #expect(Self.plan(startsOver: false).action(for: try Self.head(status)) == .reject)
+        #expect(!Self.plan().acceptableStatuses.contains(status))
+        #expect(ResumePlan().acceptableStatuses.contains(status))
+    }
+
     @Test func `a partial response to a request without a range is rejected`() throws {
         #expect(ResumePlan().action(for: try Self.head(200)) == .write)
         #expect(ResumePlan().action(for: try Self.head(204)) == .write)
