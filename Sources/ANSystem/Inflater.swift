@@ -10,7 +10,7 @@ import Glibc
 @safe package struct Inflater: ~Copyable, StreamDecoder {
     /// Allocated on the heap because zlib keeps its address.
     private nonisolated(unsafe) let stream: UnsafeMutablePointer<czlib_stream>
-    private var isComplete = false
+    private(set) var isComplete = false
 
     /// The format around the deflated bytes.
     package enum Format: Hashable, Sendable {
@@ -56,6 +56,10 @@ import Glibc
         try Self.check(status, "inflate")
         return DecodingStep(consumed: consumed, produced: produced, isComplete: isComplete)
     }
+
+    /// Whether all of the input belongs to complete blocks, so that the next byte would begin another one. zlib reports
+    /// this in `data_type`, as 128 and the number of unused bits.
+    var isBetweenBlocks: Bool { unsafe stream.pointee.data_type == 128 }
 
     /// Prepares the decoder for another stream of the same format.
     ///

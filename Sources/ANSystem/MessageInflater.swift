@@ -1,5 +1,7 @@
 // SPDX-License-Identifier: MIT
 
+import Glibc
+
 /// A decompressor of messages that each end a raw deflate stream with an empty block, whose last four bytes are not sent
 /// (RFC 7692 §7.2.2).
 package final class MessageInflater: Sendable {
@@ -20,14 +22,20 @@ package final class MessageInflater: Sendable {
     /// Inflates a fragment of a message and appends the result to `message`, up to one byte more than `limit`.
     ///
     /// - Parameter isLast: Whether the message ends with the fragment.
-    /// - Throws: `EBADMSG` for malformed input, `ENOMEM` if memory is exhausted.
+    /// - Throws: `EBADMSG` for malformed input and a message that is cut off, `ENOMEM` if memory is exhausted.
     package func inflate(
         _ fragment: [UInt8], isLast: Bool, into message: inout [UInt8], upTo limit: Int
     ) throws(SystemError) {
         try lock.withLock { _ throws(SystemError) in
             try run(fragment, into: &message, upTo: limit)
             guard isLast, message.count <= limit else { return }
-            try run([0x00, 0x00, 0xFF, 0xFF], into: &message, upTo: limit)
+            if unsafe !inflater.isComplete {
+                try run([0x00, 0x00, 0xFF, 0xFF], into: &message, upTo: limit)
+                // In a message that was cut off, these bytes are not a block.
+                guard unsafe message.count > limit || inflater.isBetweenBlocks else {
+                    throw SystemError(call: "inflate", code: EBADMSG)
+                }
+            }
             if resets { try unsafe inflater.reset() }
         }
     }
@@ -36,6 +44,8 @@ package final class MessageInflater: Sendable {
         var consumed = 0
         var buffer: [UInt8] = []
         while message.count <= limit {
+            // A message may end its stream, and the next one then begins another (RFC 7692 §7.2.3.5).
+            if unsafe inflater.isComplete, consumed < bytes.count { try unsafe inflater.reset() }
             // The limit may be the largest integer.
             let room = min(Self.bufferSize - 1, limit - message.count) + 1
             if buffer.count != room { buffer = [UInt8](repeating: 0, count: room) }
@@ -44,8 +54,6 @@ package final class MessageInflater: Sendable {
             let step = try unsafe inflater.step(bytes.span.bytes.extracting(droppingFirst: consumed), into: &space)
             message.append(contentsOf: buffer[..<step.produced])
             consumed += step.consumed
-            // A message may end its stream, and the next one then begins another (RFC 7692 §7.2.3.5).
-            if step.isComplete { try unsafe inflater.reset() }
             guard step.produced == room || consumed < bytes.count && step.consumed + step.produced > 0 else { return }
         }
     }

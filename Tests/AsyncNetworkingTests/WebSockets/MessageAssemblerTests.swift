@@ -37,6 +37,21 @@ import Testing
         }
     }
 
+    @Test(arguments: 0..<7)
+    func `a compressed message that is cut off is malformed`(count: Int) throws {
+        let part = WebSocketFrame(.text, Array(Self.hello[..<count]), isCompressed: true)
+        #expect(try violation([part]) == 1007)
+        #expect(try violation([WebSocketFrame(.text, Self.hello, isCompressed: true), part]) == 1007)
+    }
+
+    @Test func `a compressed message may end its stream, with or without an empty block after it`() throws {
+        // The example of RFC 7692 §7.2.3.4, in which the block has the final bit.
+        let final: [UInt8] = [0xF3, 0x48, 0xCD, 0xC9, 0xC9, 0x07, 0x00]
+        let frames = [final, final + [0x00], final].map { WebSocketFrame(.text, $0, isCompressed: true) }
+        #expect(try messages(frames) == [.text("Hello"), .text("Hello"), .text("Hello")])
+        #expect(try messages(frames, resets: true) == [.text("Hello"), .text("Hello"), .text("Hello")])
+    }
+
     @Test func `text is joined wherever it is split`() throws {
         let text = "a€😀ä"
         for frames in fragments(.text, Array(text.utf8)) {
