@@ -459,6 +459,12 @@ import Testing
             #expect(mode == 0o600)
             let nowhere = logged.with { $0.tls.keyLogPath = "/nonexistent/keys" }
             try await expectFailure(.keyLog(path: "/nonexistent/keys"), server, nowhere)
+            // Opening a pipe for writing would wait for a reader.
+            let pipe = path + "-pipe"
+            defer { try? FileManager.default.removeItem(atPath: pipe) }
+            let isMade = unsafe mkfifo(pipe, 0o600) == 0
+            try #require(isMade)
+            try await expectFailure(.keyLog(path: pipe), server, logged.with { $0.tls.keyLogPath = pipe })
         }
     }
 

@@ -9,10 +9,11 @@ import Glibc
 final class KeyLog: Sendable {
     private let file: FileDescriptor
 
-    /// Opens the file, or creates one that only the current user can read.
+    /// Opens the file, or creates one that only the current user can read. A pipe must have a reader; neither opening
+    /// nor writing one waits, because the loop does both.
     init(path: String) throws(SecurityFailure) {
         do throws(SystemError) {
-            file = try FileDescriptor(opening: path, flags: O_WRONLY | O_CREAT | O_APPEND, mode: 0o600)
+            file = try FileDescriptor(opening: path, flags: O_WRONLY | O_CREAT | O_APPEND | O_NONBLOCK, mode: 0o600)
         } catch {
             throw SecurityFailure(failure: .keyLog(path: path))
         }
