@@ -1,6 +1,7 @@
 // SPDX-License-Identifier: MIT
 
 import ANCurl
+import TestSupport
 import Testing
 
 @Suite struct AdmissionQueueTests {
@@ -103,5 +104,66 @@ import Testing
         #expect(queue.enter(101, "b") != nil, "Three connections are taken.")
         for _ in 0..<10 { queue.leave("a") }
         #expect(queue.next() == 20, "It has waited longer than the one for b.")
+    }
+
+    @Test(.timeLimit(.minutes(1)))
+    func `the time for an admission does not grow with the number of origins that wait`() {
+        var queue = AdmissionQueue<Int>(perOrigin: 2, total: 4, streams: 100)
+        let count = 200_000
+        for number in 0..<count { _ = queue.enter(number, "\(number)") }
+        var order = Array(0..<4)
+        for number in 0..<count {
+            queue.leave("\(number)")
+            while let next = queue.next() { order.append(next) }
+        }
+        #expect(order == Array(0..<count))
+    }
+
+    @Test(arguments: 0..<20)
+    func `the first is admitted whose origin has capacity, as by a search of all`(seed: UInt64) {
+        var random = SeededGenerator(seed: seed)
+        var queue = AdmissionQueue<Int>(perOrigin: 2, total: 5, streams: 3)
+        // By origin: the number of running elements, and whether a connection carries three.
+        var running = [Int](repeating: 0, count: 6)
+        var multiplexes = [Bool](repeating: false, count: 6)
+        var waiting: [(element: Int, origin: Int, ticket: Int)] = []
+        func connections(_ origin: Int, adding more: Int = 0) -> Int {
+            multiplexes[origin] ? (running[origin] + more + 2) / 3 : running[origin] + more
+        }
+        func hasRoom(_ origin: Int) -> Bool {
+            let taken = (0..<6).reduce(0) { $0 + connections($1) }
+            let then = connections(origin, adding: 1)
+            return then <= 2 && taken - connections(origin) + then <= 5
+        }
+        for element in 0..<600 {
+            let origin = Int.random(in: 0..<6, using: &random)
+            switch Int.random(in: 0..<10, using: &random) {
+            case 0..<5:
+                let mayStart = !waiting.contains { $0.origin == origin } && hasRoom(origin)
+                let ticket = queue.enter(element, "\(origin)")
+                #expect((ticket == nil) == mayStart)
+                if let ticket { waiting.append((element, origin, ticket)) } else { running[origin] += 1 }
+            case 5..<8 where running[origin] > 0:
+                queue.leave("\(origin)")
+                running[origin] -= 1
+            case 8 where !waiting.isEmpty:
+                let other = waiting.remove(at: Int.random(in: waiting.indices, using: &random))
+                queue.giveUp(other.ticket, "\(other.origin)")
+            case 9 where running[origin] > 0:
+                queue.noteMultiplexing("\(origin)")
+                multiplexes[origin] = true
+            default: break
+            }
+            for origin in 0..<6 where running[origin] == 0 && !waiting.contains(where: { $0.origin == origin }) {
+                multiplexes[origin] = false
+            }
+            while true {
+                let index = waiting.firstIndex { hasRoom($0.origin) }
+                let expected = index.map { waiting.remove(at: $0) }
+                #expect(queue.next() == expected?.element)
+                guard let expected else { break }
+                running[expected.origin] += 1
+            }
+        }
     }
 }

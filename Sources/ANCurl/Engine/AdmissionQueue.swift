@@ -22,8 +22,10 @@ package struct AdmissionQueue<Element> {
     private var nextTicket = 0
     /// The number of connections in use by all origins together.
     private var taken = 0
-    /// The number of waiting elements of all origins together; only saves searches for one.
-    private var totalWaiting = 0
+    /// The lines whose first element needs no further connection, or one, by its ticket. A line is in one at most, and in
+    /// none if the origin has no capacity.
+    private var needingNone = PriorityQueue<Line, Int>()
+    private var needingOne = PriorityQueue<Line, Int>()
 
     /// Creates a queue that admits `perOrigin` exchanges to an origin and `total` to all origins together, or, if an
     /// origin multiplexes, `streams` exchanges for each connection.
@@ -40,10 +42,10 @@ package struct AdmissionQueue<Element> {
             change(line) { $0.running += 1 }
             return nil
         }
-        defer { nextTicket += 1 }
-        line.append(element, nextTicket)
-        totalWaiting += 1
-        return nextTicket
+        let ticket = nextTicket
+        nextTicket += 1
+        change(line) { $0.append(element, ticket) }
+        return ticket
     }
 
     /// Releases the capacity of an admitted element that has finished.
@@ -53,7 +55,7 @@ package struct AdmissionQueue<Element> {
 
     /// Removes a waiting element by its ticket.
     package mutating func giveUp(_ ticket: Int, _ origin: Origin) {
-        if change(line(of: origin), { $0.remove(ticket) }) { totalWaiting -= 1 }
+        change(line(of: origin)) { $0.remove(ticket) }
     }
 
     /// Notes that the origin's connections carry several exchanges at the same time.
@@ -66,14 +68,10 @@ package struct AdmissionQueue<Element> {
     /// Admits the element that has waited longest among those whose origins have capacity; returns `nil` if there is
     /// none.
     package mutating func next() -> Element? {
-        guard totalWaiting > 0 else { return nil }
-        var best: Line?
-        for line in lines.values where line.waiting > 0 && line.firstTicket < best?.firstTicket ?? .max {
-            if hasRoom(for: line) { best = line }
-        }
-        guard let best else { return nil }
-        totalWaiting -= 1
-        return change(best) { line in
+        let connecting = taken < total ? needingOne.firstElement : nil
+        let candidates = [needingNone.firstElement, connecting].compactMap(\.self)
+        guard let first = candidates.min(by: { $0.firstTicket < $1.firstTicket }) else { return nil }
+        return change(first) { line in
             line.running += 1
             return line.popFirst()
         }
@@ -103,19 +101,36 @@ package struct AdmissionQueue<Element> {
         return then <= perOrigin && taken - now + then <= total
     }
 
-    /// Changes a line, and updates the number of connections in use accordingly.
+    /// Changes a line, and updates the number of connections in use and the line's place accordingly.
     @discardableResult
     private mutating func change<Result>(_ line: Line, _ body: (Line) -> Result) -> Result {
         taken -= line.connections(streams)
         let result = body(line)
         taken += line.connections(streams)
         if line.isEmpty { line.reset() }
+        place(line)
         return result
     }
 
+    private mutating func place(_ line: Line) {
+        if line.needsConnection { needingOne.remove(line) } else { needingNone.remove(line) }
+        let connections = line.connections(streams, adding: 1)
+        guard line.waiting > 0, connections <= perOrigin else { return }
+        line.needsConnection = connections > line.connections(streams)
+        if line.needsConnection {
+            needingOne.insert(line, at: line.firstTicket)
+        } else {
+            needingNone.insert(line, at: line.firstTicket)
+        }
+    }
+
     /// The elements of one origin.
-    private final class Line {
+    private final class Line: PriorityQueueElement {
         let origin: Origin
+        /// The position in the queue that ``needsConnection`` tells. Maintained by ``PriorityQueue``.
+        var queueIndex: Int?
+        /// Whether the first waiting element needs a further connection. Valid in a queue.
+        var needsConnection = false
         /// The number of admitted elements that have not finished.
         var running = 0
         /// Whether a connection carries several elements at the same time.
@@ -161,18 +176,17 @@ package struct AdmissionQueue<Element> {
             return entries[first].element.take()
         }
 
-        func remove(_ ticket: Int) -> Bool {
+        func remove(_ ticket: Int) {
             var low = first
             var high = entries.count
             while low < high {
                 let middle = (low + high) / 2
                 if entries[middle].ticket < ticket { low = middle + 1 } else { high = middle }
             }
-            guard low < entries.count, entries[low].ticket == ticket, entries[low].element != nil else { return false }
+            guard low < entries.count, entries[low].ticket == ticket, entries[low].element != nil else { return }
             entries[low].element = nil
             waiting -= 1
             skipGaps()
-            return true
         }
 
         /// Advances `first` to a waiting element, and compacts `entries` if most of them are gaps.

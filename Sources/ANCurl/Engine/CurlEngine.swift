@@ -31,7 +31,7 @@ actor CurlEngine: EventLoopSource {
     @safe @exclusivity(unchecked) private var admissions: AdmissionQueue<Transfer>
     /// The messages of this turn; a property so that its storage is reused.
     @safe @exclusivity(unchecked) private var received: [Message] = []
-    @safe @exclusivity(unchecked) private var deadlines = DeadlineQueue<Transfer>()
+    @safe @exclusivity(unchecked) private var deadlines = PriorityQueue<Transfer, MonotonicInstant>()
     private var isShutDown = false
     /// The time at which the next turn is due; `nil` if it waits for an event only.
     @safe @exclusivity(unchecked) private var due: MonotonicInstant?

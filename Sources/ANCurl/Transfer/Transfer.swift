@@ -16,7 +16,7 @@ import HTTPTypes
 ///
 /// Used on the loop's thread only. Accesses to its state are not checked for exclusivity at run time; see
 /// ``LoopState``.
-final class Transfer: DeadlineQueueElement {
+final class Transfer: PriorityQueueElement {
     let exchange: Exchange
     let handle: EasyHandle
     let loop: LoopState
@@ -29,8 +29,8 @@ final class Transfer: DeadlineQueueElement {
     /// Whether a connection that speaks HTTP/2 may be used.
     let allowsHTTP2: Bool
 
-    /// The position in the queue of deadlines. Maintained by ``DeadlineQueue``.
-    @safe @exclusivity(unchecked) var deadlineIndex: Int?
+    /// The position in the queue of deadlines. Maintained by ``PriorityQueue``.
+    @safe @exclusivity(unchecked) var queueIndex: Int?
     /// Whether the transfer is queued for review at the end of this turn. Maintained by ``LoopState``.
     var isChanged = false
     /// The ticket in the admission queue; `nil` if the transfer is not waiting. Maintained by ``CurlEngine``.

@@ -1,28 +1,29 @@
 // SPDX-License-Identifier: MIT
 
-package import ANSystem
-
-/// An object that a ``DeadlineQueue`` holds, in one queue at a time.
-package protocol DeadlineQueueElement: AnyObject {
+/// An object that a ``PriorityQueue`` holds, in one queue at a time.
+package protocol PriorityQueueElement: AnyObject {
     /// The position in the queue's heap; `nil` if the object is not in a queue. Maintained by the queue.
-    var deadlineIndex: Int? { get set }
+    var queueIndex: Int? { get set }
 }
 
-/// A priority queue of objects ordered by deadline, implemented as a binary heap.
+/// A priority queue of objects, such as one ordered by deadline, implemented as a binary heap.
 ///
 /// Postponing a deadline does not update its entry. When an entry is removed, the caller checks the current deadline
 /// and inserts the object again if that is in the future; so receiving a byte costs nothing here. Each object has one
 /// entry at most, and knows its position, so that it can be removed when it is finished.
-package struct DeadlineQueue<Element: DeadlineQueueElement> {
+package struct PriorityQueue<Element: PriorityQueueElement, Deadline: Comparable> {
     private var heap: [Entry] = []
 
     private struct Entry {
-        let deadline: MonotonicInstant
+        let deadline: Deadline
         let element: Element
     }
 
     /// The earliest deadline.
-    package var first: MonotonicInstant? { heap.first?.deadline }
+    package var first: Deadline? { heap.first?.deadline }
+
+    /// The object with the earliest deadline.
+    package var firstElement: Element? { heap.first?.element }
 
     /// The number of objects.
     package var count: Int { heap.count }
@@ -31,9 +32,9 @@ package struct DeadlineQueue<Element: DeadlineQueueElement> {
     package init() {}
 
     /// Inserts an object, unless it is in the queue with this deadline or an earlier one.
-    package mutating func insert(_ element: Element, at deadline: MonotonicInstant) {
+    package mutating func insert(_ element: Element, at deadline: Deadline) {
         let entry = Entry(deadline: deadline, element: element)
-        if let index = element.deadlineIndex {
+        if let index = element.queueIndex {
             if deadline < heap[index].deadline { rise(entry, from: index) }
         } else {
             heap.append(entry)
@@ -43,15 +44,15 @@ package struct DeadlineQueue<Element: DeadlineQueueElement> {
 
     /// Removes an object, if it is in the queue.
     package mutating func remove(_ element: Element) {
-        guard let index = element.deadlineIndex else { return }
-        element.deadlineIndex = nil
+        guard let index = element.queueIndex else { return }
+        element.queueIndex = nil
         let last = heap.removeLast()
         guard index < heap.count else { return }
         if last.deadline < heap[index].deadline { rise(last, from: index) } else { sink(last, from: index) }
     }
 
     /// Removes and returns the object with the earliest deadline, if that has passed; otherwise returns `nil`.
-    package mutating func popDue(at now: MonotonicInstant) -> Element? {
+    package mutating func popDue(at now: Deadline) -> Element? {
         guard let first = heap.first, first.deadline <= now else { return nil }
         remove(first.element)
         return first.element
@@ -84,6 +85,6 @@ package struct DeadlineQueue<Element: DeadlineQueueElement> {
 
     private mutating func store(_ entry: Entry, at index: Int) {
         heap[index] = entry
-        entry.element.deadlineIndex = index
+        entry.element.queueIndex = index
     }
 }

@@ -5,10 +5,10 @@ import ANSystem
 import AsyncNetworkingTesting
 import Testing
 
-@Suite struct DeadlineQueueTests {
-    private final class Item: DeadlineQueueElement {
+@Suite struct PriorityQueueTests {
+    private final class Item: PriorityQueueElement {
         let name: Int
-        var deadlineIndex: Int?
+        var queueIndex: Int?
 
         init(_ name: Int = 0) {
             self.name = name
@@ -20,7 +20,7 @@ import Testing
     }
 
     @Test func `an empty queue has nothing due`() {
-        var queue = DeadlineQueue<Item>()
+        var queue = PriorityQueue<Item, MonotonicInstant>()
         #expect(queue.first == nil)
         #expect(queue.popDue(at: at(.max)) == nil)
         queue.remove(Item())
@@ -28,7 +28,7 @@ import Testing
     }
 
     @Test func `an object is due at its deadline, not before`() {
-        var queue = DeadlineQueue<Item>()
+        var queue = PriorityQueue<Item, MonotonicInstant>()
         let item = Item()
         queue.insert(item, at: at(10))
         #expect(queue.first == at(10))
@@ -43,7 +43,7 @@ import Testing
             ([3, 1, 2, 1], 1), ([1, 3], 1), ([3, 1], 1), ([2, 2], 2),
         ] as [([Int64], Int64)])
     func `an object has one entry, at its earliest deadline`(deadlines: [Int64], earliest: Int64) {
-        var queue = DeadlineQueue<Item>()
+        var queue = PriorityQueue<Item, MonotonicInstant>()
         let (item, other) = (Item(), Item())
         queue.insert(other, at: at(2))
         for deadline in deadlines { queue.insert(item, at: at(deadline)) }
@@ -58,7 +58,7 @@ import Testing
     }
 
     @Test func `the queue retains an object until it is removed`() {
-        var queue = DeadlineQueue<Item>()
+        var queue = PriorityQueue<Item, MonotonicInstant>()
         weak var item: Item?
         do {
             let new = Item()
@@ -75,7 +75,7 @@ import Testing
     @Test(arguments: 0..<20)
     func `objects come in the order of a sorted list`(seed: UInt64) {
         var random = SplitMix64(seed: seed)
-        var queue = DeadlineQueue<Item>()
+        var queue = PriorityQueue<Item, MonotonicInstant>()
         var reference: [(item: Item, deadline: Int64)] = []
         var now: Int64 = 0
         for name in 0..<2000 {
