@@ -49,16 +49,26 @@ public final class EventLoop: SerialExecutor {
         try epoll.add(number, for: [.readable, .edgeTriggered])
     }
 
-    /// Starts the loop's thread, which retains the loop until it ends after ``stop()``. Must be called once only. All
-    /// signals are blocked on the thread.
+    /// Starts the loop's thread, which retains the loop until it ends after ``stop()``. Must be called once only. The
+    /// thread blocks all signals but those of its own faults, such as SIGSEGV.
     ///
     /// - Parameters:
     ///   - name: The thread's name in debuggers and `top -H`, cut to 15 bytes.
     ///   - source: The source that takes turns on the thread, referenced weakly.
     /// - Throws: The error of pthread_create(3), such as `EAGAIN`.
     public func start(name: String, source: some EventLoopSource) throws(SystemError) {
-        inbox.withLock { $0.source = source }
+        setSource(source)
+        try start(name: name)
+    }
+
+    /// Starts the loop's thread, as ``start(name:source:)`` does, before there is a source.
+    package func start(name: String) throws(SystemError) {
         try SystemThread(name: name) { [self] in run() }.detach()
+    }
+
+    /// Sets the source of a loop that has none. It takes turns from the next wake-up on.
+    package func setSource(_ source: some EventLoopSource) {
+        inbox.withLock { $0.source = source }
     }
 
     /// Makes the source take a turn soon; one turn may follow several calls.

@@ -47,6 +47,8 @@ actor CurlEngine: EventLoopSource {
         self.defaultOptions = SharedTransferOptions(defaultOptions)
         do throws(SystemError) {
             loop = try EventLoop()
+            // Before the actor exists, which could not be freed without its thread.
+            try loop.start(name: "ANCurl")
         } catch {
             throw TransportError(.internalInconsistency(error.description))
         }
@@ -55,11 +57,7 @@ actor CurlEngine: EventLoopSource {
             loop: loop, limits: limits, http2: self.http2, securities: securities, cookieFlag: cookieFlag)
         admissions = AdmissionQueue(limits)
         multi = try MultiHandle(reportingTo: state)
-        do throws(SystemError) {
-            try loop.start(name: "ANCurl", source: self)
-        } catch {
-            throw TransportError(.internalInconsistency(error.description))
-        }
+        loop.setSource(self)
     }
 
     /// No exchange is active here: each exchange retains its engine.

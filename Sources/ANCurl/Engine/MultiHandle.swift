@@ -15,6 +15,7 @@ struct MultiHandle: ~Copyable {
             throw TransportError(.internalInconsistency("curl_multi_init failed."))
         }
         unsafe self.raw = unsafe raw
+        unsafe WakeupSockets.closeOnExec(of: raw)
         let context = unsafe Unmanaged.passUnretained(loop).toOpaque()
         unsafe _ = ccurl_multi_set_socket_callback(
             raw,
