@@ -13,12 +13,13 @@ package struct HTTPDate: Hashable, Sendable {
     /// | RFC 850 | `Sunday, 06-Nov-94 08:49:37 GMT` |
     /// | asctime | `Sun Nov  6 08:49:37 1994` |
     ///
-    /// The weekday is not compared with the date. A date with a two-digit year that would be more than 50 years after
+    /// The first two may end with `UTC` or `+0000`, which some servers send instead of `GMT`. The weekday is not compared
+    /// with the date. A date with a two-digit year that would be more than 50 years after
     /// `now`, in seconds since 1970, belongs to the previous century.
     package init?(_ text: String, now: Int64) {
         let parts = text.split(whereSeparator: { $0 == " " || $0 == "-" || $0 == "," }).map(String.init)
         switch parts.count {
-        case 6 where parts[5] == "GMT":
+        case 6 where ["GMT", "UTC", "+0000"].contains(parts[5]):
             guard parts[3].utf8.count == 2 else {
                 self.init(year: Self.year(parts[3]), month: parts[2], day: parts[1], time: parts[4])
                 return

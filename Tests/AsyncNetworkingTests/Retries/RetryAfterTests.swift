@@ -25,6 +25,13 @@ import Testing
     }
 
     @Test(arguments: [
+        ("1.5", 1500), ("0.25", 250), ("2.0", 2000), ("0.0019", 1), ("3.125999999999999999999999", 3125),
+    ])
+    func `a fraction of a second is read to the millisecond`(value: String, milliseconds: Int) throws {
+        #expect(try wait(value) == .milliseconds(milliseconds))
+    }
+
+    @Test(arguments: [
         ("Sun, 06 Nov 1994 08:49:47 GMT", 10), ("Sunday, 06-Nov-94 08:50:37 GMT", 60),
         ("Sun Nov  6 08:49:38 1994", 1), ("Sun, 06 Nov 1994 08:49:37 GMT", 0), ("Sat, 05 Nov 1994 08:49:37 GMT", 0),
     ])
@@ -38,7 +45,10 @@ import Testing
         #expect(try wait("Sun, 06 Nov 1994 08:49:47 GMT", date: "nonsense") == .seconds(10))
     }
 
-    @Test(arguments: ["", "soon", "-1", "+1", "1.5", "1e3", "1 s", "0x10", "١٢", "NaN", "Sun, 06 Nov", "1994-11-06"])
+    @Test(arguments: [
+        "", "soon", "-1", "+1", ".5", "1.", "1.5.5", "1. 5", "1e3", "1 s", "0x10", "١٢", "NaN", "Sun, 06 Nov",
+        "1994-11-06",
+    ])
     func `a malformed value is ignored`(value: String) throws {
         #expect(try wait(value) == nil)
     }
