@@ -46,18 +46,18 @@ package final class NetrcFile: Sendable {
             guard let host, entries[host] == nil, let password else { return }
             entries[host] = Credential(user: user ?? "", password: password)
         }
-        var words = NetrcWords(text)
+        var words = NetrcWords(text.hasPrefix("\u{FEFF}") ? String(text.unicodeScalars.dropFirst()) : text)
         while let word = words.next() {
             switch word {
             case "machine":
                 finish()
-                (host, user, password) = (words.next().map { HostName($0).zonedText }, nil, nil)
+                (host, user, password) = (words.value().map { HostName($0).zonedText }, nil, nil)
             case "default":
                 finish()
                 (host, user, password) = (nil, nil, nil)
-            case "login": user = words.next()
-            case "password": password = words.next()
-            case "account": _ = words.next()
+            case "login", "user": user = words.value()
+            case "password": password = words.value()
+            case "account": _ = words.value()
             case "macdef": words.skipMacro()
             default: break
             }
@@ -67,8 +67,8 @@ package final class NetrcFile: Sendable {
     }
 }
 
-/// The tokens of a `.netrc` file: separated by ASCII whitespace, or quoted. A `#` where a token may start begins a comment
-/// that extends to the end of the line.
+/// The tokens of a `.netrc` file: separated by ASCII whitespace, or quoted. A `#` where a keyword may start begins a
+/// comment that extends to the end of the line; a value may begin with it.
 private struct NetrcWords {
     private var rest: Substring.UTF8View
 
@@ -76,17 +76,24 @@ private struct NetrcWords {
         rest = text[...].utf8
     }
 
+    /// Returns the next token, which may be a keyword.
     mutating func next() -> String? {
-        while let first = rest.first {
-            if Self.isWhitespace(first) {
-                rest.removeFirst()
-            } else if first == UInt8(ascii: "#") {
-                rest = rest.drop { !Self.endsLine($0) }
-            } else {
-                return first == UInt8(ascii: "\"") ? takeQuoted() : takeWord()
-            }
+        skipWhitespace()
+        while rest.first == UInt8(ascii: "#") {
+            rest = rest.drop { !Self.endsLine($0) }
+            skipWhitespace()
         }
-        return nil
+        return value()
+    }
+
+    /// Returns the next token, which is a value.
+    mutating func value() -> String? {
+        skipWhitespace()
+        return rest.first.map { $0 == UInt8(ascii: "\"") ? takeQuoted() : takeWord() }
+    }
+
+    private mutating func skipWhitespace() {
+        rest = rest.drop(while: Self.isWhitespace)
     }
 
     /// Skips a macro definition, which ends at the next empty line.

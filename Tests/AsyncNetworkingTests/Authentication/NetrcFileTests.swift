@@ -16,6 +16,8 @@ import Testing
         ),
         (##"machine a.example login "a b" password "q\"\\#""##, [##"a.example a b q"\#"##]),
         ("machine a.example login ada password x#y", ["a.example ada x#y"]),
+        ("machine a.example login #ada password #x # y\nmachine b.example", ["a.example #ada #x"]),
+        ("\u{FEFF}machine a.example user ada password x", ["a.example ada x"]),
         // Only ASCII whitespace separates words, and an accent does not hide a quotation mark.
         ("machine a.example login ada\u{A0}l password \u{3000}\u{301}", ["a.example ada\u{A0}l \u{3000}\u{301}"]),
         ("machine a.example login \"\u{301}a\" password \"x\"\u{301}", ["a.example \u{301}a x"]),
