@@ -8,15 +8,14 @@
 ///
 /// The signature covers the method, the URL, the body, the time, and the header fields except `Content-Length`,
 /// `Transfer-Encoding` and stored cookies. A `Cookie` field of the request is covered only if cookies are not handled;
-/// see ``TransferOptions/handlesCookies``. The query is sent with its parameters sorted, each with `=`. Compressed
-/// responses are not requested unless the request has an `Accept-Encoding` field.
+/// see ``TransferOptions/handlesCookies``. The path and the query are sent in the form that is signed: reserved
+/// characters are percent-encoded, and the parameters are sorted, each with `=`. Compressed responses are not requested unless the request has an `Accept-Encoding` field.
 ///
 /// Bytes and files are hashed before they are sent, so a file is read twice. A streamed body can be signed only for the
 /// service `s3` over https, as `UNSIGNED-PAYLOAD`, or with an `x-amz-content-sha256` field set by the request;
 /// otherwise the request fails with ``TransportError/Reason/invalidRequest(_:)``.
 ///
-/// libcurl makes the signature, see CURLOPT_AWS_SIGV4(3); before version 7.87, requests fail with
-/// ``TransportError/Reason/unsupported(_:)``. The description never contains the secrets.
+/// The description never contains the secrets.
 public struct AWSSignature: Hashable, Sendable, CustomStringConvertible {
     /// The identifier of the access key.
     package let accessKeyID: String

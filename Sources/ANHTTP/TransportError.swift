@@ -155,8 +155,6 @@ public struct TransportError: Error, Sendable {
         case ntlm = "NTLM"
         /// Negotiate (Kerberos) authentication.
         case negotiate = "Negotiate"
-        /// AWS Signature Version 4.
-        case awsSignatures = "AWS signatures"
     }
 
     /// The phase of a transfer in which a time limit expired.

@@ -21,12 +21,6 @@ import Testing
     }
 
     @Test(
-        arguments: [(0x07_56_FF, false), (0x07_57_00, true), (0x08_00_00, true)] as [(UInt32, Bool)])
-    func `signatures came with a version`(version: UInt32, signs: Bool) {
-        #expect(library(version).hasAWSSignatures == signs)
-    }
-
-    @Test(
         arguments: [
             (CURL_VERSION_HTTP2, 0), (CURL_VERSION_HTTP3, 1), (CURL_VERSION_HTTPS_PROXY, 2), (CURL_VERSION_PSL, 3),
             (CURL_VERSION_NTLM, 4), (CURL_VERSION_SPNEGO, 5), (CURL_VERSION_LIBZ, 6),

@@ -28,11 +28,6 @@ public struct CurlLibrary: Sendable {
     /// The authentication schemes with which libcurl can respond to challenges: Basic, Digest and, depending on its
     /// build, NTLM and Negotiate.
     public let authenticationSchemes: Set<AuthenticationScheme>
-    /// Whether libcurl's signatures of requests to Amazon Web Services include the header fields, as they must; `true`
-    /// since libcurl 7.87. Otherwise requests that must be signed fail with
-    /// ``ANHTTP/TransportError/Reason/unsupported(_:)``.
-    public let hasAWSSignatures: Bool
-
     /// The libcurl of this process, or ``ANHTTP/TransportError/Reason/internalInconsistency(_:)`` if it cannot be
     /// initialized. The first access initializes it, once. See curl_global_init(3) and curl_version_info(3).
     public static let current: Result<CurlLibrary, TransportError> = initialize()
@@ -77,6 +72,5 @@ public struct CurlLibrary: Sendable {
         if has(CURL_VERSION_NTLM) { schemes.insert(.ntlm) }
         if has(CURL_VERSION_SPNEGO) { schemes.insert(.negotiate) }
         authenticationSchemes = schemes
-        hasAWSSignatures = unsafe info.version_num >= 0x07_57_00
     }
 }

@@ -60,7 +60,10 @@ public struct CurlTransport: CookieStoringTransport, AlternativeRouteTransport {
     ) throws(TransportError) -> (Exchange, BodyPump?) {
         try request.validate()
         if let signature = request.transportAuthentication?.signature {
-            return try makeExchange(of: request.prepared(for: signature), delivery, events)
+            let options = request.sharedOptions ?? engine.defaultOptions
+            let handlesCookies = request.handlesCookies ?? options.value.handlesCookies
+            return try makeExchange(
+                of: request.signed(by: signature, handlingCookies: handlesCookies), delivery, events)
         }
         return try makeExchange(of: request, delivery, events)
     }

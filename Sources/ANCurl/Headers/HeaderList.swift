@@ -39,7 +39,7 @@ package struct HeaderList: ~Copyable {
     /// - Parameters:
     ///   - leavesOutCookies: Whether the request's cookies are stored in ``cookies`` instead, for libcurl to add to
     ///     those of the jar.
-    ///   - isSigned: Whether libcurl signs the header fields.
+    ///   - isSigned: Whether the request is signed for Amazon Web Services.
     package init(
         _ request: borrowing Request, _ options: SharedTransferOptions, _ upload: Upload, sendsBody: Bool,
         leavesOutCookies: Bool = false, isSigned: Bool = false

@@ -6,20 +6,50 @@ import FoundationEssentials
 import HTTPTypes
 
 extension Request {
-    /// Returns the request with additions that libcurl needs for signing: the token, the hash of the body, which
-    /// libcurl does not read before it signs, and a canonical query. See CURLOPT_AWS_SIGV4(3).
-    func prepared(for signature: AWSSignature) throws(TransportError) -> Request {
+    /// Returns the request with a signature, the fields that it covers, and the path and query in their canonical form,
+    /// so that the server computes the signature from the same text. A `Cookie` field is not covered if cookies are
+    /// handled, because stored ones are added to it.
+    func signed(by signature: AWSSignature, handlingCookies handlesCookies: Bool) throws(TransportError) -> Request {
         try signature.check()
         var request = self
+        let time = headers[.amzDate] ?? Date.now.ISO8601Format().filter { $0 != "-" && $0 != ":" }
+        request.headers[.amzDate] = time
         if let token = signature.sessionToken, !headers.contains(.amzSecurityToken) {
             request.headers.append(HTTPField(name: .amzSecurityToken, value: token))
         }
-        if !headers.contains(.amzContentSHA256) {
-            request.headers.append(HTTPField(name: .amzContentSHA256, value: try bodyHash(for: signature)))
+        let bodyHash = if let hash = headers[.amzContentSHA256] { hash } else { try bodyHash(for: signature) }
+        request.headers[.amzContentSHA256] = bodyHash
+        request.url = url.canonical
+        let canonical = CanonicalRequest(
+            method: method.rawValue, path: request.url.path(percentEncoded: true),
+            query: request.url.query(percentEncoded: true) ?? "",
+            fields: request.signedFields(handlingCookies: handlesCookies),
+            isStorage: signature.service == "s3")
+        guard let value = signature.authorization(for: canonical, bodyHash: bodyHash, time: time) else {
+            throw TransportError(.internalInconsistency("OpenSSL could not compute a digest."))
         }
-        request.url = url.withCanonicalQuery
+        request.headers[.authorization] = value
         return request
     }
+
+    /// The fields that are signed: those of the request that reach the server unchanged.
+    private func signedFields(handlingCookies handlesCookies: Bool) -> [(name: String, value: String)] {
+        let port = url.port.flatMap { $0 == (url.isHTTPS ? 443 : 80) ? nil : ":\($0)" } ?? ""
+        let ownHost = headers.first { $0.name.canonicalName == "host" }?.value
+        let host = ownHost ?? (url.host(percentEncoded: true) ?? "") + port
+        var fields = [(name: "host", value: host)]
+        for field in headers
+        where !Self.unsigned.contains(field.name.canonicalName) && (field.name != .cookie || !handlesCookies) {
+            fields.append((field.name.rawName, field.value))
+        }
+        return fields
+    }
+
+    /// Fields that the connection changes, or that are signed in another form.
+    private static let unsigned: Set<String> = [
+        "host", "authorization", "content-length", "transfer-encoding", "connection", "expect", "te", "trailer",
+        "upgrade",
+    ]
 
     private func bodyHash(for signature: AWSSignature) throws(TransportError) -> String {
         let digest = MessageDigest(.sha256)
@@ -76,19 +106,17 @@ extension MessageDigest {
 }
 
 extension URL {
-    /// The URL with the query parameters sorted, each with `=`.
-    fileprivate var withCanonicalQuery: URL {
-        guard let query = query(percentEncoded: true), !query.isEmpty,
-            var components = URLComponents(url: self, resolvingAgainstBaseURL: true)
-        else { return self }
-        let parts = query.split(separator: "&").map { $0.contains("=") ? String($0) : "\($0)=" }
-        components.percentEncodedQuery = parts.sorted { $0.utf8.lexicographicallyPrecedes($1.utf8) }.joined(
-            separator: "&")
+    /// The URL with its path and its query in the form that is signed.
+    fileprivate var canonical: URL {
+        guard var components = URLComponents(url: standardized, resolvingAgainstBaseURL: true) else { return self }
+        components.percentEncodedPath = CanonicalRequest.path(components.percentEncodedPath)
+        components.percentEncodedQuery = components.percentEncodedQuery.map(CanonicalRequest.query)
         return components.url ?? self
     }
 }
 
 extension HTTPField.Name {
+    fileprivate static let amzDate = HTTPField.Name(parsed: "x-amz-date") ?? .authorization
     fileprivate static let amzSecurityToken = HTTPField.Name(parsed: "x-amz-security-token") ?? .authorization
     fileprivate static let amzContentSHA256 = HTTPField.Name(parsed: "x-amz-content-sha256") ?? .authorization
 }

@@ -11,11 +11,7 @@ extension EasyHandle {
         try authentication.server?.credential.check(for: "Authorization")
         try authentication.proxy?.credential.check(for: "Proxy-Authorization")
         do throws(CurlFailure) {
-            if let signature = authentication.signature {
-                try set(CURLOPT_AWS_SIGV4, "aws:amz:\(signature.region):\(signature.service)")
-                try set(CURLOPT_USERNAME, signature.accessKeyID)
-                try set(CURLOPT_PASSWORD, signature.secretAccessKey)
-            } else if let answer = authentication.server {
+            if let answer = authentication.server {
                 try set(CURLOPT_HTTPAUTH, answer.scheme.curlBit)
                 try set(CURLOPT_USERNAME, answer.credential.user)
                 try set(CURLOPT_PASSWORD, answer.credential.password)
@@ -64,11 +60,10 @@ extension TransportAuthentication {
         where !library.authenticationSchemes.contains(scheme) {
             throw TransportError(.unsupported(scheme == .negotiate ? .negotiate : .ntlm))
         }
-        if signature != nil, !library.hasAWSSignatures { throw TransportError(.unsupported(.awsSignatures)) }
     }
 
     /// Whether responses may be challenges to which libcurl responds, instead of the final response.
-    var answersChallenges: Bool { signature == nil && server != nil || proxy != nil }
+    var answersChallenges: Bool { server != nil || proxy != nil }
 
     /// Whether the authentication applies to a connection, which must then not be shared. libcurl ensures this for
     /// NTLM, but not for Negotiate.

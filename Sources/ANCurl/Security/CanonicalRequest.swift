@@ -1,0 +1,160 @@
+// SPDX-License-Identifier: MIT
+
+package import ANHTTP
+import ANSystem
+import FoundationEssentials
+
+/// The parts of a request that Amazon's signature version 4 covers, in their canonical form: what the server computes
+/// from the request that it receives. See
+/// https://docs.aws.amazon.com/IAM/latest/UserGuide/reference_sigv-create-signed-request.html.
+package struct CanonicalRequest: Hashable, Sendable {
+    /// The lines of the request, without that of the body's hash at the end.
+    package let text: String
+    /// The names of the fields that are covered, in lower case, sorted, and with semicolons between them.
+    package let signedHeaders: String
+
+    /// Creates the canonical form of a request.
+    ///
+    /// - Parameters:
+    ///   - method: The method.
+    ///   - path: The path as it is sent, percent-encoded.
+    ///   - query: The query as it is sent, percent-encoded.
+    ///   - fields: The fields to cover.
+    ///   - isStorage: Whether the service is S3, whose paths are neither normalized nor encoded a second time.
+    package init(method: String, path: String, query: String, fields: [(name: String, value: String)], isStorage: Bool)
+    {
+        var values: [String: [String]] = [:]
+        for field in fields { values[field.name.lowercased(), default: []].append(Self.collapsing(field.value)) }
+        let names = values.keys.sorted { $0.utf8.lexicographicallyPrecedes($1.utf8) }
+        signedHeaders = names.joined(separator: ";")
+        let lines = names.map { "\($0):\((values[$0] ?? []).joined(separator: ","))\n" }
+        text =
+            "\(method)\n\(isStorage ? path : Self.encoding(normalizing(path), keeping: "/"))\n"
+            + "\(Self.query(query))\n\(lines.joined())\n\(signedHeaders)\n"
+    }
+
+    /// Returns a value without blanks at its ends, and with one space in place of several.
+    private static func collapsing(_ value: String) -> String {
+        value.utf8.split(whereSeparator: { $0 == 0x20 || $0 == 0x09 }).map { String(decoding: $0, as: UTF8.self) }
+            .joined(separator: " ")
+    }
+
+    /// Returns a path in which each segment is encoded like ``query(_:)``. A slash that is encoded stays so.
+    package static func path(_ path: String) -> String {
+        path.isEmpty
+            ? "/" : path.split(separator: "/", omittingEmptySubsequences: false).map(recoding).joined(separator: "/")
+    }
+
+    /// Returns a query with its parameters sorted by name and then by value, each with `=`, and encoded in the one way
+    /// that is canonical: all bytes but unreserved characters, in upper case.
+    package static func query(_ query: String) -> String {
+        query.split(separator: "&").map { part in
+            let name = part.prefix { $0 != "=" }
+            return (name: recoding(name), value: recoding(part[name.endIndex...].dropFirst()))
+        }.sorted { ($0.name, $0.value) < ($1.name, $1.value) }.map { "\($0.name)=\($0.value)" }.joined(separator: "&")
+    }
+
+    private static func recoding(_ text: Substring) -> String {
+        encoding(decoded(text), keeping: "")
+    }
+
+    /// Returns the bytes of a percent-encoded text; a percent sign without two digits stands for itself.
+    private static func decoded(_ text: Substring) -> [UInt8] {
+        var bytes: [UInt8] = []
+        var rest = text.utf8
+        while let byte = rest.popFirst() {
+            let digits = rest.prefix(2)
+            if byte == UInt8(ascii: "%"), digits.count == 2, digits.allSatisfy(isHexDigit),
+                let value = UInt8(Substring(digits), radix: 16)
+            {
+                bytes.append(value)
+                rest.removeFirst(2)
+            } else {
+                bytes.append(byte)
+            }
+        }
+        return bytes
+    }
+
+    private static func isHexDigit(_ byte: UInt8) -> Bool {
+        switch byte {
+        case UInt8(ascii: "0")...UInt8(ascii: "9"), UInt8(ascii: "A")...UInt8(ascii: "F"),
+            UInt8(ascii: "a")...UInt8(ascii: "f"):
+            true
+        default: false
+        }
+    }
+
+    fileprivate static func encoding(_ bytes: some Sequence<UInt8>, keeping others: String) -> String {
+        var text: [UInt8] = []
+        let digits = Array("0123456789ABCDEF".utf8)
+        for byte in bytes {
+            switch byte {
+            case UInt8(ascii: "a")...UInt8(ascii: "z"), UInt8(ascii: "A")...UInt8(ascii: "Z"),
+                UInt8(ascii: "0")...UInt8(ascii: "9"), UInt8(ascii: "-"), UInt8(ascii: "."), UInt8(ascii: "_"),
+                UInt8(ascii: "~"):
+                text.append(byte)
+            case _ where others.utf8.contains(byte): text.append(byte)
+            default: text += [UInt8(ascii: "%"), digits[Int(byte >> 4)], digits[Int(byte & 0xF)]]
+            }
+        }
+        return String(decoding: text, as: UTF8.self)
+    }
+}
+
+/// Returns the bytes of a path without empty segments and dot segments (RFC 3986 §5.2.4).
+private func normalizing(_ path: String) -> [UInt8] {
+    var segments: [Substring] = []
+    for segment in path.split(separator: "/") {
+        switch segment {
+        case ".": break
+        case "..": _ = segments.popLast()
+        default: segments.append(segment)
+        }
+    }
+    let isDirectory = path.hasSuffix("/") || path.hasSuffix("/.") || path.hasSuffix("/..")
+    return Array(("/" + segments.joined(separator: "/") + (isDirectory && !segments.isEmpty ? "/" : "")).utf8)
+}
+
+extension AWSSignature {
+    /// Returns the value of `Authorization`; `nil` if OpenSSL failed.
+    ///
+    /// - Parameters:
+    ///   - request: The canonical request.
+    ///   - bodyHash: The hexadecimal SHA-256 of the body, or `UNSIGNED-PAYLOAD`.
+    ///   - time: The value of `x-amz-date`, such as `20150830T123600Z`.
+    package func authorization(for request: CanonicalRequest, bodyHash: String, time: String) -> String? {
+        let scope = "\(time.prefix(8))/\(region)/\(service)/aws4_request"
+        guard let hash = MessageDigest.sha256(Array((request.text + bodyHash).utf8)) else { return nil }
+        let text = "AWS4-HMAC-SHA256\n\(time)\n\(scope)\n\(hash.hexadecimal)"
+        var key: [UInt8]? = Array("AWS4\(secretAccessKey)".utf8)
+        for part in [String(time.prefix(8)), region, service, "aws4_request", text] {
+            key = key.flatMap { MessageDigest.authentication(of: Array(part.utf8), key: $0) }
+        }
+        return key.map { signature in
+            "AWS4-HMAC-SHA256 Credential=\(accessKeyID)/\(scope), SignedHeaders=\(request.signedHeaders), "
+                + "Signature=\(signature.hexadecimal)"
+        }
+    }
+}
+
+extension MessageDigest {
+    fileprivate static func sha256(_ bytes: [UInt8]) -> [UInt8]? {
+        let digest = MessageDigest(.sha256)
+        digest.update(Data(bytes).bytes)
+        return digest.value
+    }
+
+    /// Returns the HMAC of a message with SHA-256 (RFC 2104).
+    fileprivate static func authentication(of message: [UInt8], key: [UInt8]) -> [UInt8]? {
+        guard let key = key.count > 64 ? sha256(key) : key else { return nil }
+        let block = key + [UInt8](repeating: 0, count: 64 - key.count)
+        return sha256(block.map { $0 ^ 0x36 } + message).flatMap { inner in
+            sha256(block.map { $0 ^ 0x5C } + inner)
+        }
+    }
+}
+
+extension [UInt8] {
+    fileprivate var hexadecimal: String { ContentDigest(.sha256, Data(self)).hexadecimal }
+}
