@@ -12,8 +12,9 @@ package struct SystemThread: Sendable {
 
     /// Starts a thread that runs a closure.
     ///
-    /// All signals are blocked on the thread: a program's signal handlers run on the program's own threads, and a write
-    /// by OpenSSL to a closed connection raises no SIGPIPE.
+    /// Signals are blocked on the thread: a program's signal handlers run on the program's own threads, and a write by
+    /// OpenSSL to a closed connection raises no SIGPIPE. Those of the thread's own faults are not, because the effect of
+    /// a fault would be undefined, see pthread_sigmask(3): no handler would print a backtrace.
     ///
     /// - Parameters:
     ///   - name: The thread's name in debuggers and `top -H`, cut to 15 bytes.
@@ -36,7 +37,10 @@ package struct SystemThread: Sendable {
                 unsafe clinux_set_thread_name(body.name)
                 var signals = sigset_t()
                 unsafe sigfillset(&signals)
-                unsafe pthread_sigmask(SIG_BLOCK, &signals, nil)
+                for fault in [SIGSEGV, SIGBUS, SIGILL, SIGFPE, SIGTRAP, SIGSYS, SIGABRT] {
+                    unsafe sigdelset(&signals, fault)
+                }
+                unsafe pthread_sigmask(SIG_SETMASK, &signals, nil)
                 body.run()
                 return nil
             }, context.toOpaque())
