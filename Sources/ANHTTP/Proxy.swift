@@ -27,9 +27,10 @@ public struct Proxy: Hashable, Sendable {
     /// ``TransportError/ProxyFailure/authenticationRequired``, or receive its 407 as the response to an http URL. A
     /// session first asks its `AuthenticationPolicy.challengeHandler`, except for SOCKS.
     public var credential: Credential?
-    /// The hosts that are contacted without the proxy: names including their subdomains, addresses, CIDR blocks, or `*`
-    /// for all. Empty by default. Names are compared with the host of the URL, which is not resolved for this. See
-    /// CURLOPT_NOPROXY(3).
+    /// The hosts that are contacted without the proxy: names including their subdomains, with or without `*.` before
+    /// them, addresses in any spelling, CIDR blocks such as `fd00::/8`, or `*` for all. A name or an address may be
+    /// followed by a port, as in `example.com:80` and `[::1]:80`. Empty by default. Names are compared with the host of
+    /// the URL, which is not resolved for this.
     public var bypass: [String]
 
     /// Creates a proxy.

@@ -31,10 +31,10 @@ extension EasyHandle {
     }
 
     /// Sets the options given by ``TransferOptions``, with the value of CURLOPT_HTTP_VERSION(3).
-    func apply(_ options: SharedTransferOptions, curlVersion: Int) throws(TransportError) {
+    func apply(_ options: SharedTransferOptions, for request: Request, curlVersion: Int) throws(TransportError) {
         do {
             try set(CURLOPT_HTTP_VERSION, curlVersion)
-            try applyAll(options)
+            try applyAll(options, for: request.url)
         } catch let failure as CurlFailure {
             throw failure.transportError
         } catch let error as TransportError {
@@ -44,12 +44,12 @@ extension EasyHandle {
         }
     }
 
-    private func applyAll(_ options: SharedTransferOptions) throws {
+    private func applyAll(_ options: SharedTransferOptions, for url: URL) throws {
         if let timeout = options.value.expectContinueTimeout {
             try set(CURLOPT_EXPECT_100_TIMEOUT_MS, timeout.wholeMilliseconds)
         }
         try apply(options.value.tls)
-        try apply(options.value.proxy)
+        try apply(options.value.proxy, for: url)
         try apply(options.value.connection)
     }
 
@@ -90,12 +90,18 @@ extension EasyHandle {
         if isLibcurls, let blob { try set(CURLOPT_CAINFO_BLOB, blob: blob) }
     }
 
-    private func apply(_ policy: ProxyPolicy) throws {
+    private func apply(_ policy: ProxyPolicy, for url: URL) throws {
         switch policy {
-        case .environment: break
+        case .environment:
+            // Exceptions that libcurl itself does not understand. See CURLOPT_NOPROXY(3).
+            if ProxyExceptions.ofEnvironment.contain(url) { try set(CURLOPT_NOPROXY, "*") }
         // Unlike `NULL`, an empty string keeps libcurl from reading the environment. See CURLOPT_PROXY(3).
         case .none: try set(CURLOPT_PROXY, "")
         case .proxy(let proxy):
+            guard !ProxyExceptions(proxy.bypass).contain(url) else { return try set(CURLOPT_PROXY, "") }
+            if proxy.host.contains(where: { "/?#@\\ ".contains($0) }) || proxy.host.hasControlCharacters {
+                throw TransportError(.invalidRequest(.option("The host of the proxy is not a name or an address.")))
+            }
             if proxy.kind == .https, try !CurlLibrary.current.get().hasHTTPSProxy {
                 throw TransportError(.unsupported(.httpsProxy))
             }
@@ -107,8 +113,8 @@ extension EasyHandle {
                 try set(CURLOPT_PROXYPASSWORD, credential.password)
                 try set(CURLOPT_PROXYAUTH, credential.curlProxyBits)
             }
-            // libcurl accepts `*` only as the whole value. See CURLOPT_NOPROXY(3).
-            try set(CURLOPT_NOPROXY, proxy.bypass.contains("*") ? "*" : proxy.bypass.joined(separator: ","))
+            // Unlike `NULL`, an empty string keeps libcurl from reading `no_proxy`.
+            try set(CURLOPT_NOPROXY, "")
         }
     }
 

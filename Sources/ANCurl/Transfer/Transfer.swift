@@ -78,7 +78,7 @@ final class Transfer: PriorityQueueElement {
         let version = try loop.http2.curlNumber(
             of: exchange.version, isSecure: exchange.isSecure, headSize: headSize)
         allowsHTTP2 = version != CCURL_HTTP_VERSION_1_1
-        try handle.apply(exchange.sharedOptions, curlVersion: version)
+        try handle.apply(exchange.sharedOptions, for: exchange.request, curlVersion: version)
         do throws(CurlFailure) {
             try handle.applyConstants()
             try handle.set(CURLOPT_BUFFERSIZE, ReceiveBuffer(for: exchange.delivery).rawValue)

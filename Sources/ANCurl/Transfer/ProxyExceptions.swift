@@ -1,0 +1,78 @@
+// SPDX-License-Identifier: MIT
+
+package import ANHTTP
+import FoundationEssentials
+import Glibc
+
+/// The hosts that are contacted without a proxy, from ``ANHTTP/Proxy/bypass`` or the variable `no_proxy`.
+///
+/// libcurl's own matching, CURLOPT_NOPROXY(3), knows no `fd00::/8` and no brackets, compares addresses as text, and has
+/// neither wildcards nor ports.
+package struct ProxyExceptions {
+    private let entries: [String]
+
+    /// Creates the list of entries: a name, which includes its subdomains, with or without `.` or `*.` before it; an
+    /// address, a CIDR block, or `*`; a name or address may be followed by a port, and an IPv6 address then has
+    /// brackets.
+    package init(_ entries: [String]) {
+        self.entries = entries
+    }
+
+    /// Returns whether a host is contacted without the proxy.
+    package func contain(_ host: HostName, port: Int) -> Bool {
+        entries.contains { Self.matches($0.trimmingBlanks, host, port) }
+    }
+
+    /// Returns whether the host of a URL is contacted without the proxy.
+    func contain(_ url: URL) -> Bool {
+        !entries.isEmpty && contain(HostName(url), port: url.port ?? (url.isHTTPS ? 443 : 80))
+    }
+
+    /// The exceptions of the environment, as libcurl reads them.
+    static var ofEnvironment: ProxyExceptions {
+        let list = unsafe (getenv("no_proxy") ?? getenv("NO_PROXY")).map { unsafe String(cString: $0) } ?? ""
+        return ProxyExceptions(list.split { $0 == "," || $0 == " " || $0 == "\t" }.map(String.init))
+    }
+
+    private static func matches(_ entry: String, _ host: HostName, _ port: Int) -> Bool {
+        if entry == "*" { return true }
+        if let slash = entry.lastIndex(of: "/") {
+            return isIn(block: String(entry[..<slash]), size: entry[entry.index(after: slash)...], host)
+        }
+        var name = entry
+        if let (before, number) = splitPort(entry) {
+            guard number == port else { return false }
+            name = before
+        }
+        if name.hasPrefix("*.") { name.removeFirst() }
+        if name.hasPrefix(".") { name.removeFirst() }
+        let other = HostName(name)
+        guard !other.text.isEmpty else { return false }
+        if other.isAddress { return host.text == other.text && (other.zone == nil || other.zone == host.zone) }
+        return host.text == other.text || !host.isAddress && host.text.hasSuffix("." + other.text)
+    }
+
+    /// Returns the part before a port, and the port; `nil` for an entry without one.
+    private static func splitPort(_ entry: String) -> (String, Int)? {
+        guard let colon = entry.lastIndex(of: ":"), let port = Int(entry[entry.index(after: colon)...]) else {
+            return nil
+        }
+        let before = entry[..<colon]
+        // The colons of an IPv6 address without brackets are no separators.
+        return before.hasSuffix("]") || !before.contains(":") ? (String(before), port) : nil
+    }
+
+    private static func isIn(block: String, size: Substring, _ host: HostName) -> Bool {
+        guard host.isAddress, let address = bytes(of: host), let first = bytes(of: HostName(block)),
+            address.count == first.count, let size = Int(size), 0...(8 * address.count) ~= size
+        else { return false }
+        return (0..<size).allSatisfy { (address[$0 / 8] ^ first[$0 / 8]) & (0x80 >> UInt8($0 % 8)) == 0 }
+    }
+
+    /// Returns the bytes of an address in network order; `nil` for a name.
+    private static func bytes(of host: HostName) -> [UInt8]? {
+        let isVersion6 = host.text.contains(":")
+        var bytes = [UInt8](repeating: 0, count: isVersion6 ? 16 : 4)
+        return unsafe inet_pton(isVersion6 ? AF_INET6 : AF_INET, host.text, &bytes) == 1 ? bytes : nil
+    }
+}
