@@ -91,7 +91,9 @@ final class EventReader {
         record = AttemptRecord()
         var request = request
         request.record = record
-        request.headers[.lastEventID] = id.isEmpty ? nil : id
+        // An ID that a field cannot contain, such as one with a control character, would be that of another event.
+        let isSendable = !id.isEmpty && HTTPField(name: .lastEventID, value: id).value == id
+        request.headers[.lastEventID] = isSendable ? id : nil
         parser = ServerSentEventParser(maximumEventSize: maximumEventSize, lastEventID: id)
         parser.session.jsonDecoder = session.configuration.json.decoder
         statuses.send(.connecting)

@@ -90,6 +90,13 @@ import Testing
         #expect(Self.lastIDs(transport) == [nil, "2", "3"])
     }
 
+    @Test(arguments: ["a\u{1}b", "a\u{7F}", "\u{1B}"])
+    func `an ID that a field cannot contain is not sent in another form`(id: String) async throws {
+        let transport = MockTransport(.events([ServerSentEvent(data: "x", id: id)]), .status(.noContent))
+        _ = try await collect(session(transport).events(for: Self.request()), passing: 1)
+        #expect(Self.lastIDs(transport) == [nil, nil])
+    }
+
     @Test func `a source continues after a lost connection`() async throws {
         let transport = MockTransport(
             .events(Self.events(1...2), then: .drop), .events(Self.events(3...3)), .status(.noContent))
