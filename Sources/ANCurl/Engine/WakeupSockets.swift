@@ -4,7 +4,7 @@ import CCurl
 import FoundationEssentials
 import Glibc
 
-/// The pair of sockets by which curl_multi_wakeup(3) works, and which libcurl before 8.11 creates without close-on-exec,
+/// The pair of sockets by which curl_multi_wakeup(3) works, and which libcurl 7.88 creates without close-on-exec,
 /// so that child processes would inherit them.
 enum WakeupSockets {
     /// Sets close-on-exec for the sockets of a multi handle.
