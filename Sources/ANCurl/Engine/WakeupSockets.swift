@@ -9,16 +9,15 @@ import Glibc
 enum WakeupSockets {
     /// Sets close-on-exec for the sockets of a multi handle.
     ///
-    /// libcurl does not tell their numbers. They are the two sockets between which a wake-up puts a byte. If another
-    /// thread sends one byte to such a socket at the same moment, the sockets stay as they are.
+    /// libcurl does not tell their numbers. They are the two sockets between which a wake-up puts a byte, which stays
+    /// there: only curl_multi_poll(3) would read it. If another thread sends one byte to such a socket at the same
+    /// moment, the sockets stay as they are.
     static func closeOnExec(of multi: UnsafeMutableRawPointer) {
         let idle = inheritedSockets().filter { count(Self.unread, $0) == 0 && count(Self.unsent, $0) == 0 }
         guard !idle.isEmpty, unsafe curl_multi_wakeup(multi) == CURLM_OK else { return }
         let readers = idle.filter { count(Self.unread, $0) == 1 }
         let writers = idle.filter { count(Self.unsent, $0) > 0 }
         guard readers.count == 1, writers.count == 1 else { return }
-        var byte: UInt8 = 0
-        unsafe _ = recv(readers[0], &byte, 1, Int32(MSG_DONTWAIT))
         for socket in readers + writers { _ = fcntl(socket, F_SETFD, FD_CLOEXEC) }
     }
 
