@@ -26,3 +26,22 @@ extension URL {
             .joined(separator: "&")
     }
 }
+
+extension String {
+    /// The text of a message without the user information of URLs in it, also malformed ones: what stands between `//` and
+    /// the last `@` before the next blank.
+    package var withoutUserInformation: String {
+        var result = ""
+        var rest = self[...]
+        while let slashes = rest.firstRange(of: "//") {
+            result += rest[..<slashes.upperBound]
+            rest = rest[slashes.upperBound...]
+            let word = rest.prefix { !$0.isWhitespace }
+            if let sign = word.lastIndex(of: "@") {
+                result += "…"
+                rest = rest[sign...]
+            }
+        }
+        return result + rest
+    }
+}

@@ -53,4 +53,19 @@ import Testing
     func `a URL without a host is reduced to its scheme`(text: String, redacted: String) throws {
         #expect(try URL.example(text).redactedDescription == redacted)
     }
+
+    @Test(
+        arguments: [
+            (
+                "Unsupported proxy scheme for 'ftp://user:s3cret@proxy:1'",
+                "Unsupported proxy scheme for 'ftp://…@proxy:1'"
+            ),
+            ("in 'http://user:s3@cret@[::1'", "in 'http://…@[::1'"),
+            ("http://a:b@c and http://d:e@f/g", "http://…@c and http://…@f/g"), ("http://a:b/@c", "http://…@c"),
+            ("Could not resolve host: a@b", "Could not resolve host: a@b"), ("see http://host/", "see http://host/"),
+            ("", ""), ("//", "//"), ("//@", "//…@"),
+        ])
+    func `a message contains no user information of a URL`(text: String, expected: String) {
+        #expect(text.withoutUserInformation == expected)
+    }
 }

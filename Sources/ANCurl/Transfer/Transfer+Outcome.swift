@@ -168,7 +168,8 @@ extension Transfer {
         }
         context.curlCode = code.map { Int32($0.rawValue) }
         let words = message.text
-        if !words.isEmpty { context.message = words }
+        // It may quote a proxy of the environment.
+        if !words.isEmpty { context.message = words.withoutUserInformation }
         context.elapsed = state.clock.start.duration(to: loop.now)
         context.sendCount = max(1, state.attempts)
         return context
