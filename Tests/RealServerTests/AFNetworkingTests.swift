@@ -9,7 +9,9 @@ import Testing
     private let manager: AFHTTPSessionManager
 
     init() throws {
-        manager = AFHTTPSessionManager(baseURL: try RealServer.httpbin.url())
+        // Default configurations share their cookies, also with the tests that run at the same time.
+        manager = AFHTTPSessionManager(
+            baseURL: try RealServer.httpbin.url(), sessionConfiguration: .ephemeral)
         manager.completionQueue = DispatchQueue(label: "completion")
     }
 

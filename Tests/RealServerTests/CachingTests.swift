@@ -18,14 +18,17 @@ import Testing
     }
 
     @Test(arguments: dialects)
-    func `a response of nginx with expires and Vary is used for the same language`(dialect: Dialect) async throws {
+    func `a response of nginx with expires and Vary is used for its language, and validated for another one`(
+        dialect: Dialect
+    ) async throws {
         let manager = try dialect.manager { $0.cache = .memory() }
         let path = "cache/fresh/small.json"
         #expect(try await source(manager, path, [.acceptLanguage: "de"]) == .network)
         #expect(try await source(manager, path, [.acceptLanguage: "de"]) == .cache)
-        // nginx confirms the tag of the German response.
+        // nginx confirms the tag of the German response, which stays the German one.
         #expect(try await source(manager, path, [.acceptLanguage: "en"]) == .validated)
-        #expect(try await source(manager, path, [.acceptLanguage: "en"]) == .cache)
+        #expect(try await source(manager, path, [.acceptLanguage: "de"]) == .cache)
+        #expect(try await source(manager, path, [.acceptLanguage: "en"]) == .validated)
     }
 
     @Test(arguments: dialects)

@@ -14,13 +14,15 @@ extension Transfer {
     /// The maximum number of bytes read from a socket that libcurl closes.
     private static let maximumUnreadSize = 256 << 10
 
-    /// Prepares for a failure to send on the connection in use.
+    /// Prepares for a failure to send on the connection in use: over HTTP/1.1 a response may be waiting, and over HTTP/2
+    /// also GOAWAY, which says whether the request was processed.
     func expectSendFailure() {
-        guard exchange.sendsBody, !state.isOnHTTP2, !mayUseTLSProxy, let socket = state.connection else { return }
+        let mayReceive = state.isOnHTTP2 ? state.monitor != nil : exchange.sendsBody
+        guard mayReceive, !mayUseTLSProxy, let socket = state.connection else { return }
         guard exchange.isSecure else { return loop.senders[socket] = self }
         guard CurlLibrary.usesOpenSSL, let session = unsafe ccurl_tls_session(handle.raw) else { return }
         // The socket holds encrypted bytes, of which libcurl discards some before it closes the socket. Failures are
-        // hidden from OpenSSL instead: libcurl then reads the response, or the end of the connection.
+        // hidden from OpenSSL instead: libcurl then reads what has arrived, or the end of the connection.
         unsafe BIO_set_callback_ex(SSL_get_wbio(OpaquePointer(session))) {
             sink, operation, _, count, _, _, result, written in
             guard operation == BIO_CB_WRITE | BIO_CB_RETURN, result <= 0,
