@@ -23,7 +23,7 @@ struct OurClient: BenchmarkClient {
             if let file = options.certificateAuthority { $0.tls.trustRoots = .file(file) }
             $0.tls.policy = policy
             $0.tls.resumesSessions = options.workload != "connect"
-            $0.httpVersion = options.requiresHTTP3 ? .http3Only : options.prefersHTTP2 ? .automatic : .http1
+            $0.httpVersion = options.requiresHTTP3 ? .http3Only : options.prefersHTTP2 ? .http2 : .http1
         }
         taskExecutor = options.usesEventLoopExecutor ? manager.eventLoopExecutor : nil
     }
