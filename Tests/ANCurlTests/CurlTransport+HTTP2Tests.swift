@@ -253,10 +253,11 @@ import Testing
             server.fallback { _ in
                 var script = Script.http2([.challenge(1, "Digest realm=\"r\", nonce=\"n\"")])
                 script.actions.removeLast()
-                // The client answers the challenge meanwhile, and later sends another request.
+                // The client answers the challenge meanwhile, and later sends another request: a response to a stream that
+                // is not open yet would break the protocol.
                 for stream: UInt32 in [3, 5] {
                     script.actions += [
-                        .delay(.milliseconds(200)),
+                        .delay(.seconds(1)),
                         .send(HTTP2Frame.head(stream).bytes + HTTP2Frame.data(stream, "ok", endsStream: true).bytes),
                     ]
                 }
@@ -677,12 +678,13 @@ import Testing
             limits.maximumConnectionsPerHost = 1
             let transport = try CurlTransport(limits: limits, http2: .multiplexed)
             let recorder = EventRecorder()
-            let limited = server.request(options: options { $0.timeouts.total = .seconds(1) })
+            let limited = server.request(
+                method: .post, body: .string("body"), options: options { $0.timeouts.total = .seconds(1) })
             try await transport.stream(server.request(options: options())) { _, _ in
                 async let failure = #expect(throws: TransportError.self) {
                     try await transport.collect(limited, reporting: recorder)
                 }
-                try await Task.sleep(for: .milliseconds(200))
+                _ = try await recorder.first { if case .uploadProgress = $0 { true } else { false } }
                 gate.open()
                 let reason = await failure?.reason
                 #expect(reason == .timedOut(.queue))

@@ -19,6 +19,16 @@ import Testing
         #expect(clock.limit(at: 13) == .init(.idle, seconds: 30, since: 12))
     }
 
+    @Test func `a request that waits for a connection again has the whole limit of the queue again`() {
+        var clock = Self.makeClock(queue: 10, connect: 20, idle: 30, total: nil)
+        clock.connect(at: Self.at(15))
+        clock.enterQueueAgain(at: Self.at(40))
+        #expect(clock.limit(at: 41) == .init(.queue, seconds: 10, since: 40))
+        #expect(clock.connected == nil && clock.leftQueue == nil)
+        clock.leaveQueue(at: Self.at(45))
+        #expect(clock.limit(at: 45) == .init(.connect, seconds: 20, since: 45))
+    }
+
     @Test func `time in which the loop could not run does not count until the next event`() {
         var clock = Self.makeClock(queue: 10, connect: 20, idle: 30, total: 100)
         clock.leaveQueue(at: Self.at(5))

@@ -51,7 +51,9 @@ extension Transfer {
         if isExclusive { closeConnectionAfterwards() }
         // Over HTTP/2 the end of the stream delimits a body. libcurl would end an exchange before its trailers, and take
         // a body without a length for an empty one.
-        try? handle.set(CURLOPT_IGNORE_CONTENT_LENGTH, state.isOnHTTP2)
+        if state.isOnHTTP2 || state.attempts > 0 {
+            try? handle.set(CURLOPT_IGNORE_CONTENT_LENGTH, state.isOnHTTP2)
+        }
         joinStream()
         expectSendFailure()
         state.attempts += 1

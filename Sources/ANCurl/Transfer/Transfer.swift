@@ -242,7 +242,7 @@ struct TransferState: ~Copyable {
         lacksIdentity = false
         isConnectionSpoilt = false
         isUnreadResponseWhole = false
-        clock.enterQueueAgain()
+        clock.enterQueueAgain(at: loop.now)
     }
 
     /// Resets the state of a response that was a challenge.

@@ -8,6 +8,8 @@ package struct TransferClock {
     /// The time at which the exchange was added to the engine.
     package let start: MonotonicInstant
     private let timeouts: Timeouts
+    /// The time at which the request began to wait for a connection, the latest time if it did so again.
+    private var enteredQueue: MonotonicInstant
     package private(set) var leftQueue: MonotonicInstant?
     package private(set) var connected: MonotonicInstant?
     private var lastActivity: MonotonicInstant
@@ -18,6 +20,7 @@ package struct TransferClock {
         self.start = start
         self.timeouts = timeouts
         lastActivity = start
+        enteredQueue = start
     }
 
     /// Notes that a connection is being made or used, which ends the queue phase.
@@ -48,9 +51,11 @@ package struct TransferClock {
     }
 
     /// Notes that the request waits for a connection again.
-    package mutating func enterQueueAgain() {
+    package mutating func enterQueueAgain(at now: MonotonicInstant) {
+        enteredQueue = now
         leftQueue = nil
         connected = nil
+        lateness = .zero
     }
 
     /// Notes that bytes were transferred, or that this side ended a pause.
@@ -69,7 +74,7 @@ package struct TransferClock {
             } else if let leftQueue {
                 limit(.connect, timeouts.connect, since: leftQueue)
             } else {
-                limit(.queue, timeouts.queue, since: start)
+                limit(.queue, timeouts.queue, since: enteredQueue)
             }
         return earlier(step)
     }
