@@ -86,10 +86,6 @@ check-transports: build ## Fail if a transport without an implementation, or a b
 			>/dev/null 2>&1 && result=yes || result=no; \
 		[ "$$result" = "$$3" ] || { echo "$$1.swift$${2:+ with $$2} compiles: $$result"; exit 1; }; \
 	}; \
-	nonsending='-enable-upcoming-feature NonisolatedNonsendingByDefault'; \
-	check NoPerform '' no; check NoPerform "$$nonsending" no; \
-	check PlainPerform '' no; check PlainPerform "$$nonsending" yes; \
-	check SpelledPerform '' yes; check SpelledPerform "$$nonsending" yes; \
 	check MainActorProgress -warnings-as-errors no; check MainActorProgress '-swift-version 5' yes
 
 # As in a program: another package, with the language mode's default settings.

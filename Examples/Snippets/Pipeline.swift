@@ -7,15 +7,11 @@ import FoundationEssentials
 
 // snippet.interceptors
 struct Stopwatch: Interceptor {
-    func intercept(
-        _ interception: Interception,
-        respond: nonisolated(nonsending) (ResponseHead, ResponseBody) async throws -> Void
-    ) async throws {
+    func intercept(_ request: Request, next: Chain) async throws -> OpenResponse {
         let start = ContinuousClock.now
-        try await interception.proceed { head, body in
-            print(interception.request, head.status, ContinuousClock.now - start)
-            try await respond(head, body)
-        }
+        let response = try await next(request)
+        print(request, response.head.status, ContinuousClock.now - start)
+        return response
     }
 }
 // snippet.end
@@ -23,67 +19,50 @@ struct Stopwatch: Interceptor {
 struct Language: Interceptor {
     let tag: String
 
-    func intercept(
-        _ interception: Interception,
-        respond: nonisolated(nonsending) (ResponseHead, ResponseBody) async throws -> Void
-    ) async throws {
+    func intercept(_ request: Request, next: Chain) async throws -> OpenResponse {
         // snippet.interceptors-2
-        var request = interception.request
+        var request = request
         request.headers[.acceptLanguage] = tag
-        try await interception.proceed(with: request, respond)
+        return try await next(request)
         // snippet.end
     }
 }
 
 struct Maintenance: Interceptor {
-    func intercept(
-        _ interception: Interception,
-        respond: nonisolated(nonsending) (ResponseHead, ResponseBody) async throws -> Void
-    ) async throws {
+    func intercept(_ request: Request, next: Chain) async throws -> OpenResponse {
         // snippet.interceptors-3
-        let head = ResponseHead(status: .serviceUnavailable, url: interception.request.url)
-        try await respond(head, ResponseBody(Data("Back at noon.".utf8)))
+        let head = ResponseHead(status: .serviceUnavailable, url: request.url)
+        return OpenResponse(head: head, body: ResponseBody(Data("Back at noon.".utf8)))
         // snippet.end
     }
 }
 
 struct Mirror: Interceptor {
-    func intercept(
-        _ interception: Interception,
-        respond: nonisolated(nonsending) (ResponseHead, ResponseBody) async throws -> Void
-    ) async throws {
+    func intercept(_ request: Request, next: Chain) async throws -> OpenResponse {
         // snippet.interceptors-4
-        var isAnswered = false
-        try await interception.proceed { head, body in
-            guard head.status != .notFound else { return }
-            isAnswered = true
-            try await respond(head, body)
+        let response = try await next(request)
+        guard response.head.status == .notFound, let url = URL(string: request.url.path, relativeTo: mirror) else {
+            return response
         }
-        // snippet.end
-        guard !isAnswered, let url = URL(string: interception.request.url.path, relativeTo: mirror) else { return }
-        var request = interception.request
+        var request = request
         request.url = url
-        try await interception.proceed(with: request, respond)
+        return try await next(request)
+        // snippet.end
     }
 
     private var mirror: URL? { URL(string: "https://mirror.example.org/") }
 }
 
 struct ByteCounter: Interceptor {
-    func intercept(
-        _ interception: Interception,
-        respond: nonisolated(nonsending) (ResponseHead, ResponseBody) async throws -> Void
-    ) async throws {
-        try await interception.proceed { head, body in
-            // snippet.interceptors-5
-            try await respond(
-                head,
-                body.transforming { chunk in
-                    print(chunk.count, "bytes of", interception.request.url)
-                    return chunk
-                })
-            // snippet.end
+    func intercept(_ request: Request, next: Chain) async throws -> OpenResponse {
+        // snippet.interceptors-5
+        var response = try await next(request)
+        response.body = response.body.transforming { chunk in
+            print(chunk.count, "bytes of", request.url)
+            return chunk
         }
+        return response
+        // snippet.end
     }
 }
 

@@ -32,4 +32,6 @@ private struct TransformedBodySource: ResponseBodySource {
     }
 
     var ending: ResponseEnding? { base.ending }
+    func cancel() { base.cancel() }
+    func close() async { await base.close() }
 }

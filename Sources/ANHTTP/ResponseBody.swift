@@ -18,11 +18,11 @@ public struct ResponseBody: AsyncSequence, Sendable {
     package var provenance = Provenance.received
 
     /// The relation of a body to the one that was received.
-    package enum Provenance: Sendable {
+    package enum Provenance: Equatable, Sendable {
         /// The body was received, or has just been made by an interceptor.
         case received
-        /// The received body, while it is lent to an interceptor.
-        case lent
+        /// The received body, while an interceptor has it; the number is that of the request among the interceptor's.
+        case lent(Int)
         /// An interceptor has passed on another body, whose bytes may differ from those received.
         case replaced
     }
@@ -71,6 +71,12 @@ public struct ResponseBody: AsyncSequence, Sendable {
         try await source.collect(upTo: Swift.max(limit, 0))
     }
 
+    /// Ends the exchange soon, if it is not over; reading then throws. Callable from any thread, at any time.
+    package func cancel() { source.cancel() }
+
+    /// Ends the exchange, and returns when no part of it is running.
+    package func close() async { await source.close() }
+
     /// Returns an iterator that reads the body. All iterators continue where the last one stopped: the body is read
     /// once.
     public func makeAsyncIterator() -> Iterator {
@@ -107,6 +113,16 @@ public protocol ResponseBodySource: Sendable {
     func collect(upTo limit: Int) async throws -> Data
     /// The trailers and metrics; `nil` before the end was read, and if reading failed.
     var ending: ResponseEnding? { get }
+    /// Asks for the end of the exchange that provides the body; the default implementation does nothing.
+    ///
+    /// It is called from any thread when the task that uses the response is cancelled, also if it is not reading, and
+    /// must return immediately. Functions that wait for bytes then throw.
+    func cancel()
+    /// Ends the exchange that provides the body: discards what was not read, and returns when no part of the exchange
+    /// is running. The default implementation does nothing.
+    ///
+    /// A source that wraps another one closes it. It may be called several times.
+    func close() async
 }
 
 /// A source that makes use of the file to which its reader writes it.
@@ -124,6 +140,12 @@ extension ResponseBody {
 }
 
 extension ResponseBodySource {
+    /// Does nothing, the default for sources without an exchange.
+    public func cancel() {}
+
+    /// Does nothing, the default for sources without an exchange.
+    public func close() async {}
+
     /// Returns all remaining bytes, which are read by calling ``next()`` until the end; empty at the end.
     ///
     /// - Parameter limit: The maximum number of remaining bytes, at least 0.

@@ -8,32 +8,28 @@
 /// See ``TransferMetrics/sendCount``. The engine based on libcurl conforms to this protocol, and so does the mock for
 /// tests.
 public protocol Transport: Sendable {
-    /// Performs one exchange, and calls `body` once with the response.
+    /// Sends a request, and returns its response with the exchange open.
     ///
-    /// If the delivery is ``BodyDelivery/streamed``, `body` is called as soon as the head has arrived; otherwise a
-    /// transport may wait for the complete body, as those of this package do. A failure before the call of `body` is
-    /// thrown by this method, and a later one by the functions that read the body.
+    /// If the delivery is ``BodyDelivery/streamed``, this returns as soon as the head has arrived; otherwise a transport
+    /// may wait for the complete body, as those of this package do. A failure before that is thrown by this function,
+    /// when nothing of the exchange is running any more, and a later one by the functions that read the body.
     ///
-    /// The exchange ends with the call: what `body` has not read is discarded, and after this method returns or throws,
-    /// no part of the exchange is running. Cancelling the task cancels the exchange.
-    ///
-    /// A module without the upcoming feature `NonisolatedNonsendingByDefault` must declare the type of `body` exactly
-    /// as here, with `nonisolated(nonsending)`.
+    /// The caller must end the exchange by ``OpenResponse/close()``, also after the body was read to its end. The
+    /// source of the body owns what the exchange needs to live, such as a task that reads the request's body.
+    /// Cancelling the task that waits for this function or for the body cancels the exchange.
     ///
     /// - Parameters:
     ///   - request: The request to send.
     ///   - delivery: Whether the body will be collected or streamed; a transport may use this to save work.
     ///   - events: Receives the events of the exchange; `nil` for none. It is called on the transport's own thread or
     ///     by the calling task, and must return immediately.
-    ///   - body: Receives the head and the body, which is valid only during the call.
-    /// - Throws: ``TransportError``, `CancellationError`, or the error thrown by `body`.
-    func perform(
-        _ request: Request, delivery: BodyDelivery, reporting events: (any TransferEventSink)?,
-        body: nonisolated(nonsending) (ResponseHead, ResponseBody) async throws -> Void
-    ) async throws
+    /// - Throws: ``TransportError`` or `CancellationError`.
+    func open(
+        _ request: Request, delivery: BodyDelivery, reporting events: (any TransferEventSink)?
+    ) async throws -> OpenResponse
 
     /// Ends all exchanges with ``TransportError/Reason/shutDown`` and closes all connections; later exchanges fail with
-    /// the same error. Calls after the first one have no effect. The calls of `perform` may return later.
+    /// the same error. Calls after the first one have no effect. The exchanges may end later.
     func shutdown() async
 
     /// The schemes by which the transport authenticates, given a credential; all schemes by default. A session does not
@@ -53,35 +49,60 @@ extension Transport {
     /// `nil`, the default for transports that provide no executor of an event loop.
     public var eventLoopExecutor: (any TaskExecutor)? { nil }
 
-    /// Performs one exchange and returns a value made from the response.
+    /// Performs one exchange, and returns the value that a closure makes from the response.
     ///
-    /// If the delivery is ``BodyDelivery/streamed``, `makeValue` is called as soon as the head has arrived; otherwise
-    /// the transport may wait for the complete body. The exchange ends with the call: what `makeValue` has not read is
-    /// discarded. Cancelling the task cancels the exchange.
+    /// The closure is called as soon as the head has arrived if the delivery is ``BodyDelivery/streamed``; otherwise the
+    /// transport may wait for the complete body. The exchange ends with the call: what `body` has not read is discarded.
+    /// Cancelling the task cancels the exchange.
     ///
     /// - Parameters:
     ///   - request: The request to send.
     ///   - delivery: Whether the body will be collected or streamed.
     ///   - events: Receives the events of the exchange on the transport's own thread or by the calling task, and must
     ///     return immediately; `nil`, the default, for none.
-    ///   - makeValue: Receives the head and the body, which is valid only during the call, and returns the value.
-    /// - Returns: The value that `makeValue` returns.
-    /// - Throws: ``TransportError``, `CancellationError`, or the error thrown by `makeValue`. The reason is
-    ///   ``TransportError/Reason/internalInconsistency(_:)`` if the transport returns without calling `makeValue`.
-    @inlinable
-    public func perform<Value>(
-        _ request: Request, delivery: BodyDelivery, reporting events: (any TransferEventSink)? = nil,
-        returning makeValue: (ResponseHead, ResponseBody) async throws -> Value
+    ///   - body: Receives the head and the body, which is valid only during the call.
+    /// - Returns: The value that `body` returns.
+    /// - Throws: ``TransportError``, `CancellationError`, or the error thrown by `body`.
+    public func withResponse<Value>(
+        for request: Request, delivery: BodyDelivery, reporting events: (any TransferEventSink)? = nil,
+        _ body: (ResponseHead, ResponseBody) async throws -> Value
     ) async throws -> Value {
-        var value: Value?
-        try await perform(
-            request, delivery: delivery, reporting: events,
-            body: { head, body in value = try await makeValue(head, body) })
-        guard let value else {
-            throw TransportError(.internalInconsistency("The transport did not call the body closure."))
+        let response = try await open(request, delivery: delivery, reporting: events)
+        return try await withTaskCancellationHandler {
+            do {
+                let value = try await body(response.head, response.body)
+                await response.close()
+                return value
+            } catch {
+                await response.close()
+                throw error
+            }
+        } onCancel: {
+            response.body.cancel()
         }
-        return value
     }
+}
+
+/// A response whose exchange is open: the head, and the body, which can be read until the exchange is closed.
+public struct OpenResponse: Sendable {
+    /// The status, header fields and URL.
+    public var head: ResponseHead
+    /// The body, read as it arrives, or complete if its delivery is ``BodyDelivery/collected(upTo:)``.
+    public var body: ResponseBody
+
+    /// Creates a response, for transports and interceptors.
+    ///
+    /// - Parameters:
+    ///   - head: The status, header fields and URL.
+    ///   - body: The body; `ResponseBody(Data(…))` for one in memory.
+    public init(head: ResponseHead, body: ResponseBody) {
+        self.head = head
+        self.body = body
+    }
+
+    /// Ends the exchange: discards what was not read of the body, and returns when no part of the exchange is running.
+    /// Calls after the first one return at once.
+    public func close() async { await body.close() }
 }
 
 /// The way in which a response body will be read.

@@ -27,14 +27,14 @@ public import ANHTTP
 /// | ``exchange(_:)`` | during each exchange, from `started` to `finished` |
 /// | ``redirected(by:to:)`` | after an exchange answered by a redirect that is followed |
 /// | ``refreshingToken`` | before waiting for an ``Authenticator`` to refresh its token |
-/// | ``answeringChallenge(of:)`` | when an exchange is answered by a challenge for which there is a credential; for a response that is streamed, as for tasks, before the exchange reports `finished` |
+/// | ``answeringChallenge(of:)`` | after an exchange that is answered by a challenge for which there is a credential |
 /// | ``waitingForConnectivity(_:)`` | after an exchange that failed because there is no route, before waiting for one |
 /// | ``retrying(after:)`` | after an attempt that will be retried, before the wait |
 /// | ``ended(_:)`` | last, in every case |
 ///
 /// A request that an interceptor or the response cache answers without the network has no exchange. A download that
-/// needs several requests, and an event source that reconnects, have the events of each, from ``began`` to
-/// ``ended(_:)``. The validation of a cached response in the background has no events.
+/// needs several requests has the events of all between ``began`` and ``ended(_:)``, an event source that reconnects
+/// both for each. The validation of a cached response in the background has no events.
 @nonexhaustive
 public enum RequestEvent: Sendable {
     /// The request begins, before interceptors receive it; always the first event. A task begins its request when it
@@ -53,9 +53,6 @@ public enum RequestEvent: Sendable {
     /// There is a credential for this protection space, and the request is sent again with it; if its body is not
     /// replayable, it fails instead. Not reported for credentials that are sent without waiting for a challenge: one
     /// that names a single scheme, and one that a server or proxy of this session has accepted before.
-    ///
-    /// For a response that is streamed, as for tasks, the exchange with the challenge reports its last events after
-    /// this one, possibly at the same time on another thread.
     case answeringChallenge(of: ProtectionSpace)
     /// The request failed with this error because there is no route, and is sent again when there is one, unless
     /// ``ANHTTP/Timeouts/connectivity``, `Request.timeout` or ``RetryPolicy/deadline`` expires before.
@@ -83,17 +80,16 @@ public enum RequestEvent: Sendable {
 /// }
 /// ```
 ///
-/// The events of one request arrive in order and one at a time, except that ``RequestEvent/answeringChallenge(of:)``
-/// may overlap with the last events of the exchange with the challenge. Events of different requests are interleaved,
-/// and `task` identifies the request. Events are delivered synchronously on the thread where they occur, often the
+/// The events of one request arrive in order and one at a time, unless an interceptor sends requests concurrently.
+/// Events of different requests are interleaved, and `task` identifies the request. Events are delivered synchronously on the thread where they occur, often the
 /// network thread, so a monitor must not block. The session keeps its monitors as long as it exists; without monitors
 /// it creates no events.
 public protocol EventMonitor: Sendable {
     /// Receives an event of a task's request.
     ///
     /// Called synchronously on the thread where the event occurs, often the network thread, so it must return
-    /// immediately. Calls for different requests may overlap; calls for one request do not, except that of
-    /// ``RequestEvent/answeringChallenge(of:)``.
+    /// immediately. Calls for different requests may overlap; calls for one request do not, unless an interceptor sends
+    /// requests concurrently.
     ///
     /// - Parameters:
     ///   - event: The event.
@@ -121,28 +117,6 @@ final class CallMonitor: TransferEventSink {
 
     func receive(_ event: RequestEvent) {
         for monitor in monitors { monitor.receive(event, of: task) }
-    }
-}
-
-extension Pipeline {
-    /// Performs a call and reports its events to the session's monitors.
-    @inline(never)
-    func monitor<Value>(
-        _ call: PipelineCall, of task: AnyTransferTask, perform: (PipelineCall) async throws -> Value
-    ) async throws -> Value {
-        let monitor = CallMonitor(task, monitors: monitors, sink: call.events)
-        var call = call
-        call.events = monitor
-        call.monitor = monitor
-        monitor.receive(.began)
-        do {
-            let value = try await perform(call)
-            monitor.receive(.ended(.success(())))
-            return value
-        } catch {
-            monitor.receive(.ended(.failure(error)))
-            throw error
-        }
     }
 }
 

@@ -1,109 +1,148 @@
 // SPDX-License-Identifier: MIT
 
 public import ANHTTP
+import ANSystem
 
 /// Code that runs around a request and its response, and can observe, modify, answer or repeat them.
 ///
 /// ```swift
 /// struct Stopwatch: Interceptor {
-///     func intercept(
-///         _ interception: Interception,
-///         respond: nonisolated(nonsending) (ResponseHead, ResponseBody) async throws -> Void
-///     ) async throws {
+///     func intercept(_ request: Request, next: Chain) async throws -> OpenResponse {
 ///         let start = ContinuousClock.now
-///         try await interception.proceed { head, body in
-///             print(interception.request, head.status, ContinuousClock.now - start)
-///             try await respond(head, body)
-///         }
+///         let response = try await next(request)
+///         print(request, response.head.status, ContinuousClock.now - start)
+///         return response
 ///     }
 /// }
 /// ```
 ///
-/// The words `nonisolated(nonsending)` may be left out in a module with the upcoming feature
-/// `NonisolatedNonsendingByDefault`.
-///
 /// | purpose | implementation |
 /// |---|---|
-/// | observe | call `proceed`, and pass the response to `respond` unchanged |
-/// | modify the request | call `proceed(with:)` with a modified request |
-/// | modify the response | call `respond` with another head or body; ``ANHTTP/ResponseBody/transforming(_:)`` transforms a stream |
-/// | answer without the network | call `respond` without `proceed` |
-/// | repeat the request | call `proceed` again, after a call of it returned without `respond` having been called |
+/// | observe | return the response of `next` unchanged |
+/// | modify the request | pass a modified request to `next` |
+/// | modify the response | change its head or body; ``ANHTTP/ResponseBody/transforming(_:)`` transforms a stream |
+/// | answer without the network | return a response without calling `next` |
+/// | repeat the request | call `next` again, which closes the response before |
 /// | fail | throw |
 ///
-/// A streamed body reaches the interceptor as a stream; it is never collected first. `respond` runs the caller's code
-/// that reads the body, so it returns when the response has been read. It must be called exactly once, unless the
-/// interceptor throws. An error thrown by `respond` becomes the error of the call, even if the interceptor catches it
-/// and returns.
+/// A streamed body reaches the interceptor as a stream; it is never collected first. The caller reads it after the
+/// interceptor has returned, and it is closed when the call ends.
 ///
 /// An interceptor runs in the task that makes the request, and shares its isolation and cancellation.
 /// ``SessionConfiguration/interceptors`` run around calls, ``SessionConfiguration/attemptInterceptors`` around each
-/// exchange.
+/// exchange. A download that asks for the rest of a file calls the interceptors for each of its requests.
 public protocol Interceptor: Sendable {
     /// Handles one request.
     ///
     /// Called in the task that makes the request; it may wait. Requests are handled concurrently, so calls may overlap.
     ///
     /// - Parameters:
-    ///   - interception: The request, and the function that passes it on.
-    ///   - respond: Delivers the response to the caller, and returns or throws when the caller's code has read it. Must
-    ///     be called exactly once, unless this function throws: otherwise the request fails with
-    ///     ``SessionError/noResponse(ofInterceptor:)`` or ``SessionError/secondResponse(ofInterceptor:)``.
+    ///   - request: The request, as modified by earlier steps. For ``SessionConfiguration/interceptors`` it has neither
+    ///     the session's header fields nor its transfer options yet.
+    ///   - next: Sends a request to the next step and returns its response.
+    /// - Returns: The response for the caller: the last one of `next`, possibly changed, or another one.
     /// - Throws: Any error; it becomes the error of the call, wrapped in a ``SessionError`` if it is a
-    ///   ``ANHTTP/TransportError`` or ``ANSerialization/SerializationError``. If the interceptor runs around exchanges
-    ///   and has not called `respond`, the retry policy treats the error like one of the exchange.
-    func intercept(
-        _ interception: Interception, respond: (ResponseHead, ResponseBody) async throws -> Void
-    ) async throws
+    ///   ``ANHTTP/TransportError`` or ``ANSerialization/SerializationError``. If the interceptor runs around exchanges,
+    ///   the retry policy treats the error like one of the exchange.
+    func intercept(_ request: Request, next: Chain) async throws -> OpenResponse
 }
 
-/// A request on its way through an ``Interceptor``, and the function that passes it on.
-public struct Interception: Sendable {
-    /// The request, as modified by earlier steps. For ``SessionConfiguration/interceptors`` it has neither the
-    /// session's header fields nor its transfer options yet.
-    public let request: Request
-    /// The number of the attempt, starting at 1; it is above 1 for a retry. Redirects and answers to challenges belong
-    /// to the attempt. For ``SessionConfiguration/interceptors`` it is always 1.
-    public var attempt: Int { call.attempt }
+/// The steps after an ``Interceptor``. Called as a function, it sends a request and returns the response.
+public struct Chain: Sendable {
     /// How the caller reads the response's body: collected in memory, up to a limit, or as a stream. Tasks, including
     /// ``DataTask``, always read a stream.
-    public var delivery: BodyDelivery { call.delivery }
+    public let delivery: BodyDelivery
+    /// The number of the attempt, starting at 1; it is above 1 for a retry. Redirects and answers to challenges belong
+    /// to the attempt. For ``SessionConfiguration/interceptors`` it is 1, or that of the rest of a download.
+    public let attempt: Int
+    private let passage: Passage
 
-    private let pipeline: Pipeline
-    private let call: PipelineCall
-    /// The interceptors between this one and the next step.
-    private let rest: ArraySlice<any Interceptor>
-
-    fileprivate init(
-        _ call: PipelineCall, on pipeline: Pipeline, rest: ArraySlice<any Interceptor>
-    ) {
-        request = call.request
-        self.call = call
-        self.pipeline = pipeline
-        self.rest = rest
+    fileprivate init(_ passage: Passage, of call: Call) {
+        self.passage = passage
+        delivery = call.delivery
+        attempt = call.attempt
     }
 
-    /// Passes the request to the next step, and runs a closure with the response.
+    /// Sends a request to the next step and returns its response, whose body can be read until the next call of this
+    /// function or the end of the call.
     ///
-    /// It may be called again after a call has ended, to repeat the request. The body must then be replayable
+    /// It may be called again, to repeat the request. The body must then be replayable
     /// (``ANHTTP/RequestBody/isReplayable``), which is not checked here: a body that can be read only once may be sent
-    /// incompletely.
+    /// incompletely. Calls may overlap; their responses stay open until the next call that begins after them.
     ///
-    /// - Parameters:
-    ///   - request: The request to pass on; `nil`, the default, passes ``request``.
-    ///   - body: Receives the response's head and its body, which is valid only while the closure runs.
-    /// - Throws: The errors of later steps, `CancellationError`, or the error that `body` throws. Errors of lower
-    ///   layers, such as ``ANHTTP/TransportError``, are not wrapped in a ``SessionError`` yet.
-    public func proceed(
-        with request: Request? = nil, _ body: (ResponseHead, ResponseBody) async throws -> Void
-    ) async throws {
-        var call = call
-        if let request { call.replaceRequest(by: request) }
-        try await pipeline.intercept(call, by: rest) { head, received in
-            var lent = received
-            if lent.provenance == .received { lent.provenance = .lent }
-            try await body(head, lent)
+    /// - Parameter request: The request to send: the interceptor's own, modified or another one. One without a time
+    ///   limit or transfer options has those of the interceptor's request. Credentials that the session has added are
+    ///   not sent to another origin.
+    /// - Throws: The errors of later steps or `CancellationError`, also after the interceptor has returned. Errors of
+    ///   lower layers, such as ``ANHTTP/TransportError``, are not wrapped in a ``SessionError`` yet.
+    public func callAsFunction(_ request: Request) async throws -> OpenResponse {
+        try await passage.send(request)
+    }
+}
+
+/// The way of a request through one interceptor, which may ask for several responses, also concurrently.
+private final class Passage: Sendable {
+    private let pipeline: Pipeline
+    private let request: Request
+    private let rest: ArraySlice<any Interceptor>
+    private let next: Pipeline.Next
+    private let state: Lock<State>
+
+    private struct State: Sendable {
+        /// The call as the last request has left it.
+        var call: Call
+        /// The responses that can be read, by the number of their requests.
+        var open: [Int: [ResponseBody]] = [:]
+        var requestCount = 0
+        var isOver = false
+    }
+
+    init(
+        of request: Request, _ call: Call, on pipeline: Pipeline, before rest: ArraySlice<any Interceptor>,
+        _ next: Pipeline.Next
+    ) {
+        self.pipeline = pipeline
+        self.request = request
+        self.rest = rest
+        self.next = next
+        state = Lock(State(call: call))
+    }
+
+    func send(_ request: Request) async throws -> OpenResponse {
+        let (begun, number, closed) = state.withLock { state in
+            state.requestCount += 1
+            defer { state.open = [:] }
+            return (state.isOver ? nil : state.call, state.requestCount, state.open.values.joined())
         }
+        for body in closed { await body.close() }
+        guard var call = begun else { throw CancellationError() }
+        do {
+            var response = try await pipeline.intercept(
+                call.replacing(self.request, by: request), &call, by: rest, next)
+            if response.body.provenance == .received { response.body.provenance = .lent(number) }
+            try state.withLock { state throws in
+                guard !state.isOver else { throw CancellationError() }
+                state.open[number] = call.release()
+                state.call = call
+            }
+            return response
+        } catch {
+            await call.close()
+            state.set(\.call, to: call)
+            throw error
+        }
+    }
+
+    /// Gives the call back, and with it the responses that are open. Returns the numbers of their requests.
+    func finish(_ call: inout Call) -> Set<Int> {
+        let (open, last) = state.withLock { state in
+            defer { (state.isOver, state.open) = (true, [:]) }
+            return (state.open, state.call)
+        }
+        call.retries = last.retries
+        call.record = last.record
+        for body in open.values.joined() { call.own(body) }
+        return Set(open.keys)
     }
 }
 
@@ -119,11 +158,11 @@ extension Request {
     }
 }
 
-extension PipelineCall {
-    /// Replaces the request by that of an interceptor. Credentials that the authentication policy has added are removed
-    /// if they belong to another origin.
+extension Call {
+    /// Returns the request that an interceptor sends in place of its own. Credentials that the authentication policy has
+    /// added are removed if they belong to another origin.
     @inline(never)
-    fileprivate mutating func replaceRequest(by other: Request) {
+    fileprivate func replacing(_ request: Request, by other: Request) -> Request {
         var next = other.continuing(request)
         if let credentialOrigin, Origin(next.url) != credentialOrigin {
             // A field that the interceptor has set itself is kept.
@@ -131,41 +170,33 @@ extension PipelineCall {
             next.transportAuthentication?.server = nil
             next.transportAuthentication?.signature = nil
         }
-        request = next
+        return next
     }
 }
 
 extension Pipeline {
-    /// Passes a call through a list of interceptors, outermost first, and then to the next step.
+    /// Passes a request through a list of interceptors, outermost first, and then to the next step.
     func intercept(
-        _ call: PipelineCall, by interceptors: ArraySlice<any Interceptor>,
-        respond: (ResponseHead, ResponseBody) async throws -> Void
-    ) async throws {
-        guard let first = interceptors.first else { return try await perform(call, respond: respond) }
-        let interception = Interception(call, on: self, rest: interceptors.dropFirst())
-        var outcome: Result<Void, any Error>?
-        // The step that retries passes on the next response of a download.
-        var isContinued = false
-        try await first.intercept(interception) { head, body in
-            guard outcome == nil || isContinued else {
-                let error = SessionError.secondResponse(ofInterceptor: "\(type(of: first))")
-                outcome = .failure(error)
-                throw error
+        _ request: Request, _ call: inout Call, by interceptors: ArraySlice<any Interceptor>, _ next: Next
+    ) async throws -> OpenResponse {
+        guard let first = interceptors.first else { return try await next(request, &call) }
+        await call.close()
+        let passage = Passage(of: request, call, on: self, before: interceptors.dropFirst(), next)
+        do {
+            var response = try await first.intercept(request, next: Chain(passage, of: call))
+            let open = passage.finish(&call)
+            if case .lent(let number) = response.body.provenance {
+                guard open.contains(number) else {
+                    throw SessionError.closedResponse(ofInterceptor: "\(type(of: first))")
+                }
+                response.body.provenance = .received
+            } else {
+                response.body.provenance = .replaced
             }
-            outcome = .success(())
-            defer { isContinued = call.continuation?.isPending ?? false }
-            do {
-                var body = body
-                body.provenance = body.provenance == .lent ? .received : .replaced
-                try await respond(head, body)
-            } catch {
-                outcome = .failure(error)
-                throw error
-            }
+            return response
+        } catch {
+            _ = passage.finish(&call)
+            throw error
         }
-        guard let outcome else {
-            throw SessionError.noResponse(ofInterceptor: "\(type(of: first))")
-        }
-        try outcome.get()
     }
 }

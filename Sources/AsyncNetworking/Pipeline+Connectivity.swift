@@ -20,33 +20,27 @@ extension ReachabilityMonitor: RouteSource {
 }
 
 extension Pipeline {
-    /// Performs a call, and again whenever a route appears, as long as it fails for lack of a route.
+    /// Sends a request, and again whenever a route appears, as long as it fails for lack of a route.
     ///
     /// The request is sent first and the route checked after its failure, because only an attempt shows whether the
     /// host can be reached.
-    func whenConnected(
-        _ call: PipelineCall, respond: (ResponseHead, ResponseBody) async throws -> Void
-    ) async throws {
+    func whenConnected(_ request: Request, _ call: inout Call, _ next: Next) async throws -> OpenResponse {
         let stopwatch = Stopwatch(clock)
         var waits = 0
         while true {
-            var hasResponse = false
             do {
-                return try await perform(call) { head, body in
-                    hasResponse = true
-                    try await respond(head, body)
-                }
+                return try await next(request, &call)
             } catch let error as TransportError {
-                guard !hasResponse, call.request.body.isReplayable, let target = error.missingRoute(call.request),
+                guard request.body.isReplayable, let target = error.missingRoute(request),
                     await routes.isUnreachable(target)
                 else { throw error }
                 call.monitor?.receive(.waitingForConnectivity(error))
                 // Prevents a busy loop if routes appear and vanish quickly, or do not help.
                 if waits > 0 {
                     let wait = Backoff().wait(beforeRetry: waits, unit: 1)
-                    try await pause(min(wait, waitLeft(for: call.request, since: stopwatch) ?? wait))
+                    try await pause(min(wait, waitLeft(for: request, since: stopwatch) ?? wait))
                 }
-                try await waitForRoute(to: target, because: error, call.request, since: stopwatch)
+                try await waitForRoute(to: target, because: error, request, since: stopwatch)
                 waits += 1
             }
         }

@@ -8,8 +8,8 @@ import HTTPTypes
 /// The ordered list of steps that a request passes on its way from the session's functions to the transport, and its
 /// response on the way back.
 ///
-/// Each step receives the call and a closure for the response. It may change either, and may continue with the next
-/// steps once, several times, or not at all. A step with nothing to do is skipped at the cost of a comparison.
+/// Each step receives a request, asks the next one for a response, and returns a response. It may change either, and may
+/// ask once, several times, or not at all. A step with nothing to do is skipped at the cost of a comparison.
 ///
 /// The frame of an asynchronous function stays on the heap while the request runs, and includes the locals of all
 /// functions inlined into it. Functions that handle options, policies and errors, which are large, are therefore not
@@ -85,124 +85,144 @@ final class Pipeline: Sendable {
     /// The steps, in order.
     ///
     /// A new step is one entry at its place in this list: a closure that changes the request, or a condition and a
-    /// function. The function passes the call on by ``perform(_:respond:)``, which performs the steps after its own; it
-    /// may do so once, several times or not at all.
+    /// function that asks for a response by its ``Next`` and returns one.
     private static let steps: [Step] = [
         // The interceptors around the whole call.
         Step(if: { pipeline, _ in !pipeline.interceptors.isEmpty }) {
-            try await $0.intercept($1, by: $0.interceptors[...], respond: $2)
+            try await $0.intercept($1, &$2, by: $0.interceptors[...], $3)
         },
         // Adds the session's header fields and transfer options where the request has none.
         Step {
             $0.fillDefaults(of: &$1)
             try $1.limitToTimeLeft(on: $0.clock)
         },
-        // Retries failed attempts, and sends the further requests of downloads.
-        Step(if: { ($1.request.retryPolicy?.limit ?? $0.retryPolicy.limit) > 0 || $1.continuation != nil }) {
-            try await $0.retry($1, respond: $2)
-        },
+        // Retries failed attempts.
+        Step(if: { ($1.retryPolicy?.limit ?? $0.retryPolicy.limit) > 0 }) { try await $0.retry($1, &$2, $3) },
         // Replaces `http` by `https` for hosts that require it.
         Step { $1.url = $0.strictURL($1.url) },
         // Follows redirects.
-        Step(if: { $1.request.redirectPolicy?.isEnabled ?? $0.redirectPolicy.isEnabled }) {
-            try await $0.followRedirects(of: $1, respond: $2)
+        Step(if: { $1.redirectPolicy?.isEnabled ?? $0.redirectPolicy.isEnabled }) {
+            try await $0.followRedirects($1, &$2, $3)
         },
         // Adds credentials and answers challenges.
-        Step(if: { $0.isAuthenticating || $1.request.hasOwnAuthentication }) {
-            try await $0.authenticate($1, respond: $2)
-        },
+        Step(if: { $0.isAuthenticating || $1.hasOwnAuthentication }) { try await $0.authenticate($1, &$2, $3) },
         // Answers from the response cache, and stores responses.
-        Step(if: { $0.cache != nil && $1.request.webSocketUpgrade == nil }) {
-            try await $0.answerFromCache($1, respond: $2)
-        },
+        Step(if: { $0.cache != nil && $1.webSocketUpgrade == nil }) { try await $0.answerFromCache($1, &$2, $3) },
         // Adds `Cache-Control` from the cache policy.
         Step { try ($1.cachePolicy ?? $0.cachePolicy).apply(to: &$1) },
         // Waits for a route if the host is unreachable.
-        Step(if: { $1.request.waitsForConnectivity ?? $0.waitsForConnectivity }) {
-            try await $0.whenConnected($1, respond: $2)
-        },
+        Step(if: { $1.waitsForConnectivity ?? $0.waitsForConnectivity }) { try await $0.whenConnected($1, &$2, $3) },
         // The interceptors around each exchange.
-        Step(if: { !$0.attemptInterceptors.isEmpty || !$1.request.attemptInterceptors.isEmpty }) {
-            let interceptors = $0.attemptInterceptors + $1.request.attemptInterceptors
-            try await $0.intercept($1, by: interceptors[...], respond: $2)
+        Step(if: { !$0.attemptInterceptors.isEmpty || !$1.attemptInterceptors.isEmpty }) {
+            try await $0.intercept($1, &$2, by: ($0.attemptInterceptors + $1.attemptInterceptors)[...], $3)
         },
         // Uses alternative services, and notes those that servers offer and which hosts require https.
-        Step(if: { $0.learns(from: $1.request) }) { try await $0.performAndLearn($1, respond: $2) },
+        Step(if: { $0.learns(from: $1) }) { try await $0.learn($1, &$2, $3) },
     ]
 
-    /// Performs a task's request and returns the value that `body` returns. The response's body is valid only while
-    /// `body` runs, as for ``ANHTTP/Transport``.
+    /// Makes a call for a task's request, and returns the value that a closure makes from its response.
+    ///
+    /// - Parameters:
+    ///   - body: Receives the response's head, and its body, which is valid only while the closure runs.
     @inline(never)
     func perform<Value>(
         _ task: AnyTransferTask, _ request: Request, delivery: BodyDelivery,
-        reporting events: (any TransferEventSink)?, continuation: Continuation?,
-        body: (ResponseHead, ResponseBody) async throws -> Value
+        reporting events: (any TransferEventSink)?, body: (ResponseHead, ResponseBody) async throws -> Value
     ) async throws -> Value {
-        var call = PipelineCall(
-            request: request, delivery: delivery, events: events, record: request.record, continuation: continuation)
-        call.request.startTimeout(on: clock)
-        guard !monitors.isEmpty else { return try await perform(call, body: body) }
-        return try await monitor(call, of: task) { call in try await perform(call, body: body) }
+        try await call(task, request, delivery: delivery, reporting: events) { request, call in
+            let response = try await respond(to: request, &call)
+            return try await read(response, of: call, body)
+        }
     }
 
+    /// Runs a closure that may ask for any number of responses, one after the other: with one time limit, one limit of
+    /// retries, and one pair of the events `began` and `ended`. All exchanges have ended when this function returns.
     @inline(never)
-    private func perform<Value>(
-        _ call: PipelineCall, body: (ResponseHead, ResponseBody) async throws -> Value
+    func call<Value>(
+        _ task: AnyTransferTask, _ request: Request, delivery: BodyDelivery,
+        reporting events: (any TransferEventSink)?, _ work: (Request, inout Call) async throws -> Value
     ) async throws -> Value {
-        var value: Value?
+        var request = request
+        request.startTimeout(on: clock)
+        let monitor = monitors.isEmpty ? nil : CallMonitor(task, monitors: monitors, sink: events)
+        var call = Call(delivery: delivery, events: monitor ?? events, monitor: monitor, record: request.record)
+        monitor?.receive(.began)
         do {
-            try await perform(call) { head, responseBody in
-                value = try await body(head.decoding(by: jsonDecoder), responseBody.decoding(by: jsonDecoder))
-            }
+            let value = try await work(request, &call)
+            await call.close()
+            monitor?.receive(.ended(.success(())))
+            return value
         } catch {
-            throw call.request.namingTimeout(error)
-        }
-        guard let value else {
-            throw TransportError(.internalInconsistency("No step of the pipeline responded."))
-        }
-        return value
-    }
-
-    /// Performs the remaining steps of a call and the exchange, and runs `respond` once with the response.
-    @inline(never)
-    func perform(
-        _ call: PipelineCall, respond: (ResponseHead, ResponseBody) async throws -> Void
-    ) async throws {
-        var call = call
-        if let step = try advance(&call) { return try await step(self, call, respond) }
-        if let record = call.record { return try await exchange(call, notingIn: record, respond: respond) }
-        try await transport.perform(call.request, delivery: call.delivery, reporting: call.events, body: respond)
-    }
-
-    /// Performs the exchange, and records whether a server may have seen its request.
-    @inline(never)
-    private func exchange(
-        _ call: PipelineCall, notingIn record: AttemptRecord,
-        respond: (ResponseHead, ResponseBody) async throws -> Void
-    ) async throws {
-        do {
-            try await transport.perform(call.request, delivery: call.delivery, reporting: call.events) { head, body in
-                record.note(call.request, .success(head))
-                try await respond(head, body)
-            }
-        } catch {
-            record.note(call.request, .failure(error))
+            await call.close()
+            let error = request.namingTimeout(error)
+            monitor?.receive(.ended(.failure(error)))
             throw error
         }
     }
 
-    /// Performs the next steps that only change the request. Returns the next step that runs around others; `nil` if
+    /// Returns the response to a request of a call. Its body can be read until the call asks again, or ends.
+    @inline(never)
+    func respond(to request: Request, _ call: inout Call) async throws -> OpenResponse {
+        var response = try await perform(request, &call, from: 0)
+        response.head.jsonDecoder = jsonDecoder
+        response.body.jsonDecoder = jsonDecoder
+        return response
+    }
+
+    /// Runs a closure that reads a response. Cancelling the task ends the exchange, even while the closure does not
+    /// read.
+    @inline(never)
+    func read<Value>(
+        _ response: OpenResponse, of call: Call, _ body: (ResponseHead, ResponseBody) async throws -> Value
+    ) async throws -> Value {
+        try await withTaskCancellationHandler {
+            try await body(response.head, response.body)
+        } onCancel: {
+            call.cancel()
+        }
+    }
+
+    /// Performs the steps from an index on, and the exchange.
+    @inline(never)
+    private func perform(_ request: Request, _ call: inout Call, from first: Int) async throws -> OpenResponse {
+        var (request, index) = (request, first)
+        if let step = try advance(&request, &index) {
+            return try await step(self, request, &call, Next(pipeline: self, index: index))
+        }
+        await call.close()
+        call.sink?.receive(.started(request))
+        do {
+            let response = try await transport.open(request, delivery: call.delivery, reporting: call.sink)
+            call.own(response.body)
+            call.record?.note(request, .success(response.head))
+            return response
+        } catch {
+            call.record?.note(request, .failure(error))
+            throw error
+        }
+    }
+
+    /// Performs the next steps that only change the request. Returns the next step that asks for a response; `nil` if
     /// only the exchange is left.
     @inline(never)
-    private func advance(_ call: inout PipelineCall) throws -> Step.Function? {
-        while call.nextStep < Self.steps.count {
-            let step = Self.steps[call.nextStep]
-            call.nextStep += 1
-            if try step.prepare(self, &call) { return step.function }
+    private func advance(_ request: inout Request, _ index: inout Int) throws -> Step.Function? {
+        while index < Self.steps.count {
+            let step = Self.steps[index]
+            index += 1
+            if try step.prepare(self, &request) { return step.function }
         }
-        try call.request.limitToTimeLeft(on: clock)
-        call.events?.receive(.started(call.request))
+        try request.limitToTimeLeft(on: clock)
         return nil
+    }
+
+    /// The steps after a step, and the exchange: `try await next(request, &call)` returns their response.
+    struct Next: Sendable {
+        fileprivate let pipeline: Pipeline
+        fileprivate let index: Int
+
+        func callAsFunction(_ request: Request, _ call: inout Call) async throws -> OpenResponse {
+            try await pipeline.perform(request, &call, from: index)
+        }
     }
 
     /// Sleeps for a duration.
@@ -250,26 +270,23 @@ final class Pipeline: Sendable {
 
     /// A step of the pipeline: a change of the request, or a function around the remaining steps.
     private struct Step: Sendable {
-        typealias Function =
-            @Sendable (
-                Pipeline, PipelineCall, (ResponseHead, ResponseBody) async throws -> Void
-            ) async throws -> Void
+        typealias Function = @Sendable (Pipeline, Request, inout Call, Next) async throws -> OpenResponse
 
-        /// Changes the request, and returns whether ``function`` has something to do for the call.
-        let prepare: @Sendable (Pipeline, inout PipelineCall) throws -> Bool
+        /// Changes the request, and returns whether ``function`` has something to do for it.
+        let prepare: @Sendable (Pipeline, inout Request) throws -> Bool
         let function: Function?
 
         /// Creates a step that only changes the request.
         init(_ change: @escaping @Sendable (Pipeline, inout Request) throws -> Void) {
-            prepare = { pipeline, call in
-                try change(pipeline, &call.request)
+            prepare = { pipeline, request in
+                try change(pipeline, &request)
                 return false
             }
             function = nil
         }
 
-        /// Creates a step that runs around the remaining ones, for calls that it applies to.
-        init(if applies: @escaping @Sendable (Pipeline, PipelineCall) -> Bool, _ function: @escaping Function) {
+        /// Creates a step that asks for responses, for requests that it applies to.
+        init(if applies: @escaping @Sendable (Pipeline, Request) -> Bool, _ function: @escaping Function) {
             prepare = { applies($0, $1) }
             self.function = function
         }
@@ -285,25 +302,70 @@ final class Pipeline: Sendable {
     }
 }
 
-/// A request on its way through the pipeline.
-struct PipelineCall: Sendable {
-    var request: Request
-    /// The index of the next step in the list of the pipeline.
-    fileprivate(set) var nextStep = 0
+/// A call of a session: what its steps share, and its exchanges.
+///
+/// A call owns its exchanges: the open ones are closed before the next one is opened, and none is left when the call
+/// ends. There is at most one, unless an interceptor sends requests concurrently.
+struct Call: Sendable {
     /// How the caller reads the response's body.
-    var delivery: BodyDelivery
-    /// The number of the attempt, starting at 1.
-    var attempt = 1
+    let delivery: BodyDelivery
     /// Receives the events of each exchange.
-    var events: (any TransferEventSink)?
-    /// Records the exchanges; `nil` if nothing repeats the call.
+    let events: (any TransferEventSink)?
+    /// Receives the events between exchanges; `nil` if the session has no monitors.
+    let monitor: CallMonitor?
+    /// Records the exchanges; `nil` if nothing repeats the request.
     var record: AttemptRecord?
+    /// The state of the step that retries; `nil` before it, and if the policy permits none.
+    var retries: Retries?
     /// The origin for which credentials were added to the request; `nil` if none were added.
     var credentialOrigin: Origin?
-    /// How the call goes on after a response; `nil` if the response is the result.
-    var continuation: Continuation?
-    /// Receives the events between exchanges; `nil` if the session has no monitors.
-    var monitor: CallMonitor?
+    private var last: ResponseBody?
+    private var others: [ResponseBody] = []
+
+    init(
+        delivery: BodyDelivery, events: (any TransferEventSink)? = nil, monitor: CallMonitor? = nil,
+        record: AttemptRecord? = nil
+    ) {
+        self.delivery = delivery
+        self.events = events
+        self.monitor = monitor
+        self.record = record
+    }
+
+    /// The number of the attempt, starting at 1.
+    var attempt: Int { retries?.plan.attempt ?? 1 }
+
+    /// Receives the events of an exchange.
+    var sink: (any TransferEventSink)? { retries == nil ? events : record }
+
+    /// Takes the ownership of an exchange, the source of whose body is given.
+    mutating func own(_ body: ResponseBody) {
+        if let last { others.append(last) }
+        last = body
+    }
+
+    /// Replaces the body of the last exchange by one that is read, and closed, in its place.
+    mutating func replace(by body: ResponseBody) { last = body }
+
+    /// Closes the exchanges that are open.
+    mutating func close() async {
+        guard let last else { return }
+        await last.close()
+        for other in others { await other.close() }
+        (self.last, others) = (nil, [])
+    }
+
+    /// Asks for the end of the exchanges that are open.
+    func cancel() {
+        last?.cancel()
+        others.forEach { $0.cancel() }
+    }
+
+    /// Gives the exchanges that are open to the caller.
+    mutating func release() -> [ResponseBody] {
+        defer { (last, others) = (nil, []) }
+        return others + [last].compactMap(\.self)
+    }
 }
 
 extension HTTPFields {
@@ -312,25 +374,5 @@ extension HTTPFields {
         guard !isEmpty else { return self = others }
         let own = self
         for field in others where !own.contains(field.name) { append(field) }
-    }
-}
-
-extension ResponseHead {
-    /// Returns the head with the decoder of a session.
-    @inline(never)
-    fileprivate func decoding(by decoder: JSONDecoder) -> ResponseHead {
-        var head = self
-        head.jsonDecoder = decoder
-        return head
-    }
-}
-
-extension ResponseBody {
-    /// Returns the body with the decoder of a session.
-    @inline(never)
-    fileprivate func decoding(by decoder: JSONDecoder) -> ResponseBody {
-        var body = self
-        body.jsonDecoder = decoder
-        return body
     }
 }

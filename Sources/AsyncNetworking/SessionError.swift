@@ -12,8 +12,7 @@ public import FoundationEssentials
 // ├── invalidCookie    a cookie could not be set
 // ├── cookiesNotStored a cookie could not be set
 // ├── notCached        the request accepts only a cached response
-// ├── noResponse       an interceptor did not respond
-// ├── secondResponse   an interceptor responded twice
+// ├── closedResponse   an interceptor returned a response that was closed
 // ├── file             a file could not be read or written
 // ├── notResumable     a download could not be resumed, and must not start over
 // ├── digest           a download has a wrong digest
@@ -50,10 +49,8 @@ public indirect enum SessionError: Error, Sendable {
     /// The request accepts only a cached response, and there is none that it may use without validation, or the session
     /// has no cache; nothing was sent. See ``CachePolicy/returnCacheDontLoad``.
     case notCached
-    /// An ``Interceptor``, whose type is given, returned without having called `respond` and without throwing.
-    case noResponse(ofInterceptor: String)
-    /// An ``Interceptor``, whose type is given, called `respond` more than once.
-    case secondResponse(ofInterceptor: String)
+    /// An ``Interceptor``, whose type is given, returned a response after sending another request, which closed it.
+    case closedResponse(ofInterceptor: String)
     /// A file, such as that of a download or of a cookie store, could not be read or written; see
     /// ``FileFailure/reason-swift.property``.
     case file(FileFailure)
@@ -201,8 +198,8 @@ extension SessionError: CustomStringConvertible, LocalizedError {
             "The cookie “\(name)” has a part that is missing or cannot be sent; a name with the prefix __Secure- or "
                 + "__Host- requires isSecure, and the latter the path / and no subdomains."
         case .notCached: "The response is not cached, and the request accepts only a cached one."
-        case .noResponse(let type): "The interceptor \(type) returned without a response."
-        case .secondResponse(let type): "The interceptor \(type) responded twice."
+        case .closedResponse(let type):
+            "The interceptor \(type) returned a response that its next request had closed; return the last one."
         case .file(let failure): failure.description
         case .notResumable(let failure): failure.description
         case .digest(let expected, let found, let path, let url):

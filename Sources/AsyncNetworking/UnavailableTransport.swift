@@ -6,10 +6,9 @@ import ANHTTP
 struct UnavailableTransport: Transport {
     let error: TransportError
 
-    func perform(
-        _ request: Request, delivery: BodyDelivery, reporting events: (any TransferEventSink)?,
-        body: (ResponseHead, ResponseBody) async throws -> Void
-    ) async throws {
+    func open(
+        _ request: Request, delivery: BodyDelivery, reporting events: (any TransferEventSink)?
+    ) async throws -> OpenResponse {
         throw error
     }
 

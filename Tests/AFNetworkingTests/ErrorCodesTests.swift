@@ -13,9 +13,7 @@ import Testing
     private struct Failing: Interceptor {
         let error: any Error
 
-        func intercept(
-            _ interception: Interception, respond: (ResponseHead, ResponseBody) async throws -> Void
-        ) async throws { throw error }
+        func intercept(_ request: Request, next: Chain) async throws -> OpenResponse { throw error }
     }
 
     @Test(
@@ -70,7 +68,7 @@ import Testing
         Row(-1008, SessionError.notCached), Row(-1008, .notResumable(.changed)),
         Row(-1015, .digest(expected: digest, found: digest, path: "file", url: URL(filePath: "/"))),
         Row(-3003, .file(.init(path: "/a", call: "open", errno: 2, message: ""))),
-        Row(-1013, .authentication(.bodyNotReplayable)), Row(-1, .noResponse(ofInterceptor: "x")),
+        Row(-1013, .authentication(.bodyNotReplayable)), Row(-1, .closedResponse(ofInterceptor: "x")),
         Row(-1, SessionError.invalidated), Row(-1, .cookiesNotStored),
     ]
 

@@ -258,15 +258,14 @@ import Testing
             let held: Log<URLSessionDataTask>
             let seen: Log<String>
 
-            func intercept(
-                _ interception: Interception, respond: (ResponseHead, ResponseBody) async throws -> Void
-            ) async throws {
+            func intercept(_ request: Request, next: Chain) async throws -> OpenResponse {
                 try await withTaskCancellationHandler {
                     began.yield()
                     try await Task.sleep(for: .seconds(3600))
                 } onCancel: {
                     for task in held.entries { seen.add(task.currentRequest?.url?.path ?? "") }
                 }
+                return try await next(request)
             }
         }
         let (beginnings, began) = AsyncStream.makeStream(of: Void.self)

@@ -697,11 +697,9 @@ import Testing
 
         init(_ call: @escaping @Sendable () -> Void) { self.call = call }
 
-        func intercept(
-            _ interception: Interception, respond: (ResponseHead, ResponseBody) async throws -> Void
-        ) async throws {
+        func intercept(_ request: Request, next: Chain) async throws -> OpenResponse {
             call()
-            try await interception.proceed(respond)
+            return try await next(request)
         }
     }
 

@@ -59,7 +59,7 @@ import Testing
             server.fallback { _ in .text("next") }
             let transport = try CurlTransport()
             func collect() async throws -> Data {
-                try await transport.perform(server.request(), delivery: delivery, reporting: nil) { _, body in
+                try await transport.withResponse(for: server.request(), delivery: delivery, reporting: nil) { _, body in
                     try await body.collect(upTo: 1000)
                 }
             }
@@ -183,7 +183,8 @@ import Testing
     func `a body that escaped its scope is cancelled`(delivery: BodyDelivery) async throws {
         try await StubServer.with { server in
             server.fallback { _ in .text("body") }
-            let body = try await CurlTransport().perform(server.request(), delivery: delivery, reporting: nil) { $1 }
+            let body = try await CurlTransport().withResponse(for: server.request(), delivery: delivery, reporting: nil)
+            { $1 }
             await #expect(throws: CancellationError.self) { try await body.firstChunk() }
             await #expect(throws: CancellationError.self) { try await body.collect(upTo: 100) }
             #expect(body.trailers == nil)

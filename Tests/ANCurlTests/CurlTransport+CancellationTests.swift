@@ -16,7 +16,7 @@ import Testing
     ) async throws {
         let transport = try transport ?? CurlTransport()
         let task = Task {
-            try await transport.perform(request, delivery: delivery, reporting: nil) { _, body in
+            try await transport.withResponse(for: request, delivery: delivery, reporting: nil) { _, body in
                 for try await _ in body {}
             }
         }

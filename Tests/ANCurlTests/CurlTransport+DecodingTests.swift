@@ -34,8 +34,8 @@ import Testing
         try await StubServer.with { server in
             let data = try Self.encoded(coding)
             server.route("/", reply(coding, data))
-            let (head, body, metrics) = try await CurlTransport().perform(
-                server.request(), delivery: delivery, reporting: nil
+            let (head, body, metrics) = try await CurlTransport().withResponse(
+                for: server.request(), delivery: delivery, reporting: nil
             ) { head, body in (head, try await body.collect(upTo: 1 << 20), body.metrics) }
             #expect(String(decoding: body, as: UTF8.self) == Self.text)
             #expect(head.headers[.contentEncoding] == coding)
@@ -102,7 +102,7 @@ import Testing
                 #expect(context.message?.contains(coding) == true)
                 #expect(context.address?.port == server.endpoint.port)
             }
-            try await transport.perform(server.request(), delivery: .streamed, reporting: nil) { _, body in
+            try await transport.withResponse(for: server.request(), delivery: .streamed, reporting: nil) { _, body in
                 await #expect(throws: TransportError.self) { for try await _ in body {} }
                 #expect(body.ending == nil)
             }
@@ -116,7 +116,7 @@ import Testing
             server.enqueue(reply("gzip", member + member), reply("gzip", member + Data("after".utf8)))
             let transport = try CurlTransport()
             for count in [2, 1] {
-                let body = try await transport.perform(server.request(), delivery: delivery, reporting: nil) {
+                let body = try await transport.withResponse(for: server.request(), delivery: delivery, reporting: nil) {
                     try await $1.collect(upTo: 1 << 20)
                 }
                 #expect(String(decoding: body, as: UTF8.self) == String(repeating: Self.text, count: count))
@@ -143,7 +143,9 @@ import Testing
             }
             let transport = try CurlTransport()
             await #expect(throws: TransportError.self) {
-                try await transport.perform(server.request(options: options), delivery: .streamed, reporting: nil) {
+                try await transport.withResponse(
+                    for: server.request(options: options), delivery: .streamed, reporting: nil
+                ) {
                     for try await chunk in $1 { count += chunk.count }
                 }
             }
@@ -172,8 +174,8 @@ import Testing
             let error = try await transport.failure(server.request(), delivery: delivery)
             guard case .responseTooLarge(.decompressionRatio(limit: 200)) = error.reason else { throw error }
             let options = TransferOptions.with { $0.decompressionLimit.maximumRatio = nil }
-            let count = try await transport.perform(
-                server.request(options: options), delivery: delivery, reporting: nil
+            let count = try await transport.withResponse(
+                for: server.request(options: options), delivery: delivery, reporting: nil
             ) { try await $1.collect(upTo: 20_000_000).count }
             #expect(count == 20_000_000)
         }

@@ -44,7 +44,8 @@ import Testing
             let transport = try CurlTransport()
             let recorder = EventRecorder()
             let error = await #expect(throws: TransportError.self) {
-                try await transport.perform(server.request(), delivery: .streamed, reporting: recorder) { _, body in
+                try await transport.withResponse(for: server.request(), delivery: .streamed, reporting: recorder) {
+                    _, body in
                     try await eventually { recorder.metrics != nil }
                     // Another request on the same loop ends after the loop has released this one.
                     _ = try await transport.text(server.request("/other"))

@@ -216,7 +216,7 @@ import Testing
             feed.yield("ping")
             let request = server.request(
                 "/open", method: .post, body: .stream(feed), options: .with { $0.timeouts.idle = nil })
-            let text = try await transport.perform(request, delivery: delivery, reporting: nil) { _, body in
+            let text = try await transport.withResponse(for: request, delivery: delivery, reporting: nil) { _, body in
                 String(decoding: try await body.collect(upTo: 100), as: UTF8.self)
             }
             #expect(text == (name == "204" ? "" : "done"), "\(name), \(delivery)")

@@ -13,7 +13,7 @@ extension CurlTransport {
     func collect(
         _ request: Request, upTo limit: Int = 1 << 24, reporting events: (any TransferEventSink)? = nil
     ) async throws -> (head: ResponseHead, body: Data) {
-        try await perform(request, delivery: .collected(upTo: limit), reporting: events) { head, body in
+        try await withResponse(for: request, delivery: .collected(upTo: limit), reporting: events) { head, body in
             (head, try await body.collect(upTo: limit))
         }
     }
@@ -27,7 +27,7 @@ extension CurlTransport {
     func stream<Value: Sendable>(
         _ request: Request, _ body: (ResponseHead, ResponseBody) async throws -> Value
     ) async throws -> Value {
-        try await perform(request, delivery: .streamed, reporting: nil, returning: body)
+        try await withResponse(for: request, delivery: .streamed, reporting: nil, body)
     }
 
     /// Performs a request, streaming, and returns the ending.
@@ -43,7 +43,7 @@ extension CurlTransport {
     func failure(_ request: Request, delivery: BodyDelivery = .collected(upTo: 1 << 24)) async throws -> TransportError
     {
         let error = await #expect(throws: TransportError.self) {
-            try await perform(request, delivery: delivery, reporting: nil) { _, body in
+            try await withResponse(for: request, delivery: delivery, reporting: nil) { _, body in
                 for try await _ in body {}
             }
         }

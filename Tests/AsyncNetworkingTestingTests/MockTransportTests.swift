@@ -14,8 +14,8 @@ import Testing
     }
 
     private func text(_ transport: MockTransport, _ request: Request? = nil) async throws -> String {
-        try await transport.perform(
-            request ?? Request(url: url), delivery: .collected(upTo: 1000), reporting: nil
+        try await transport.withResponse(
+            for: request ?? Request(url: url), delivery: .collected(upTo: 1000), reporting: nil
         ) { head, body in
             "\(head.status.code) " + String(decoding: try await body.collect(upTo: 1000), as: UTF8.self)
         }
@@ -32,7 +32,8 @@ import Testing
     }
 
     @Test func `the metrics of a response have the HTTP version`() async throws {
-        try await MockTransport(.text("x")).perform(Request(url: url), delivery: .streamed, reporting: nil) { _, body in
+        try await MockTransport(.text("x")).withResponse(for: Request(url: url), delivery: .streamed, reporting: nil) {
+            _, body in
             for try await _ in body {}
             #expect(body.metrics?.httpVersion == .http1_1)
         }
@@ -65,8 +66,8 @@ import Testing
     func `a mock and a server respond alike, in the same notation`(mock: MockResponse, script: Script) async throws {
         var responses: [[String]] = []
         for transport in [MockTransport(mock), MockTransport(script: script)] {
-            let lines = try await transport.perform(
-                Request(url: url), delivery: .collected(upTo: 100), reporting: nil
+            let lines = try await transport.withResponse(
+                for: Request(url: url), delivery: .collected(upTo: 100), reporting: nil
             ) { head, body in
                 let fields = head.headers.filter { $0.name != .contentLength }.map(\.description)
                 return ["\(head.status.code)", String(decoding: try await body.collect(upTo: 100), as: UTF8.self)]
@@ -93,7 +94,8 @@ import Testing
         }
         let events = EventRecorder()
         let url = url
-        async let body = transport.perform(Request(url: url), delivery: .streamed, reporting: events) { _, body in
+        async let body = transport.withResponse(for: Request(url: url), delivery: .streamed, reporting: events) {
+            _, body in
             try await body.collect(upTo: 10)
         }
         try await clock.sleepers(count: 1)
@@ -118,7 +120,9 @@ import Testing
         let transport = MockTransport(MockResponse([]))
         let url = url
         let task = Task {
-            try await transport.perform(Request(url: url), delivery: .streamed, reporting: nil) { head, _ in head }
+            try await transport.withResponse(for: Request(url: url), delivery: .streamed, reporting: nil) { head, _ in
+                head
+            }
         }
         try await transport.requests(count: 1)
         await transport.shutdown()

@@ -59,8 +59,8 @@ import Testing
             $0.transfer.timeouts.idle = .seconds(7)
             $0.redirectPolicy.decision = { _ in Request(url: next) }
             $0.interceptors = [
-                Intercepting { interception, respond in
-                    try await interception.proceed(with: Request(url: interception.request.url), respond)
+                Intercepting { request, next in
+                    try await next(Request(url: request.url))
                 }
             ]
             $0.attemptInterceptors = $0.interceptors
@@ -76,10 +76,10 @@ import Testing
         let transport = slowTransport { _ in .redirect(.found, to: "/next") }
         let manager = manager(transport) {
             $0.interceptors = [
-                Intercepting { interception, respond in
-                    var request = interception.request
+                Intercepting { request, next in
+                    var request = request
                     request.timeout = .seconds(3)
-                    try await interception.proceed(with: request, respond)
+                    return try await next(request)
                 }
             ]
         }

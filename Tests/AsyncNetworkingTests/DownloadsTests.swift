@@ -229,9 +229,9 @@ import Testing
     }
 
     @Test func `a response of an interceptor counts as progress at its end`() async throws {
-        let answering = Intercepting { interception, respond in
-            try await respond(
-                ResponseHead(status: .ok, url: interception.request.url), ResponseBody(Data("kept".utf8)))
+        let answering = Intercepting { request, next in
+            OpenResponse(
+                head: ResponseHead(status: .ok, url: request.url), body: ResponseBody(Data("kept".utf8)))
         }
         let manager = SessionManager(on: MockTransport(.text("x"))) { $0.interceptors = [answering] }
         let task = manager.download("x", to: .file(file))

@@ -1,5 +1,6 @@
 // SPDX-License-Identifier: MIT
 
+import ANSystem
 import AsyncNetworking
 import AsyncNetworkingTesting
 import FoundationEssentials
@@ -8,7 +9,7 @@ import Testing
 
 /// An interceptor that calls a closure.
 struct Intercepting: Interceptor {
-    typealias Body = @Sendable (Interception, (ResponseHead, ResponseBody) async throws -> Void) async throws -> Void
+    typealias Body = @Sendable (Request, Chain) async throws -> OpenResponse
 
     private let body: Body
 
@@ -16,10 +17,8 @@ struct Intercepting: Interceptor {
         self.body = body
     }
 
-    func intercept(
-        _ interception: Interception, respond: (ResponseHead, ResponseBody) async throws -> Void
-    ) async throws {
-        try await body(interception, respond)
+    func intercept(_ request: Request, next: Chain) async throws -> OpenResponse {
+        try await body(request, next)
     }
 }
 
@@ -28,12 +27,11 @@ struct Intercepting: Interceptor {
 
     /// Records when the request and the response pass through it.
     private static func noting(_ name: String, in list: EventList<String>) -> Intercepting {
-        Intercepting { interception, respond in
-            await list.append("\(name) \(interception.request.url.path)")
-            try await interception.proceed { head, body in
-                await list.append("\(name) \(head.status.code)")
-                try await respond(head, body)
-            }
+        Intercepting { request, next in
+            await list.append("\(name) \(request.url.path)")
+            let response = try await next(request)
+            await list.append("\(name) \(response.head.status.code)")
+            return response
         }
     }
 
@@ -58,18 +56,18 @@ struct Intercepting: Interceptor {
         let manager = SessionManager(on: transport) {
             $0.headers = [.accept: "session"]
             $0.interceptors = [
-                Intercepting { interception, respond in
-                    var request = interception.request
+                Intercepting { request, next in
+                    var request = request
                     #expect(request.headers.isEmpty)
                     request.url = try url("http://b.example/changed")
                     request.headers[.from] = "interceptor"
-                    try await interception.proceed(with: request, respond)
+                    return try await next(request)
                 }
             ]
             $0.attemptInterceptors = [
-                Intercepting { interception, respond in
-                    #expect(interception.request.headers.lines == ["From: interceptor", "Accept: session"])
-                    try await interception.proceed(respond)
+                Intercepting { request, next in
+                    #expect(request.headers.lines == ["From: interceptor", "Accept: session"])
+                    return try await next(request)
                 }
             ]
         }
@@ -86,14 +84,14 @@ struct Intercepting: Interceptor {
         }
         let manager = SessionManager(on: transport) {
             $0.interceptors = [
-                Intercepting { interception, respond in
-                    #expect(interception.delivery == .streamed)
-                    try await interception.proceed { head, body in
-                        var head = head
-                        head.status = .accepted
-                        let body = body.transforming { Data(String(decoding: $0, as: UTF8.self).uppercased().utf8) }
-                        try await respond(head, body)
+                Intercepting { request, next in
+                    #expect(next.delivery == .streamed)
+                    var response = try await next(request)
+                    response.head.status = .accepted
+                    response.body = response.body.transforming {
+                        Data(String(decoding: $0, as: UTF8.self).uppercased().utf8)
                     }
+                    return response
                 }
             ]
         }
@@ -114,9 +112,9 @@ struct Intercepting: Interceptor {
     @Test func `an interceptor can answer without the network`() async throws {
         let manager = SessionManager(on: transport) {
             $0.interceptors = [
-                Intercepting { interception, respond in
-                    try await respond(
-                        ResponseHead(status: .ok, url: interception.request.url), ResponseBody(Data("kept".utf8)))
+                Intercepting { request, _ in
+                    OpenResponse(
+                        head: ResponseHead(status: .ok, url: request.url), body: ResponseBody(Data("kept".utf8)))
                 }
             ]
         }
@@ -128,19 +126,14 @@ struct Intercepting: Interceptor {
         let transport = MockTransport(.status(.badGateway), .failure(Planned()), .text("end"))
         let manager = SessionManager(on: transport) {
             $0.interceptors = [
-                Intercepting { interception, respond in
+                Intercepting { request, next in
                     for _ in 0..<2 {
                         do {
-                            var isDone = false
-                            try await interception.proceed { head, body in
-                                guard head.status.kind == .successful else { return }
-                                isDone = true
-                                try await respond(head, body)
-                            }
-                            if isDone { return }
+                            let response = try await next(request)
+                            if response.head.status.kind == .successful { return response }
                         } catch is Planned {}
                     }
-                    try await interception.proceed(respond)
+                    return try await next(request)
                 }
             ]
         }
@@ -160,9 +153,9 @@ struct Intercepting: Interceptor {
     {
         let manager = SessionManager(on: MockTransport(.failure(TransportError(.shutDown)))) {
             $0.interceptors = [
-                Intercepting { interception, respond in
+                Intercepting { request, next in
                     do {
-                        try await interception.proceed(respond)
+                        return try await next(request)
                     } catch let error as TransportError {
                         guard case .shutDown = error.reason else { throw Planned() }
                         throw error
@@ -174,51 +167,125 @@ struct Intercepting: Interceptor {
         guard case .shutDown = error.reason else { throw error }
     }
 
-    @Test func `an interceptor that does not respond causes an error that names it`() async throws {
-        let manager = SessionManager(on: transport) {
-            $0.interceptors = [Intercepting { interception, _ in try await interception.proceed { _, _ in } }]
-        }
-        let error = try await sessionError { _ = try await manager.get("x") }
-        guard case .noResponse("Intercepting") = error else { throw error }
-    }
-
-    @Test func `an interceptor that responds twice causes an error, and the caller reads one response`() async throws {
+    @Test(arguments: [true, false])
+    func `the response before the last one is closed, and cannot be returned`(isStreamed: Bool) async throws {
+        let transport = MockTransport(.text("one"), .text("two"))
         let manager = SessionManager(on: transport) {
             $0.interceptors = [
-                Intercepting { interception, respond in
-                    try await interception.proceed(respond)
-                    try? await interception.proceed(respond)
+                Intercepting { request, next in
+                    let first = try await next(request)
+                    _ = try await next(request)
+                    return first
                 }
             ]
         }
-        var responses = 0
         let error = try await sessionError {
-            try await manager.withResponse(for: manager.request(.get, "x")) { _, _ in responses += 1 }
+            if isStreamed {
+                try await manager.withResponse(for: manager.request(.get, "x")) { _, _ in }
+            } else {
+                _ = try await manager.get("x")
+            }
         }
-        guard case .secondResponse("Intercepting") = error else { throw error }
-        #expect(responses == 1)
+        guard case .closedResponse("Intercepting") = error else { throw error }
     }
 
-    @Test func `an error of the caller's closure is not lost in an interceptor that catches all errors`() async throws {
-        let manager = SessionManager(on: transport) {
-            $0.interceptors = [
-                Intercepting { interception, respond in
-                    do { try await interception.proceed(respond) } catch {}
+    @Test func `the exchanges of a call are open one at a time, and closed in order`() async throws {
+        let events = EventList<String>()
+        let transport = NotingTransport(events)
+        let manager = SessionManager { configuration in
+            configuration.transport = transport
+            configuration.interceptors = [
+                Intercepting { request, next in
+                    for _ in 0..<2 { _ = try await next(request) }
+                    return try await next(request)
                 }
             ]
         }
-        await #expect(throws: Planned(number: 5)) {
-            try await manager.withResponse(for: manager.request(.get, "x")) { _, _ in throw Planned(number: 5) }
+        try await manager.withResponse(for: Request(url: url("http://a.example/"))) { _, body in
+            await events.append("read \(String(decoding: try await body.collect(upTo: 10), as: UTF8.self))")
         }
+        #expect(
+            await events.values == ["open 1", "close 1", "open 2", "close 2", "open 3", "read 3", "close 3"])
+    }
+
+    @Test(arguments: [true, false])
+    func `an exchange is closed if the step that received its response throws`(isInterceptor: Bool) async throws {
+        let events = EventList<String>()
+        let manager = SessionManager { configuration in
+            configuration.transport = NotingTransport(events)
+            if isInterceptor {
+                configuration.interceptors = [
+                    Intercepting { request, next in
+                        _ = try await next(request)
+                        throw Planned()
+                    }
+                ]
+            } else {
+                configuration.retryPolicy = RetryPolicy(limit: 1).with { $0.decision = { _ in throw Planned() } }
+            }
+        }
+        await #expect(throws: Planned.self) {
+            try await manager.withResponse(for: Request(url: url("http://a.example/500"))) { _, _ in }
+        }
+        #expect(await events.values == ["open 1", "close 1"])
+    }
+
+    @Test func `an interceptor can send requests concurrently and return either response`() async throws {
+        let gate = try ScriptGate()
+        let transport = MockTransport { request in
+            MockResponse([.wait(gate), .head(.ok), .chunk(Data(request.url.path.utf8))])
+        }
+        let manager = SessionManager(on: transport) {
+            $0.interceptors = [
+                Intercepting { request, next in
+                    try await withThrowingTaskGroup(of: OpenResponse.self) { group in
+                        for path in ["/a", "/b"] {
+                            group.addTask {
+                                var request = request
+                                request.url = try url("http://a.example\(path)")
+                                return try await next(request)
+                            }
+                        }
+                        // None is answered before both have begun.
+                        try await transport.requests(count: 2)
+                        gate.open()
+                        var responses: [OpenResponse] = []
+                        for try await response in group { responses.append(response) }
+                        return try #require(responses.first { $0.head.url.path == "/a" })
+                    }
+                }
+            ]
+        }
+        try await manager.withResponse(for: manager.request(.get, "x")) { _, body in
+            let data = try await body.collect(upTo: 10)
+            #expect(data == Data("/a".utf8))
+        }
+    }
+
+    @Test func `a chain that is kept sends nothing after its interceptor has returned`() async throws {
+        let slot = Lock<Chain?>(nil)
+        let manager = SessionManager(on: transport) {
+            $0.interceptors = [
+                Intercepting { request, next in
+                    slot.withLock { $0 = next }
+                    return try await next(request)
+                }
+            ]
+        }
+        _ = try await manager.get("x")
+        let kept = slot.withLock { $0 }
+        let chain = try #require(kept)
+        await #expect(throws: CancellationError.self) { _ = try await chain(Request(url: url("http://a.example/"))) }
+        #expect(transport.requests.count == 1)
     }
 
     @Test func `cancelling ends a call that waits in an interceptor`() async throws {
         let clock = ManualClock()
         let manager = SessionManager(on: transport) {
             $0.interceptors = [
-                Intercepting { interception, respond in
+                Intercepting { request, next in
                     try await clock.sleep(for: .seconds(1))
-                    try await interception.proceed(respond)
+                    return try await next(request)
                 }
             ]
         }
@@ -233,10 +300,10 @@ struct Intercepting: Interceptor {
     @Test func `downloads and uploads pass through interceptors`() async throws {
         let manager = SessionManager(on: transport) {
             $0.interceptors = [
-                Intercepting { interception, respond in
-                    try await interception.proceed { head, body in
-                        try await respond(head, body.transforming { $0 + Data("!".utf8) })
-                    }
+                Intercepting { request, next in
+                    var response = try await next(request)
+                    response.body = response.body.transforming { $0 + Data("!".utf8) }
+                    return response
                 }
             ]
         }
@@ -244,6 +311,60 @@ struct Intercepting: Interceptor {
         #expect(try await manager.download("x", to: "\(directory.path)/file").value.size == 4)
         #expect(try directory.read("file") == Data("end!".utf8))
         #expect(try await manager.upload("x", body: .string("body")).value.text == "end!")
+    }
+}
+
+/// A transport that notes when exchanges are opened and closed. The body of each response is the number of the exchange;
+/// the status is the last component of the path, or 200.
+private struct NotingTransport: Transport {
+    let events: EventList<String>
+    private let count = Lock(0)
+
+    init(_ events: EventList<String>) { self.events = events }
+
+    func open(
+        _ request: Request, delivery: BodyDelivery, reporting: (any TransferEventSink)?
+    ) async throws -> OpenResponse {
+        let number = count.withLock { count in
+            count += 1
+            return count
+        }
+        await events.append("open \(number)")
+        let status = HTTPResponse.Status(code: Int(request.url.lastPathComponent) ?? 200)
+        return OpenResponse(
+            head: ResponseHead(status: status, url: request.url),
+            body: ResponseBody(source: Source(number: number, events: events)))
+    }
+
+    func shutdown() async {}
+
+    private final class Source: ResponseBodySource {
+        let number: Int
+        let events: EventList<String>
+        private let isRead = Lock(false)
+        private let isClosed = Lock(false)
+        var ending: ResponseEnding? { isRead.withLock(\.self) ? ResponseEnding() : nil }
+
+        init(number: Int, events: EventList<String>) {
+            self.number = number
+            self.events = events
+        }
+
+        func next() async throws -> Data? {
+            let wasRead = isRead.withLock { isRead in
+                defer { isRead = true }
+                return isRead
+            }
+            return wasRead ? nil : Data("\(number)".utf8)
+        }
+
+        func close() async {
+            let wasClosed = isClosed.withLock { isClosed in
+                defer { isClosed = true }
+                return isClosed
+            }
+            if !wasClosed { await events.append("close \(number)") }
+        }
     }
 }
 
@@ -274,9 +395,9 @@ struct Intercepting: Interceptor {
         let seen = EventList<String>()
         let manager = SessionManager(on: transport) {
             $0.attemptInterceptors = [
-                Intercepting { interception, respond in
-                    await seen.append(interception.request[Purpose.self])
-                    try await interception.proceed(respond)
+                Intercepting { request, next in
+                    await seen.append(request[Purpose.self])
+                    return try await next(request)
                 }
             ]
         }

@@ -134,8 +134,8 @@ extension SessionManager {
         #expect(try await running == 200)
         await shutdown.value
         await #expect(throws: TransportError.self) {
-            try await transport.perform(
-                manager.request(.get, "x"), delivery: .streamed, reporting: nil
+            try await transport.withResponse(
+                for: manager.request(.get, "x"), delivery: .streamed, reporting: nil
             ) { _, _ in }
         }
     }

@@ -191,10 +191,8 @@ import Testing
 
     @Test func `an interceptor can read a body and write another`() async throws {
         struct Shouting: Interceptor {
-            func intercept(
-                _ interception: Interception, respond: (ResponseHead, ResponseBody) async throws -> Void
-            ) async throws {
-                var request = interception.request
+            func intercept(_ request: Request, next: Chain) async throws -> OpenResponse {
+                var request = request
                 let quiet = request.body
                 request.body = .writer(length: quiet.length) { output in
                     try await quiet.write(
@@ -202,7 +200,7 @@ import Testing
                             try await output.write(String(decoding: chunk, as: UTF8.self).uppercased())
                         })
                 }
-                try await interception.proceed(with: request, respond)
+                return try await next(request)
             }
         }
         let transport = MockTransport(.text("ok"))

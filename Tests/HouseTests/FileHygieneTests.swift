@@ -13,12 +13,6 @@ import Testing
         #expect(bare == [])
     }
 
-    @Test(arguments: SourceTree.sources)
-    func `a file in Sources has at most 290 lines besides documentation comments`(file: SourceFile) {
-        let lines = file.lines.dropLast().filter { !$0.drop(while: \.isWhitespace).hasPrefix("///") }
-        #expect(lines.count <= 290)
-    }
-
     @Test(arguments: directories)
     func `no path contains a space`(directory: String) {
         #expect(SourceTree.files(in: directory).filter { $0.contains(where: \.isWhitespace) } == [])

@@ -38,17 +38,13 @@ import Testing
         struct Counting: Interceptor {
             let sizes: AsyncStream<Int>.Continuation
 
-            func intercept(
-                _ interception: Interception, respond: (ResponseHead, ResponseBody) async throws -> Void
-            ) async throws {
-                try await interception.proceed { head, body in
-                    try await respond(
-                        head,
-                        body.transforming { chunk in
-                            sizes.yield(chunk.count)
-                            return chunk
-                        })
+            func intercept(_ request: Request, next: Chain) async throws -> OpenResponse {
+                var response = try await next(request)
+                response.body = response.body.transforming { chunk in
+                    sizes.yield(chunk.count)
+                    return chunk
                 }
+                return response
             }
         }
         let (stream, continuation) = AsyncStream.makeStream(of: Int.self)

@@ -13,12 +13,12 @@ package struct InstantTransport: Transport {
         self.headers = headers
     }
 
-    package func perform(
-        _ request: Request, delivery: BodyDelivery, reporting events: (any TransferEventSink)?,
-        body: (ResponseHead, ResponseBody) async throws -> Void
-    ) async throws {
+    package func open(
+        _ request: Request, delivery: BodyDelivery, reporting events: (any TransferEventSink)?
+    ) async throws -> OpenResponse {
         events?.receive(.finished(TransferMetrics()))
-        try await body(ResponseHead(status: .ok, headers: headers, url: request.url), ResponseBody(answer))
+        return OpenResponse(
+            head: ResponseHead(status: .ok, headers: headers, url: request.url), body: ResponseBody(answer))
     }
 
     package func shutdown() async {}

@@ -60,7 +60,7 @@ struct PipelineCost {
 
     /// Performs ``SessionManager/data(for:)`` without a session.
     private static func collect(_ request: Request) async throws -> Response<Data> {
-        try await InstantTransport().perform(request, delivery: .collected(upTo: 1 << 20)) { head, body in
+        try await InstantTransport().withResponse(for: request, delivery: .collected(upTo: 1 << 20)) { head, body in
             let data = try await body.collect(upTo: 1 << 20)
             return Response(data, head: head, ending: body.ending ?? ResponseEnding())
         }
@@ -88,11 +88,7 @@ private struct Case {
 }
 
 private struct Passing: Interceptor {
-    func intercept(
-        _ interception: Interception, respond: (ResponseHead, ResponseBody) async throws -> Void
-    ) async throws {
-        try await interception.proceed(respond)
-    }
+    func intercept(_ request: Request, next: Chain) async throws -> OpenResponse { try await next(request) }
 }
 
 private struct Deaf: EventMonitor {

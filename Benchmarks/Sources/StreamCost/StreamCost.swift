@@ -139,12 +139,11 @@ private actor RepeatedChunk: ResponseBodySource {
 private struct StreamTransport: Transport {
     let chunk: Data
 
-    func perform(
-        _ request: Request, delivery: BodyDelivery, reporting events: (any TransferEventSink)?,
-        body: (ResponseHead, ResponseBody) async throws -> Void
-    ) async throws {
+    func open(
+        _ request: Request, delivery: BodyDelivery, reporting events: (any TransferEventSink)?
+    ) async throws -> OpenResponse {
         let head = ResponseHead(status: .ok, headers: [.contentType: "text/event-stream"], url: request.url)
-        try await body(head, ResponseBody(source: RepeatedChunk(chunk, count: .max)))
+        return OpenResponse(head: head, body: ResponseBody(source: RepeatedChunk(chunk, count: .max)))
     }
 
     func shutdown() async {}

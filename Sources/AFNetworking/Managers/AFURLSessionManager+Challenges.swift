@@ -268,20 +268,13 @@ struct LateHandshakeHooks: Interceptor {
     /// Returns the current hooks; `nil` if no block is set.
     let hooks: @Sendable () -> HandshakeHooks?
 
-    func intercept(
-        _ interception: Interception, respond: (ResponseHead, ResponseBody) async throws -> Void
-    ) async throws {
+    func intercept(_ request: Request, next: Chain) async throws -> OpenResponse {
         let present = hooks()
-        var hasResponse = false
         do {
-            try await interception.proceed(with: interception.request.with(present)) { head, body in
-                hasResponse = true
-                try await respond(head, body)
-            }
-        } catch let error as TransportError where present == nil && !hasResponse {
-            guard case .tls = error.reason, let later = hooks(), interception.request.body.isReplayable
-            else { throw error }
-            try await interception.proceed(with: interception.request.with(later), respond)
+            return try await next(request.with(present))
+        } catch let error as TransportError where present == nil {
+            guard case .tls = error.reason, let later = hooks(), request.body.isReplayable else { throw error }
+            return try await next(request.with(later))
         }
     }
 }

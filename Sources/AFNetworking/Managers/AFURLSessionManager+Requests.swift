@@ -153,28 +153,20 @@ extension AuthenticationPolicy {
 /// Repeats requests that a server or proxy challenged, if the block for challenges was set after their task had started.
 /// Requests that ask for it from the beginning take longer.
 struct LateChallenges: Interceptor {
-    func intercept(
-        _ interception: Interception, respond: (ResponseHead, ResponseBody) async throws -> Void
-    ) async throws {
-        let request = interception.request
+    func intercept(_ request: Request, next: Chain) async throws -> OpenResponse {
         var isLate: Bool {
             request.authentication == nil && request.body.isReplayable
                 && request.driver.object?.manager?.decides(\.taskChallenge) == true
         }
-        var hasResponse = false
         do {
-            try await interception.proceed { head, body in
-                guard head.status.code != 401 && head.status.code != 407 || !isLate else { return }
-                hasResponse = true
-                try await respond(head, body)
-            }
-        } catch let error as TransportError where !hasResponse {
+            let response = try await next(request)
+            guard [401, 407].contains(response.head.status.code), isLate else { return response }
+        } catch let error as TransportError {
             guard error.reason == .proxy(.authenticationRequired), isLate else { throw error }
         }
-        guard !hasResponse else { return }
         var again = request
         again.authentication = AuthenticationPolicy.none.askingBlocks
-        try await interception.proceed(with: again, respond)
+        return try await next(again)
     }
 }
 

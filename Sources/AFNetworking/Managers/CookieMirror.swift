@@ -99,18 +99,15 @@ final class CookieSynchronizer: Interceptor {
         state.set(\.jar, to: session.cookies.jar)
     }
 
-    func intercept(
-        _ interception: Interception, respond: (ResponseHead, ResponseBody) async throws -> Void
-    ) async throws {
-        guard interception.request.handlesCookies != false, let jar = state.withLock({ $0.jar }) else {
-            return try await interception.proceed(respond)
+    func intercept(_ request: Request, next: Chain) async throws -> OpenResponse {
+        guard request.handlesCookies != false, let jar = state.withLock({ $0.jar }) else {
+            return try await next(request)
         }
         await load(into: jar)
         do {
-            try await interception.proceed { head, body in
-                await save(jar)
-                try await respond(head, body)
-            }
+            let response = try await next(request)
+            await save(jar)
+            return response
         } catch {
             // Redirects and challenges before the failure may have set cookies.
             await save(jar)

@@ -103,7 +103,7 @@ extension SessionError {
         case .interrupted(let error, _): error.code
         case .file: .cannotWriteToFile
         case .authentication: .userAuthenticationRequired
-        case .noResponse, .secondResponse, .invalidated, .invalidCookie, .cookiesNotStored: .unknown
+        case .closedResponse, .invalidated, .invalidCookie, .cookiesNotStored: .unknown
         @unknown default: .unknown
         }
     }

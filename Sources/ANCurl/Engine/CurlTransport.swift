@@ -33,8 +33,8 @@ public struct CurlTransport: CookieStoringTransport, AlternativeRouteTransport {
         engine = try CurlEngine(limits: limits, defaultOptions: options, http2: http2)
     }
 
-    /// Performs one exchange, and calls `body` once with the response: as soon as its head has arrived if the body is
-    /// streamed, and when the body is complete if it is collected. Cancelling the task cancels the exchange.
+    /// Sends a request, and returns its response: as soon as the head has arrived if the body is streamed, and when the
+    /// body is complete if it is collected. Cancelling the task cancels the exchange.
     ///
     /// - Parameters:
     ///   - request: The request to send, with the transport's options if it has none of its own. Changes by
@@ -42,22 +42,24 @@ public struct CurlTransport: CookieStoringTransport, AlternativeRouteTransport {
     ///   - delivery: Whether the body will be collected or streamed.
     ///   - events: Receives the events of the exchange on the loop's thread, and must return immediately; `nil` for
     ///     none.
-    ///   - body: Receives the head and the body, which is valid only during the call.
-    /// - Throws: ``ANHTTP/TransportError``, `CancellationError`, or the error thrown by `body`.
-    public func perform(
-        _ request: Request, delivery: BodyDelivery, reporting events: (any TransferEventSink)?,
-        body: (ResponseHead, ResponseBody) async throws -> Void
-    ) async throws {
-        let (exchange, pump) = try makeExchange(request, delivery, events)
-        guard let pump else { return try await perform(exchange, body: body) }
-        try await perform(exchange, with: pump, body: body)
+    /// - Throws: ``ANHTTP/TransportError`` or `CancellationError`.
+    public func open(
+        _ request: Request, delivery: BodyDelivery, reporting events: (any TransferEventSink)?
+    ) async throws -> OpenResponse {
+        let exchange = try makeExchange(request, delivery, events)
+        let head = try await withTaskCancellationHandler {
+            try await exchange.start()
+        } onCancel: {
+            exchange.cancel()
+        }
+        return OpenResponse(head: head, body: ResponseBody(source: exchange))
     }
 
-    /// Returns the exchange for a request, and the pump that reads its body if that has to be read from a source.
+    /// Returns the exchange for a request. If its body has to be read from a source, a pump begins to wait for demand.
     @inline(never)
     private func makeExchange(
         _ request: Request, _ delivery: BodyDelivery, _ events: (any TransferEventSink)?
-    ) throws(TransportError) -> (Exchange, BodyPump?) {
+    ) throws(TransportError) -> Exchange {
         try request.validate()
         if let signature = request.transportAuthentication?.signature {
             let options = request.sharedOptions ?? engine.defaultOptions
@@ -70,7 +72,7 @@ public struct CurlTransport: CookieStoringTransport, AlternativeRouteTransport {
 
     private func makeExchange(
         of request: Request, _ delivery: BodyDelivery, _ events: (any TransferEventSink)?
-    ) throws(TransportError) -> (Exchange, BodyPump?) {
+    ) throws(TransportError) -> Exchange {
         let pump = try BodyPump(for: request)
         let upload: Upload =
             switch (pump, request.body.content) {
@@ -79,42 +81,8 @@ public struct CurlTransport: CookieStoringTransport, AlternativeRouteTransport {
             default: .none
             }
         let exchange = try Exchange(request, delivery: delivery, events: events, upload: upload, engine: engine)
-        return (exchange, pump)
-    }
-
-    /// Runs the scope of an exchange whose body a pump reads.
-    ///
-    /// Not inlined: the frame of every request would include the pump's task.
-    @inline(never)
-    private func perform(
-        _ exchange: Exchange, with pump: BodyPump, body: (ResponseHead, ResponseBody) async throws -> Void
-    ) async throws {
-        // When the exchange is over, leaving this scope cancels the pump, which may be waiting for its source, and
-        // awaits it.
-        async let _ = pump.run { [engine] in engine.post(.resumeSending(exchange)) }
-        return try await perform(exchange, body: body)
-    }
-
-    /// Runs the scope of one exchange. On return, whether normal or by an error, the loop no longer uses the exchange.
-    @inline(never)
-    private func perform(
-        _ exchange: Exchange, body: (ResponseHead, ResponseBody) async throws -> Void
-    ) async throws {
-        try await withTaskCancellationHandler {
-            let head = try await exchange.start()
-            do {
-                if let channel = exchange.webSocket, head.status.code == 101 {
-                    channel.upgrade.accept(UpgradedExchange(exchange: exchange, channel: channel))
-                }
-                try await body(head, ResponseBody(source: exchange))
-                await exchange.close()
-            } catch {
-                await exchange.close()
-                throw error
-            }
-        } onCancel: {
-            exchange.cancel()
-        }
+        if let pump { exchange.startPump(pump) }
+        return exchange
     }
 
     /// The schemes that this libcurl supports: Basic and Digest, and, depending on its build, NTLM and Negotiate. Empty
@@ -136,8 +104,8 @@ public struct CurlTransport: CookieStoringTransport, AlternativeRouteTransport {
     package var cookieJar: any CookieJar { engine }
 
     /// Ends all exchanges with ``ANHTTP/TransportError/Reason/shutDown`` and closes all connections; later exchanges
-    /// fail with the same error. The connections are closed when this function returns, while the calls of
-    /// ``perform(_:delivery:reporting:body:)`` may return later. Calls after the first one have no effect.
+    /// fail with the same error. The connections are closed when this function returns, while exchanges may end later.
+    /// Calls after the first one have no effect.
     public func shutdown() async {
         await engine.shutdown()
     }

@@ -110,12 +110,32 @@ final class Exchange: Sendable {
 
     // MARK: The reader's side
 
-    /// Starts the exchange and waits for its head, or for the whole response if the delivery is collected.
+    /// Starts the task that reads the request's body from its source; ``close()`` ends it.
+    ///
+    /// It has the executor preference of the calling task, as a child task would.
+    func startPump(_ pump: BodyPump) {
+        let task = Task(executorPreference: currentTaskExecutor) { [weak self, engine] in
+            await pump.run { [weak self] in if let self { engine.post(.resumeSending(self)) } }
+        }
+        state.set(\.pump, to: task)
+    }
+
+    /// Starts the exchange and waits for its head, or for the whole response if the delivery is collected. If this
+    /// throws, the exchange is closed.
     func start() async throws -> ResponseHead {
         await wait(for: delivery == .streamed ? .head : .end) { engine.post(.add(self)) }
-        return try state.withLock { state throws in
-            if let head = state.head, state.failure == nil || delivery == .streamed { return head }
-            throw state.failure ?? Self.endWithoutHead
+        do {
+            let head = try state.withLock { state throws in
+                if let head = state.head, state.failure == nil || delivery == .streamed { return head }
+                throw state.failure ?? Self.endWithoutHead
+            }
+            if let webSocket, head.status.code == 101 {
+                webSocket.upgrade.accept(UpgradedExchange(exchange: self, channel: webSocket))
+            }
+            return head
+        } catch {
+            await close()
+            throw error
         }
     }
 
@@ -128,12 +148,17 @@ final class Exchange: Sendable {
         engine.post(.end(self, because: CancellationError()))
     }
 
-    /// Ends the scope: cancels the exchange if it is incomplete, and returns once the loop no longer uses it.
+    /// Cancels the exchange if it is incomplete, and returns once the loop and the pump no longer use it.
     func close() async {
-        let action = state.withLock { $0.machine.close() }
+        let (action, pump) = state.withLock { ($0.machine.close(), $0.pump) }
         action.strayReader?.wake()
-        guard action.mustCancel else { return }
-        await wait(for: .release) { engine.post(.end(self, because: CancellationError())) }
+        if action.mustCancel {
+            await wait(for: .release) { engine.post(.end(self, because: CancellationError())) }
+        }
+        guard let pump else { return }
+        // It may be waiting for its source.
+        pump.cancel()
+        await pump.value
     }
 
     func wait(
@@ -205,6 +230,8 @@ final class Exchange: Sendable {
         /// The address from which the response was received.
         var address: SocketAddress?
         var decoding = Decoding.none
+        /// Reads the request's body from its source; `nil` if the body is in memory.
+        var pump: Task<Void, Never>?
 
         mutating func takeChunk() throws -> Chunk {
             try checkReader()

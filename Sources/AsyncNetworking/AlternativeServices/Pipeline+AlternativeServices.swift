@@ -14,35 +14,29 @@ extension Pipeline {
         return !policy.allowsInvalidCertificates && policy.validatesDomainName
     }
 
-    /// Performs an exchange over https, over an alternative service if there is one, and notes what the response says
-    /// about its host.
-    func performAndLearn(
-        _ call: PipelineCall, respond: (ResponseHead, ResponseBody) async throws -> Void
-    ) async throws {
-        guard let trial = alternative(for: call.request) else { return try await learn(from: call, respond: respond) }
-        try await perform(call, over: trial, respond: respond)
+    /// Sends a request over https, over an alternative service if there is one, and notes what the response says about
+    /// its host.
+    func learn(_ request: Request, _ call: inout Call, _ next: Next) async throws -> OpenResponse {
+        let response =
+            if let trial = alternative(for: request) {
+                try await send(request, &call, next, over: trial)
+            } else {
+                try await next(request, &call)
+            }
+        if usesStrictTransport { strictTransport.note(response.head, to: request.url) }
+        if usesAlternativeServices { alternativeServices.note(response.head, to: request.url) }
+        return response
     }
 
-    /// Not inlined: the frame of every request would include the changed call.
+    /// Not inlined: the frame of every request would include the changed one.
     @inline(never)
-    private func perform(
-        _ call: PipelineCall, over trial: AlternativeServiceStore.Trial,
-        respond: (ResponseHead, ResponseBody) async throws -> Void
-    ) async throws {
-        var call = call
-        call.request[AlternativeRoute.self] = trial.route
+    private func send(
+        _ request: Request, _ call: inout Call, _ next: Next, over trial: AlternativeServiceStore.Trial
+    ) async throws -> OpenResponse {
+        var request = request
+        request[AlternativeRoute.self] = trial.route
         defer { trial.end() }
-        try await learn(from: call, respond: respond)
-    }
-
-    private func learn(
-        from call: PipelineCall, respond: (ResponseHead, ResponseBody) async throws -> Void
-    ) async throws {
-        try await perform(call) { head, body in
-            if usesStrictTransport { strictTransport.note(head, to: call.request.url) }
-            if usesAlternativeServices { alternativeServices.note(head, to: call.request.url) }
-            try await respond(head, body)
-        }
+        return try await next(request, &call)
     }
 
     /// Returns the alternative service for a request; `nil` to use the origin's own connection.

@@ -144,13 +144,11 @@ private struct HandshakeRetries<Decision: Sendable>: Interceptor {
     let decisions: HandshakeDecisions<Decision>
     let task: Int
 
-    func intercept(
-        _ interception: Interception, respond: (ResponseHead, ResponseBody) async throws -> Void
-    ) async throws {
+    func intercept(_ request: Request, next: Chain) async throws -> OpenResponse {
         while true {
             do {
                 // A refused handshake has read nothing of the body, so that it need not be replayable.
-                return try await interception.proceed(with: interception.request, respond)
+                return try await next(request)
             } catch let error as TransportError
                 where error.reason == .tls(.rejected(HandshakeDecisions<Decision>.pending))
             {

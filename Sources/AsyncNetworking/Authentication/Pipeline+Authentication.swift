@@ -5,63 +5,59 @@ import FoundationEssentials
 import HTTPTypes
 
 extension Pipeline {
-    /// Performs a call with the credentials, token or signature of its authentication policy; see
+    /// Sends a request with the credentials, token or signature of its authentication policy; see
     /// ``AuthenticationPolicy``.
-    func authenticate(
-        _ call: PipelineCall, respond: (ResponseHead, ResponseBody) async throws -> Void
-    ) async throws {
-        let policy = call.request.authentication ?? authentication
-        guard !call.request.headers.contains(.authorization) else {
-            return try await answerChallenges(call, by: policy, respond: respond)
+    func authenticate(_ request: Request, _ call: inout Call, _ next: Next) async throws -> OpenResponse {
+        let policy = request.authentication ?? authentication
+        call.credentialOrigin = nil
+        guard !request.headers.contains(.authorization) else {
+            return try await answerChallenges(request, &call, next, by: policy)
         }
-        let origin = Origin(call.request.url)
-        var call = call
+        let origin = Origin(request.url)
         call.credentialOrigin = origin
-        if !policy.signatures.isEmpty, let signature = try policy.signature(for: HostName(call.request.url)) {
-            call.request.transportAuthentication = TransportAuthentication(signature)
-            return try await answerChallenges(call, by: policy, respond: respond)
+        if !policy.signatures.isEmpty, let signature = try policy.signature(for: HostName(request.url)) {
+            var request = request
+            request.transportAuthentication = TransportAuthentication(signature)
+            return try await answerChallenges(request, &call, next, by: policy)
         }
         if let authenticator = policy.authenticators.first(where: { $0.origins.contains(origin) && !$0.isBypassed }) {
-            return try await authorize(call, by: authenticator, policy, respond: respond)
+            return try await authorize(request, &call, next, by: authenticator, policy)
         }
-        try await answerChallenges(call, by: policy, respond: respond)
+        return try await answerChallenges(request, &call, next, by: policy)
     }
 
-    /// Performs a call, and repeats it with credentials as long as a server or proxy sends challenges that can be
-    /// answered.
+    /// Sends a request, and again with credentials as long as a server or proxy sends challenges that can be answered.
     ///
     /// Basic is a header field that is added here. The other schemes exchange several messages on one connection, which
     /// the transport performs: it receives the credential and the scheme.
     func answerChallenges(
-        _ call: PipelineCall, by policy: AuthenticationPolicy,
-        respond: (ResponseHead, ResponseBody) async throws -> Void
-    ) async throws {
-        guard policy.answersChallenges || call.request.credential != nil else {
-            return try await perform(call, respond: respond)
-        }
+        _ request: Request, _ call: inout Call, _ next: Next, by policy: AuthenticationPolicy
+    ) async throws -> OpenResponse {
+        guard policy.answersChallenges || request.credential != nil else { return try await next(request, &call) }
         let supported = transport.authenticationSchemes
-        var answers = ChallengeAnswers(call.request, policy, on: self)
+        var answers = ChallengeAnswers(request, policy, on: self)
         while true {
-            var attempt = call
-            try answers.apply(to: &attempt.request)
-            var isResponse = false
+            var attempt = request
+            try answers.apply(to: &attempt)
+            let space: ProtectionSpace
             do {
-                try await perform(attempt) { head, body in
-                    guard let refusal = Refusal(by: head, of: attempt.request, supported: supported),
-                        try await answers.answer(refusal, monitor: call.monitor)
-                    else {
-                        isResponse = true
-                        answers.storeAccepted(after: head)
-                        return try await respond(head, body)
-                    }
+                let response = try await next(attempt, &call)
+                guard let refusal = Refusal(by: response.head, of: attempt, supported: supported),
+                    let answered = try await answers.answer(refusal)
+                else {
+                    answers.storeAccepted(after: response.head)
+                    return response
                 }
-            } catch let error as TransportError where !isResponse {
-                guard let refusal = Refusal(by: error, of: attempt.request, supported: supported),
-                    try await answers.answer(refusal, monitor: call.monitor)
+                space = answered
+            } catch let error as TransportError {
+                guard let refusal = Refusal(by: error, of: attempt, supported: supported),
+                    let answered = try await answers.answer(refusal)
                 else { throw error }
+                space = answered
             }
-            if isResponse { return }
-            guard call.request.body.isReplayable else { throw SessionError.authentication(.bodyNotReplayable) }
+            await call.close()
+            call.monitor?.receive(.answeringChallenge(of: space))
+            guard request.body.isReplayable else { throw SessionError.authentication(.bodyNotReplayable) }
         }
     }
 }
@@ -116,51 +112,43 @@ private struct ChallengeAnswers {
         if transport != TransportAuthentication() { request.transportAuthentication = transport }
     }
 
-    /// Chooses the answer to a refusal.
-    ///
-    /// - Returns: `false` if there is no answer, so that the refusal is the response.
-    mutating func answer(_ refusal: Refusal, monitor: CallMonitor?) async throws -> Bool {
+    /// Chooses the answer to a refusal, and returns the protection space that it is for; `nil` if there is no answer, so
+    /// that the refusal is the response.
+    mutating func answer(_ refusal: Refusal) async throws -> ProtectionSpace? {
         if refusal.isProxy {
             if let answer = proxy.answer {
                 pipeline.credentialCache(for: request)?.removeProxyAnswer(answer, for: request)
             }
-            return try await answer(refusal, by: \.proxy, nil, monitor)
+            return try await answer(refusal, by: \.proxy, nil)
         }
-        guard answersServer else { return false }
+        guard answersServer else { return nil }
         if let answer = server.answer {
             pipeline.credentialCache(for: request)?.remove(answer, for: request, refusal.spaces)
         }
         digestDomain = refusal.digestDomain
-        return try await answer(refusal, by: \.server, credential, monitor)
+        return try await answer(refusal, by: \.server, credential)
     }
 
     private mutating func answer(
-        _ refusal: Refusal, by plan: WritableKeyPath<ChallengeAnswers, AuthenticationPlan>, _ credential: Credential?,
-        _ monitor: CallMonitor?
-    ) async throws -> Bool {
+        _ refusal: Refusal, by plan: WritableKeyPath<ChallengeAnswers, AuthenticationPlan>, _ credential: Credential?
+    ) async throws -> ProtectionSpace? {
         let spaces = refusal.spaces
-        guard self[keyPath: plan].noteRefusal(offering: spaces) else { return false }
-        if let credential, let space = self[keyPath: plan].tryCredential(credential, bySome: spaces) {
-            monitor?.receive(.answeringChallenge(of: space))
-            return true
-        }
-        guard let handler = policy.challengeHandler else { return false }
+        guard self[keyPath: plan].noteRefusal(offering: spaces) else { return nil }
+        if let credential, let space = self[keyPath: plan].tryCredential(credential, bySome: spaces) { return space }
+        guard let handler = policy.challengeHandler else { return nil }
         for (index, space) in spaces.enumerated() {
             var challenge = AuthenticationChallenge(request: request, head: refusal.head, protectionSpace: space)
             challenge.previousFailureCount = self[keyPath: plan].failures.count
             challenge.refusedCredential = self[keyPath: plan].failures.last
             switch try await handler(challenge) {
             case .use(let credential):
-                guard let space = self[keyPath: plan].tryCredential(credential, bySome: spaces[index...])
-                else { return false }
-                monitor?.receive(.answeringChallenge(of: space))
-                return true
-            case .performDefaultHandling: return false
+                return self[keyPath: plan].tryCredential(credential, bySome: spaces[index...])
+            case .performDefaultHandling: return nil
             case .rejectProtectionSpace: continue
             case .cancel: throw CancellationError()
             }
         }
-        return false
+        return nil
     }
 
     /// Stores the accepted answers: a proxy's whenever it let the request through, a server's only if it answered a

@@ -5,40 +5,34 @@ import ANSystem
 import HTTPTypes
 
 extension Pipeline {
-    /// Performs a call with a bearer token, and once more with a refreshed token if the server answers with 401.
+    /// Sends a request with a bearer token, and once more with a refreshed token if the server answers with 401.
     func authorize(
-        _ call: PipelineCall, by authenticator: Authenticator, _ policy: AuthenticationPolicy,
-        respond: (ResponseHead, ResponseBody) async throws -> Void
-    ) async throws {
+        _ request: Request, _ call: inout Call, _ next: Next, by authenticator: Authenticator,
+        _ policy: AuthenticationPolicy
+    ) async throws -> OpenResponse {
         var ticket = await authenticator.ticketToSend()
-        if ticket == nil { ticket = try await renew(authenticator, for: call) }
+        if ticket == nil { ticket = try await renew(authenticator, for: request, call) }
         var isLastTry = false
         while true {
-            var attempt = call
-            attempt.request.headers[.authorization] = ticket?.field
-            attempt.request.tokenLineage = ticket?.lineage
-            var isRefused = false
-            try await answerChallenges(attempt, by: policy) { head, body in
-                if head.status.code == 401, !isLastTry {
-                    isRefused = true
-                } else {
-                    try await respond(head, body)
-                }
-            }
-            guard isRefused else { return }
-            ticket = try await renew(authenticator, after: ticket, for: call)
+            var attempt = request
+            attempt.headers[.authorization] = ticket?.field
+            attempt.tokenLineage = ticket?.lineage
+            let response = try await answerChallenges(attempt, &call, next, by: policy)
+            guard response.head.status.code == 401, !isLastTry else { return response }
+            await call.close()
+            ticket = try await renew(authenticator, after: ticket, for: request, call)
             // The refresh serves the program's next attempt.
-            guard call.request.body.isReplayable else { throw SessionError.authentication(.bodyNotReplayable) }
+            guard request.body.isReplayable else { throw SessionError.authentication(.bodyNotReplayable) }
             isLastTry = true
         }
     }
 
     private func renew(
-        _ authenticator: Authenticator, after refused: Authenticator.Ticket? = nil, for call: PipelineCall
+        _ authenticator: Authenticator, after refused: Authenticator.Ticket? = nil, for request: Request, _ call: Call
     ) async throws -> Authenticator.Ticket? {
         call.monitor?.receive(.refreshingToken)
         let renewed = Lock<Authenticator.Ticket?>(nil)
-        let isInTime = try await waiting(upTo: call.request.timeLeft) {
+        let isInTime = try await waiting(upTo: request.timeLeft) {
             let ticket = try await authenticator.renew(after: refused)
             renewed.withLock { $0 = ticket }
         }

@@ -70,14 +70,14 @@ struct CacheLookup: Sendable {
     /// - Parameter metrics: The metrics of the validation; `nil` without one.
     func response(
         _ use: StoredUse, of entry: CacheEntry, validatedBy metrics: TransferMetrics? = nil
-    ) async -> (head: ResponseHead, body: ResponseBody)? {
+    ) async -> OpenResponse? {
         let shared = metrics.map { Shared($0.from(.validated)) } ?? (use.isStale ? Self.stale : Self.cached)
         let ending = ResponseEnding(trailers: entry.response.trailers, metrics: shared)
         let head = entry.response.head(for: use, isValidated: metrics != nil, at: sent.url)
         switch use.part {
-        case .head, .notModified: return (head, ResponseBody(Data(), ending: ending))
-        case .whole: return await body(of: entry, nil, ending).map { (head, $0) }
-        case .range(let range): return await body(of: entry, range, ending).map { (head, $0) }
+        case .head, .notModified: return OpenResponse(head: head, body: ResponseBody(Data(), ending: ending))
+        case .whole: return await body(of: entry, nil, ending).map { OpenResponse(head: head, body: $0) }
+        case .range(let range): return await body(of: entry, range, ending).map { OpenResponse(head: head, body: $0) }
         }
     }
 
@@ -92,9 +92,10 @@ struct CacheLookup: Sendable {
     private static let stale = Shared(TransferMetrics().from(.stale))
 
     /// The response to a request that accepts only stored ones (RFC 9111 §5.2.1.7).
-    var refusal: (head: ResponseHead, body: ResponseBody) {
+    var refusal: OpenResponse {
         let ending = ResponseEnding(trailers: [:], metrics: Self.cached)
-        return (ResponseHead(status: .gatewayTimeout, url: sent.url), ResponseBody(Data(), ending: ending))
+        return OpenResponse(
+            head: ResponseHead(status: .gatewayTimeout, url: sent.url), body: ResponseBody(Data(), ending: ending))
     }
 
     // MARK: Background
@@ -151,34 +152,35 @@ struct CacheLookup: Sendable {
         }
     }
 
-    /// Returns a body that is stored while it is read; `nil` if the response is not stored.
-    func storing(
-        _ head: ResponseHead, _ body: ResponseBody, _ times: ExchangeTimes, noting isStored: Lock<Bool>
-    ) -> ResponseBody? {
+    /// Returns the body of a response as one that is stored while it is read; `nil` if the response is not stored.
+    ///
+    /// If it is not stored in the end, because it is too large, was refused, or was not read to its end, the stored
+    /// responses that it supersedes are removed when it is closed.
+    func storing(_ response: OpenResponse, _ entries: [CacheEntry], _ times: ExchangeTimes) -> ResponseBody? {
+        let head = response.head
         let acceptsStale = request.directives.maxStale != nil
         guard acceptsStale || Storability.hasCachingFields(head), Storability.isStorable(head, to: request) else {
             return nil
         }
         let owner = session.ownerOfResponse(to: sent, request, head)
-        let response = StoredResponse(
+        let stored = StoredResponse(
             head, to: request, requestTime: times.request, responseTime: times.response, owner: owner)
-        guard Storability.isUseful(response, acceptsStale: acceptsStale) else { return nil }
-        let length = response.isDecoded ? nil : head.contentLength
+        guard Storability.isUseful(stored, acceptsStale: acceptsStale) else { return nil }
+        let length = stored.isDecoded ? nil : head.contentLength
         var storing = ResponseBody(
-            source: StoringBodySource(body, session.cache.writer(key), expected: length) { [self] stored, ending in
-                let isAccepted = await store(
-                    response.ended(ending.trailers, bodyLength: stored.length), stored, head, times)
-                isStored.withLock { $0 = isAccepted }
+            source: StoringBodySource(response.body, session.cache.writer(key), expected: length) { body, ending in
+                await store(stored.ended(ending.trailers, bodyLength: body.length), body, head, times)
+            } notStored: { isLost in
+                await supersede(head, entries, times, isLost: isLost)
             })
-        storing.provenance = body.provenance
+        storing.provenance = response.body.provenance
         return storing
     }
 
-    /// Removes the stored responses that a response supersedes although it was not stored: it is too large, was refused,
-    /// or was not read to its end.
+    /// Removes the stored responses that a response supersedes although it was not stored.
     ///
     /// - Parameter isLost: Whether the transfer failed, so that a stored response with the same tag is still current.
-    func supersede(_ head: ResponseHead, _ entries: [CacheEntry], _ times: ExchangeTimes, isLost: Bool) async {
+    private func supersede(_ head: ResponseHead, _ entries: [CacheEntry], _ times: ExchangeTimes, isLost: Bool) async {
         guard !entries.isEmpty, Storability.replacesStored(head, to: request) else { return }
         let entry = entry(for: head, times)
         guard !isLost || !entries.contains(where: { $0.response.hasSameTag(as: entry.response) }) else { return }
@@ -255,18 +257,32 @@ private final class StoringBodySource: FileBodySource {
     private let base: ResponseBody
     private let writer: CacheWriter
     private let expected: Int64?
-    private let store: @Sendable (CacheEntry.Body, ResponseEnding) async -> Void
-    /// The writing of the last chunk.
-    private let writing = Lock<Task<Void, Never>?>(nil)
+    private let store: @Sendable (CacheEntry.Body, ResponseEnding) async -> Bool
+    private let notStored: @Sendable (_ isLost: Bool) async -> Void
+    private let state = Lock(State())
+
+    private struct State: Sendable {
+        /// The writing of the last chunk.
+        var writing: Task<Void, Never>?
+        /// Whether the body was stored, or could not be received.
+        var end: End?
+        var isClosed = false
+    }
+
+    private enum End {
+        case stored, refused, lost
+    }
 
     init(
         _ base: ResponseBody, _ writer: CacheWriter, expected: Int64?,
-        store: @escaping @Sendable (CacheEntry.Body, ResponseEnding) async -> Void
+        store: @escaping @Sendable (CacheEntry.Body, ResponseEnding) async -> Bool,
+        notStored: @escaping @Sendable (_ isLost: Bool) async -> Void
     ) {
         self.base = base
         self.writer = writer
         self.expected = expected
         self.store = store
+        self.notStored = notStored
     }
 
     func willBeWritten(to path: String) async {
@@ -274,31 +290,59 @@ private final class StoringBodySource: FileBodySource {
     }
 
     func next() async throws -> Data? {
-        var iterator = base.makeAsyncIterator()
-        let chunk = try await iterator.next()
-        await writing.withLock(\.self)?.value
+        let chunk: Data?
+        do {
+            var iterator = base.makeAsyncIterator()
+            chunk = try await iterator.next()
+        } catch {
+            throw noting(error)
+        }
+        await state.withLock(\.writing)?.value
         guard let chunk else {
             await finish()
             return nil
         }
-        // Ends when the chunk is written, which the next call awaits.
+        // Ends when the chunk is written, which the next call and the end of the exchange await.
         let task = Task { [writer] in await writer.append(chunk) }
-        writing.withLock { $0 = task }
+        state.set(\.writing, to: task)
         return chunk
     }
 
     func collect(upTo limit: Int) async throws -> Data {
-        let data = try await base.collect(upTo: limit)
-        await writing.withLock(\.self)?.value
+        let data: Data
+        do {
+            data = try await base.collect(upTo: limit)
+        } catch {
+            throw noting(error)
+        }
+        await state.withLock(\.writing)?.value
         await writer.append(data)
         await finish()
         return data
     }
 
+    private func noting(_ error: any Error) -> any Error {
+        if error is TransportError { state.set(\.end, to: .lost) }
+        return error
+    }
+
     private func finish() async {
         guard let ending = base.ending, let body = await writer.finish(expected: expected) else { return }
-        await store(body, ending)
+        let isStored = await store(body, ending)
+        state.set(\.end, to: isStored ? .stored : .refused)
     }
 
     var ending: ResponseEnding? { base.ending }
+
+    func cancel() { base.cancel() }
+
+    func close() async {
+        await base.close()
+        let (writing, end, isFirst) = state.withLock { state in
+            defer { state.isClosed = true }
+            return (state.writing, state.end, !state.isClosed)
+        }
+        await writing?.value
+        if isFirst, end != .stored { await notStored(end == .lost) }
+    }
 }

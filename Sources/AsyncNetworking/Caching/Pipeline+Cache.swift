@@ -7,13 +7,10 @@ import FoundationEssentials
 import HTTPTypes
 
 extension Pipeline {
-    /// Performs a call with the session's cache: answers it from stored responses, or validates or stores the response
-    /// (RFC 9111).
-    func answerFromCache(
-        _ call: PipelineCall, respond: (ResponseHead, ResponseBody) async throws -> Void
-    ) async throws {
-        guard let cache else { return try await perform(call, respond: respond) }
-        var lookup = cacheLookup(call.request, in: cache)
+    /// Answers a request from stored responses, or sends it and validates or stores the response (RFC 9111).
+    func answerFromCache(_ request: Request, _ call: inout Call, _ next: Next) async throws -> OpenResponse {
+        guard let cache else { return try await next(request, &call) }
+        var lookup = cacheLookup(request, in: cache)
         var mayWait = call.delivery != .streamed
         defer { lookup.endFlight(isAbandoned: Task.isCancelled) }
         // The entries whose body cannot be read.
@@ -23,19 +20,19 @@ extension Pipeline {
             let decision = lookup.decide(entries, isRetry: call.attempt > 1)
             switch decision {
             case .use(let use), .useWhileValidating(let use, _):
-                guard let (head, body) = await lookup.response(use, of: entries[use.index]) else {
+                guard let response = await lookup.response(use, of: entries[use.index]) else {
                     unreadable.insert(entries[use.index].id)
                     continue
                 }
                 if case .useWhileValidating(_, let conditions) = decision {
-                    validate(call, lookup, entries, conditions)
+                    validate(request, next, lookup, entries, conditions)
                 }
                 lookup.endFlight(isAbandoned: false)
                 try Task.checkCancellation()
-                return try await respond(head, body)
+                return response
             case .refuse:
                 guard lookup.request.mode != .onlyStored else { throw SessionError.notCached }
-                return try await respond(lookup.refusal.head, lookup.refusal.body)
+                return lookup.refusal
             case .forward, .validate:
                 if mayWait, lookup.flight == nil, let flights = cache.flights, lookup.request.mayShareTransfer {
                     let (flight, isOwn) = flights.join(lookup.flightKey)
@@ -43,15 +40,15 @@ extension Pipeline {
                         // The previous flight may have ended after the look-up.
                         lookup.flight = flight
                     } else {
-                        mayWait = try await wait(for: flight, call)
+                        mayWait = try await wait(for: flight, request)
                     }
                     continue
                 }
                 guard let flight = lookup.flight else {
-                    return try await send(call, lookup, entries, decision, respond: respond)
+                    return try await send(request, &call, next, lookup, entries, decision)
                 }
                 return try await RequestFlights.$led.withValue(RequestFlights.led + [flight]) {
-                    try await send(call, lookup, entries, decision, respond: respond)
+                    try await send(request, &call, next, lookup, entries, decision)
                 }
             }
         }
@@ -66,134 +63,163 @@ extension Pipeline {
 
     /// Waits until another request's flight ends. Returns whether it ended without a result, because the other request
     /// was cancelled.
-    private func wait(for flight: RequestFlights.Flight, _ call: PipelineCall) async throws -> Bool {
+    private func wait(for flight: RequestFlights.Flight, _ request: Request) async throws -> Bool {
         guard RequestFlights.beginWait(for: flight) else { return false }
         defer { RequestFlights.endWait(for: flight) }
-        _ = try await waiting(upTo: call.request.timeLeft) { await flight.wait() }
+        _ = try await waiting(upTo: request.timeLeft) { await flight.wait() }
         try Task.checkCancellation()
         return flight.isAbandoned
     }
 
-    /// Sends a request and responds with its response, or with the stored one that it confirms.
+    /// Sends a request and returns its response, or the stored one that it confirms.
     private func send(
-        _ call: PipelineCall, _ lookup: CacheLookup, _ entries: [CacheEntry], _ decision: CacheDecision,
-        respond: (ResponseHead, ResponseBody) async throws -> Void
-    ) async throws {
-        switch try await exchange(call, lookup, entries, decision, respond: respond) {
-        case .responded:
-            return
-        case .stored(let use, let entry, let metrics):
-            if let (head, body) = await lookup.response(use, of: entry, validatedBy: metrics) {
-                return try await respond(head, body)
+        _ request: Request, _ call: inout Call, _ next: Next, _ lookup: CacheLookup, _ entries: [CacheEntry],
+        _ decision: CacheDecision
+    ) async throws -> OpenResponse {
+        if case .validate(let conditions, let fallback) = decision {
+            switch try await validate(request, &call, next, lookup, entries, conditions, ifFailing: fallback) {
+            case .received(let response):
+                return response
+            case .stored(let use, let entry, let metrics):
+                if let response = await lookup.response(use, of: entry, validatedBy: metrics) { return response }
+            case .mismatch:
+                break
             }
-        case .mismatch:
-            break
+            // The 304 was for a response that is not there any more.
+            return try await forward(request, &call, next, lookup, [])
         }
-        // The 304 was for a response that is not there any more.
-        _ = try await exchange(call, lookup, [], .forward, respond: respond)
+        return try await forward(request, &call, next, lookup, entries)
     }
 
-    /// Performs one exchange, which is conditional if the decision is to validate.
-    private func exchange(
-        _ call: PipelineCall, _ lookup: CacheLookup, _ entries: [CacheEntry], _ decision: CacheDecision,
-        respond: (ResponseHead, ResponseBody) async throws -> Void
-    ) async throws -> CacheExchangeEnd {
-        var call = call
-        var fallback: StoredUse?
-        var isValidation = false
-        if case .validate(let conditions, let use) = decision {
-            for field in conditions { call.request.headers[field.name] = field.value }
-            fallback = use
-            isValidation = true
-        }
+    /// Sends a request without conditions and returns its response, which is stored when it is read.
+    private func forward(
+        _ request: Request, _ call: inout Call, _ next: Next, _ lookup: CacheLookup, _ entries: [CacheEntry]
+    ) async throws -> OpenResponse {
         let start = lookup.session.now()
-        var end: CacheExchangeEnd?
+        let response = try await next(request, &call)
+        return await store(
+            response, of: &call, lookup, entries, ExchangeTimes(request: start, response: lookup.session.now()))
+    }
+
+    /// Sends a conditional request.
+    private func validate(
+        _ request: Request, _ call: inout Call, _ next: Next, _ lookup: CacheLookup, _ entries: [CacheEntry],
+        _ conditions: HTTPFields, ifFailing fallback: StoredUse?
+    ) async throws -> Validation {
+        var request = request
+        for field in conditions { request.headers[field.name] = field.value }
+        let start = lookup.session.now()
         do {
-            try await perform(call) { head, body in
-                let times = ExchangeTimes(request: start, response: lookup.session.now())
-                let outcome =
-                    isValidation
-                    ? ValidationOutcome(
-                        of: head, to: lookup.request, stored: entries.map(\.response), ifFailing: fallback)
-                    : .replaced
-                switch outcome {
-                case .confirmed(let index):
-                    _ = try await body.collect(upTo: 0)
-                    let entry = await lookup.update(entries[index], from: head, times)
-                    let use = StoredUse.validated(entry.response, for: lookup.request, at: times.response)
-                    end = .stored(use, entry, body.metrics ?? TransferMetrics())
-                case .reused(let index):
-                    _ = try await body.collect(upTo: 0)
-                    let use = StoredUse.validated(entries[index].response, for: lookup.request, at: times.response)
-                    end = .stored(use, entries[index], body.metrics ?? TransferMetrics())
-                case .notModified(let index):
-                    if let index { _ = await lookup.update(entries[index], from: head, times) }
-                    end = .responded
-                    try await respond(head, body)
-                case .mismatch:
-                    end = .mismatch
-                case .failed(let use):
-                    end = .stored(use, entries[use.index], nil)
-                case .replaced:
-                    end = .responded
-                    let isStored = Lock(false)
-                    guard let storing = lookup.storing(head, body, times, noting: isStored) else {
-                        lookup.endFlight(isAbandoned: false)
-                        await lookup.noteUnstored(head, entries, times)
-                        return try await respond(head, body)
-                    }
-                    let read = await Result { try await respond(head, storing) }
-                    // The body of a redirect that is followed was not read. If it is collected, it is there already.
-                    if (300..<400).contains(head.status.code), case .collected(let limit) = call.delivery {
-                        _ = try? await storing.collect(upTo: limit)
-                    }
-                    if !isStored.withLock(\.self) {
-                        let isLost = if case .failure(let error) = read { error is TransportError } else { false }
-                        await lookup.supersede(head, entries, times, isLost: isLost)
-                    }
-                    try read.get()
-                }
+            let response = try await next(request, &call)
+            let head = response.head
+            let times = ExchangeTimes(request: start, response: lookup.session.now())
+            let outcome = ValidationOutcome(
+                of: head, to: lookup.request, stored: entries.map(\.response), ifFailing: fallback)
+            switch outcome {
+            case .confirmed(let index):
+                let metrics = try await end(of: response, &call)
+                let entry = await lookup.update(entries[index], from: head, times)
+                let use = StoredUse.validated(entry.response, for: lookup.request, at: times.response)
+                return .stored(use, entry, metrics)
+            case .reused(let index):
+                let metrics = try await end(of: response, &call)
+                let use = StoredUse.validated(entries[index].response, for: lookup.request, at: times.response)
+                return .stored(use, entries[index], metrics)
+            case .notModified(let index):
+                if let index { _ = await lookup.update(entries[index], from: head, times) }
+                return .received(response)
+            case .mismatch:
+                return .mismatch
+            case .failed(let use):
+                await call.close()
+                return .stored(use, entries[use.index], nil)
+            case .replaced:
+                return .received(await store(response, of: &call, lookup, entries, times))
             }
         } catch {
-            guard end == nil, let fallback, error.permitsStaleResponse else { throw error }
+            guard let fallback, error.permitsStaleResponse else { throw error }
             return .stored(fallback, entries[fallback.index], nil)
         }
-        return end ?? .responded
+    }
+
+    /// Reads the end of a 304, closes it, and returns its metrics.
+    private func end(of response: OpenResponse, _ call: inout Call) async throws -> TransferMetrics {
+        _ = try await response.body.collect(upTo: 0)
+        await call.close()
+        return response.body.metrics ?? TransferMetrics()
+    }
+
+    /// Returns a response with a body that is stored when it is read. One that is collected has been stored.
+    private func store(
+        _ response: OpenResponse, of call: inout Call, _ lookup: CacheLookup, _ entries: [CacheEntry],
+        _ times: ExchangeTimes
+    ) async -> OpenResponse {
+        guard let storing = lookup.storing(response, entries, times) else {
+            lookup.endFlight(isAbandoned: false)
+            await lookup.noteUnstored(response.head, entries, times)
+            return response
+        }
+        var stored = response
+        switch call.delivery {
+        case .streamed:
+            stored.body = storing
+        case .collected(let limit):
+            // Whoever shares the transfer waits until the response is stored.
+            do {
+                let data = try await storing.collect(upTo: limit)
+                stored.body = ResponseBody(data, ending: storing.ending ?? ResponseEnding())
+            } catch {
+                stored.body = ResponseBody(source: FailedBodySource(error: error))
+            }
+            await storing.close()
+        }
+        stored.body.provenance = response.body.provenance
+        call.replace(by: storing)
+        return stored
     }
 
     /// Validates a stored response in the background, unless that is being done.
     private func validate(
-        _ call: PipelineCall, _ lookup: CacheLookup, _ entries: [CacheEntry], _ conditions: HTTPFields
+        _ request: Request, _ next: Next, _ lookup: CacheLookup, _ entries: [CacheEntry], _ conditions: HTTPFields
     ) {
         guard lookup.beginValidation() else { return }
-        guard let task = try? registry.begin(.data, call.request) else { return lookup.endValidation() }
-        var call = call
-        (call.delivery, call.events, call.monitor) = (.streamed, nil, nil)
+        guard let task = try? registry.begin(.data, request) else { return lookup.endValidation() }
+        var request = request
         // The whole response is validated, even if a part of it was requested.
-        for name in [HTTPField.Name.range, .ifRange, .ifNoneMatch, .ifModifiedSince] {
-            call.request.headers[name] = nil
-        }
-        let whole = cacheLookup(call.request, in: lookup.session)
+        for name in [HTTPField.Name.range, .ifRange, .ifNoneMatch, .ifModifiedSince] { request.headers[name] = nil }
+        let whole = cacheLookup(request, in: lookup.session)
         // Ends with its exchange. A session that is shut down waits for it, as for a request of its caller.
-        Task { [self, call] in
-            _ = try? await exchange(call, whole, entries, .validate(conditions, ifFailing: nil)) { _, body in
-                for try await _ in body {}
+        Task { [self, request] in
+            var call = Call(delivery: .streamed)
+            if case .received(let response)? = try? await validate(
+                request, &call, next, whole, entries, conditions, ifFailing: nil)
+            {
+                do { for try await _ in response.body {} } catch {}
             }
+            await call.close()
             lookup.endValidation()
             registry.end(task.id)
         }
     }
 }
 
-/// The result of an exchange with a cache.
-private enum CacheExchangeEnd {
-    /// The response was passed on.
-    case responded
+/// The result of a conditional request.
+private enum Validation {
+    /// Another response, or one that answers the program's own conditions.
+    case received(OpenResponse)
     /// A stored response answers the request: with the metrics of a successful validation, or because the server
     /// failed.
     case stored(StoredUse, CacheEntry, TransferMetrics?)
     /// The 304 refers to no stored response.
     case mismatch
+}
+
+/// The body of a response that was received in vain.
+private struct FailedBodySource: ResponseBodySource {
+    let error: any Error
+    var ending: ResponseEnding? { nil }
+
+    func next() async throws -> Data? { throw error }
 }
 
 extension Error {
@@ -204,17 +230,6 @@ extension Error {
         case .timedOut, .cannotResolve, .cannotConnect, .proxy, .connectionLost, .invalidResponse, .tls(.handshake):
             return true
         default: return false
-        }
-    }
-}
-
-extension Result where Failure == any Error {
-    /// Stores what a function returns or throws.
-    fileprivate init(_ body: () async throws -> Success) async {
-        do {
-            self = .success(try await body())
-        } catch {
-            self = .failure(error)
         }
     }
 }

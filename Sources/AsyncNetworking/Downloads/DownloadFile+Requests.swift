@@ -7,13 +7,13 @@ import HTTPTypes
 
 extension DownloadFile {
     /// The next request, which asks for the missing bytes in a form that a later request can continue.
-    private func next(hasProgress: Bool) -> Continuation.Next {
+    private func next(hasProgress: Bool) -> FurtherRequest {
         let isIdentity = storesAsReceived || plan.offset > 0
         let hasOwnCodings = request.headers.contains(.acceptEncoding)
         let codings = isIdentity ? "identity" : self.fields.first(.acceptEncoding)
         let decodesContent = decodesContent && !isIdentity
         let (ownRange, fields) = (hasOwnRange, plan.fields)
-        return Continuation.Next(hasProgress: hasProgress) { request in
+        return FurtherRequest(hasProgress: hasProgress) { request in
             if !ownRange { request.headers[.range] = fields[.range] }
             if !ownRange { request.headers[.ifRange] = fields[.ifRange] }
             request.changeOptions { $0.decodesContent = decodesContent }
@@ -29,7 +29,7 @@ extension DownloadFile {
 
     /// Returns the request for the bytes that are missing after a response has failed; `nil` if the download cannot be
     /// continued.
-    func rest() -> Continuation.Next? {
+    func rest() -> FurtherRequest? {
         guard let data = currentResumeData else { return nil }
         planRest(after: data)
         defer { longest = max(longest, data.offset) }
@@ -41,7 +41,7 @@ extension DownloadFile {
     /// - Parameter failure: Why the bytes cannot be continued.
     /// - Throws: ``SessionError/notResumable(_:)`` if the program does not permit starting over, or there were too many
     ///   requests.
-    func startOver(because failure: SessionError.ResumeFailure) throws(SessionError) -> Continuation.Next {
+    func startOver(because failure: SessionError.ResumeFailure) throws(SessionError) -> FurtherRequest {
         guard job.options.startsOverIfNotResumable else {
             // It is unknown which of the bytes are correct.
             known = nil
@@ -51,7 +51,7 @@ extension DownloadFile {
         return try followUp()
     }
 
-    func followUp() throws(SessionError) -> Continuation.Next {
+    func followUp() throws(SessionError) -> FurtherRequest {
         guard followUps.permitsNext(after: received) else { throw .notResumable(.tooManyParts) }
         return next(hasProgress: true)
     }

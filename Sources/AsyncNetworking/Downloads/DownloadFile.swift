@@ -236,7 +236,7 @@ final class DownloadFile {
     /// response with status 416 shows the end.
     func endBody(
         _ trailers: HTTPFields, waitUntilRunning: () async throws -> Void
-    ) async throws -> Continuation.Next? {
+    ) async throws -> FurtherRequest? {
         try part.verify(job.path, from: request.url)
         if verifiesTrailers {
             if mayContinue { late += trailers.representationDigests }

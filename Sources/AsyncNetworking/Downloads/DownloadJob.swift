@@ -55,9 +55,7 @@ extension SessionManager {
         let file = try DownloadFile(
             job, for: task.request, on: pipeline, stopwatch: Stopwatch(configuration.clock))
         do {
-            var response: Response<Void>?
-            while response == nil { response = try await fill(file, by: task) }
-            guard let response else { throw CancellationError() }
+            let response = try await fill(file, by: task)
             core.complete(file.size, response.metrics)
             return try await file.commit(response) { try await core.waitUntilRunning() }
         } catch {
@@ -73,59 +71,82 @@ extension SessionManager {
         }
     }
 
-    /// Requests the missing bytes of a file and writes them. Returns `nil` if another request is necessary, and the step
-    /// that retries has not sent it, because an interceptor has not passed its response on.
-    private nonisolated func fill(_ file: DownloadFile, by task: RunningTask) async throws -> Response<Void>? {
-        let core = task.core
-        let continuation = Continuation()
-        return try await perform(
-            task.erased, task.gatedRequest { file.prepare(&$0) }, delivery: .streamed, reporting: core,
-            continuation: continuation
-        ) { head, body -> Response<Void>? in
-            switch file.plan.action(for: head, isReplaced: body.provenance == .replaced) {
-            case .reject:
-                core.receive(head)
-                let validation = ResponseValidation(statuses: file.plan.acceptableStatuses)
-                try await validation.validate(head, Self.errorPage(body))
-                throw TransportError(.internalInconsistency("A rejected response passed validation."))
-            case .fail(let failure):
-                throw SessionError.notResumable(failure)
-            case .startOver(let failure):
-                continuation.set(try file.startOver(because: failure))
-                return nil
-            case .write:
-                core.receive(head)
-                try file.beginWhole(head, body)
-                core.accept()
-                if let path = file.partial?.path { await body.willBeWritten(to: path) }
-            case .append(let range):
-                core.receive(head)
-                try await file.beginPart(head, range) { try await core.waitUntilRunning() }
-                core.accept(offset: file.size, total: file.known?.totalBytes)
-            case .complete:
-                core.receive(head)
-                try await file.beginPart(head, nil) { try await core.waitUntilRunning() }
-                core.accept(offset: file.size, total: file.size, countsExchange: false)
-                return Response((), head: head)
-            }
-            do {
-                for try await chunk in body {
-                    guard try file.write(chunk) else {
-                        continuation.set(
-                            try file.startOver(because: .wrongRange(head.headers.first(.contentRange))))
-                        return nil
+    /// Requests the missing bytes of a file, as often as necessary, and writes them: all requests are one call.
+    private nonisolated func fill(_ file: DownloadFile, by task: RunningTask) async throws -> Response<Void> {
+        do {
+            return try await pipeline.call(
+                task.erased, task.gatedRequest { file.prepare(&$0) }, delivery: .streamed, reporting: task.core
+            ) { request, call in
+                var request = request
+                while true {
+                    let response = try await pipeline.respond(to: request, &call)
+                    let end = try await pipeline.read(response, of: call) { head, body in
+                        try await write(head, body, to: file, by: task.core)
                     }
-                    try await core.waitUntilRunning()
+                    switch end {
+                    case .complete(let response):
+                        return response
+                    case .next(let rest):
+                        rest.prepare(&request)
+                    case .failed(let error, let rest):
+                        rest.prepare(&request)
+                        try await pipeline.waitForRetry(
+                            after: error, hasProgress: rest.hasProgress, of: request, &call)
+                    }
                 }
-            } catch let error as TransportError {
-                if let next = file.rest() { continuation.set(next) }
-                throw error
             }
-            let next = try await file.endBody(body.trailers ?? [:]) { try await core.waitUntilRunning() }
-            guard let next else { return Response((), head: head, ending: body.ending ?? ResponseEnding()) }
-            continuation.set(next)
-            return nil
+        } catch {
+            throw lifted(error)
         }
+    }
+
+    /// Writes the body of one response to a file.
+    ///
+    /// - Throws: The failure of a response after which the download cannot go on.
+    private nonisolated func write(
+        _ head: ResponseHead, _ body: ResponseBody, to file: DownloadFile, by core: TransferCore
+    ) async throws -> PartEnd {
+        switch file.plan.action(for: head, isReplaced: body.provenance == .replaced) {
+        case .reject:
+            core.receive(head)
+            let validation = ResponseValidation(statuses: file.plan.acceptableStatuses)
+            try await validation.validate(head, Self.errorPage(body))
+            throw TransportError(.internalInconsistency("A rejected response passed validation."))
+        case .fail(let failure):
+            throw SessionError.notResumable(failure)
+        case .startOver(let failure):
+            return .next(try file.startOver(because: failure))
+        case .write:
+            core.receive(head)
+            try file.beginWhole(head, body)
+            core.accept()
+            if let path = file.partial?.path { await body.willBeWritten(to: path) }
+        case .append(let range):
+            core.receive(head)
+            try await file.beginPart(head, range) { try await core.waitUntilRunning() }
+            core.accept(offset: file.size, total: file.known?.totalBytes)
+        case .complete:
+            core.receive(head)
+            try await file.beginPart(head, nil) { try await core.waitUntilRunning() }
+            core.accept(offset: file.size, total: file.size, countsExchange: false)
+            return .complete(Response((), head: head))
+        }
+        do {
+            for try await chunk in body {
+                guard try file.write(chunk) else {
+                    return .next(try file.startOver(because: .wrongRange(head.headers.first(.contentRange))))
+                }
+                try await core.waitUntilRunning()
+            }
+        } catch let error as TransportError {
+            guard let rest = file.rest() else { throw error }
+            return .failed(error, rest)
+        }
+        let rest = try await file.endBody(body.trailers ?? [:]) { try await core.waitUntilRunning() }
+        guard let rest else {
+            return .complete(Response((), head: head, ending: body.ending ?? ResponseEnding()))
+        }
+        return .next(rest)
     }
 
     /// Reads at most 1 MiB of a body.
@@ -136,5 +157,40 @@ extension SessionManager {
             if page.count == 1 << 20 { break }
         }
         return page
+    }
+}
+
+/// The end of a response of a download.
+private enum PartEnd {
+    /// The file has all bytes of the representation.
+    case complete(Response<Void>)
+    /// Another request is necessary, although nothing failed.
+    case next(FurtherRequest)
+    /// The transfer failed, and the rest can be requested.
+    case failed(TransportError, FurtherRequest)
+}
+
+/// A request with which a download goes on.
+struct FurtherRequest: Sendable {
+    /// Whether more bytes are there than ever before in this download.
+    var hasProgress: Bool
+    /// Changes a request to ask for the bytes that are missing.
+    var prepare: @Sendable (inout Request) -> Void
+}
+
+/// The limit on the requests of a download besides those of the retry policy: to start over, and for the rest after a
+/// response with a part of the requested range.
+///
+/// 20 are permitted, as for redirects, and one more for each 64 KiB received: a server may send a large file in parts of
+/// a megabyte, but not in parts of a byte.
+package struct FollowUpLimit: Sendable {
+    private var count: Int64 = 0
+
+    package init() {}
+
+    /// Counts a request, and returns whether it is permitted after a number of received bytes.
+    package mutating func permitsNext(after received: Int64) -> Bool {
+        count += 1
+        return count <= 20 + max(0, received) / (64 << 10)
     }
 }

@@ -18,7 +18,7 @@ final class EventReader {
     /// The exchanges of the current response, and of the last one between two connections.
     private var record = AttemptRecord()
     /// The current response; `nil` between two connections.
-    private var response: OpenResponse?
+    private var response: ResponseParts?
     private var isFinished = false
 
     init(
@@ -85,7 +85,7 @@ final class EventReader {
     }
 
     /// Returns the current response, or starts the request for the next one.
-    private func currentResponse() -> OpenResponse {
+    private func currentResponse() -> ResponseParts {
         if let response { return response }
         let id = parser.lastEventID
         record = AttemptRecord()
@@ -97,7 +97,7 @@ final class EventReader {
         parser = ServerSentEventParser(maximumEventSize: maximumEventSize, lastEventID: id)
         parser.session.jsonDecoder = session.configuration.json.decoder
         statuses.send(.connecting)
-        let response = OpenResponse(request, on: session, validating: Self.validate)
+        let response = ResponseParts(request, on: session, validating: Self.validate)
         self.response = response
         return response
     }

@@ -4,91 +4,85 @@ import ANHTTP
 import ANSystem
 import FoundationEssentials
 
+/// The retries of a call. They go on after its response was returned, because reading the body may fail, too.
+struct Retries: Sendable {
+    fileprivate(set) var plan: RetryPlan
+    /// Measures the time since the first attempt.
+    fileprivate let stopwatch: Stopwatch
+    /// The origin whose budget the retries use.
+    fileprivate let origin: Origin
+}
+
 extension Pipeline {
-    /// Performs a call, and repeats it as long as it fails and the retry policy permits another attempt. If the reader
-    /// of a response has set a continuation, the next attempt asks for the rest of it.
-    func retry(
-        _ call: PipelineCall, respond: (ResponseHead, ResponseBody) async throws -> Void
-    ) async throws {
-        var call = call
-        let policy = policyOfRetries(for: call.request)
-        var plan = RetryPlan(policy)
-        let origin = Origin(call.request.url)
-        let stopwatch = Stopwatch(clock)
-        if let budget = plan.budget { ledger.deposit(origin, budget, now: uptime.elapsed) }
-        if plan.isActive, let deadline = policy.deadline {
-            call.request.limitAttempts(to: deadline, since: stopwatch)
-        }
+    /// Sends a request, and again as long as it fails and the retry policy permits another attempt.
+    func retry(_ request: Request, _ call: inout Call, _ next: Next) async throws -> OpenResponse {
+        var request = request
+        beginRetries(of: &request, &call)
         while true {
-            let record = AttemptRecord(passingTo: call.events)
-            var attempt = call
-            attempt.attempt = plan.attempt
-            attempt.events = record
-            attempt.record = record
-            var failed: (result: RetryPlan.AttemptResult, wait: Duration)?
-            // Errors thrown after the decision come from the program, not from the attempt.
-            var isDecided = false
+            call.record = AttemptRecord(passingTo: call.events)
+            var response: OpenResponse
             do {
-                try await perform(attempt) { head, body in
-                    isDecided = true
-                    if let wait = try await decide(
-                        .success(head), on: call.request, record, &plan, stopwatch, origin)
-                    {
-                        failed = (.success(head), wait)
-                    } else {
-                        var head = head
-                        head.retryHistory = plan.history
-                        try await respond(head, body)
-                    }
-                }
-                if let next = call.continuation?.take() {
-                    // Nothing failed, but there is more.
-                    next.prepare(&call.request)
-                    continue
-                }
+                response = try await next(request, &call)
             } catch {
-                if let next = call.continuation?.take() {
-                    next.prepare(&call.request)
-                    if next.hasProgress { plan.noteProgress() }
-                } else {
-                    guard !isDecided, !(error is CancellationError) else { throw error }
-                }
-                guard let wait = try await decide(.failure(error), on: call.request, record, &plan, stopwatch, origin)
-                else {
-                    throw Self.adding(plan.history, to: call.request.namingTimeout(error))
-                }
-                failed = (.failure(error), wait)
+                guard !(error is CancellationError) else { throw error }
+                try await waitForRetry(after: error, of: request, &call)
+                continue
             }
-            guard let failed else { return }
-            note(failed, record, in: &plan, monitor: call.monitor)
-            try await pause(failed.wait)
+            guard let wait = try await decide(.success(response.head), on: request, &call) else {
+                response.head.retryHistory = call.retries?.plan.history ?? RetryHistory()
+                return response
+            }
+            try await pause(after: .success(response.head), for: wait, &call)
         }
     }
 
-    /// Returns the retry policy of a request, whose deadline is limited to the time left for the call.
-    @inline(never)
-    private func policyOfRetries(for request: Request) -> RetryPolicy {
-        var policy = request.retryPolicy ?? retryPolicy
-        if let left = request.timeLeft { policy.deadline = min(policy.deadline ?? left, left) }
-        return policy
+    /// Returns after the wait before the next attempt of a call that failed.
+    ///
+    /// - Parameter hasProgress: Whether more of the response was received than by any attempt before.
+    /// - Throws: The error, with the history of the call's attempts, if there must be no further attempt.
+    func waitForRetry(
+        after error: any Error, hasProgress: Bool = false, of request: Request, _ call: inout Call
+    ) async throws {
+        if hasProgress { call.retries?.plan.noteProgress() }
+        guard let wait = try await decide(.failure(error), on: request, &call) else {
+            throw call.adding(historyTo: request.namingTimeout(error))
+        }
+        try await pause(after: .failure(error), for: wait, &call)
     }
 
+    /// Begins to count the attempts of a call, unless that has begun, and limits their time.
     @inline(never)
-    private func note(
-        _ failed: (result: RetryPlan.AttemptResult, wait: Duration), _ record: AttemptRecord, in plan: inout RetryPlan,
-        monitor: CallMonitor?
-    ) {
-        let noted = plan.note(failed.result, record.metrics, wait: failed.wait)
-        monitor?.receive(.retrying(after: noted))
+    private func beginRetries(of request: inout Request, _ call: inout Call) {
+        if call.retries == nil {
+            var policy = request.retryPolicy ?? retryPolicy
+            if let left = request.timeLeft { policy.deadline = min(policy.deadline ?? left, left) }
+            let retries = Retries(
+                plan: RetryPlan(policy), stopwatch: Stopwatch(clock), origin: Origin(request.url))
+            if let budget = retries.plan.budget { ledger.deposit(retries.origin, budget, now: uptime.elapsed) }
+            call.retries = retries
+        }
+        if let retries = call.retries, let deadline = retries.plan.policy.deadline {
+            request.limitAttempts(to: deadline, since: retries.stopwatch)
+        }
+    }
+
+    /// Closes the exchange, and waits before the next attempt.
+    @inline(never)
+    private func pause(after result: RetryPlan.AttemptResult, for wait: Duration, _ call: inout Call) async throws {
+        await call.close()
+        if let noted = call.retries?.plan.note(result, call.record?.metrics, wait: wait) {
+            call.monitor?.receive(.retrying(after: noted))
+        }
+        try await pause(wait)
     }
 
     /// Returns the wait before the next attempt, or `nil` if there must be no further attempt.
     @inline(never)
     private func decide(
-        _ result: RetryPlan.AttemptResult, on request: Request, _ record: AttemptRecord, _ plan: inout RetryPlan,
-        _ stopwatch: Stopwatch, _ origin: Origin
+        _ result: RetryPlan.AttemptResult, on request: Request, _ call: inout Call
     ) async throws -> Duration? {
-        guard plan.isActive else { return nil }
+        guard let retries = call.retries else { return nil }
+        let plan = retries.plan
         var decision = RetryPolicy.Decision.followPolicy
         if let makeDecision = plan.policy.decision, RetryPlan.mayBeDecided(result) {
             decision = try await makeDecision(
@@ -96,26 +90,30 @@ extension Pipeline {
                     request: request, attempt: plan.attempt, result: result, isRetriable: plan.isRetriable(result)))
         }
         let timing = RetryPlan.Timing(
-            elapsed: stopwatch.elapsed, now: Int64(Date.now.timeIntervalSince1970), unit: randomUnit())
-        switch plan.step(after: result, of: request, seen: record.seen, decision: decision, at: timing) {
+            elapsed: retries.stopwatch.elapsed, now: Int64(Date.now.timeIntervalSince1970), unit: randomUnit())
+        let seen = call.record?.seen ?? SeenRequests()
+        switch plan.step(after: result, of: request, seen: seen, decision: decision, at: timing) {
         case .finish:
             return nil
         case .stop(let reason):
-            plan.stop(because: reason)
+            call.retries?.plan.stop(because: reason)
             return nil
         case .retry(let wait):
-            if let budget = plan.budget, !ledger.withdraw(origin, budget, now: uptime.elapsed) {
-                plan.stop(because: .budget)
+            if let budget = plan.budget, !ledger.withdraw(retries.origin, budget, now: uptime.elapsed) {
+                call.retries?.plan.stop(because: .budget)
                 return nil
             }
             return wait
         }
     }
+}
 
+extension Call {
+    /// Returns an error with the history of the call's attempts.
     @inline(never)
-    private static func adding(_ history: RetryHistory, to error: any Error) -> any Error {
-        guard var error = error as? TransportError else { return error }
-        error.context.retryHistory = history
+    fileprivate func adding(historyTo error: any Error) -> any Error {
+        guard let retries, var error = error as? TransportError else { return error }
+        error.context.retryHistory = retries.plan.history
         return error
     }
 }

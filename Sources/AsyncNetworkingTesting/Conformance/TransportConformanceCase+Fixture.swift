@@ -54,8 +54,8 @@ extension TransportConformanceCase {
         func collect(
             _ request: Request? = nil, limit: Int = 1 << 26, reporting events: EventRecorder? = nil
         ) async throws -> (head: ResponseHead, body: Data) {
-            try await transport.perform(
-                request ?? self.request(), delivery: .collected(upTo: limit), reporting: events
+            try await transport.withResponse(
+                for: request ?? self.request(), delivery: .collected(upTo: limit), reporting: events
             ) { head, body in
                 (head, try await body.collect(upTo: limit))
             }
@@ -67,8 +67,8 @@ extension TransportConformanceCase {
             _ request: Request? = nil, reporting events: EventRecorder? = nil,
             body: (ResponseHead, ResponseBody) async throws -> Value
         ) async throws -> Value {
-            try await transport.perform(
-                request ?? self.request(), delivery: .streamed, reporting: events, returning: body)
+            try await transport.withResponse(
+                for: request ?? self.request(), delivery: .streamed, reporting: events, body)
         }
     }
 }

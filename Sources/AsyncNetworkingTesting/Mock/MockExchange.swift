@@ -84,19 +84,22 @@ final class MockExchange: ResponseBodySource {
         }
     }
 
-    /// Opens the WebSocket connection of a script, whose head was performed, and returns the server's end of it; `nil`
-    /// for another response.
+    /// Opens the WebSocket connection of a script, whose head was performed; returns `false` for another response.
     ///
     /// - Throws: `TransportError` if the request does not ask for the connection, or its response does not fit.
-    func openWebSocket(_ head: ResponseHead) throws(TransportError) -> MockWebSocketServer? {
-        guard let actions = state.withLock({ $0.webSocketActions }) else { return nil }
+    func openWebSocket(_ head: ResponseHead) throws(TransportError) -> Bool {
+        guard let actions = state.withLock({ $0.webSocketActions }) else { return false }
         guard let upgrade = request.webSocketUpgrade else { throw TransportError(.invalidResponse(.notHTTP)) }
         do throws(WebSocketViolation) {
             let agreement = try WebSocketAgreement(
                 by: head, for: upgrade.options, accept: HeaderPairs.webSocketAccept(for: MockResponse.webSocketKey))
             let socket = MockWebSocket(agreement, upgrade.options, transport: transport)
             upgrade.accept(socket)
-            return MockWebSocketServer(socket, performing: actions, transport: transport)
+            let server = MockWebSocketServer(socket, performing: actions, transport: transport)
+            // Ends when the exchange is closed.
+            let task = Task(executorPreference: currentTaskExecutor) { await server.run() }
+            state.withLock { $0.server = task }
+            return true
         } catch {
             throw TransportError(.invalidResponse(.webSocket(error.reason)))
         }
@@ -153,19 +156,29 @@ final class MockExchange: ResponseBodySource {
         state.withLock { $0.isAtEnd ? ResponseEnding(trailers: $0.trailers, metrics: $0.metrics) : nil }
     }
 
-    /// Ends the exchange and discards the rest of the body.
-    func finish() {
-        let metrics = state.withLock { state in
+    func cancel() {
+        state.withLock { $0.server }?.cancel()
+    }
+
+    func close() async {
+        let (server, metrics) = state.withLock { state in
             state.steps = []
-            return state.metrics
+            defer { state.isClosed = true }
+            return (state.server, state.isClosed ? nil : state.metrics)
         }
-        events?.receive(.finished(metrics))
+        server?.cancel()
+        await server?.value
+        if let metrics { events?.receive(.finished(metrics)) }
     }
 
     private func nextStep() async throws -> MockResponse.Step? {
         try Task.checkCancellation()
         try transport.checkRunning()
-        return state.withLock { $0.steps.popFirst() }
+        return try state.withLock { state throws in
+            // As libcurl's transport: the scope of the response is over.
+            guard !state.isClosed || state.isAtEnd else { throw CancellationError() }
+            return state.steps.popFirst()
+        }
     }
 
     /// Performs a step that is not a part of the response.
@@ -186,6 +199,9 @@ final class MockExchange: ResponseBodySource {
         var metrics = TransferMetrics()
         var totalBytes: Int64?
         var isAtEnd = false
+        var isClosed = false
+        /// The server's end of a WebSocket connection.
+        var server: Task<Void, Never>?
 
         init() {
             metrics.httpVersion = .http1_1

@@ -120,48 +120,46 @@ public final class MockTransport: Transport {
 
     // MARK: Transport
 
-    /// Performs one exchange, whose response comes from the function or script.
+    /// Returns the response that the function or script has for a request.
     ///
     /// The events are those of the steps, and progress after a request body that is not empty and after each chunk. The
     /// last one is `finished`, whose metrics have the HTTP version, always 1.1, and the sizes of the bodies, but no
-    /// times. No event is sent if the task was cancelled or the transport shut down before the call.
+    /// times. It is sent when the response is complete if the delivery is collected, otherwise when the response is
+    /// closed. No event is sent if the task was cancelled or the transport shut down before the call.
     ///
     /// - Parameters:
     ///   - request: The request, whose body is read completely and recorded in ``requests``.
-    ///   - delivery: Whether the body is streamed, or collected before `body` is called. That of a WebSocket connection
-    ///     is never collected.
+    ///   - delivery: Whether the body is streamed, or collected before this function returns. That of a WebSocket
+    ///     connection is never collected.
     ///   - events: Receives the events of the exchange, on the calling task or, for progress of the response body, on
     ///     the task that reads it; `nil` for none.
-    ///   - body: Receives the head and the body, which is valid only during the call.
-    /// - Throws: `CancellationError` if the task is cancelled; the errors of the function, of `Request.trailers`, of
-    ///   ``MockResponse/Step/fail(_:)``, and of `body`, unchanged; otherwise `TransportError`, with the reason
-    ///   `shutDown` after ``shutdown()``, `requestBody` if the request's body cannot be read or has a wrong length,
-    ///   `responseTooLarge` if the body exceeds the limit of `delivery`, `connectionLost` if a script ends the
-    ///   connection early, or `invalidResponse` for steps in the wrong order, actions that require a connection, and a
-    ///   WebSocket connection that was not requested or not accepted as RFC 6455 §4.1 requires.
-    public func perform(
-        _ request: Request, delivery: BodyDelivery, reporting events: (any TransferEventSink)?,
-        body: (ResponseHead, ResponseBody) async throws -> Void
-    ) async throws {
+    /// - Throws: `CancellationError` if the task is cancelled; the errors of the function, of `Request.trailers` and of
+    ///   ``MockResponse/Step/fail(_:)``, unchanged; otherwise `TransportError`, with the reason `shutDown` after
+    ///   ``shutdown()``, `requestBody` if the request's body cannot be read or has a wrong length, `responseTooLarge`
+    ///   if the body exceeds the limit of `delivery`, `connectionLost` if a script ends the connection early, or
+    ///   `invalidResponse` for steps in the wrong order, actions that require a connection, and a WebSocket connection
+    ///   that was not requested or not accepted as RFC 6455 §4.1 requires.
+    public func open(
+        _ request: Request, delivery: BodyDelivery, reporting events: (any TransferEventSink)?
+    ) async throws -> OpenResponse {
         try Task.checkCancellation()
         try checkRunning()
         let exchange = MockExchange(transport: self, request: request, events: events)
-        defer { exchange.finish() }
-        let received = try await exchange.receiveRequest()
-        state.update { $0.requests.append(received) }
-        exchange.begin(try await handler(received))
-        let head = try await exchange.nextHead()
-        if let server = try exchange.openWebSocket(head) {
-            // The server ends with this scope.
-            async let _ = server.run()
-            return try await body(head, ResponseBody(source: exchange))
-        }
-        switch delivery {
-        case .streamed:
-            try await body(head, ResponseBody(source: exchange))
-        case .collected(let limit):
+        do {
+            let received = try await exchange.receiveRequest()
+            state.update { $0.requests.append(received) }
+            exchange.begin(try await handler(received))
+            let head = try await exchange.nextHead()
+            guard try !exchange.openWebSocket(head), case .collected(let limit) = delivery else {
+                return OpenResponse(head: head, body: ResponseBody(source: exchange))
+            }
             let data = try await exchange.collect(upTo: limit)
-            try await body(head, ResponseBody(data, ending: exchange.ending ?? ResponseEnding()))
+            let ending = exchange.ending ?? ResponseEnding()
+            await exchange.close()
+            return OpenResponse(head: head, body: ResponseBody(data, ending: ending))
+        } catch {
+            await exchange.close()
+            throw error
         }
     }
 

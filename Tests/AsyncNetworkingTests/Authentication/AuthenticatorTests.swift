@@ -90,13 +90,11 @@ private struct WaitsForTokens: EventMonitor {
     private struct Detour: Interceptor {
         var field: String?
 
-        func intercept(
-            _ interception: Interception, respond: (ResponseHead, ResponseBody) async throws -> Void
-        ) async throws {
-            var request = interception.request
+        func intercept(_ request: Request, next: Chain) async throws -> OpenResponse {
+            var request = request
             request.url = try url("http://b.example/")
             if let field { request.headers[.authorization] = field }
-            try await interception.proceed(with: request, respond)
+            return try await next(request)
         }
     }
 

@@ -260,12 +260,10 @@ import Testing
     @Test func `a response to a request that an attempt interceptor may have signed stays in its session`() async throws
     {
         struct Signer: Interceptor {
-            func intercept(
-                _ interception: Interception, respond: (ResponseHead, ResponseBody) async throws -> Void
-            ) async throws {
-                var request = interception.request
+            func intercept(_ request: Request, next: Chain) async throws -> OpenResponse {
+                var request = request
                 request.headers[.authorization] = "Bearer a"
-                try await interception.proceed(with: request, respond)
+                return try await next(request)
             }
         }
         let signing = origin.manager { $0.attemptInterceptors = [Signer()] }
@@ -319,10 +317,8 @@ import Testing
 
     @Test func `a response that varies by a field an attempt interceptor may set is validated`() async throws {
         struct Tenant: Interceptor {
-            func intercept(
-                _ interception: Interception, respond: (ResponseHead, ResponseBody) async throws -> Void
-            ) async throws {
-                try await interception.proceed(respond)
+            func intercept(_ request: Request, next: Chain) async throws -> OpenResponse {
+                return try await next(request)
             }
         }
         let manager = origin.manager { $0.attemptInterceptors = [Tenant()] }
@@ -659,14 +655,12 @@ private final class Nesting: Interceptor {
         self.path = path
     }
 
-    func intercept(
-        _ interception: Interception, respond: (ResponseHead, ResponseBody) async throws -> Void
-    ) async throws {
+    func intercept(_ request: Request, next: Chain) async throws -> OpenResponse {
         if !Self.isNested, let session = session.withLock(\.self) {
-            let path = await path(interception.request.url.lastPathComponent)
+            let path = await path(request.url.lastPathComponent)
             _ = try await Self.$isNested.withValue(true) { try await session.get(path) }
         }
-        try await interception.proceed(respond)
+        return try await next(request)
     }
 
     @TaskLocal private static var isNested = false

@@ -56,8 +56,8 @@ import Testing
     @Test func `a download is continued through interceptors`() async throws {
         try await StubServer.with { server in
             server.serve(ServedFile(Self.bytes, interruption: .close(after: 400)))
-            let pass = Intercepting { interception, respond in
-                try await interception.proceed { head, body in try await respond(head, body) }
+            let pass = Intercepting { request, next in
+                try await next(request)
             }
             let api = SessionManager(for: server) {
                 $0.retryPolicy = RetryPolicy(limit: 2).with { $0.backoff = Backoff(base: .zero) }
@@ -78,10 +78,10 @@ import Testing
             let api = SessionManager(for: server) {
                 $0.retryPolicy = RetryPolicy(limit: 2)
                 $0.interceptors = [
-                    Intercepting { interception, respond in
-                        var request = interception.request
+                    Intercepting { request, next in
+                        var request = request
                         request.retryPolicy = RetryPolicy.none
-                        try await interception.proceed(with: request, respond)
+                        return try await next(request)
                     }
                 ]
             }

@@ -291,13 +291,13 @@ import Testing
     @Test(arguments: [true, false])
     func `a body that an interceptor has replaced is not continued`(isAroundExchange: Bool) async throws {
         let headers = Self.tag + [.contentDigest: try ContentDigest(of: Data("1\r\n2\r\n3".utf8)).fieldValue]
-        let drop = Intercepting { interception, respond in
-            try await interception.proceed { head, body in
-                try await respond(head, body.transforming { Data($0.filter { $0 != 13 }) })
-            }
+        let drop = Intercepting { request, next in
+            var response = try await next(request)
+            response.body = response.body.transforming { Data($0.filter { $0 != 13 }) }
+            return response
         }
-        let pass = Intercepting { interception, respond in
-            try await interception.proceed { head, body in try await respond(head, body) }
+        let pass = Intercepting { request, next in
+            try await next(request)
         }
         let transport = Self.transport(Self.cut("1\r\n2", headers), Self.part("\n3", "bytes 4-5/6"))
         let api = session(transport) {
@@ -397,20 +397,23 @@ import Testing
         #expect(try await task.value.size == 4)
     }
 
-    @Test func `monitors and interceptors see the error of the transport`() async throws {
+    @Test func `interceptors see each request of a download`() async throws {
         let seen = Lock<[String]>([])
-        let note = Intercepting { interception, respond in
-            do {
-                try await interception.proceed(respond)
-            } catch {
-                seen.withLock { $0.append("\(type(of: error))") }
-                throw error
+        func note(_ place: String) -> Intercepting {
+            Intercepting { request, next in
+                seen.withLock { $0.append("\(place) \(next.attempt) \(request.headers[.range] ?? "whole")") }
+                return try await next(request)
             }
         }
         let transport = Self.transport(
             Self.cut("01", Self.tag + [.contentLength: "4"]), Self.part("23", "bytes 2-3/4"))
-        _ = try await session(transport) { $0.attemptInterceptors = [note] }.download("x", to: .file(file)).value
-        #expect(seen.withLock(\.self) == ["TransportError"])
+        let api = session(transport) {
+            $0.interceptors = [note("call")]
+            $0.attemptInterceptors = [note("exchange")]
+        }
+        _ = try await api.download("x", to: .file(file)).value
+        #expect(
+            seen.withLock(\.self) == ["call 1 whole", "exchange 1 whole", "call 2 bytes=2-", "exchange 2 bytes=2-"])
     }
 
     @Test func `the size of a range is that of the range`() async throws {

@@ -136,12 +136,10 @@ extension EventSourceTests {
     private struct ChunkRecorder: Interceptor {
         let chunks: EventList<Data>
 
-        func intercept(
-            _ interception: Interception, respond: (ResponseHead, ResponseBody) async throws -> Void
-        ) async throws {
-            try await interception.proceed { head, body in
-                try await respond(head, ResponseBody(source: Source(base: body, chunks: chunks)))
-            }
+        func intercept(_ request: Request, next: Chain) async throws -> OpenResponse {
+            var response = try await next(request)
+            response.body = ResponseBody(source: Source(base: response.body, chunks: chunks))
+            return response
         }
 
         private struct Source: ResponseBodySource {

@@ -128,15 +128,13 @@ import Testing
 
     /// Sends the request again to another host after any error.
     private struct Failover: Interceptor {
-        func intercept(
-            _ interception: Interception, respond: (ResponseHead, ResponseBody) async throws -> Void
-        ) async throws {
+        func intercept(_ request: Request, next: Chain) async throws -> OpenResponse {
             do {
-                try await interception.proceed(respond)
+                return try await next(request)
             } catch is TransportError {
-                var request = interception.request
+                var request = request
                 request.url = try url("http://b.example/")
-                try await interception.proceed(with: request, respond)
+                return try await next(request)
             }
         }
     }
@@ -235,15 +233,15 @@ import Testing
         let manager = manager(MockTransport(.status(.badGateway), .text("end"))) { _ in
         } configure: {
             $0.interceptors = [
-                Intercepting { interception, respond in
+                Intercepting { request, next in
                     await seen.append("call")
-                    try await interception.proceed(respond)
+                    return try await next(request)
                 }
             ]
             $0.attemptInterceptors = [
-                Intercepting { interception, respond in
-                    await seen.append("attempt \(interception.attempt)")
-                    try await interception.proceed(respond)
+                Intercepting { request, next in
+                    await seen.append("attempt \(next.attempt)")
+                    return try await next(request)
                 }
             ]
         }

@@ -130,7 +130,7 @@ import HTTPTypes
     func transport() async throws {
         let token = token
         let transport = MockTransport { _ in .text(token) }
-        let text = try await transport.perform(requests(), delivery: .streamed) { _, body in
+        let text = try await transport.withResponse(for: requests(), delivery: .streamed) { _, body in
             self.lines.append(self.token)
             return String(decoding: try await body.collect(upTo: 100), as: UTF8.self)
         }
@@ -151,11 +151,8 @@ import HTTPTypes
 
 /// An interceptor and a monitor.
 struct Logger: Interceptor, EventMonitor {
-    func intercept(
-        _ interception: Interception,
-        respond: nonisolated(nonsending) (ResponseHead, ResponseBody) async throws -> Void
-    ) async throws {
-        try await interception.proceed(with: interception.request) { head, body in try await respond(head, body) }
+    func intercept(_ request: Request, next: Chain) async throws -> OpenResponse {
+        try await next(request)
     }
 
     func receive(_ event: RequestEvent, of task: AnyTransferTask) {

@@ -7,7 +7,7 @@ import FoundationEssentials
 /// lends it to.
 ///
 /// At most one chunk is read ahead. The exchange ends with this object.
-final class OpenResponse: Sendable {
+final class ResponseParts: Sendable {
     private let parts: Handoff<Part>
     /// The task that performs the exchange. It ends with the response, or when this object is released.
     private let task: Task<Void, Never>
