@@ -131,11 +131,11 @@ extension Transfer {
         loop.noteChange(of: self)
     }
 
-    /// Whether the response is complete and the server takes no more of the request's body: it refused the body, or reset
-    /// the stream.
+    /// Whether the response is complete although the request is not. Its body may have no end, or a server that does not
+    /// read it; the reader of the response waits for neither. Over HTTP/2, libcurl may be about to report the end of a
+    /// response whose request it has sent.
     var mustEndEarly: Bool {
-        !isFinished && state.isResponseOver && hasUnsentBody && !state.isBodyEnded
-            && (state.isBodyRefused || state.stream?.isReset == true)
+        !isFinished && state.isResponseOver && !state.isBodyEnded && (hasUnsentBody || !state.parser.isMultiplexed)
     }
 
     /// Whether a finished response is known to be complete. If not, only libcurl can tell, after the end of the

@@ -119,7 +119,7 @@ final class Transfer: PriorityQueueElement {
             return state.clock.earlier(connection.clock.limit(isPaused: connection.channel.isPaused, now: loop.now))
         }
         if let limit = alternativeLimit { return state.clock.earlier(limit) }
-        guard !state.isResponseOver else { return state.clock.limitAfterResponse(isStarving: state.isSendingPaused) }
+        guard !state.isResponseOver else { return state.clock.limitAfterResponse }
         return state.clock.nextLimit(isWaitingForUs: state.isPaused, now: loop.now)
     }
 }

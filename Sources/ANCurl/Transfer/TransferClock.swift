@@ -90,10 +90,9 @@ package struct TransferClock {
         return total.deadline <= step.deadline ? total : step
     }
 
-    /// Returns the limit for the rest of a request whose response is complete: 1 s if there is no byte to send,
-    /// otherwise 5 s without a byte being sent.
-    package func limitAfterResponse(isStarving: Bool) -> Limit {
-        Limit(kind: .idle, duration: .seconds(isStarving ? 1 : 5), since: lastActivity)
+    /// Returns the limit for libcurl to report the end of a complete response: 5 s without a byte being sent.
+    package var limitAfterResponse: Limit {
+        Limit(kind: .idle, duration: .seconds(5), since: lastActivity)
     }
 
     /// A running time limit.
