@@ -37,7 +37,7 @@ public struct TransferOptions: Hashable, Sendable {
     /// sent anyway; with zero or less, the field `Expect` is sent and the body not delayed. `nil`, the default, sends
     /// no `Expect` field unless the request has one, with which libcurl waits for at most 1 s, except that libcurl may
     /// add one to a request with an ``AWSSignature``. No field is added to a request without a body or with an empty
-    /// one.
+    /// one. A request that is answered by 417 is sent once more, without the field.
     public var expectContinueTimeout: Duration?
 
     /// Whether compressed responses are requested and decoded; `true` by default. If `false`, no `Accept-Encoding` is

@@ -243,7 +243,7 @@ import Testing
         }
     }
 
-    @Test(arguments: [413, 417, 401, 303, 300])
+    @Test(arguments: [413, 400, 401, 303, 300])
     func `a refusal instead of a 100 is the response, and the body stays here`(status: Int) async throws {
         try await StubServer.with { server in
             server.enqueue(.refusingBody(status))
@@ -262,14 +262,49 @@ import Testing
         }
     }
 
-    @Test func `a 417 on a connection that is kept is the response too, and not repeated`() async throws {
+    /// RFC 9110 §10.1.1.
+    @Test(arguments: [true, false], [true, false])
+    func `a refused expectation is left out of a second request`(closes: Bool, isStreamed: Bool) async throws {
         try await StubServer.with { server in
-            server.enqueue(Script([.reply(Reply(status: 417))], readsBodyFirst: false))
+            let refusal = Reply(status: 417, headers: closes ? ["Connection": "close"] : [:], body: .string("refused"))
+            server.enqueue(Script([.reply(refusal)], readsBodyFirst: false))
+            server.fallback { .text("answer to \($0.text)") }
             let options = TransferOptions.with { $0.expectContinueTimeout = .seconds(3600) }
-            let (head, _) = try await CurlTransport().collect(
+            let feed = Feed()
+            feed.yield("hello")
+            feed.finish()
+            let body: RequestBody = isStreamed ? .stream(feed) : .string("hello")
+            let request = server.request(method: .post, body: body, options: options)
+            #expect(try await CurlTransport().text(request) == "answer to hello")
+            let requests = try await server.requests(count: 2)
+            #expect(requests.map { $0.headers["Expect"] } == ["100-continue", nil])
+        }
+    }
+
+    @Test(arguments: [true, false])
+    func `a 417 to a request without an expectation is the response, with its body`(isRepeated: Bool) async throws {
+        try await StubServer.with { server in
+            server.fallback { _ in .text("not as expected", status: 417) }
+            let options = TransferOptions.with { $0.expectContinueTimeout = isRepeated ? .seconds(3600) : nil }
+            let (head, body) = try await CurlTransport().collect(
                 server.request(method: .post, body: .string("hello"), options: options))
             #expect(head.status.code == 417)
-            #expect(server.activity.requests.count == 1)
+            #expect(String(decoding: body, as: UTF8.self) == "not as expected")
+            #expect(server.activity.requests.count == (isRepeated ? 2 : 1))
+        }
+    }
+
+    @Test func `a 417 to a body that was begun and can be read once is an error`() async throws {
+        try await StubServer.with { server in
+            server.enqueue(
+                Script([.readBody(upTo: 5), .reply(Reply(status: 417, body: .string("no")))], readsBodyFirst: false)
+                    .expecting(.withhold))
+            let options = TransferOptions.with { $0.expectContinueTimeout = .milliseconds(10) }
+            let feed = Feed()
+            feed.yield("hello")
+            let error = try await CurlTransport().failure(
+                server.request(method: .post, body: .stream(feed), options: options))
+            #expect(error.reason == .requestBody(.notReplayable))
         }
     }
 

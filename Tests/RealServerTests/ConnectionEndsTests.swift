@@ -139,7 +139,7 @@ enum FrontServer: CaseIterable, Sendable {
         for prefix in prefixes[2...] { #expect(try log.counts(prefix).allSatisfy { $0 == 1 }) }
     }
 
-    @Test(arguments: FrontServer.allCases, [401, 403, 413, 417])
+    @Test(arguments: FrontServer.allCases, [401, 403, 413])
     func `a connection whose server has refused an expectation carries no other request`(
         server: FrontServer, status: Int
     ) async throws {

@@ -51,9 +51,18 @@ extension Exchange {
     func isRacing(_ route: AlternativeRoute) -> Bool { !route.isProven && route.port == port }
 
     /// Returns the header fields and host overrides that are passed to libcurl.
-    func headerList(by route: AlternativeRoute?) throws(TransportError) -> HeaderList {
-        guard let route else { return try headerList(request, sharedOptions) }
+    ///
+    /// - Parameter withoutExpectation: Whether `Expect` is left out, because a server refused it.
+    func headerList(
+        by route: AlternativeRoute?, withoutExpectation: Bool = false
+    ) throws(TransportError) -> HeaderList {
+        guard route != nil || withoutExpectation else { return try headerList(request, sharedOptions) }
         var (request, options) = (request, options)
+        if withoutExpectation {
+            request.headers[.expect] = nil
+            options.expectContinueTimeout = nil
+        }
+        guard let route else { return try headerList(request, SharedTransferOptions(options)) }
         // The field names the alternative (RFC 7838 §5). A race may end at the origin.
         if !isRacing(route), let name = HTTPField.Name("Alt-Used") {
             request.headers[name] = "\(request.url.host() ?? ""):\(route.port)"

@@ -21,8 +21,7 @@ extension EasyHandle {
         if let list = unsafe headers.first { unsafe try set(CURLOPT_HTTPHEADER, list: list) }
         if let list = unsafe headers.firstOverride { unsafe try set(CURLOPT_CONNECT_TO, list: list) }
         try applyMethod(request.method, exchange, uploadBufferSize)
-        // libcurl would answer a 417 with a second request without `Expect`; a redirect limit of 0 prevents this. (It
-        // still discards the body of a 417 if the connection is kept.) Responses to challenges count as redirects, too.
+        // No redirects. Responses to challenges count as such, too.
         try set(CURLOPT_MAXREDIRS, exchange.answersChallenges ? 8 : 0)
         if !exchange.probes.isEmpty, exchange.isSecure, exchange.options.httpVersion != .http3Only {
             // libcurl 7.88 records on the connection, and later versions on the request, that no body is sent, and
@@ -57,6 +56,13 @@ extension EasyHandle {
 }
 
 extension Exchange {
+    /// Whether the request asks for a 100 before its body is sent (RFC 9110 §10.1.1).
+    var expectsContinue: Bool {
+        guard sendsBody else { return false }
+        if let expectation = request.headers[.expect] { return expectation.lowercased().contains("100-continue") }
+        return options.expectContinueTimeout != nil && upload.length != 0
+    }
+
     /// Whether the request may be sent a second time after a connection was lost before any byte of the response. See
     /// RFC 9110 §9.2.2.
     var mayBeRepeated: Bool {

@@ -35,16 +35,17 @@ extension Transfer {
         case response
         /// The head is held until it is known whether libcurl sends the request again.
         case undecided
-        /// The head answers a probe, and libcurl would treat it as the response.
-        case refusedProbe
+        /// The head refuses a part of the request, and libcurl would treat it as the response.
+        case refusal(TransferState.RefusedPart)
     }
 
     func use(of head: ResponseHead) -> HeadUse {
+        if head.status.code == 417, exchange.expectsContinue, !state.omitsExpectation { return .refusal(.expectation) }
         let isAnonymous = !state.omitted.isEmpty && state.omitted == exchange.probes
         guard exchange.answersChallenges, exchange.webSocket == nil, !isAnonymous else { return .response }
         switch head.status.code {
         case 401, 407: return .undecided
-        default: return state.probes.isEmpty ? .response : .refusedProbe
+        default: return state.probes.isEmpty ? .response : .refusal(.credential)
         }
     }
 

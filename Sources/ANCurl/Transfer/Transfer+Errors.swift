@@ -28,7 +28,7 @@ extension Transfer {
         switch code {
         case CURLE_ABORTED_BY_CALLBACK where state.isConnectionSpoilt:
             return .connectionLost(.beforeResponse)
-        case CURLE_WRITE_ERROR where state.isProbeRefused:
+        case CURLE_WRITE_ERROR where state.refusedPart != nil:
             return .invalidResponse(.noFinalResponse)
         case CURLE_URL_MALFORMAT:
             return .invalidURL(context.message ?? context.url)

@@ -40,10 +40,12 @@ extension Transfer {
     /// itself repeats a request only over HTTP/1.1, and only if it finds the connection lost when it reads.
     func mustRepeat(after code: CURLcode) -> Bool {
         // A response that was delivered, perhaps without the end of its body, is the only one.
-        let isHeld = state.heldHead != nil || state.isProbeRefused
+        let isHeld = state.heldHead != nil || state.refusedPart != nil
         guard !state.parser.isComplete || isHeld && !isStreamWhole else { return false }
         if mustLeaveAlternative(after: code) { return true }
-        guard !state.isConnectionSpoilt, !state.isProbeRefused else { return state.repeats < Self.maximumRepeats }
+        guard !state.isConnectionSpoilt, state.refusedPart == nil else {
+            return state.failure == nil && state.repeats < Self.maximumRepeats
+        }
         if state.failure == nil, mayRepeatUnprocessed && !state.hasSentTrailers || mayRepeatLater { return true }
         let isLost = [CURLE_SEND_ERROR, CURLE_RECV_ERROR, CURLE_PARTIAL_FILE, CURLE_HTTP2, CURLE_HTTP3].contains(code)
         return isLost && state.failure == nil && state.attempts == 1 && !state.parser.hasBegun

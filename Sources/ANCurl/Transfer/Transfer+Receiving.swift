@@ -33,8 +33,9 @@ extension Transfer {
                 case .undecided:
                     state.heldHead = head
                     if !state.probes.isEmpty { closeConnectionAfterwards() }
-                case .refusedProbe:
-                    state.isProbeRefused = true
+                case .refusal(let part):
+                    state.refusedPart = part
+                    _ = rewind()
                     return 0
                 }
                 // libcurl sends a body with any method except HEAD: here it does not know that the method is HEAD, and
@@ -109,7 +110,7 @@ extension Transfer {
     /// a response before the end of the request, but over HTTP/1.1 it stops reading at the end of the response. It
     /// never begins to wait for a response that arrived while the request was sent.
     func noteReadingEnded() {
-        guard exchange.sendsBody, !state.isReading, !isFinished, !state.isProbeRefused, state.parser.isComplete,
+        guard exchange.sendsBody, !state.isReading, !isFinished, state.refusedPart == nil, state.parser.isComplete,
             !state.parser.isMultiplexed, !state.isReceivingPaused, state.heldHead == nil
         else { return }
         endResponse()

@@ -60,7 +60,7 @@ extension Transfer {
         while !state.parser.isComplete {
             guard let line = response.nextLine(), receive(line) || state.parser.isComplete else { return }
         }
-        guard state.failure == nil, !state.isProbeRefused else { return }
+        guard state.failure == nil, state.refusedPart == nil else { return }
         let body = response.nextBody(framing)
         if !body.bytes.isEmpty {
             guard unsafe body.bytes.withUnsafeBytes({ unsafe receiveBody($0) }) == body.bytes.count else { return }

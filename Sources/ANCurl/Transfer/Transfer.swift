@@ -70,7 +70,8 @@ final class Transfer: PriorityQueueElement {
         } catch {
             throw error.transportError
         }
-        headers = try exchange.headerList(by: alternative)
+        let omitsExpectation = other.map { $0.state.omitsExpectation || $0.state.refusedPart == .expectation } ?? false
+        headers = try exchange.headerList(by: alternative, withoutExpectation: omitsExpectation)
         let headSize = headers.textCount + url.utf8.count
         guard headSize <= EasyHandle.maximumHeadSize else {
             throw TransportError(.invalidRequest(.option("The head is larger than 1 MB, which libcurl does not send.")))
@@ -142,8 +143,10 @@ struct TransferState: ~Copyable {
     /// The parties whose challenges are unknown. If there are any, the current leg is a request without its body,
     /// sent to obtain a challenge.
     var probes: Probes
-    /// Whether a probe was answered by a response that is no challenge.
-    var isProbeRefused = false
+    /// What the server refused by a response that is not the exchange's, so that the request is sent again without it.
+    var refusedPart: RefusedPart?
+    /// Whether the request is sent without the expectation that a server refused.
+    var omitsExpectation = false
     /// The parties that are sent no credential, because they answered a probe without a challenge.
     var omitted: Probes = []
     /// Whether the request is the first one on its connection.
@@ -202,6 +205,14 @@ struct TransferState: ~Copyable {
     var uploadPace = ReportPace()
     var downloadPace = ReportPace()
 
+    /// A part of a request that a server refused.
+    enum RefusedPart {
+        /// A credential: a request without the body was answered by a response that is no challenge.
+        case credential
+        /// The expectation of a 100 (RFC 9110 §10.1.1).
+        case expectation
+    }
+
     /// The reason for which a server was rejected, with its certificates.
     struct Refusal {
         let failure: TransportError.TLSFailure
@@ -223,9 +234,13 @@ struct TransferState: ~Copyable {
 
     /// Resets the state of an attempt, so that the request can be sent on another connection.
     mutating func beginAgain(_ exchange: Exchange, on loop: LoopState) {
-        if isProbeRefused { omitted.formUnion(probes) }
-        if heldHead != nil || isProbeRefused { beginNextLeg(exchange, on: loop) }
-        isProbeRefused = false
+        switch refusedPart {
+        case .credential: omitted.formUnion(probes)
+        case .expectation: omitsExpectation = true
+        case nil: break
+        }
+        if heldHead != nil || refusedPart != nil { beginNextLeg(exchange, on: loop) }
+        refusedPart = nil
         // The other handle knows no challenge.
         probes = exchange.probes.subtracting(omitted)
         repeats += 1
