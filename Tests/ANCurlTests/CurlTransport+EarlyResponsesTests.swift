@@ -55,6 +55,42 @@ import Testing
         }
     }
 
+    @Test(arguments: responses)
+    func `the rest of a body is sent while the reader of the response stays`(response: String) async throws {
+        try await StubServer.with { server in
+            server.enqueue(
+                Script([.readBody(upTo: 4), .send(Data(response.utf8)), .readBody()], readsBodyFirst: false))
+            let feed = Feed()
+            feed.yield("ping")
+            try await CurlTransport().stream(server.request(method: .put, body: .stream(feed))) { _, body in
+                let received = try await body.collect(upTo: 100)
+                #expect(received == Data("early".utf8))
+                #expect(body.metrics != nil)
+                feed.yield(" and more")
+                feed.finish()
+                try await server.activity { $0.requests.first?.isComplete == true }
+            }
+            #expect(server.activity.requests.map(\.text) == ["ping and more"])
+        }
+    }
+
+    @Test func `an error of a body's source after the response does not change the response`() async throws {
+        try await StubServer.with { server in
+            server.enqueue(Self.script(Self.responses[0]))
+            let feed = Feed()
+            feed.yield("ping")
+            try await CurlTransport().stream(server.request(method: .put, body: .stream(feed))) { _, body in
+                var chunks = body.makeAsyncIterator()
+                let first = try await chunks.next()
+                #expect(first == Data("early".utf8))
+                let second = try await chunks.next()
+                feed.finish(throwing: Planned())
+                let third = try await chunks.next()
+                #expect(second == nil && third == nil)
+            }
+        }
+    }
+
     @Test(arguments: [nil, 1_000] as [Int64?])
     func `a response that is cut while its request's body is open is not complete`(length: Int64?) async throws {
         try await StubServer.with { server in

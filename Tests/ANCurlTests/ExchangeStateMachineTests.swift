@@ -9,6 +9,21 @@ import Testing
 
     // MARK: Waiting
 
+    @Test func `a response may end before its exchange`() {
+        var machine = ExchangeStateMachine<String>(reading: .streaming(capacity: 100))
+        machine.receiveHead()
+        #expect(machine.wait(for: .bytes, "reader", buffered: 0) == nil)
+        machine.endResponse()
+        #expect(machine.isResponseOver)
+        #expect(machine.flush(buffered: 0) == "reader")
+        #expect(machine.wait(for: .end, "reader", buffered: 0) == "reader")
+        #expect(machine.close().mustCancel, "The request's body is still being sent.")
+        #expect(machine.wait(for: .release, "scope", buffered: 0) == nil)
+        #expect(machine.end() == "scope")
+        machine.endResponse()
+        #expect(!machine.close().mustCancel)
+    }
+
     @Test func `who waits for the head is woken when it is there`() {
         var machine = Machine(reading: .streaming(capacity: 100))
         #expect(machine.wait(for: .head, "reader", buffered: 0) == nil)
@@ -25,7 +40,7 @@ import Testing
         #expect(machine.wait(for: .head, "reader", buffered: 0) == nil)
         #expect(machine.flush(buffered: 5) == nil)
         #expect(machine.end() == "reader")
-        #expect(machine.isOver)
+        #expect(machine.isResponseOver)
     }
 
     @Test func `what is there already needs no waiting`() {
@@ -48,7 +63,7 @@ import Testing
         #expect(machine.end() == nil)
         #expect(machine.wait(for: interest, "late", buffered: 0) == "late")
         machine.receiveHead()
-        #expect(machine.isOver, "A head after the end changes nothing.")
+        #expect(machine.isResponseOver, "A head after the end changes nothing.")
     }
 
     @Test func `a second waiter comes back at once and the first one stays`() {

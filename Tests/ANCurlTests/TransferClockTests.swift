@@ -49,7 +49,7 @@ import Testing
         var clock = Self.makeClock(queue: 10, connect: 20, idle: 30, total: nil)
         clock.connect(at: Self.at(9))
         clock.noteActivity(at: Self.at(12))
-        #expect(clock.limitAfterResponse.deadline == Self.at(17))
+        #expect(clock.limitAfterResponse.deadline == Self.at(13))
     }
 
     @Test func `a reused connection leaves the queue and is connected at once`() {

@@ -171,13 +171,26 @@ actor CurlEngine: EventLoopSource {
         finishCompleted()
         state.reviewChanges { transfer in
             transfer.noteReadingEnded()
-            if transfer.mustEndEarly { endEarly(transfer) }
+            if transfer.isAheadOfRequest { endResponse(of: transfer) }
             transfer.exchange.flush()
             queueDeadline(of: transfer)
             if transfer.isMultiplexed { admissions.noteMultiplexing(transfer.origin) }
         }
         startWaiting()
         return millisecondsUntilNextTimer()
+    }
+
+    /// Hands on the end of a response whose request's body is still open. A body that is streamed to a reader ends for
+    /// him at once, and the rest of the request is sent as long as he stays. A collected response waits for the rest of a
+    /// body that has an end, as long as the server takes it.
+    private func endResponse(of transfer: Transfer) {
+        if transfer.endsWithResponse { return endEarly(transfer) }
+        guard transfer.exchange.delivery == .streamed, !transfer.state.isResponseHandedOn else { return }
+        guard transfer.isResponseWhole, case .success(let ending) = transfer.outcome(CURLE_OK) else {
+            return endEarly(transfer)
+        }
+        transfer.state.isResponseHandedOn = true
+        transfer.exchange.endResponse(ending)
     }
 
     /// Ends a transfer whose response is complete while its request's body is not.
@@ -292,7 +305,7 @@ actor CurlEngine: EventLoopSource {
         if let events = exchange.events { transfer.reportEnd(result, to: events) }
         exchange.webSocket?.disconnect()
         let isSpoilt = transfer.isExclusive && (try? result.get()) == nil
-        if isSpoilt { transfer.closeConnectionAfterwards() }
+        if isSpoilt { transfer.reviewReuse(after: .failed) }
         multi?.remove(transfer.handle)
         transfer.leaveConnection()
         if let socket = transfer.state.connection {

@@ -123,7 +123,7 @@ final class Exchange: Sendable {
     /// Starts the exchange and waits for its head, or for the whole response if the delivery is collected. If this
     /// throws, the exchange is closed.
     func start() async throws -> ResponseHead {
-        await wait(for: delivery == .streamed ? .head : .end) { engine.post(.add(self)) }
+        await wait(for: delivery == .streamed ? .head : .release) { engine.post(.add(self)) }
         do {
             let head = try state.withLock { state throws in
                 if let head = state.head, state.failure == nil || delivery == .streamed { return head }
@@ -210,11 +210,20 @@ final class Exchange: Sendable {
         state.withLock { $0.machine.flush(buffered: $0.buffer.count) }?.wake()
     }
 
+    /// Lets the reader receive the end of the response, while the request's body is still being sent.
+    func endResponse(_ ending: ResponseEnding) {
+        state.withLock { state in
+            state.ending = ending
+            state.machine.endResponse()
+        }
+    }
+
     func end(_ result: Result<ResponseEnding, any Error>) {
         state.withLock { state in
             switch result {
-            case .success(let ending): state.ending = ending
-            case .failure(let error): state.failure = error
+            case .success(let ending): state.ending = state.ending ?? ending
+            // What becomes of the request's body after the response does not change the response.
+            case .failure(let error): state.failure = state.ending == nil ? error : nil
             }
             return state.machine.end()
         }?.wake()
@@ -238,7 +247,7 @@ final class Exchange: Sendable {
             if !buffer.isEmpty {
                 return .bytes(buffer.take(), mustResume: machine.resume())
             }
-            guard machine.isOver else { return .notYet }
+            guard machine.isResponseOver else { return .notYet }
             if let failure { throw failure }
             // The end of an encoded body may still prove to be premature.
             if case .none = decoding { isEndRead = true }
@@ -254,7 +263,7 @@ final class Exchange: Sendable {
                 context.address = address
                 throw TransportError(.responseTooLarge(.body(limit: limit)), context: context)
             }
-            guard machine.isOver else { return nil }
+            guard machine.isResponseOver else { return nil }
             isEndRead = true
             return buffer.take()
         }

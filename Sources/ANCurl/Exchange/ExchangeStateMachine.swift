@@ -32,9 +32,9 @@ package struct ExchangeStateMachine<Waiter> {
         case head
         /// Bytes of the body, or the end of the exchange.
         case bytes
-        /// The end of the exchange.
+        /// The end of the response.
         case end
-        /// The end of the exchange, awaited when the scope ends; the only interest allowed after that.
+        /// The end of the exchange; the only interest allowed after the scope has ended.
         case release
     }
 
@@ -44,12 +44,14 @@ package struct ExchangeStateMachine<Waiter> {
         case awaitingHead
         /// The head was received; the body is being received.
         case inBody
+        /// The response is complete, while the loop still sends the request's body.
+        case responded
         /// The exchange has succeeded or failed, and the loop no longer uses it.
         case over
     }
 
-    /// Whether the exchange is over.
-    package var isOver: Bool { progress == .over }
+    /// Whether no more of the response is received.
+    package var isResponseOver: Bool { progress == .responded || progress == .over }
 
     /// Whether a task is waiting. A body has at most one reader at a time.
     package var hasWaiter: Bool { waiter != nil }
@@ -95,6 +97,11 @@ package struct ExchangeStateMachine<Waiter> {
     /// Called at the end of a turn of the loop. Returns the waiter if the event that it waits for has occurred.
     package mutating func flush(buffered: Int) -> Waiter? {
         isSatisfied(buffered: buffered) ? takeWaiter() : nil
+    }
+
+    /// Notes that the response is complete, and that the exchange goes on.
+    package mutating func endResponse() {
+        if progress != .over { progress = .responded }
     }
 
     /// Ends the exchange. Returns the waiter, regardless of what it waits for.
@@ -144,9 +151,11 @@ package struct ExchangeStateMachine<Waiter> {
         switch (waiter?.interest, progress) {
         case (nil, _): false
         case (_, .over): true
+        case (.release, _): false
+        case (_, .responded): true
         case (.head, .inBody): true
         case (.bytes, _): buffered > 0
-        case (.head, .awaitingHead), (.end, _), (.release, _): false
+        case (.head, .awaitingHead), (.end, _): false
         }
     }
 

@@ -30,10 +30,7 @@ extension EasyHandle {
             try set(CURLOPT_HTTP_VERSION, CCURL_HTTP_VERSION_1_1)
             try set(CURLOPT_FRESH_CONNECT, true)
         }
-        if exchange.needsOwnConnection {
-            try set(CURLOPT_FRESH_CONNECT, true)
-            try set(CURLOPT_FORBID_REUSE, true)
-        }
+        if exchange.needsOwnConnection { try set(CURLOPT_FRESH_CONNECT, true) }
         if exchange.webSocket != nil { try applyUpgrade() }
     }
 

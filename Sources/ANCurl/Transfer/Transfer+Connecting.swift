@@ -41,14 +41,12 @@ extension Transfer {
             return CURL_PREREQFUNC_ABORT
         }
         if state.heldHead != nil {
-            if !state.probes.isEmpty { closeConnectionAfterwards(false) }
             guard beginNextLeg() else { return CURL_PREREQFUNC_ABORT }
         } else if state.attempts > 0 {
             guard mayRepeat(), rewind() else { return CURL_PREREQFUNC_ABORT }
         }
         if !exchange.needsOwnConnection { try? handle.set(CURLOPT_FRESH_CONNECT, false) }
-        // Until the request is sent and answered. Until then, nghttp2 may hold frames that point to the handle.
-        if isExclusive { closeConnectionAfterwards() }
+        reviewReuse(after: .begun)
         // Over HTTP/2 the end of the stream delimits a body. libcurl would end an exchange before its trailers, and take
         // a body without a length for an empty one.
         if state.isOnHTTP2 || state.attempts > 0 {
@@ -84,11 +82,7 @@ extension Transfer {
             state.isConnectionSpoilt = !hasChosenEnds(local, remote)
             return !state.isConnectionSpoilt
         }
-        guard exchange.options.connection.unixSocketPath == nil else {
-            closeConnectionAfterwards(false)
-            return true
-        }
-        guard !remote.host.isEmpty else { return true }
+        guard exchange.options.connection.unixSocketPath == nil, !remote.host.isEmpty else { return true }
         let ends = ConnectionTable.Ends(local: local, remote: remote)
         let origin = loop.connections.origin(of: ends, opened: state.sockets) { SocketEndpoint(localEndOf: $0)?.port }
         switch origin {
@@ -110,19 +104,6 @@ extension Transfer {
 
     /// Whether the connection carries HTTP/2 and one exchange at a time; see ``HTTP2Sharing``.
     var isExclusive: Bool { state.isOnHTTP2 && loop.http2 == .exclusive }
-
-    /// Sets whether libcurl closes the connection after the exchange. See CURLOPT_FORBID_REUSE(3).
-    func closeConnectionAfterwards(_ mustClose: Bool = true) {
-        try? handle.set(CURLOPT_FORBID_REUSE, mustClose || alwaysCloses)
-    }
-
-    /// Whether the connection is closed after the exchange whatever the responses are.
-    ///
-    /// The endpoints of Unix-domain sockets are the same for all connections to a path. A connection could not be found
-    /// in the table, and its waiting bytes not be noticed, before it is used again.
-    private var alwaysCloses: Bool {
-        exchange.needsOwnConnection || exchange.options.connection.unixSocketPath != nil && !state.isOnHTTP2
-    }
 
     /// Whether a connection that has carried a request can carry this one.
     private func isUsable(_ socket: Int32, local: SocketAddress, remote: SocketAddress) -> Bool {

@@ -72,6 +72,8 @@ extension Transfer {
         case CURLE_SEND_ERROR:
             // The server rejected the rest of the request's body.
             return state.parser.contentLength == handle.offset(CURLINFO_SIZE_DOWNLOAD_T)
+        case CURLE_OPERATION_TIMEDOUT:
+            return state.isResponseOver && isResponseWhole
         case CURLE_READ_ERROR:
             // libcurl 8.7 and later report the end that was forced upon a request's body, but a response that the server
             // cut as soon as its connection ends.

@@ -27,12 +27,11 @@ extension Transfer {
                 guard head.status.code != 101 else { throw .invalid(.noFinalResponse) }
             case .final(let head):
                 try receiveHandshake(head)
-                if isExclusive, !hasUnsentBody { closeConnectionAfterwards(false) }
+                reviewReuse(after: .answered(status: head.status.code, sentPart))
                 switch use(of: head) {
                 case .response: deliver(head)
                 case .undecided:
                     state.heldHead = head
-                    if !state.probes.isEmpty { closeConnectionAfterwards() }
                 case .refusal(let part):
                     state.refusedPart = part
                     _ = rewind()
@@ -42,12 +41,6 @@ extension Transfer {
                 // would wait for a body that a response to HEAD does not have.
                 guard exchange.request.method != .head || !exchange.sendsBody else { return 0 }
                 prepareBuffer()
-                if hasUnsentBody || refusesLargeBody(head), !state.parser.isMultiplexed, state.heldHead == nil {
-                    // The server would parse the next request as the rest of the body, or close the connection without
-                    // a response because it does not read the body, as gunicorn does. libcurl 7.88 reuses the
-                    // connection after a 417.
-                    closeConnectionAfterwards()
-                }
                 if !state.parser.isMultiplexed, let socket = state.connection {
                     loop.connections.noteKeepAlive(head.headers[.keepAlive], on: socket)
                 }
@@ -132,11 +125,17 @@ extension Transfer {
         loop.noteChange(of: self)
     }
 
-    /// Whether the response is complete although the request is not. Its body may have no end, or a server that does not
-    /// read it; the reader of the response waits for neither. Over HTTP/2, libcurl may be about to report the end of a
-    /// response whose request it has sent.
-    var mustEndEarly: Bool {
+    /// Whether the response is complete although the request is not. Over HTTP/2, libcurl may be about to report the end
+    /// of a response whose request it has sent.
+    var isAheadOfRequest: Bool {
         !isFinished && state.isResponseOver && !state.isBodyEnded && (hasUnsentBody || !state.parser.isMultiplexed)
+    }
+
+    /// Whether no more of the request's body is sent after the response: the server takes no more of it, or the caller
+    /// waits for the end of the exchange and the body may have none.
+    var endsWithResponse: Bool {
+        if state.isBodyRefused || state.stream?.isReset == true { return true }
+        return exchange.delivery != .streamed && (exchange.upload.length == nil || !exchange.upload.isReplayable)
     }
 
     /// Whether a finished response is known to be complete. If not, only libcurl can tell, after the end of the
@@ -147,13 +146,6 @@ extension Transfer {
         if state.stream != nil { return isStreamWhole }
         guard let connection = state.connection else { return false }
         return !Self.hasEnded(connection)
-    }
-
-    /// Whether a response rejects a request with a body of 64 KiB or more, which the server may not have read although
-    /// it was sent.
-    private func refusesLargeBody(_ head: ResponseHead) -> Bool {
-        guard exchange.sendsBody, head.status.code >= 400 else { return false }
-        return exchange.upload.length.map { $0 >= 1 << 16 } ?? (state.bytesSent >= 1 << 16)
     }
 
     /// Whether not all of the request's body was read.

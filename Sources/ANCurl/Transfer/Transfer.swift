@@ -120,7 +120,9 @@ final class Transfer: PriorityQueueElement {
             return state.clock.earlier(connection.clock.limit(isPaused: connection.channel.isPaused, now: loop.now))
         }
         if let limit = alternativeLimit { return state.clock.earlier(limit) }
-        guard !state.isResponseOver else { return state.clock.limitAfterResponse }
+        if state.isResponseOver {
+            return state.clock.earlier(state.isResponseHandedOn ? nil : state.clock.limitAfterResponse)
+        }
         return state.clock.nextLimit(isWaitingForUs: state.isPaused, now: loop.now)
     }
 }
@@ -155,6 +157,8 @@ struct TransferState: ~Copyable {
     var isBodyRefused = false
     /// Whether the response was detected to be complete before libcurl reported it.
     var isResponseOver = false
+    /// Whether the reader has received the end of the response before libcurl reported it.
+    var isResponseHandedOn = false
     /// Whether libcurl waits for bytes from the connection for this transfer.
     var isReading = false
     /// Whether the end of the request's body was signaled to libcurl, so that it evaluates the response.
@@ -179,6 +183,8 @@ struct TransferState: ~Copyable {
     /// ends.
     var monitor: HTTP2Monitor?
     var stream: HTTP2Stream?
+    /// Whether libcurl was told to close the connection; see ``ConnectionReuse``.
+    var isReuseForbidden = false
     /// Whether the request is repeated and must not use an existing connection.
     var needsNewConnection = false
     /// Whether the connection was discarded before anything was sent, because the server had closed it or unsolicited
@@ -256,6 +262,7 @@ struct TransferState: ~Copyable {
         stream = nil
         lacksIdentity = false
         isConnectionSpoilt = false
+        isReuseForbidden = false
         isUnreadResponseWhole = false
         clock.enterQueueAgain(at: loop.now)
     }

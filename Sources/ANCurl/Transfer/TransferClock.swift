@@ -90,9 +90,9 @@ package struct TransferClock {
         return total.deadline <= step.deadline ? total : step
     }
 
-    /// Returns the limit for libcurl to report the end of a complete response: 5 s without a byte being sent.
+    /// The limit for the rest of a request whose response is complete: 1 s without a byte being sent.
     package var limitAfterResponse: Limit {
-        Limit(kind: .idle, duration: .seconds(5), since: lastActivity)
+        Limit(kind: .idle, duration: .seconds(1), since: lastActivity)
     }
 
     /// A running time limit.
