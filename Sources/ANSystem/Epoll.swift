@@ -21,6 +21,8 @@ public struct Readiness: OptionSet, Hashable, Sendable {
     public static let failed = Readiness(rawValue: CLINUX_EPOLLERR)
     /// Events are reported once for each change instead of as long as they last (`EPOLLET`); never part of a report.
     public static let edgeTriggered = Readiness(rawValue: CLINUX_EPOLLET)
+    /// The peer will send no more (`EPOLLRDHUP`).
+    public static let ended = Readiness(rawValue: 0x2000)
     /// The peer hung up (`EPOLLHUP`); always watched for.
     public static let hungUp = Readiness(rawValue: CLINUX_EPOLLHUP)
 }

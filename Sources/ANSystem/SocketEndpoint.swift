@@ -48,6 +48,14 @@ public struct SocketEndpoint: Hashable, Sendable {
         unsafe name(of: socket, by: { unsafe getpeername($0, $1, $2) }) != nil
     }
 
+    /// The error with which the system refuses to open a socket, such as `EMFILE`; `nil` if it opens one.
+    public static var shortage: Int32? {
+        let number = socket(AF_INET, Int32(SOCK_DGRAM.rawValue | SOCK_CLOEXEC.rawValue), 0)
+        guard number >= 0 else { return errno }
+        close(number)
+        return nil
+    }
+
     private static func name(
         of socket: Int32, by call: (Int32, UnsafeMutablePointer<sockaddr>, UnsafeMutablePointer<socklen_t>) -> Int32
     ) -> (address: sockaddr_storage, size: socklen_t)? {

@@ -19,14 +19,19 @@ import Testing
         #expect(table.want(5, for: [.readable, .writable]) == .modify([.readable, .writable]))
     }
 
-    @Test func `a parked socket that becomes ready leaves the set, and is added for the next exchange`() {
+    @Test func `a parked socket that becomes ready is watched for its end, which takes it out of the set`() {
         var table = SocketTable()
         table.didOpen(5)
         #expect(table.want(5, for: .readable) == .add(.readable))
         #expect(table.release(5) == .none)
         #expect(table.isWanted(5) == false)
-        #expect(table.want(5, for: .readable) == .add(.readable))
+        #expect(table.ignore(5) == .modify(.ended))
+        #expect(table.want(5, for: .readable) == .modify(.readable))
         #expect(table.isWanted(5) == true)
+        #expect(table.release(5) == .none)
+        #expect(table.ignore(5) == .modify(.ended))
+        #expect(table.ignore(5) == .remove)
+        #expect(table.want(5, for: .readable) == .add(.readable))
     }
 
     @Test func `closing takes a socket out of the set, and its number begins anew`() {
@@ -100,7 +105,7 @@ import Testing
                 }
             case 4 where set[socket] != nil:
                 #expect(table.isWanted(socket) == (wanted[socket] != nil))
-                if wanted[socket] == nil { set[socket] = nil }
+                if wanted[socket] == nil { apply(table.ignore(socket), to: &set, socket) }
             default: break
             }
         }

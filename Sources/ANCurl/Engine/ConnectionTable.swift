@@ -20,6 +20,8 @@ package struct ConnectionTable {
         var offersHTTP2 = false
         /// The time at which bytes of a response were last received.
         var lastInput: MonotonicInstant?
+        /// Whether the server speaks HTTP/1.0.
+        var isHTTP10 = false
         /// Whether the connection may be dead.
         var isSuspect = false
         /// How long the server keeps the connection open while it is idle, and the time since when it is idle.
@@ -121,6 +123,16 @@ package struct ConnectionTable {
     /// Whether a connection may be dead and should carry no new requests.
     package func isSuspect(_ socket: Int32) -> Bool {
         contains(socket) && entries[Int(socket)].isSuspect
+    }
+
+    /// Notes the version of a response over HTTP/1.
+    package mutating func noteVersion(isHTTP10: Bool, on socket: Int32) {
+        change(socket) { $0.isHTTP10 = isHTTP10 }
+    }
+
+    /// Whether the server speaks HTTP/1.0, which has no chunked coding.
+    package func isHTTP10(_ socket: Int32) -> Bool {
+        contains(socket) && entries[Int(socket)].isHTTP10
     }
 
     /// Notes the `Keep-Alive` field of a response, such as `timeout=5, max=100`; `nil` if the response has none.

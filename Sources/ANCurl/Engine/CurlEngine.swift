@@ -260,6 +260,7 @@ actor CurlEngine: EventLoopSource {
 
     private func endOverdue() {
         while let transfer = deadlines.popDue(at: state.now) {
+            transfer.noteDelivery()
             if let connection = transfer.connection, connection.isOpen {
                 reviewLimits(of: transfer, connection)
             } else if let time = transfer.startTime, time <= state.now {
@@ -287,7 +288,12 @@ actor CurlEngine: EventLoopSource {
     /// Queues a transfer's next deadline, unless an earlier one is queued; when that one is due, the deadline is
     /// computed again.
     private func queueDeadline(of transfer: Transfer) {
-        let next = Self.earlier(transfer.startTime, transfer.nextLimit?.deadline)
+        let limit = transfer.nextLimit
+        var next = Self.earlier(transfer.startTime, limit?.deadline)
+        if let limit, limit.kind == .idle, transfer.isDelivering {
+            // Looks several times within the limit whether the system delivers the request.
+            next = Self.earlier(next, state.now.advanced(by: limit.duration / 4))
+        }
         if let next { deadlines.insert(transfer, at: next) }
     }
 

@@ -117,10 +117,10 @@ final class LoopState {
         _ = shutdown(socket, Int32(SHUT_RDWR))
     }
 
-    /// Whether libcurl waits for the ready socket; if not, the socket is removed from the epoll set.
+    /// Whether libcurl waits for the ready socket; if not, only the end of its connection is waited for.
     func isWanted(_ ready: ReadyDescriptor) -> Bool {
         if sockets.isWanted(ready.number) { return true }
-        loop.epoll.remove(ready.number)
+        perform(sockets.ignore(ready.number), ready.number)
         return false
     }
 

@@ -5,9 +5,8 @@ package import ANSystem
 /// A table of the sockets in the epoll set, with the events to watch for.
 ///
 /// libcurl stops watching a connection's socket after each exchange and watches it again for the next. Meanwhile the
-/// socket remains in the set, which saves two system calls for each request. If it becomes ready in that state, because
-/// the server closed the connection, it is removed from the set. Only sockets whose closing is reported can remain in
-/// the set.
+/// socket remains in the set, which saves two system calls for each request. If it becomes ready in that state, only the end
+/// of its connection is still watched for. Only sockets whose closing is reported can remain in the set.
 package struct SocketTable {
     private var entries: [Entry] = []
 
@@ -68,11 +67,17 @@ package struct SocketTable {
         }
     }
 
-    /// Whether libcurl is watching a socket that is ready; if not, the socket must be removed from the set.
-    package mutating func isWanted(_ socket: Int32) -> Bool {
+    /// Whether libcurl is watching a socket that is ready. If not, ``ignore(_:)`` follows.
+    package func isWanted(_ socket: Int32) -> Bool {
+        entries.indices.contains(Int(socket)) && entries[Int(socket)].isWanted
+    }
+
+    /// Notes that a socket became ready that libcurl is not watching.
+    package mutating func ignore(_ socket: Int32) -> Operation {
         withEntry(socket) { entry in
-            if !entry.isWanted { entry.registered = nil }
-            return entry.isWanted
+            let mayStay = entry.isConnection && entry.registered != nil && entry.registered != .ended
+            entry.registered = mayStay ? .ended : nil
+            return mayStay ? .modify(.ended) : .remove
         }
     }
 

@@ -14,14 +14,27 @@ extension CurlEngine {
     func handle(_ ready: ReadyDescriptor) {
         let isWanted = state.isWanted(ready)
         if isWanted, !state.upgraded.isEmpty, let transfer = state.upgraded[ready.number] { return serve(transfer) }
-        guard let monitor = state.monitors[ready.number], ready.readiness != .writable else {
-            if isWanted { multi?.handle(ready) }
+        let monitor = state.monitors[ready.number]
+        guard isWanted else {
+            // libcurl reads the bytes waiting on an idle connection before it reuses the connection.
+            if let monitor { _ = state.readAhead(monitor) }
+            return closeIfEnded(ready.number)
+        }
+        guard let monitor, ready.readiness != .writable else {
+            multi?.handle(ready)
             return
         }
-        // libcurl reads the bytes waiting on an idle connection before it reuses the connection.
-        guard isWanted else { return _ = state.readAhead(monitor) }
         process(ready, monitor)
         review(monitor)
+    }
+
+    /// Ends an idle connection that its server has closed. libcurl would do so when it looks for a connection for the next
+    /// request; it frees the descriptor then.
+    private func closeIfEnded(_ socket: Int32) {
+        guard Transfer.hasEnded(socket), !active.values.contains(where: { $0.state.connection == socket }) else {
+            return
+        }
+        state.retire(socket)
     }
 
     private func process(_ ready: ReadyDescriptor, _ monitor: HTTP2Monitor) {

@@ -56,14 +56,10 @@ package struct HTTP2StreamTable {
             if endsStream { streams[number]?.isEnded = true }
         case .reset(let number, let code):
             streams[number]?.isReset = true
-            switch code {
-            case HTTP2Stream.refusedStream: streams[number]?.isRefused = true
-            case HTTP2Stream.enhanceYourCalm: streams[number]?.isOverload = true
-            default: break
-            }
+            if streams[number]?.rejection == nil { streams[number]?.rejection = HTTP2Stream.Rejection(code: code) }
         case .goAway(let last, _):
             lastStream = min(last, lastStream ?? last)
-            for stream in streams.values where stream.number > last { stream.isLeftOut = true }
+            for stream in streams.values where stream.number > last { stream.rejection = .leftOut }
         case .headersEnd: break
         case .violation:
             isBroken = true
@@ -83,26 +79,36 @@ package final class HTTP2Stream {
     package fileprivate(set) var isEnded = false
     /// Whether the server has reset the stream.
     package fileprivate(set) var isReset = false
-    /// Whether the server has reset the stream with REFUSED_STREAM.
-    package fileprivate(set) var isRefused = false
-    /// Whether the server has reset the stream with ENHANCE_YOUR_CALM, because the connection takes too much of it.
-    package fileprivate(set) var isOverload = false
-    /// Whether the stream's identifier is greater than the last one in GOAWAY.
-    package fileprivate(set) var isLeftOut = false
+    /// Why the server does not answer on the stream, if it says so.
+    package fileprivate(set) var rejection: Rejection?
+
+    /// The reason for which a server does not answer on a stream.
+    package enum Rejection {
+        /// The stream's identifier is greater than the last one in GOAWAY.
+        case leftOut
+        /// The server has reset the stream with REFUSED_STREAM (RFC 9113 §7).
+        case refused
+        /// The server has reset the stream with ENHANCE_YOUR_CALM, because the connection takes too much of it.
+        case overload
+
+        fileprivate init?(code: UInt32) {
+            switch code {
+            case 7: self = .refused
+            case 11: self = .overload
+            default: return nil
+            }
+        }
+    }
 
     /// Whether the server states that it has not processed the request, which can then be sent again regardless of its
     /// method (RFC 9113 §8.7).
-    package var isUnprocessed: Bool { isRefused || isLeftOut }
+    package var isUnprocessed: Bool { rejection == .leftOut || rejection == .refused }
 
     /// The time to wait before a request is sent again that an overloaded server did not answer: about 100 ms after the
     /// first attempt, then twice as long each time, up to 3.2 s.
     package static func pause(attempts: Int) -> Duration {
         .milliseconds(100 << min(max(0, attempts - 1), 5))
     }
-
-    /// The error codes REFUSED_STREAM and ENHANCE_YOUR_CALM (RFC 9113 §7).
-    fileprivate static let refusedStream: UInt32 = 7
-    fileprivate static let enhanceYourCalm: UInt32 = 11
 
     fileprivate init(number: UInt32) {
         self.number = number

@@ -129,7 +129,7 @@ extension Transfer {
     /// Whether an overloaded server reset the stream before its response, and the request may be sent again later, on the
     /// same connection. Node.js does so while the bodies of other streams fill its memory.
     var mayRepeatLater: Bool {
-        guard state.clock.connected != nil, state.stream?.isOverload == true, !state.parser.hasBegun else {
+        guard state.clock.connected != nil, state.stream?.rejection == .overload, !state.parser.hasBegun else {
             return false
         }
         return exchange.mayBeRepeated && !state.hasSentTrailers && state.attempts < 10
@@ -144,6 +144,6 @@ extension Transfer {
     var mayRepeatUnprocessed: Bool {
         // What a server said about the stream does not hold for the next connection.
         guard state.clock.connected != nil, state.isUnprocessed, let stream = state.stream else { return false }
-        return state.attempts < (stream.isLeftOut ? Self.maximumAttempts : 10) && state.repeats < Self.maximumRepeats
+        return state.attempts < (stream.rejection == .leftOut ? Self.maximumAttempts : 10) && state.repeats < Self.maximumRepeats
     }
 }

@@ -4,6 +4,7 @@ import ANHTTP
 import ANSystem
 import CCurl
 import FoundationEssentials
+import Glibc
 
 // The mapping of ``TransferOptions`` to libcurl's options, each set in one place. The handle is new, so an option is
 // set only if its value differs from libcurl's default.
@@ -118,13 +119,22 @@ extension EasyHandle {
         }
     }
 
-    private func apply(_ connection: ConnectionOptions) throws(CurlFailure) {
+    private func apply(_ connection: ConnectionOptions) throws {
         switch connection.ipVersion {
         case .any: break
         case .v4: try set(CURLOPT_IPRESOLVE, Int(CURL_IPRESOLVE_V4))
         case .v6: try set(CURLOPT_IPRESOLVE, Int(CURL_IPRESOLVE_V6))
         }
-        if let path = connection.unixSocketPath { try set(CURLOPT_UNIX_SOCKET_PATH, path) }
+        if let path = connection.unixSocketPath {
+            // The size of `sun_path`, which includes a NUL. See unix(7).
+            guard path.utf8.count < 108 else {
+                var context = FailureContext()
+                context.errno = ENAMETOOLONG
+                let reason = "The path of the Unix-domain socket is longer than 107 bytes."
+                throw TransportError(.invalidRequest(.option(reason)), context: context)
+            }
+            try set(CURLOPT_UNIX_SOCKET_PATH, path)
+        }
         if let interface = connection.localInterface { try set(CURLOPT_INTERFACE, interface) }
         if let url = connection.dnsOverHTTPS { try set(CURLOPT_DOH_URL, url.absoluteString) }
         if let probe = connection.tcpKeepAlive.map({ max(1, $0.wholeSeconds) }) {

@@ -25,7 +25,10 @@ extension Transfer {
         guard isAllowed(state.triedAddress), unsafe isChosen(address.pointee.family) else { return CCURL_SOCKET_BAD }
         let kind = unsafe address.pointee.socktype | CCURL_SOCK_CLOEXEC
         let socket = unsafe Glibc.socket(address.pointee.family, kind, address.pointee.protocol)
-        guard socket >= 0 else { return CCURL_SOCKET_BAD }
+        guard socket >= 0 else {
+            state.socketError = errno
+            return CCURL_SOCKET_BAD
+        }
         loop.didOpen(socket)
         if unsafe address.pointee.protocol != Int32(IPPROTO_UDP) { state.sockets.append(socket) }
         return socket
@@ -117,7 +120,9 @@ extension Transfer {
         // libcurl uses a connection of any version, also one that had no choice.
         let isChosenVersion =
             state.isOnHTTP2 ? allowsHTTP2 : !allowsHTTP2 || !exchange.isSecure || loop.connections.offersHTTP2(socket)
-        return isOpen && isBound && isChosenVersion && hasChosenEnds(local, remote)
+        // libcurl refuses to send a body of unknown length to a server that is known to speak HTTP/1.0.
+        let takesBody = exchange.upload.length != nil || !loop.connections.isHTTP10(socket)
+        return isOpen && isBound && isChosenVersion && takesBody && hasChosenEnds(local, remote)
     }
 
     /// Whether an address belongs to the chosen version of IP. Recent versions of libcurl (8.23) do not compare it with

@@ -1,6 +1,7 @@
 // SPDX-License-Identifier: MIT
 
 import ANHTTP
+import ANSystem
 import CCurl
 import COpenSSL
 import Glibc
@@ -37,6 +38,11 @@ extension Transfer {
         case CURLE_WEIRD_SERVER_REPLY:
             return .invalidResponse(headFailure(context.message ?? ""))
         case CURLE_COULDNT_RESOLVE_HOST:
+            // libcurl does not say that its resolver could open no socket.
+            if let error = SocketEndpoint.shortage {
+                context.errno = error
+                return .cannotConnect(connectFailure(error))
+            }
             return .cannotResolve
         case CURLE_COULDNT_RESOLVE_PROXY:
             context.host = proxy?.host

@@ -172,7 +172,7 @@ extension Transfer {
                 host.isEmpty
                 ? state.triedAddress : SocketAddress(host: host, port: handle.long(CURLINFO_PRIMARY_PORT))
             let errno = handle.long(CURLINFO_OS_ERRNO)
-            if errno != 0 { context.errno = Int32(truncatingIfNeeded: errno) }
+            context.errno = errno != 0 ? Int32(truncatingIfNeeded: errno) : state.socketError
         }
         context.curlCode = code.map { Int32($0.rawValue) }
         let words = message.text

@@ -43,6 +43,7 @@ extension Transfer {
                 prepareBuffer()
                 if !state.parser.isMultiplexed, let socket = state.connection {
                     loop.connections.noteKeepAlive(head.headers[.keepAlive], on: socket)
+                    loop.connections.noteVersion(isHTTP10: head.version == .http1_0, on: socket)
                 }
                 if head.status.code >= 300 { stopSending() }
                 noteProgress()

@@ -9,6 +9,7 @@ import HTTPTypes
 extension Transfer {
     func sendBody(_ buffer: UnsafeMutableRawBufferPointer) -> Int {
         state.clock.noteActivity(at: loop.now)
+        state.undelivered = nil
         if state.isBodyEnded { return 0 }
         // Reporting the end here would make the truncated body appear complete. The connection is closed, or the stream
         // reset, instead.
@@ -71,6 +72,22 @@ extension Transfer {
             unsafe list = unsafe longer
         }
         return CURL_TRAILERFUNC_OK
+    }
+
+    /// Whether the system may still deliver bytes of the request while libcurl waits: libcurl hands it more than the server
+    /// reads.
+    var isDelivering: Bool {
+        exchange.sendsBody && state.bytesSent > 0 && state.connection != nil && (!state.isOnHTTP2 || isExclusive)
+    }
+
+    /// Notes whether the system has delivered bytes of the request since the last call, which is activity. See tcp(7),
+    /// `SIOCOUTQ`.
+    func noteDelivery() {
+        guard isDelivering, let socket = state.connection else { return }
+        var count: Int32 = 0
+        guard unsafe ioctl(socket, UInt(TIOCOUTQ), &count) == 0 else { return }
+        if let last = state.undelivered, count < last { state.clock.noteActivity(at: loop.now) }
+        state.undelivered = count
     }
 
     private func reportUpload() {

@@ -169,6 +169,10 @@ struct TransferState: ~Copyable {
     var admitted: MonotonicInstant?
     /// The address to which a connection was attempted last.
     var triedAddress: SocketAddress?
+    /// The error with which the system refused a socket.
+    var socketError: Int32?
+    /// The number of bytes of the request that the system had not delivered when it was last asked.
+    var undelivered: Int32?
     /// The sockets that were opened for the transfer.
     var sockets: [Int32] = []
     /// The socket of the connection in use; `nil` before there is one, and for a Unix-domain socket.
@@ -252,12 +256,14 @@ struct TransferState: ~Copyable {
         repeats += 1
         // A connection on which a request was refused is not reused; libcurl handles that. Nor is one to an alternative
         // service that was not even connected to.
-        let isConnectionIntact = stream?.isOverload == true
+        let isConnectionIntact = stream?.rejection == .overload
         needsNewConnection = !isUnprocessed && !isConnectionIntact && (alternative == nil || attempts > 0)
         alternative = nil
         refusal = nil
         sockets = []
         triedAddress = nil
+        socketError = nil
+        undelivered = nil
         connection = nil
         stream = nil
         lacksIdentity = false

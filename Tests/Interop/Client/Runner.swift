@@ -142,7 +142,12 @@ struct Runner: Sendable {
             guard let url = URL(string: proxy), let host = url.host(), let port = url.port else {
                 throw ScenarioError("\(proxy) is not a proxy")
             }
-            configuration.proxy = .proxy(Proxy(.http, host: host, port: port))
+            var address = Proxy(.http, host: host, port: port)
+            if let texts = scenario.proxyCredential, texts.count > 2 {
+                let schemes = texts.dropFirst(2).map { $0 == "digest" ? AuthenticationScheme.digest : .basic }
+                address.credential = Credential(user: texts[0], password: texts[1], schemes: Set(schemes))
+            }
+            configuration.proxy = .proxy(address)
         }
         if let credential = scenario.credential, credential.count == 2 {
             for step in scenario.steps {

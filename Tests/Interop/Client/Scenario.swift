@@ -31,6 +31,8 @@ struct Scenario: Decodable, Sendable {
     var credential: [String]?
     /// The URL of an HTTP proxy.
     var proxy: String?
+    /// The user name and the password for the proxy, followed by the names of the permitted schemes.
+    var proxyCredential: [String]?
     /// The directory for downloads.
     var directory: String?
 

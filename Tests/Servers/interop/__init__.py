@@ -16,6 +16,7 @@ connections after a second without requests), `limit1`, `limit2`, `limit10`, `li
 after this number of requests) and `mutual` (requires a client certificate).
 """
 
+import hashlib
 import json
 import os
 import pathlib
@@ -53,7 +54,7 @@ KINDS = {
     "h2o": Kind(["http", "tls"], "h2o", "h2o", ["-v"]),
     "h2o-tight": Kind(["http", "idle"], "h2o", "h2o", ["-v"]),
     "varnish": Kind(["http", "idle"], "varnish", "varnishd", ["-V"]),
-    "squid": Kind(["http"], "squid-openssl", "squid", ["-v"]),
+    "squid": Kind(["http", "auth"], "squid-openssl", "squid", ["-v"]),
     "nghttpd": Kind(["tls"], "nghttp2-server", "nghttpd", ["--version"]),
     "node": Kind([*COMMON, *LIMITS], "nodejs", "node", ["--version"]),
     "hypercorn": Kind(COMMON, "hypercorn", "hypercorn", [], "PyPI"),
@@ -177,7 +178,11 @@ class Descriptions:
                 "-a", f"main=127.0.0.1:{ports['http']}", "-a", f"idle=127.0.0.1:{ports['idle']}"]
 
     def squid(self, prefix, ports):
-        return [find("squid"), "-N", "-f", self.settings("squid.conf", prefix / "squid.conf", ports)]
+        hashed = hashlib.md5(b"user:proxy:secret").hexdigest()
+        for name, line in (("basic", f"user:{BCRYPT}"), ("digest", f"user:proxy:{hashed}")):
+            (prefix / name).write_text(line + "\n")
+        helpers = "/usr/lib/squid"
+        return [find("squid"), "-N", "-f", self.settings("squid.conf", prefix / "squid.conf", ports, helpers=helpers)]
 
     def nghttpd(self, prefix, ports):
         return [find("nghttpd"), "--address=127.0.0.1", f"--htdocs={self.root / 'www'}", "--echo-upload",
