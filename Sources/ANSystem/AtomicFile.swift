@@ -69,7 +69,7 @@ public struct AtomicFile: ~Copyable {
     /// Returns a unique temporary path next to a file: the path with a random part and `.part`. Of a long name, only
     /// the beginning is used, so that the result has at most 255 bytes, the limit of most file systems.
     package static func temporaryPath(for path: String) -> String {
-        let suffix = ".\(String(UInt64.random(in: .min ... .max), radix: 36)).part"
+        let suffix = ".\(String(UInt64.systemRandom(in: .min ... .max), radix: 36)).part"
         let excess = FileLocation(unresolved: path).name.utf8.count + suffix.utf8.count - longestName
         let length = path.utf8.count - max(0, excess)
         var beginning = path[...]

@@ -69,6 +69,7 @@ extension Request {
     /// - Throws: `TransportError.timedOut` if no time is left.
     @inline(never)
     mutating func limitToTimeLeft(on clock: any Clock<Duration>) throws(TransportError) {
+        if !(clock is ContinuousClock) { sessionClock = clock }
         guard var limits = self[TimeLimits.self] else { return }
         if let call = limits.call, call.stopwatch == nil {
             limits.call?.stopwatch = Stopwatch(clock)

@@ -40,6 +40,8 @@ final class Pipeline: Sendable {
     /// The registry whose cancellation ends waits.
     let registry: TaskRegistry
     let clock: any Clock<Duration>
+    /// The current date.
+    let now: @Sendable () -> Date
     let randomUnit: @Sendable () -> Double
     /// The retry budget left for each host; times are measured by `uptime`.
     let ledger = RetryLedger()
@@ -63,9 +65,10 @@ final class Pipeline: Sendable {
         isAuthenticating = configuration.authentication.isActive
         cachePolicy = configuration.cachePolicy
         cache = SessionCache(configuration, jar: transport.storedCookies)
-        let now: @Sendable () -> Date = { [now = configuration.now] in
+        let now: @Sendable () -> Date = { [now = configuration.date] in
             Date(timeIntervalSince1970: Double(now().milliseconds) / 1_000)
         }
+        self.now = now
         strictTransport = StrictTransportStore(now: now)
         usesStrictTransport = configuration.usesStrictTransport
         alternativeServices = AlternativeServiceStore(now: now)

@@ -3,6 +3,7 @@
 public import ANCache
 public import ANHTTP
 public import ANSerialization
+import ANSystem
 public import FoundationEssentials
 public import HTTPTypes
 
@@ -137,15 +138,23 @@ public struct SessionConfiguration: Sendable {
     /// downloads; `ContinuousClock` by default.
     ///
     /// Tests set a clock that they advance themselves, such as `ManualClock` of `AsyncNetworkingTesting`. The timeouts
-    /// of exchanges (``ANHTTP/Timeouts``) follow the transport's own clock; the ages of cached responses, cookies and
-    /// tokens follow the system's time.
+    /// of exchanges (``ANHTTP/Timeouts``) follow the transport's own clock; that of a `MockTransport` is the session's.
+    /// `ManualClock` also provides the date for the ages of cached responses, cookies and tokens, for `Retry-After`, and
+    /// for other dates that servers send; with other clocks, these follow the system's date.
     public var clock: any Clock<Duration> = ContinuousClock()
-    /// The system's time for the ages of cached responses.
-    package var now: @Sendable () -> CacheTime = { CacheTime.now }
+    /// The date, in place of that of ``clock``; `nil` for no other.
+    package var now: (@Sendable () -> CacheTime)?
+    /// The date of the session: that of ``clock`` if it has one of its own, otherwise the system's.
+    package var date: @Sendable () -> CacheTime {
+        now ?? { [clock] in CacheTime(milliseconds: clock.dateInMilliseconds) }
+    }
     /// The source of information about network routes.
     package var routes: any RouteSource = ReachabilityMonitor.shared
     /// The source of random numbers from 0 to 1 for the jitter of retries.
-    package var randomUnit: @Sendable () -> Double = { .random(in: 0...1) }
+    package var randomUnit: @Sendable () -> Double = {
+        var generator = SystemRandom()
+        return .random(in: 0...1, using: &generator)
+    }
 
     /// Creates the default configuration with a base URL, modified by a closure. The default of each property is stated
     /// there.

@@ -94,7 +94,7 @@ import Testing
             static var defaultValue: Int { 0 }
         }
         let transport = MockTransport { _ in .text("") }
-        _ = try await manager(transport).get("x")
+        _ = try await SessionManager(on: transport).get("x")
         #expect(transport.requests.map { $0.request.attributes.hasAttributes(besides: Unused.self) } == [false])
     }
 

@@ -1,6 +1,7 @@
 // SPDX-License-Identifier: MIT
 
 import ANHTTP
+import ANSystem
 import FoundationEssentials
 
 /// A point in time or a duration in milliseconds; a point in time counts from 1970-01-01 00:00:00 UTC.
@@ -28,7 +29,7 @@ package struct CacheTime: Hashable, Sendable, Comparable {
 
     /// The system's time.
     package static var now: CacheTime {
-        CacheTime(milliseconds: Int64(Date.now.timeIntervalSince1970 * 1_000))
+        CacheTime(milliseconds: SystemDate.millisecondsSince1970)
     }
 
     /// The whole seconds, rounded down.

@@ -37,7 +37,7 @@ package final class CacheEntry: Sendable {
 
     /// Creates an entry, by default with a new number.
     package init(
-        _ response: StoredResponse, body: Body, id: UInt64 = .random(in: 1 ... .max), order: UInt64 = 0
+        _ response: StoredResponse, body: Body, id: UInt64 = .systemRandom(in: 1 ... .max), order: UInt64 = 0
     ) {
         self.id = id
         self.order = order

@@ -18,7 +18,7 @@ package struct CacheSalt: Hashable, Sendable {
 
     /// Creates a random salt.
     init() {
-        var generator = SystemRandomNumberGenerator()
+        var generator = SystemRandom()
         bytes = (0..<Self.length).map { _ in .random(in: .min ... .max, using: &generator) }
     }
 
@@ -48,7 +48,7 @@ package struct CacheSalt: Hashable, Sendable {
     }
 
     private func write(to path: String) throws(SystemError) {
-        let temporary = "\(path).\(String(UInt64.random(in: .min ... .max), radix: 36)).part"
+        let temporary = "\(path).\(String(UInt64.systemRandom(in: .min ... .max), radix: 36)).part"
         var file = try PartialFile(path: temporary, opening: .new, mode: 0o600)
         try file.write(Data(bytes).bytes)
         try file.move(to: path, overwriting: false)
@@ -68,7 +68,7 @@ package struct CacheSalt: Hashable, Sendable {
             digest.update(part.bytes)
         }
         // A random number is equal to no other one, so that nothing is used.
-        guard let value = digest.value else { return .random(in: 1 ... .max) }
+        guard let value = digest.value else { return .systemRandom(in: 1 ... .max) }
         return max(1, value.prefix(8).reduce(0) { $0 << 8 | UInt64($1) })
     }
 

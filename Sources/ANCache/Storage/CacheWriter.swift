@@ -93,7 +93,7 @@ package actor CacheWriter {
         isAbandoned = true
         guard length > Self.longestInline, let disk else { return .memory(buffer) }
         do throws(SystemError) {
-            let id = UInt64.random(in: 1 ... .max)
+            let id = UInt64.systemRandom(in: 1 ... .max)
             let path = disk.path(ofBody: id, key)
             if let linkedFile { try disk.link(linkedFile, to: path, size: length) }
             try file?.move(to: path)

@@ -86,7 +86,7 @@ struct DiskStore: Sendable {
     }
 
     private var temporaryPath: String {
-        path(String(UInt64.random(in: .min ... .max), radix: 36) + Self.temporarySuffix)
+        path(String(UInt64.systemRandom(in: .min ... .max), radix: 36) + Self.temporarySuffix)
     }
 
     /// The path of a body file.

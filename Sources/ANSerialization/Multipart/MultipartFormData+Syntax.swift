@@ -40,7 +40,7 @@ extension MultipartFormData {
     }
 
     static func randomBoundary() -> String {
-        let digits = String(UInt64.random(in: .min ... .max), radix: 16, uppercase: true)
+        let digits = String(UInt64.systemRandom(in: .min ... .max), radix: 16, uppercase: true)
         return "Boundary+" + String(repeating: "0", count: max(16 - digits.count, 0)) + digits
     }
 

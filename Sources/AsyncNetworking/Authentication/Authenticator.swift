@@ -39,8 +39,10 @@ public actor Authenticator {
 
     nonisolated let origins: Set<Origin>
     private let refreshToken: @Sendable (BearerToken?) async throws -> BearerToken
-    private let now: @Sendable () -> Date
-    private let uptime: Stopwatch
+    private var now: @Sendable () -> Date
+    private var uptime: Stopwatch
+    /// Whether the clock of a session may replace the system's: no session has used the authenticator yet.
+    private var isClockOpen: Bool
 
     private var current: Ticket?
     /// The version of the most recent token, even if that was removed.
@@ -72,13 +74,13 @@ public actor Authenticator {
     ) {
         self.init(
             for: urls, token: token, leeway: leeway, refreshLimit: refreshLimit, refreshPeriod: refreshPeriod,
-            now: { .now }, clock: ContinuousClock(), refresh: refresh)
+            now: Self.systemDate, clock: ContinuousClock(), isClockOpen: true, refresh: refresh)
     }
 
     package init(
         for urls: [URL], token: BearerToken? = nil, leeway: Duration = .seconds(30), refreshLimit: Int = 5,
         refreshPeriod: Duration = .seconds(30), now: @escaping @Sendable () -> Date, clock: any Clock<Duration>,
-        refresh: @escaping @Sendable (BearerToken?) async throws -> BearerToken
+        isClockOpen: Bool = false, refresh: @escaping @Sendable (BearerToken?) async throws -> BearerToken
     ) {
         origins = Set(urls.map { Origin($0) })
         self.leeway = leeway
@@ -86,6 +88,7 @@ public actor Authenticator {
         self.refreshPeriod = refreshPeriod
         self.now = now
         uptime = Stopwatch(clock)
+        self.isClockOpen = isClockOpen
         refreshToken = refresh
         current = token.map { Ticket(token: $0, version: 0, date: now(), lineage: Secret($0.value)) }
     }
@@ -117,6 +120,20 @@ public actor Authenticator {
 
         /// The value of `Authorization`.
         var field: String { "Bearer \(token.value)" }
+    }
+
+    private static let systemDate: @Sendable () -> Date = {
+        Date(timeIntervalSince1970: Double(SystemDate.millisecondsSince1970) / 1_000)
+    }
+
+    /// Measures time on the clock of a session from now on, if that is the first one to use the authenticator.
+    func follow(_ clock: any Clock<Duration>, _ date: @escaping @Sendable () -> Date) {
+        guard isClockOpen else { return }
+        isClockOpen = false
+        guard !(clock is ContinuousClock) else { return }
+        now = date
+        uptime = Stopwatch(clock)
+        refreshTimes = []
     }
 
     /// Returns the token to send, or `nil` if a refresh is due.

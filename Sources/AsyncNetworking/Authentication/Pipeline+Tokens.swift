@@ -10,6 +10,7 @@ extension Pipeline {
         _ request: Request, _ call: inout Call, _ next: Next, by authenticator: Authenticator,
         _ policy: AuthenticationPolicy
     ) async throws -> OpenResponse {
+        await authenticator.follow(clock, now)
         var ticket = await authenticator.ticketToSend()
         if ticket == nil { ticket = try await renew(authenticator, for: request, call) }
         var isLastTry = false

@@ -30,9 +30,10 @@ final class SessionCache: Sendable {
         self.cache = cache
         flights = configuration.sharesTransfers ? RequestFlights() : nil
         willCache = configuration.willCache
-        now = configuration.now
+        now = configuration.date
         partition =
-            configuration.cachePartition.map { cache.salt.checksum(of: "partition", $0) } ?? .random(in: 1 ... .max)
+            configuration.cachePartition.map { cache.salt.checksum(of: "partition", $0) }
+            ?? .systemRandom(in: 1 ... .max)
         isNamed = configuration.cachePartition != nil
         let makeOwner = { [partition, isNamed] in
             Self.owner([], $0, partition: partition, isNamed: isNamed, cache.salt)

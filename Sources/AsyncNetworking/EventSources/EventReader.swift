@@ -111,13 +111,13 @@ final class EventReader {
         if let time = parser.reconnectionTime { plan.reconnectionTime = time }
         let pipeline = session.pipeline
         let timing = RetryPlan.Timing(
-            elapsed: stopwatch.elapsed, now: Int64(Date.now.timeIntervalSince1970), unit: pipeline.randomUnit())
+            elapsed: stopwatch.elapsed, now: Int64(pipeline.now().timeIntervalSince1970), unit: pipeline.randomUnit())
         switch plan.step(after: Self.ending(error), seen: record.seen, at: timing) {
         case .finish:
             if let error { throw error }
             return false
         case .reconnect(let wait):
-            statuses.send(.waiting(until: Date.now + wait / .seconds(1), after: error))
+            statuses.send(.waiting(until: pipeline.now() + wait / .seconds(1), after: error))
             try await pipeline.pause(wait)
             return true
         }

@@ -90,7 +90,7 @@ extension Pipeline {
                     request: request, attempt: plan.attempt, result: result, isRetriable: plan.isRetriable(result)))
         }
         let timing = RetryPlan.Timing(
-            elapsed: retries.stopwatch.elapsed, now: Int64(Date.now.timeIntervalSince1970), unit: randomUnit())
+            elapsed: retries.stopwatch.elapsed, now: Int64(now().timeIntervalSince1970), unit: randomUnit())
         let seen = call.record?.seen ?? SeenRequests()
         switch plan.step(after: result, of: request, seen: seen, decision: decision, at: timing) {
         case .finish:

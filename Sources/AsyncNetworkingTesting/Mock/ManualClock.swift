@@ -1,8 +1,12 @@
 // SPDX-License-Identifier: MIT
 
+import ANSystem
+public import FoundationEssentials
+
 /// A clock that is advanced manually, so that tests of timing take no time.
 ///
 /// A session uses it if it is set as `SessionConfiguration.clock`, and a ``MockTransport`` if it was created with it.
+/// The clock also provides the date by which the session judges the ages of cached responses and the expiry of tokens.
 ///
 /// ```swift
 /// let clock = ManualClock()
@@ -14,9 +18,17 @@
 /// All members may be used from any thread or task at any time.
 public final class ManualClock: Clock {
     private let state = Observed(State())
+    private let start: Date
 
     /// Creates a clock whose time is zero. Only ``advance(by:)`` changes it.
-    public init() {}
+    ///
+    /// - Parameter date: The date at which the time is zero, in whole seconds, rounded down; by default the current one.
+    public init(date: Date = .now) {
+        start = Date(timeIntervalSince1970: date.timeIntervalSince1970.rounded(.down))
+    }
+
+    /// The date at the clock's current time.
+    public var date: Date { start + now.offset / .seconds(1) }
 
     /// The current time of the clock; zero until ``advance(by:)`` is called. It never decreases.
     public var now: Instant { state.value.now }
@@ -43,6 +55,12 @@ public final class ManualClock: Clock {
         } onCancel: {
             state.update { _ = $0.sleepers.removeValue(forKey: sleeper) }
         }
+    }
+
+    /// Sleeps for a duration without being one of ``sleepers``: a limit for something else that a test waits for.
+    func sleepUnseen(for duration: Duration) async throws {
+        let deadline = now.advanced(by: duration)
+        try await state.wait { $0.now >= deadline }
     }
 
     /// Advances the clock and wakes the tasks whose deadlines have been reached. A zero or negative duration has no
@@ -110,4 +128,8 @@ public final class ManualClock: Clock {
         var sleepers: [Int: Instant] = [:]
         var lastSleeper = 0
     }
+}
+
+extension ManualClock: DatedClock {
+    package var millisecondsSince1970: Int64 { Int64((date.timeIntervalSince1970 * 1_000).rounded()) }
 }

@@ -9,12 +9,16 @@ import HTTPTypes
 final class MockExchange: ResponseBodySource {
     private let transport: MockTransport
     private let request: Request
+    private let limits: MockTimeLimits
     private let events: (any TransferEventSink)?
     private let state = Lock(State())
 
-    init(transport: MockTransport, request: Request, events: (any TransferEventSink)?) {
+    init(
+        transport: MockTransport, request: Request, limits: MockTimeLimits, events: (any TransferEventSink)?
+    ) {
         self.transport = transport
         self.request = request
+        self.limits = limits
         self.events = events
     }
 
@@ -110,8 +114,10 @@ final class MockExchange: ResponseBodySource {
         while let step = try await nextStep() {
             switch step {
             case .informational(let status, let headers):
+                limits.noteActivity()
                 events?.receive(.informational(ResponseHead(status: status, headers: headers, url: request.url)))
             case .head(let status, let headers):
+                limits.noteActivity()
                 let hasBody = request.method != .head && status != .noContent && status != .notModified
                 state.withLock { state in
                     if !hasBody { state.steps = [] }
@@ -123,10 +129,10 @@ final class MockExchange: ResponseBodySource {
             case .chunk:
                 throw TransportError(.invalidResponse(.notHTTP))
             case .pause, .wait, .hang, .fail:
-                try await wait(step)
+                try await wait(step, in: .responseHead)
             }
         }
-        try await transport.hang()
+        try await wait(.hang, in: .responseHead)
         throw TransportError(.shutDown)
     }
 
@@ -135,6 +141,7 @@ final class MockExchange: ResponseBodySource {
             switch step {
             case .chunk(let data):
                 guard !data.isEmpty else { continue }
+                limits.noteActivity()
                 let progress = state.withLock { state in
                     state.metrics.responseBodyBytes += Int64(data.count)
                     return TransferProgress(
@@ -145,7 +152,7 @@ final class MockExchange: ResponseBodySource {
             case .informational, .head:
                 throw TransportError(.invalidResponse(.framing))
             case .pause, .wait, .hang, .fail:
-                try await wait(step)
+                try await wait(step, in: .responseBody)
             }
         }
         state.withLock { $0.isAtEnd = true }
@@ -182,11 +189,12 @@ final class MockExchange: ResponseBodySource {
     }
 
     /// Performs a step that is not a part of the response.
-    private func wait(_ step: MockResponse.Step) async throws {
+    private func wait(_ step: MockResponse.Step, in phase: TransportError.TimeoutPhase) async throws {
         switch step {
-        case .pause(let duration): try await transport.pause(duration)
-        case .wait(let gate): try await gate.wait()
-        case .hang: try await transport.hang()
+        case .pause(let duration):
+            try await limits.wait(in: phase) { [transport] in try await transport.pause(duration) }
+        case .wait(let gate): try await limits.wait(in: phase) { try await gate.wait() }
+        case .hang: try await limits.wait(in: phase, isSeen: true) { [transport] in try await transport.hang() }
         case .fail(let error): throw error
         case .informational, .head, .chunk: break
         }

@@ -93,6 +93,15 @@ public final class MockTransport: Transport {
         handler = { MockResponse(script, answering: RecordedRequest($0)) }
     }
 
+    /// Creates a transport that calls `handler` with each request and its body.
+    init(
+        receiving handler: @escaping @Sendable (ReceivedRequest) async throws -> MockResponse,
+        clock: any Clock<Duration>
+    ) {
+        self.clock = clock
+        self.handler = handler
+    }
+
     /// The requests received so far with their bodies, in the order in which their bodies were complete. Requests whose
     /// body or trailer fields could not be read are not included. The list is kept after ``shutdown()``.
     public var requests: [ReceivedRequest] { state.value.requests }
@@ -144,11 +153,12 @@ public final class MockTransport: Transport {
     ) async throws -> OpenResponse {
         try Task.checkCancellation()
         try checkRunning()
-        let exchange = MockExchange(transport: self, request: request, events: events)
+        let limits = MockTimeLimits(request, clock: clock)
+        let exchange = MockExchange(transport: self, request: request, limits: limits, events: events)
         do {
             let received = try await exchange.receiveRequest()
             state.update { $0.requests.append(received) }
-            exchange.begin(try await handler(received))
+            exchange.begin(try await limits.wait(in: .responseHead) { [handler] in try await handler(received) })
             let head = try await exchange.nextHead()
             guard try !exchange.openWebSocket(head), case .collected(let limit) = delivery else {
                 return OpenResponse(head: head, body: ResponseBody(source: exchange))

@@ -1,0 +1,91 @@
+// SPDX-License-Identifier: MIT
+
+public import ANHTTP
+import FoundationEssentials
+import HTTPTypes
+
+/// How the network between a session and the servers of a ``SimulatedWorld`` behaves.
+public struct SimulatedNetwork: Sendable {
+    /// The time before the head of a response, and before each chunk of its body; from 0 to 50 ms by default.
+    public var latency: ClosedRange<Duration> = .zero ... .milliseconds(50)
+    /// The share of exchanges whose connection is lost, at a random place of the response; 0 by default.
+    public var lossRate = 0.0
+
+    /// Creates a network without losses.
+    public init() {}
+}
+
+extension SimulatedWorld {
+    /// Returns a transport whose responses come from a function, over a network that the seed determines.
+    ///
+    /// - Parameters:
+    ///   - network: The latency and losses.
+    ///   - handler: Returns the response for a request. It may be called for several requests concurrently.
+    public func transport(
+        _ network: SimulatedNetwork = SimulatedNetwork(),
+        _ handler: @escaping @Sendable (Request) async throws -> MockResponse
+    ) -> any Transport {
+        SimulatedTransport(world: self) { [self] received in
+            var response = try await handler(received.request)
+            spread(&response, by: network)
+            return response
+        }
+    }
+
+    /// Adds pauses to a response, and perhaps a loss of the connection.
+    private func spread(_ response: inout MockResponse, by network: SimulatedNetwork) {
+        var steps = response.steps.flatMap { [.pause(random(in: network.latency)), $0] }
+        if chance(network.lossRate), !steps.isEmpty {
+            let index = random(in: 0...(steps.count - 1))
+            let hasHead = steps.prefix(index).contains { if case .head = $0 { true } else { false } }
+            let phase: TransportError.ConnectionLossPhase =
+                hasHead ? .inBody(received: 0, expected: nil) : .beforeResponse
+            steps.replaceSubrange(index..., with: [.fail(TransportError(.connectionLost(phase)))])
+        }
+        response.steps = steps
+    }
+}
+
+/// The transport of a simulated world: that of ``MockTransport``, whose exchanges are lanes of the diagram.
+///
+/// This is the only place where the simulation meets the protocol of transports.
+package final class SimulatedTransport: Transport {
+    private let world: SimulatedWorld
+    private let mock: MockTransport
+
+    package init(
+        world: SimulatedWorld,
+        _ handler: @escaping @Sendable (MockTransport.ReceivedRequest) async throws -> MockResponse
+    ) {
+        self.world = world
+        mock = MockTransport(receiving: handler, clock: world.clock)
+        world.register { [mock] in await mock.shutdown() }
+    }
+
+    package func perform(
+        _ request: Request, delivery: BodyDelivery, reporting events: (any TransferEventSink)?,
+        body: nonisolated(nonsending) (ResponseHead, ResponseBody) async throws -> Void
+    ) async throws {
+        let lane = "x\(world.nextExchange())"
+        world.mark(lane, "●", "\(request.method) \(request.url.absoluteString)", isOpen: true)
+        do {
+            try await mock.perform(request, delivery: delivery, reporting: events) { head, responseBody in
+                world.mark(lane, "○", "\(head.status.code)")
+                try await body(head, responseBody)
+            }
+            world.mark(lane, "|", "ended", isOpen: false)
+        } catch {
+            world.mark(lane, "✕", Self.text(error), isOpen: false)
+            throw error
+        }
+    }
+
+    package func shutdown() async {
+        await mock.shutdown()
+    }
+
+    private static func text(_ error: any Error) -> String {
+        if let error = error as? TransportError { return "\(error.reason)" }
+        return "\(type(of: error))"
+    }
+}
