@@ -61,7 +61,7 @@ import Testing
         var request = Request(url: try url("http://a.example/"))
         request.options = TransferOptions().with { $0.timeouts.total = .seconds(5) }
         let exchange = Task { [request] in
-            try await transport.perform(request, delivery: .streamed) { _, _ in }
+            try await transport.withResponse(for: request, delivery: .streamed) { _, _ in }
         }
         try await clock.sleepers(count: 1)
         clock.advance(by: .seconds(5))

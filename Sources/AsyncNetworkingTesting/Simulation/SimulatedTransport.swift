@@ -1,6 +1,7 @@
 // SPDX-License-Identifier: MIT
 
 public import ANHTTP
+import ANSystem
 import FoundationEssentials
 import HTTPTypes
 
@@ -62,18 +63,16 @@ package final class SimulatedTransport: Transport {
         world.register { [mock] in await mock.shutdown() }
     }
 
-    package func perform(
-        _ request: Request, delivery: BodyDelivery, reporting events: (any TransferEventSink)?,
-        body: nonisolated(nonsending) (ResponseHead, ResponseBody) async throws -> Void
-    ) async throws {
+    package func open(
+        _ request: Request, delivery: BodyDelivery, reporting events: (any TransferEventSink)?
+    ) async throws -> OpenResponse {
         let lane = "x\(world.nextExchange())"
         world.mark(lane, "●", "\(request.method) \(request.url.absoluteString)", isOpen: true)
         do {
-            try await mock.perform(request, delivery: delivery, reporting: events) { head, responseBody in
-                world.mark(lane, "○", "\(head.status.code)")
-                try await body(head, responseBody)
-            }
-            world.mark(lane, "|", "ended", isOpen: false)
+            var response = try await mock.open(request, delivery: delivery, reporting: events)
+            world.mark(lane, "○", "\(response.head.status.code)")
+            response.body = ResponseBody(source: LaneBodySource(base: response.body, lane: lane, world: world))
+            return response
         } catch {
             world.mark(lane, "✕", Self.text(error), isOpen: false)
             throw error
@@ -87,5 +86,39 @@ package final class SimulatedTransport: Transport {
     private static func text(_ error: any Error) -> String {
         if let error = error as? TransportError { return "\(error.reason)" }
         return "\(type(of: error))"
+    }
+}
+
+/// The body of a response, whose end is a mark in the lane of its exchange.
+private final class LaneBodySource: ResponseBodySource {
+    private let base: ResponseBody
+    private let lane: String
+    private let world: SimulatedWorld
+    private let isClosed = Lock(false)
+
+    init(base: ResponseBody, lane: String, world: SimulatedWorld) {
+        self.base = base
+        self.lane = lane
+        self.world = world
+    }
+
+    func next() async throws -> Data? {
+        var iterator = base.makeAsyncIterator()
+        return try await iterator.next()
+    }
+
+    func collect(upTo limit: Int) async throws -> Data { try await base.collect(upTo: limit) }
+
+    var ending: ResponseEnding? { base.ending }
+
+    func cancel() { base.cancel() }
+
+    func close() async {
+        await base.close()
+        let isFirst = isClosed.withLock { isClosed in
+            defer { isClosed = true }
+            return !isClosed
+        }
+        if isFirst { world.mark(lane, "|", "ended", isOpen: false) }
     }
 }
