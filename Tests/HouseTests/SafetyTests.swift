@@ -16,7 +16,7 @@ import Testing
     private static let uncheckedPlaces = [
         "Sources/ANSystem/Lock.swift",
         // Closures and objects of AFNetworking's interface, which does not express in types what may cross threads.
-        "Sources/AFNetworking/Support/UncheckedSendable.swift",
+        "Sources/AFNetworking/Support/Callback.swift",
         // Subclassable classes cannot be checked. Their stored properties are constants or protected by a lock.
         "Sources/AFNetworking/Managers/", "Sources/AFNetworking/RequestSerialization/",
         "Sources/AFNetworking/ResponseSerialization/", "Sources/AFNetworking/Security/",

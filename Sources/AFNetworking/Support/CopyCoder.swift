@@ -1,5 +1,7 @@
 // SPDX-License-Identifier: MIT
 
+import Foundation
+
 /// An `NSCoder` that passes the values of a manager to a copy, unchanged.
 final class CopyCoder: NSCoder {
     /// The configuration of the copy, which may carry a core session.
@@ -37,4 +39,12 @@ final class CopyCoder: NSCoder {
     }
 
     override func decodeObject(of classes: [AnyClass]?, forKey key: String) -> Any? { values[key] }
+}
+
+extension NSCopying {
+    /// Returns a copy of the object, or the object itself if the copy would lack the overrides of its class.
+    func copyOfSameClass(_ zone: NSZone?) -> Self {
+        let copy = self.copy(with: zone)
+        return type(of: copy) == type(of: self as Any) ? copy as? Self ?? self : self
+    }
 }

@@ -1,8 +1,8 @@
 // SPDX-License-Identifier: MIT
 
-package import ANHTTP
+public import ANHTTP
 import ANSystem
-package import FoundationEssentials
+public import FoundationEssentials
 
 /// A private HTTP cache (RFC 9111) in memory, and in a directory if it has one.
 ///
@@ -283,5 +283,171 @@ package struct CacheLimits: Sendable, Hashable {
     /// The size above which a body is not stored: a quarter of the capacity.
     func longestBody(hasDisk: Bool) -> Int64 {
         hasDisk ? min(diskBytes / 4, EntryName.greatestSize / 2) : Int64(memoryBytes / 4)
+    }
+}
+
+extension ResponseCache {
+    /// Removes all stored responses to requests for a URL, in memory and in the directory, before returning. It may
+    /// read and delete files, and blocks the calling thread while it does so.
+    ///
+    /// Responses to requests for the URL that are in flight are not stored either. Responses that other processes have
+    /// stored in the directory, and that this process has not noticed yet, remain; see ``usage``.
+    ///
+    /// - Parameter url: The URL with its query. User information, fragment, a default port, and the case of scheme and
+    ///   host are ignored. Without stored responses, nothing happens.
+    public func remove(_ url: URL) {
+        removeEntries(target: CacheKey.target(url))
+    }
+
+    /// Removes the entries of a normalized target. The responses to requests that are in flight are not stored.
+    package func removeEntries(target: String) {
+        let key = CacheKey(target: target)
+        index.withLock { $0.invalidate(key) }
+        removeEntries(key) { $0.target == target }
+    }
+
+    /// Removes all stored responses, including those that other processes have stored in the directory, before
+    /// returning. It scans the directory and deletes files, and blocks the calling thread while it does so.
+    ///
+    /// Responses to requests that are in flight in this process are not stored either. The directory itself remains.
+    public func removeAll() {
+        index.withLock { $0.invalidate(nil) }
+        scan()
+        for key in Set(index.withLock { $0.all.map(\.key) }) { remove(key) { _ in true } }
+    }
+
+    /// The numbers of stored responses and bytes that this process knows of.
+    ///
+    /// Responses that other processes store in the directory are noticed from time to time, when this process stores
+    /// some, and by ``removeAll()``. No file is read.
+    public var usage: Usage {
+        index.withLock { Usage(entries: $0.count, memoryBytes: $0.memoryBytes, diskBytes: $0.diskBytes) }
+    }
+
+    /// The numbers of stored responses and bytes of a ``ResponseCache``.
+    public struct Usage: Hashable, Sendable {
+        /// The number of stored responses; one that is both in memory and in files counts once.
+        public let entries: Int
+        /// The estimated number of bytes in memory, for the heads and for bodies that are kept there.
+        public let memoryBytes: Int
+        /// The number of bytes in files, including bodies that are hard links to files of the program; 0 for a cache in
+        /// memory only.
+        public let diskBytes: Int64
+    }
+
+    /// Returns the stored responses that this process knows of, in any order, without their bodies; also those that
+    /// have expired, and several for one URL if they vary by header fields or credentials.
+    ///
+    /// Those in the directory are read, off the caller's actor; files that are missing or damaged are omitted. Being
+    /// listed does not count as a use.
+    @concurrent public func entries() async -> [Entry] {
+        let slots = index.withLock { Array($0.all.map(\.slot)) }
+        return slots.compactMap { slot in
+            (slot.entry ?? slot.name.flatMap { try? disk?.read($0) }).map { Entry($0.response) }
+        }
+    }
+
+    /// A stored response, as returned by ``entries()``: its URL, head, size and times, without its body.
+    public struct Entry: Sendable {
+        /// The URL of the request, normalized: with scheme and host in lower case and at least `/` as its path, without
+        /// a default port, user information and fragment.
+        public let url: URL
+        /// The status and header fields of the stored response, without fields that are limited to one connection (RFC
+        /// 9111 §3.1), and updated by later validations (§4.3.4).
+        public let head: ResponseHead
+        /// The number of bytes of the body as stored: decompressed, unless the request disabled that.
+        public let bodySize: Int64
+        /// The time at which the response was received or last validated, by this computer's clock.
+        public let date: Date
+        /// The time until which the response can be used without validation, possibly in the past; `nil` if it must
+        /// always be validated: because of `no-cache`, because a later request may have changed the resource (RFC 9111
+        /// §4.4), or because nothing determines such a time.
+        ///
+        /// It results from the first of these that the response has: `max-age`, `Expires`, or a heuristic, a tenth of
+        /// the time between `Last-Modified` and `Date`, at most a day (RFC 9111 §4.2.1, §4.2.2). The heuristic applies
+        /// to heuristically cacheable statuses (RFC 9110 §15.1) and with `public`. The age that the response had when
+        /// it was received is subtracted.
+        public let expirationDate: Date?
+
+        init(_ response: StoredResponse) {
+            let url = URL(string: response.target) ?? URL(filePath: "/")
+            self.url = url
+            head = ResponseHead(
+                status: response.status, headers: response.headers, version: response.version, url: url)
+            bodySize = response.bodyLength
+            date = response.responseTime.date
+            expirationDate = response.expiration?.date
+        }
+    }
+}
+
+extension CacheTime {
+    /// The point in time as a date.
+    var date: Date { Date(timeIntervalSince1970: Double(milliseconds) / 1_000) }
+}
+
+extension StoredResponse {
+    /// The time at which the response becomes stale; `nil` if it always requires validation.
+    var expiration: CacheTime? {
+        guard !isInvalidated, !rules.noCache, let lifetime = rules.lifetime else { return nil }
+        return responseTime + lifetime - rules.initialAge
+    }
+}
+
+extension ResponseCache {
+    /// The cache of the program, in memory and in a directory: 16 MiB and 256 MiB, at most 100,000 responses. It is
+    /// created at its first use, which creates and scans the directory and blocks the calling thread while it does so.
+    ///
+    /// The directory is `$XDG_CACHE_HOME/PROGRAM/http`, or else `$HOME/.cache/PROGRAM/http` (XDG Base Directory
+    /// Specification), with the last component of `argv[0]` as the name of the program. If the directory cannot be
+    /// used, the cache is in memory only, and ``diskFailure`` is the reason. If neither variable is an absolute path,
+    /// the cache is in memory only, with at most 10,000 responses, and ``diskFailure`` is `nil`.
+    public static let standard = makeStandard()
+
+    /// Creates a cache in the directory of ``standard``, with other capacities in bytes.
+    package static func makeStandard(capacity: Int64 = 256 << 20, memory: Int = 16 << 20) -> ResponseCache {
+        let environment = ProcessInfo.processInfo.environment
+        let home = environment["HOME"].flatMap { $0.hasPrefix("/") ? $0 + "/.cache" : nil }
+        let base = environment["XDG_CACHE_HOME"].flatMap { $0.hasPrefix("/") ? $0 : nil } ?? home
+        let program = CommandLine.arguments.first?.split(separator: "/").last.map(String.init) ?? "program"
+        return base.map { .disk("\($0)/\(program)/http", capacity: capacity, memory: memory) } ?? .memory(memory)
+    }
+
+    /// Creates a cache in memory. Negative limits count as 0, with which nothing is kept.
+    ///
+    /// - Parameters:
+    ///   - bytes: The capacity in bytes, for bodies and heads; 16 MiB by default. A response whose body is larger than
+    ///     a quarter of it is not stored.
+    ///   - entries: The maximum number of responses, 10,000 by default.
+    public static func memory(_ bytes: Int = 16 << 20, entries: Int = 10_000) -> ResponseCache {
+        ResponseCache(CacheLimits(memoryBytes: bytes, diskBytes: 0, entries: entries), directory: nil)
+    }
+
+    /// Creates a cache in a directory, with a part of it in memory. Negative limits count as 0.
+    ///
+    /// The directory is scanned before this function returns, which takes about 2 ms for 1,000 responses, and responses
+    /// above the limits are removed. It is created if it is missing; the responses are in its subdirectory `v1`, which
+    /// is created so that only its owner can read it. If the directory cannot be used, the cache is in memory only,
+    /// with the capacity `memory`; see ``diskFailure``.
+    ///
+    /// Stored are URLs with their queries, responses with their header fields, including `Set-Cookie`, and, instead of
+    /// the credentials of requests, salted checksums of them. A body of more than 64 KiB that the program downloads to
+    /// a file is a hard link to that file if possible; if the program changes the file, the stored response is removed
+    /// at its next use.
+    ///
+    /// - Parameters:
+    ///   - directory: The path of the directory, absolute or relative to the working directory at the time of this
+    ///     call.
+    ///   - capacity: The capacity of the directory in bytes, 256 MiB by default; 0 stores nothing. A response whose
+    ///     body is larger than a quarter of it is not stored.
+    ///   - memory: The capacity in memory in bytes, 16 MiB by default; 0 keeps nothing there. Heads, and bodies up to
+    ///     64 KiB, are kept there in addition to the directory, as long as they fit; those used last have priority. A
+    ///     response that takes more than a quarter of the capacity is only in the directory.
+    ///   - entries: The maximum number of responses, 100,000 by default; 0 stores nothing.
+    public static func disk(
+        _ directory: String, capacity: Int64 = 256 << 20, memory: Int = 16 << 20, entries: Int = 100_000
+    ) -> ResponseCache {
+        ResponseCache(
+            CacheLimits(memoryBytes: memory, diskBytes: capacity, entries: entries), directory: directory)
     }
 }

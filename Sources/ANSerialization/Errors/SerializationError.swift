@@ -1,5 +1,8 @@
 // SPDX-License-Identifier: MIT
 
+import ANHTTP
+public import FoundationEssentials
+
 // SerializationError
 // ├── url          a string is not a valid http or https URL
 // ├── parameters   parameters cannot be encoded
@@ -137,5 +140,150 @@ extension SerializationError {
             .parts:
             return nil
         }
+    }
+}
+
+extension SerializationError: CustomStringConvertible, LocalizedError {
+    /// The ``description``, never `nil`; Foundation returns it as `localizedDescription`.
+    public var errorDescription: String? { description }
+
+    /// A sentence in English that describes the failure and what to check.
+    ///
+    /// It may contain an excerpt of the response's body or of the parameters. The errors of
+    /// ``SerializationError/compound(_:)`` are separated by slashes, and each is shortened to 500 bytes.
+    public var description: String { sentence.printable }
+
+    private var sentence: String {
+        switch self {
+        case .url(let failure): failure.description
+        case .parameters(let failure): failure.description
+        case .multipart(let failure): failure.description
+        case .rejected(let rejection): rejection.description
+        case .emptyBody(let status, let wanted):
+            "The response with status \(status) has no body, but a \(wanted) was requested. If that may happen, request "
+                + "an optional: `.optional(…)` or `.decodable(Value?.self)`."
+        case .text(let failure): failure.description
+        case .json(let failure): failure.description
+        case .propertyList(let failure): failure.description
+        case .xml(let failure): failure.description
+        case .decoding(let failure): failure.description
+        case .jsonStream(let failure): failure.description
+        case .parts(let failure): failure.description
+        case .compound(let errors):
+            "None of the serializers could read the response: "
+                + errors.map { Excerpt.of(String(describing: $0), limit: 500) }.joined(separator: " / ")
+        }
+    }
+}
+
+extension SerializationError.TextFailure: CustomStringConvertible {
+    /// A sentence with the charset that describes the problem and what to check.
+    public var description: String {
+        switch self {
+        case .unknownCharset(let charset):
+            "The charset “\(Excerpt.of(charset))” of the response is unknown; request data, or specify the encoding."
+        case .invalidBytes(let charset):
+            "The bytes of the response are not valid in the charset “\(Excerpt.of(charset))”; request data, or specify the "
+                + "encoding."
+        }
+    }
+}
+
+extension SerializationError {
+    /// A text of JSON lines or of a JSON text sequence (RFC 7464) that cannot be read: it is not valid JSON, does not
+    /// match the requested type, is too long, was cut off, or does not follow a record separator.
+    ///
+    /// The ``description`` names the reason. The sequences that `ResponseBody.jsonLines(of:)` and `jsonSequence(of:)`
+    /// return pass it to `onFailure`, or throw ``SerializationError/jsonStream(_:)`` if that is `nil`.
+    public struct JSONStreamFailure: Sendable {
+        /// The number of the line, or of the text of a sequence, counted from 1 including blank ones.
+        ///
+        /// For bytes that do not follow a record separator, it is that of the text before them, or 0 if there is none.
+        public var number: Int
+        /// The bytes of the text; at most the first 120 if it is too long.
+        ///
+        /// The line ending after a line or a complete text of a sequence is removed, as is a byte order mark before the
+        /// first line. A text of a sequence that was cut off, and bytes that do not follow a record separator, keep
+        /// their line feeds.
+        public var bytes: Data
+        /// The reason for the failure.
+        package var reason: Reason
+
+        /// The error of the decoder for a text that is not valid, usually ``SerializationError/json(_:)``, or does not
+        /// match the requested type, ``SerializationError/decoding(_:)``; `nil` for a text that is too long, was cut
+        /// off, or does not follow a record separator.
+        public var underlying: SerializationError? {
+            if case .invalid(let error) = reason { error } else { nil }
+        }
+
+        /// The reason why a text of a stream cannot be read.
+        package enum Reason: Sendable {
+            /// The text is not valid JSON, or does not match the requested type.
+            case invalid(SerializationError)
+            /// The text is longer than the limit in bytes.
+            case tooLong(limit: Int)
+            /// The text of a sequence was cut off (RFC 7464 §2.4).
+            case truncated
+            /// The bytes of a sequence do not follow a record separator (RFC 7464 §2.1).
+            case unseparated
+        }
+    }
+}
+
+extension SerializationError.JSONStreamFailure: CustomStringConvertible {
+    /// A sentence with the ``number`` of the text, the reason, and an excerpt of the text.
+    public var description: String {
+        switch reason {
+        case .invalid(let error): "Line or text \(number) of the stream: \(error)"
+        case .tooLong(let limit):
+            "Line or text \(number) of the stream is longer than \(limit) bytes: “\(Excerpt.of(bytes))”; raise the limit."
+        case .truncated: "Text \(number) of the sequence was cut off: “\(Excerpt.of(bytes))”."
+        case .unseparated:
+            "Bytes after text \(number) of the sequence do not follow a record separator: “\(Excerpt.of(bytes))”."
+        }
+    }
+}
+
+/// Shortens untrusted text and bytes for log messages.
+package enum Excerpt {
+    /// Returns the bytes around `offset` as printable text, with `…` at each end that was cut.
+    package static func around(_ offset: Int, in bytes: some RandomAccessCollection<UInt8>, radius: Int = 40) -> String
+    {
+        let offset = min(max(offset, 0), bytes.count)
+        let start = max(offset - radius, 0)
+        let end = offset + min(radius, bytes.count - offset)
+        let lower = bytes.index(bytes.startIndex, offsetBy: start)
+        let upper = bytes.index(bytes.startIndex, offsetBy: end)
+        return (start > 0 ? "…" : "") + printable(bytes[lower..<upper]) + (end < bytes.count ? "…" : "")
+    }
+
+    /// Returns the first bytes as printable text.
+    static func of(_ bytes: some RandomAccessCollection<UInt8>, limit: Int = 120) -> String {
+        around(0, in: bytes, radius: limit)
+    }
+
+    /// Returns the beginning of a string as printable text.
+    static func of(_ string: String, limit: Int = 120) -> String {
+        let bytes = Array(string.utf8.prefix(limit + 1))
+        return around(0, in: bytes, radius: limit)
+    }
+
+    /// Returns the beginning of a malformed URL without user information, query and fragment, which may be secret.
+    static func ofURL(_ string: String) -> String {
+        let head = string.utf8.prefix { $0 != UInt8(ascii: "?") && $0 != UInt8(ascii: "#") }
+        let rest = string.utf8[head.endIndex...]
+        if let at = head.lastIndex(of: UInt8(ascii: "@")) {
+            return of("…" + String(string[at..<head.endIndex]))
+        }
+        // The separator may be part of a password.
+        guard !rest.contains(UInt8(ascii: "@")) else {
+            return of(String(string[..<(head.firstIndex(of: UInt8(ascii: ":")) ?? head.startIndex)]) + ":…")
+        }
+        return of(String(string[..<head.endIndex]))
+    }
+
+    /// Returns the bytes as printable text, with invalid UTF-8 replaced by U+FFFD.
+    private static func printable(_ bytes: some Collection<UInt8>) -> String {
+        String(decoding: bytes, as: UTF8.self).printable
     }
 }

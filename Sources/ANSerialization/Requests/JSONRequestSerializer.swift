@@ -79,3 +79,64 @@ public struct JSONRequestSerializer: FormFieldSerializer {
         public static let escapesSlashes = WritingOptions(rawValue: 4)
     }
 }
+
+/// A request serializer that encodes parameters into the query or a property list, depending on the method.
+///
+/// | method | parameters | result |
+/// |---|---|---|
+/// | in ``HTTPRequestSerializer/queryMethods`` | any | the same as with ``HTTPRequestSerializer`` |
+/// | any other | `nil` | no body and no `Content-Type`; a body of the request is kept |
+/// | any other | any, including empty | a property list, and `Content-Type: application/x-plist` unless it is set |
+///
+/// ``HTTPRequestSerializer/destination`` of the `base` overrides the distinction by method. The outermost value must be
+/// a dictionary or an array. Property lists support neither null nor dictionaries with repeated names, and the XML
+/// format no control characters except tab, LF and CR (XML 1.0 §2.2); other parameters fail with
+/// ``SerializationError/parameters(_:)``.
+///
+/// Dates must be in the years 1 to 9999 for XML, which stores whole seconds, and finite for the binary format; others
+/// fail with ``SerializationError/parameters(_:)``. In XML, Foundation writes and reads dates before October 15, 1582
+/// in the Julian calendar.
+public struct PropertyListRequestSerializer: FormFieldSerializer {
+    /// The serializer for queries, which also provides the fields, options and attributes of every request.
+    package var base: HTTPRequestSerializer
+    /// The format of property lists; XML by default.
+    package var format: Format
+
+    /// Creates a serializer.
+    ///
+    /// - Parameters:
+    ///   - base: The serializer for queries and multipart fields, which also provides the header fields of every
+    ///     request; by default without header fields.
+    ///   - format: The format of property lists; XML by default.
+    public init(base: HTTPRequestSerializer = HTTPRequestSerializer(), format: Format = .xml) {
+        self.base = base
+        self.format = format
+    }
+
+    /// Returns the request with the parameters encoded into its query or a property list.
+    ///
+    /// - Parameters:
+    ///   - request: The request, whose header fields are kept.
+    ///   - parameters: The parameters; `nil` adds no body, whereas empty parameters are encoded as a body.
+    /// - Throws: ``SerializationError/parameters(_:)`` if the parameters contain a value that cannot be encoded, such
+    ///   as null in a body, are nested more than 512 levels deep, would become the body of a request that already has
+    ///   one, or are not a dictionary in a query, or neither a dictionary nor an array in a body. A
+    ///   ``SerializationError`` that a closure of the `base`'s encoder throws is thrown unchanged.
+    public func serialize(_ request: Request, parameters: Parameters?) throws(SerializationError) -> Request {
+        try base.serialize(request, parameters: parameters, type: "application/x-plist") {
+            value throws(SerializationError) in try PropertyListTree.write(value, format: format)
+        }
+    }
+
+    /// The serializer whose encoder and text encoding apply to fields of forms.
+    package var fieldSerializer: HTTPRequestSerializer { base }
+
+    /// A format of property lists; ``xml`` by default.
+    @nonexhaustive
+    public enum Format: Hashable, Sendable {
+        /// The XML format, in UTF-8; the default. It stores dates in whole seconds.
+        case xml
+        /// Apple's binary format, `bplist00`, which keeps the fractions of seconds in dates.
+        case binary
+    }
+}

@@ -1,6 +1,7 @@
 // SPDX-License-Identifier: MIT
 
-import FoundationEssentials
+public import ANHTTP
+public import FoundationEssentials
 
 /// The result of a request whose response body is ignored, as returned for `.empty`. All values are equal.
 public struct EmptyResponse: Hashable, Sendable, Decodable, EmptyRepresentable {
@@ -88,5 +89,24 @@ public struct EmptyResponseRules: Hashable, Sendable {
             let value = type.emptyValue as? Value
         else { throw .emptyBody(status: status, wanted: String(describing: Value.self)) }
         return value
+    }
+}
+
+/// A serializer that ignores the body, whether or not there is one, for requests whose result is the status; available
+/// as `.empty`.
+///
+/// A session nevertheless receives the body, within the limit for the size of collected bodies.
+public struct EmptyResponseSerializer: AdjustableResponseSerializer {
+    /// The statuses and media types that are accepted; by default 200 to 299 with any media type.
+    public var validation: ResponseValidation
+
+    /// Creates a serializer, by default for any media type and the successful statuses.
+    package init(validation: ResponseValidation = .statusOnly) {
+        self.validation = validation
+    }
+
+    /// Returns the only value of ``EmptyResponse``, for every response; the status and media type are not checked here.
+    public func serialize(_ head: ResponseHead, _ body: Data) -> EmptyResponse {
+        EmptyResponse()
     }
 }

@@ -3,6 +3,7 @@
 import ANHTTP
 import ANSystem
 public import FoundationEssentials
+import HTTPTypes
 import Synchronization
 
 /// A source of bearer tokens for requests to certain origins, which refreshes the token once for all requests that need
@@ -321,4 +322,94 @@ extension BearerToken {
     fileprivate func isExpired(at date: Date) -> Bool {
         expires.map { $0 <= date } ?? false
     }
+}
+
+/// An OAuth 2.0 bearer token (RFC 6750), with the refresh token for the next one. Its descriptions contain neither. An
+/// ``Authenticator`` sends and refreshes the token.
+public struct BearerToken: Hashable, Sendable, CustomStringConvertible {
+    /// The token, sent in `Authorization` after `Bearer`. It is not checked: `HTTPFields` replaces characters that a
+    /// header field cannot contain, such as line breaks, by spaces.
+    public var value: String {
+        get { secret.value }
+        set { secret.value = newValue }
+    }
+    private var secret: Secret<String>
+    /// The expiry date; `nil`, the default, if it is unknown. The token is then used until a server refuses it. An
+    /// ``Authenticator`` refreshes the token shortly before this date.
+    public var expires: Date?
+    /// The token by which the refresh closure of an ``Authenticator`` gets the next bearer token (RFC 6749 §6); `nil`,
+    /// the default, if there is none. The library itself does not use it.
+    public var refreshToken: String? {
+        get { secretRefreshToken.value }
+        set { secretRefreshToken.value = newValue }
+    }
+    private var secretRefreshToken: Secret<String?>
+
+    /// Creates a token.
+    ///
+    /// - Parameters:
+    ///   - value: The token, without `Bearer`.
+    ///   - expires: The expiry date; `nil`, the default, if it is unknown.
+    ///   - refreshToken: The refresh token for the next bearer token; `nil`, the default, for none.
+    public init(_ value: String, expires: Date? = nil, refreshToken: String? = nil) {
+        secret = Secret(value)
+        self.expires = expires
+        secretRefreshToken = Secret(refreshToken)
+    }
+
+    /// The expiry date, without the token and the refresh token, such as `BearerToken(…, until 2030-01-31T12:00:00Z)`;
+    /// `BearerToken(…)` if it is unknown.
+    public var description: String { "BearerToken(…\(expires.map { ", until \($0.formatted(.iso8601))" } ?? ""))" }
+}
+
+extension Pipeline {
+    /// Sends a request with a bearer token, and once more with a refreshed token if the server answers with 401.
+    func authorize(
+        _ request: Request, _ call: inout Call, _ next: Next, by authenticator: Authenticator,
+        _ policy: AuthenticationPolicy
+    ) async throws -> OpenResponse {
+        await authenticator.follow(clock, now)
+        var ticket = await authenticator.ticketToSend()
+        if ticket == nil { ticket = try await renew(authenticator, for: request, call) }
+        var isLastTry = false
+        while true {
+            var attempt = request
+            attempt.headers[.authorization] = ticket?.field
+            attempt.tokenLineage = ticket?.lineage
+            let response = try await answerChallenges(attempt, &call, next, by: policy)
+            guard response.head.status.code == 401, !isLastTry else { return response }
+            await call.close()
+            ticket = try await renew(authenticator, after: ticket, for: request, call)
+            // The refresh serves the program's next attempt.
+            guard request.body.isReplayable else { throw SessionError.authentication(.bodyNotReplayable) }
+            isLastTry = true
+        }
+    }
+
+    private func renew(
+        _ authenticator: Authenticator, after refused: Authenticator.Ticket? = nil, for request: Request, _ call: Call
+    ) async throws -> Authenticator.Ticket? {
+        call.monitor?.receive(.refreshingToken)
+        let renewed = Lock<Authenticator.Ticket?>(nil)
+        let isInTime = try await waiting(upTo: request.timeLeft) {
+            let ticket = try await authenticator.renew(after: refused)
+            renewed.withLock { $0 = ticket }
+        }
+        // The error will name the limit of the call.
+        guard isInTime else { throw TransportError.timedOut(.request, nil, FailureContext()) }
+        return renewed.withLock(\.self)
+    }
+}
+
+extension Request {
+    /// The first token of which that of the request is a refreshed one, so that both belong to the same user; `nil` if
+    /// no authenticator has authorized the request.
+    var tokenLineage: Secret<String>? {
+        get { self[TokenLineage.self] }
+        set { self[TokenLineage.self] = newValue }
+    }
+}
+
+private enum TokenLineage: RequestAttribute {
+    static var defaultValue: Secret<String>? { nil }
 }

@@ -305,3 +305,160 @@ final class DownloadFile {
         return isDurable || isWanted ? data : nil
     }
 }
+
+// The requests of a download.
+
+extension DownloadFile {
+    /// The next request, which asks for the missing bytes in a form that a later request can continue.
+    private func next(hasProgress: Bool) -> FurtherRequest {
+        let isIdentity = storesAsReceived || plan.offset > 0
+        let hasOwnCodings = request.headers.contains(.acceptEncoding)
+        let codings = isIdentity ? "identity" : self.fields.first(.acceptEncoding)
+        let decodesContent = decodesContent && !isIdentity
+        let (ownRange, fields) = (hasOwnRange, plan.fields)
+        return FurtherRequest(hasProgress: hasProgress) { request in
+            if !ownRange { request.headers[.range] = fields[.range] }
+            if !ownRange { request.headers[.ifRange] = fields[.ifRange] }
+            request.changeOptions { $0.decodesContent = decodesContent }
+            if !hasOwnCodings { request.headers[.acceptEncoding] = codings }
+        }
+    }
+
+    /// Changes the first request of the download.
+    func prepare(_ request: inout Request) {
+        guard storesAsReceived || plan.offset > 0 else { return }
+        next(hasProgress: false).prepare(&request)
+    }
+
+    /// Returns the request for the bytes that are missing after a response has failed; `nil` if the download cannot be
+    /// continued.
+    func rest() -> FurtherRequest? {
+        guard let data = currentResumeData else { return nil }
+        planRest(after: data)
+        defer { longest = max(longest, data.offset) }
+        return next(hasProgress: data.offset > longest)
+    }
+
+    /// Returns a request for the whole file.
+    ///
+    /// - Parameter failure: Why the bytes cannot be continued.
+    /// - Throws: ``SessionError/notResumable(_:)`` if the program does not permit starting over, or there were too many
+    ///   requests.
+    func startOver(because failure: SessionError.ResumeFailure) throws(SessionError) -> FurtherRequest {
+        guard job.options.startsOverIfNotResumable else {
+            // It is unknown which of the bytes are correct.
+            known = nil
+            throw .notResumable(failure)
+        }
+        plan = ResumePlan(hasOwnRange: hasOwnRange)
+        return try followUp()
+    }
+
+    func followUp() throws(SessionError) -> FurtherRequest {
+        guard followUps.permitsNext(after: received) else { throw .notResumable(.tooManyParts) }
+        return next(hasProgress: true)
+    }
+
+    /// Whether the response's bytes differ from those sent, because they are decoded or an interceptor has replaced
+    /// them.
+    func isChanged(_ head: ResponseHead, _ body: ResponseBody) -> Bool {
+        body.provenance == .replaced || !storesAsReceived && decodesContent && head.hasContentCoding
+    }
+
+    func planRest(after data: ResumeData) {
+        plan = ResumePlan(
+            offset: data.offset, of: data.representation, startsOver: job.options.startsOverIfNotResumable,
+            isIdentity: storesAsReceived)
+    }
+}
+
+// The resume data of a download, and its record on disk.
+
+extension DownloadFile {
+    /// The resume data for the bytes written so far; `nil` if the download cannot be resumed.
+    var currentResumeData: ResumeData? {
+        guard var data = known, data.isVerifiable, let path = partialPath else { return nil }
+        data.partialFile = path
+        data.offset = hasBegun ? size : min(data.offset, size)
+        return data.offset > 0 ? data : nil
+    }
+
+    func resumeData(of representation: Representation, _ expected: ContentDigest?) -> ResumeData? {
+        guard mayContinue, let path = partialPath else { return nil }
+        var headers = request.headers
+        headers.removeAll { job.sensitiveHeaders.contains($0.name) }
+        return ResumeData(
+            url: request.url, headers: headers, representation: representation, offset: 0, partialFile: path,
+            destination: location?.path, overwritesExisting: job.destination.overwritesExisting,
+            expectedDigest: expected)
+    }
+
+    /// Flushes the written bytes to the disk, then updates the record.
+    func flush() throws(SessionError) {
+        do throws(SystemError) {
+            try partial?.flush()
+        } catch {
+            throw .file(job.path, error)
+        }
+        try writeRecord()
+        flushed = (size, stopwatch.elapsed)
+    }
+
+    /// Writes the record; if that fails, the bytes of an earlier download are kept.
+    func writeFirstRecord() throws(SessionError) {
+        do throws(SessionError) {
+            try writeRecord()
+        } catch {
+            if size > 0 { partial.take()?.keep() }
+            throw error
+        }
+    }
+
+    func writeRecord() throws(SessionError) {
+        guard isDurable, var data = known ?? resumeData(of: Representation(), job.options.expectedDigest) else {
+            return
+        }
+        data.offset = hasBegun ? size : data.offset
+        if !data.isVerifiable { data.offset = 0 }
+        do throws(SystemError) {
+            lastRecord = try DownloadRecord.write(data)
+        } catch {
+            throw .file(DownloadRecord.path(beside: data.partialFile), error)
+        }
+    }
+
+    var partialPath: String? { partial?.path }
+}
+
+// Digests of bytes that were written before the digest was known.
+
+extension DownloadFile {
+    /// Verifies digests that were not known when the bytes arrived. Those written to a device cannot be read again.
+    func verify(
+        _ digests: [ContentDigest], from start: Int64, _ waitUntilRunning: () async throws -> Void
+    ) async throws {
+        guard !digests.isEmpty, device == nil else { return }
+        var checks = DigestChecks(digests)
+        do {
+            try await hash(from: start, waitUntilRunning) { checks.update($0) }
+        } catch let error as SystemError {
+            throw SessionError.file(job.path, error)
+        }
+        try checks.verify(job.path, from: request.url)
+    }
+
+    /// Passes the bytes of the temporary file after an offset to a function.
+    func hash(
+        from start: Int64, _ waitUntilRunning: () async throws -> Void, _ update: (borrowing RawSpan) -> Void
+    ) async throws {
+        var bytes = Data(count: 256 << 10)
+        var offset = start
+        while offset < size {
+            var span = bytes.mutableBytes
+            let count = try partial?.read(into: &span, at: offset) ?? 0
+            update(bytes.bytes.extracting(first: count))
+            offset += Int64(count)
+            try await waitUntilRunning()
+        }
+    }
+}

@@ -130,3 +130,142 @@ package struct ResumePlan: Hashable, Sendable {
         head.headers.first(.contentRange).flatMap(ContentRange.init)
     }
 }
+
+/// The representation that the bytes of a file belong to (RFC 9110 §3.2), as far as the responses so far have told.
+///
+/// A later response either continues it or contradicts it; what a response does not say is not a contradiction, because
+/// the server has evaluated `If-Range`, and may omit the other fields (RFC 9110 §15.3.7).
+///
+/// | known | contradicted by a response with |
+/// |---|---|
+/// | a strong validator | another one, compared byte by byte |
+/// | the size of the whole | another one in `Content-Range` |
+/// | the content codings | others, in another order or of another number |
+/// | a digest of the server | another `Repr-Digest` of the same algorithm |
+package struct Representation: Codable, Hashable, Sendable {
+    /// The strong validator; `nil` if only digests identify the representation.
+    package var validator: Validator?
+    /// The size of the whole in bytes; `nil` if the server did not send it.
+    package var totalBytes: Int64?
+    /// The content codings of the bytes, in the order in which they were applied.
+    package var codings: [String] = []
+    /// The digests of the whole that the server sent.
+    package var digests: [ContentDigest] = []
+    /// The values of the request's fields that select among representations, by name: those of content negotiation, and
+    /// those that `Vary` names. An empty text stands for an absent field.
+    package var selection: [String: String] = [:]
+
+    /// Creates a representation of which nothing is known.
+    package init() {}
+
+    /// Creates the representation of a response that contains the whole, whose bytes are stored as received.
+    package init(_ head: ResponseHead, to fields: HTTPFields) {
+        validator = Validator(of: head)
+        totalBytes = head.contentLength
+        codings = head.headers.contentCodings
+        // The content of a response with the whole is the representation (RFC 9530 §2, appendix A).
+        digests = Array(Set(head.headers.representationDigests + head.headers.contentDigests))
+            .sorted { $0.description < $1.description }
+        for name in Self.selectingFields(head.headers) { selection[name] = Self.value(of: name, in: fields) }
+    }
+
+    /// Whether a later response can be identified as the same representation, or verified by a digest of the server.
+    package var isVerifiable: Bool { validator != nil || !digests.isEmpty }
+
+    /// Whether a request with these fields selects this representation, if the server has it.
+    ///
+    /// An entity tag is unique among all representations of a resource (RFC 9110 §8.8.3), and the server compares it;
+    /// the date of the last modification is the same for representations in several languages or formats.
+    package func isSelected(by fields: HTTPFields) -> Bool {
+        if case .entityTag = validator { return true }
+        return selection.allSatisfy { WireText($0.value) == WireText(Self.value(of: $0.key, in: fields)) }
+    }
+
+    /// Whether a response with a part belongs to another representation.
+    package func isContradicted(by head: ResponseHead, total: Int64?) -> Bool {
+        if validator?.isContradicted(by: head) == true { return true }
+        if let totalBytes, let total, total != totalBytes { return true }
+        if head.headers.contains(.contentEncoding), head.headers.contentCodings != codings { return true }
+        return head.headers.representationDigests.contains { other in
+            digests.contains { $0.algorithm == other.algorithm && $0.value != other.value }
+        }
+    }
+
+    /// Adds what a response with a part tells about the whole.
+    package mutating func learn(from head: ResponseHead, total: Int64?) {
+        if let total { totalBytes = total }
+        digests = Array(Set(digests + head.headers.representationDigests)).sorted { $0.description < $1.description }
+    }
+
+    /// The names of the fields of content negotiation and in `Vary`, in lower case, except `Accept-Encoding`, whose
+    /// result is known, and credentials, which are not stored.
+    private static func selectingFields(_ headers: HTTPFields) -> Set<String> {
+        let varying = headers[values: .vary].flatMap { $0.split(separator: ",") }.map { $0.trimmingBlanks.lowercased() }
+        return Set(["accept", "accept-charset", "accept-language"] + varying.prefix(mostFields))
+            .subtracting(["accept-encoding", "authorization", "cookie", "*", ""])
+    }
+
+    private static let mostFields = 64
+
+    private static func value(of name: String, in fields: HTTPFields) -> String {
+        HTTPField.Name(name).map { fields[values: $0].joined(separator: ", ") } ?? ""
+    }
+
+    /// A strong validator (RFC 9110 §8.8.1): responses with the same one are identical byte for byte.
+    package enum Validator: Codable, Hashable, Sendable {
+        /// The value of `ETag`, with its quotation marks.
+        case entityTag(WireText)
+        /// The value of `Last-Modified`, as received.
+        case lastModified(WireText)
+    }
+}
+
+extension Representation.Validator {
+    /// Creates the strong validator of a response; `nil` if it has no strong one.
+    ///
+    /// A weak entity tag identifies equivalent versions, not identical bytes. A modification date is strong only if it
+    /// is at least a second before the response's `Date`, because the file may change twice within a second (RFC 9110
+    /// §8.8.2.2).
+    package init?(of head: ResponseHead) {
+        if let tag = head.headers.first(.eTag) {
+            guard Self.isStrong(tag) else { return nil }
+            self = .entityTag(WireText(tag))
+        } else if let modified = head.headers.first(.lastModified), let date = head.headers.first(.date),
+            let modification = HTTPDate(modified, now: 0), let moment = HTTPDate(date, now: 0),
+            modification.seconds < moment.seconds
+        {
+            self = .lastModified(WireText(modified))
+        } else {
+            return nil
+        }
+    }
+
+    /// Whether a tag is strong and known exactly: a replacement character stands for bytes that are not UTF-8.
+    private static func isStrong(_ tag: String) -> Bool {
+        tag.utf8.count >= 2 && tag.utf8.first == UInt8(ascii: "\"") && tag.utf8.last == UInt8(ascii: "\"")
+            && !tag.unicodeScalars.contains("\u{FFFD}")
+    }
+
+    /// The value of `If-Range`.
+    var fieldValue: String {
+        switch self {
+        case .entityTag(let tag): tag.text
+        case .lastModified(let date): date.text
+        }
+    }
+
+    /// The value of the validator's field in a response.
+    private func other(in head: ResponseHead) -> WireText? {
+        switch self {
+        case .entityTag: head.headers.first(.eTag).map { WireText($0) }
+        case .lastModified: head.headers.first(.lastModified).map { WireText($0) }
+        }
+    }
+
+    /// Whether a response has the same validator.
+    func isConfirmed(by head: ResponseHead) -> Bool { other(in: head).map { $0 == WireText(fieldValue) } ?? false }
+
+    /// Whether a response has another validator. A response without the field counts as the same version, because the
+    /// server has evaluated `If-Range`.
+    func isContradicted(by head: ResponseHead) -> Bool { other(in: head).map { $0 != WireText(fieldValue) } ?? false }
+}

@@ -1,6 +1,7 @@
 // SPDX-License-Identifier: MIT
 
 public import ANHTTP
+import ANSystem
 public import HTTPTypes
 
 /// The conditions under which a failed request is sent again, how often, and after which wait.
@@ -149,5 +150,190 @@ extension Request {
 extension RetryPolicy {
     fileprivate enum OfRequest: RequestAttribute {
         static var defaultValue: RetryPolicy? { nil }
+    }
+}
+
+extension RetryPolicy {
+    /// A kind of failure that may not recur in another attempt.
+    ///
+    /// | failure | ``ANHTTP/TransportError/reason-swift.property`` | the server may have acted | by default | typical cause |
+    /// |---|---|---|---|---|
+    /// | ``nameLookup`` | `cannotResolve`, `timedOut` while resolving | no | yes | a DNS server is busy |
+    /// | ``connect`` | `cannotConnect`, `timedOut` while connecting or in the TLS handshake | no | yes | the server restarts, or a packet was lost |
+    /// | ``tlsHandshake`` | `tls(.handshake)` | no | yes | the connection was lost during the handshake |
+    /// | ``proxy`` | `proxy(.handshake)`, `proxy(.tunnelRefused)` with a status of 500 or above | no | yes | the proxy is busy |
+    /// | ``connectionLost`` | `connectionLost` | yes | yes | the server restarted, or a middlebox dropped the connection |
+    /// | ``noResponse`` | `timedOut` while sending, waiting for or receiving the response | yes | yes | the server is busy |
+    /// | ``queue`` | `timedOut` waiting for a free connection | no | no | the client sends too many requests at once |
+    /// | ``invalidResponse`` | `invalidResponse`, `invalidContentEncoding` | yes | no | the server does not follow the protocol, and is likely to do so again |
+    ///
+    /// Other failures are retried only if ``RetryPolicy/decision`` says so: an untrusted certificate, an address that
+    /// is unusable or forbidden, rejected proxy credentials, a request that cannot be sent, a response above a limit, a
+    /// body whose source failed, an expired wait for a route, and errors that the program throws.
+    public enum Failure: CaseIterable, Hashable, Sendable {
+        /// The host name could not be resolved, or a timeout expired during its lookup. Retriable by default, for any
+        /// method.
+        case nameLookup
+        /// No connection could be established, or a timeout expired while connecting or during the TLS handshake. A
+        /// forbidden address, or a local address that cannot be used, is not retriable. Retriable by default, for any
+        /// method.
+        case connect
+        /// The TLS handshake was interrupted. An untrusted certificate is a failure of another kind, which is not
+        /// retried. Retriable by default, for any method.
+        case tlsHandshake
+        /// The proxy could not be used: its handshake failed, or it refused a tunnel with a status of 500 or above.
+        /// Retriable by default, for any method.
+        case proxy
+        /// The connection was lost before the end of the response; the server may have acted on the request. Retriable
+        /// by default, for ``RetryPolicy/methods``.
+        case connectionLost
+        /// A timeout expired while the request was sent or the response received; the server may have acted on the
+        /// request. Retriable by default, for ``RetryPolicy/methods``.
+        case noResponse
+        /// A timeout expired before a connection was free (``ANHTTP/Timeouts/queue``); not retriable by default.
+        case queue
+        /// The response violates HTTP, or its content coding is invalid; not retriable by default. An invalid content
+        /// coding is detected when the body is read, which is too late for a retry.
+        case invalidResponse
+
+        /// The failures that are retriable by default: ``nameLookup``, ``connect``, ``tlsHandshake``, ``proxy``,
+        /// ``connectionLost`` and ``noResponse``.
+        ///
+        /// To add one to a policy: `policy.failures.insert(.queue)`.
+        public static let transient: Set<Failure> = [
+            .nameLookup, .connect, .tlsHandshake, .proxy, .connectionLost, .noResponse,
+        ]
+
+        /// Creates the kind of an error; `nil` if the error is not retriable.
+        package init?(_ error: any Error) {
+            guard let error = error as? TransportError else { return nil }
+            switch error.reason {
+            case .cannotResolve: self = .nameLookup
+            case .cannotConnect(.localAddress), .cannotConnect(.addressForbidden): return nil
+            case .cannotConnect: self = .connect
+            case .tls(.handshake): self = .tlsHandshake
+            case .tls: return nil
+            case .proxy(.handshake), .proxy(.tunnelRefused(status: 500...)): self = .proxy
+            case .proxy: return nil
+            case .connectionLost: self = .connectionLost
+            case .invalidResponse, .invalidContentEncoding: self = .invalidResponse
+            case .timedOut(let phase):
+                guard let failure = Failure(phase) else { return nil }
+                self = failure
+            case .invalidURL, .unsupportedScheme, .invalidRequest, .unsupported,
+                .responseTooLarge, .requestBody, .webSocketClosed, .shutDown, .internalInconsistency:
+                return nil
+            }
+        }
+
+        private init?(_ phase: TransportError.TimeoutPhase) {
+            switch phase {
+            case .connectivity: return nil
+            case .queue: self = .queue
+            case .nameLookup: self = .nameLookup
+            case .connect, .tlsHandshake: self = .connect
+            case .request, .responseHead, .responseBody: self = .noResponse
+            }
+        }
+    }
+}
+
+extension TransportError {
+    /// Whether a server may have seen the request, so that it may have acted on it.
+    package var mayHaveReachedServer: Bool {
+        switch reason {
+        case .invalidURL, .unsupportedScheme, .invalidRequest, .unsupported, .cannotResolve, .cannotConnect, .proxy:
+            false
+        // With TLS 1.3, the server may refuse the certificate after it has received the request.
+        case .tls(let failure): failure == .clientCertificateRefused
+        case .timedOut(.connectivity), .timedOut(.queue), .timedOut(.nameLookup), .timedOut(.connect),
+            .timedOut(.tlsHandshake):
+            false
+        case .timedOut(.request), .timedOut(.responseHead), .timedOut(.responseBody), .connectionLost,
+            .invalidResponse, .invalidContentEncoding, .responseTooLarge, .requestBody, .webSocketClosed, .shutDown,
+            .internalInconsistency:
+            true
+        }
+    }
+}
+
+/// The waits before retries: exponential up to a maximum, with optional full jitter.
+///
+/// The wait before retry *n*, starting at 1, is `min(base × multiplier^(n−1), maximum)`, where a multiplier below 1
+/// counts as 1. With jitter it is drawn uniformly between zero and that value, so that clients that failed together do
+/// not retry together. A backoff takes effect as ``RetryPolicy/backoff``.
+public struct Backoff: Hashable, Sendable {
+    /// The longest wait before the first retry; 0.5 s by default.
+    package var base: Duration
+    /// The factor by which the longest wait grows with each retry; 2 by default. A factor of 1 or less keeps it
+    /// constant.
+    package var multiplier: Double
+    /// The upper bound of all waits; 30 s by default.
+    package var maximum: Duration
+    /// Whether each wait is drawn at random between zero and its longest value ("full jitter"); `true` by default.
+    package var isJittered: Bool
+
+    /// Creates a backoff; the defaults double the wait from 0.5 s up to 30 s, with full jitter.
+    ///
+    /// - Parameters:
+    ///   - base: The longest wait before the first retry; 0.5 s by default. A negative one counts as zero.
+    ///   - multiplier: The factor by which the longest wait grows with each retry; 2 by default. A factor of 1 or less
+    ///     keeps it constant.
+    ///   - maximum: The upper bound of all waits; 30 s by default. With zero or less, every wait is zero.
+    ///   - isJittered: Whether each wait is drawn at random between zero and its longest value; `true` by default.
+    public init(
+        base: Duration = .milliseconds(500), multiplier: Double = 2, maximum: Duration = .seconds(30),
+        isJittered: Bool = true
+    ) {
+        self.base = base
+        self.multiplier = multiplier
+        self.maximum = maximum
+        self.isJittered = isJittered
+    }
+
+    /// Returns the wait before a retry.
+    ///
+    /// - Parameters:
+    ///   - retry: The number of the retry, starting at 1.
+    ///   - unit: A random number from 0 to 1.
+    package func wait(beforeRetry retry: Int, unit: Double) -> Duration {
+        var longest = max(.zero, min(base, bound))
+        guard multiplier > 1 else { return jittered(longest, unit) }
+        var step = 1
+        while retry > step, longest > .zero, longest < bound {
+            longest = longest / .seconds(1) * multiplier < bound / .seconds(1) ? longest * multiplier : bound
+            step += 1
+        }
+        return jittered(longest, unit)
+    }
+
+    private func jittered(_ longest: Duration, _ unit: Double) -> Duration {
+        // Not multiplied by 1, because the conversion to `Double` would round the duration.
+        isJittered && !(unit >= 1) ? longest * max(0, unit) : longest
+    }
+
+    /// The maximum, limited to what a clock can sleep.
+    private var bound: Duration { min(maximum, .longestSleep) }
+}
+
+extension ResponseHead {
+    /// Returns the wait that the server asks for in `Retry-After` (RFC 9110 §10.2.3), or `nil` if the field is missing
+    /// or malformed.
+    ///
+    /// A date is compared with the response's `Date`, that is, with the server's own clock; without `Date`, with `now`.
+    ///
+    /// - Parameter now: The current time in seconds since 1970.
+    package func retryAfter(now: Int64) -> Duration? {
+        guard let value = headers.first(.retryAfter), !value.isEmpty else { return nil }
+        let parts = value.split(separator: ".", maxSplits: 1, omittingEmptySubsequences: false)
+        if parts.allSatisfy({ !$0.isEmpty && $0.utf8.allSatisfy { (0x30...0x39).contains($0) } }) {
+            let whole = Duration.seconds(Int64(parts[0]) ?? Int64.max)
+            // Some servers send a fraction of a second, which is read to the millisecond.
+            guard parts.count == 2, let fraction = Int64((parts[1] + "00").prefix(3)) else { return whole }
+            return whole + .milliseconds(fraction)
+        }
+        guard let date = HTTPDate(value, now: now) else { return nil }
+        let current = headers.first(.date).flatMap { HTTPDate($0, now: now) }?.seconds ?? now
+        return .seconds(max(0, date.seconds - current))
     }
 }

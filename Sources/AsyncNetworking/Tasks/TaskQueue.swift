@@ -1,5 +1,7 @@
 // SPDX-License-Identifier: MIT
 
+import ANSystem
+
 /// Admits at most `limit` elements at a time, by priority and in FIFO order within a priority.
 ///
 /// Every operation takes logarithmic time (amortized), so that a queue of many tasks can be cancelled task by task.
@@ -122,3 +124,93 @@ public struct TransferPriority: RawRepresentable, Hashable, Comparable, Sendable
         left.rawValue < right.rawValue
     }
 }
+
+/// Starts waiting tasks as far as the limit on concurrent tasks permits.
+final class TaskScheduler: Sendable {
+    private let queue: Lock<TaskQueue<TransferCore>>?
+
+    /// Creates a scheduler for at most `limit` concurrent tasks; `nil` for no limit.
+    init(limit: Int?) {
+        queue = limit.map { Lock(TaskQueue(limit: $0)) }
+    }
+
+    /// Performs the action of a task after a change of its state.
+    ///
+    /// Tasks are admitted outside of the lock. A task that is suspended between leaving the queue and being admitted
+    /// refuses its slot, which the next one gets.
+    func apply(_ action: TaskStateMachine.Action, of core: TransferCore) {
+        guard let queue else {
+            if action == .enqueue { _ = core.admit() }
+            return
+        }
+        switch action {
+        case .nothing: return
+        case .enqueue: queue.withLock { $0.enqueue(core, id: core.id, priority: core.priority) }
+        case .dequeue: queue.withLock { $0.remove(id: core.id) }
+        case .releaseSlot: queue.withLock { $0.release() }
+        }
+        while let next = queue.withLock({ $0.admit() }) {
+            if !next.admit() { queue.withLock { $0.release() } }
+        }
+    }
+
+    /// Changes the priority of a waiting task.
+    func reorder(_ core: TransferCore, to priority: TransferPriority) {
+        queue?.withLock { $0.move(id: core.id, to: priority) }
+    }
+}
+
+/// A priority queue. Adding an element and removing the smallest one take logarithmic time.
+package struct BinaryHeap<Element: Comparable> {
+    private var elements: [Element] = []
+
+    /// The number of elements.
+    package var count: Int { elements.count }
+
+    /// Creates an empty heap.
+    package init() {}
+
+    /// Adds an element.
+    package mutating func insert(_ element: Element) {
+        elements.append(element)
+        var child = elements.count - 1
+        while child > 0 {
+            let parent = (child - 1) / 2
+            guard elements[child] < elements[parent] else { return }
+            elements.swapAt(child, parent)
+            child = parent
+        }
+    }
+
+    /// Removes and returns the smallest element; `nil` if the heap is empty.
+    package mutating func popFirst() -> Element? {
+        guard let last = elements.popLast() else { return nil }
+        guard let first = elements.first else { return last }
+        elements[0] = last
+        sink(0)
+        return first
+    }
+
+    /// Removes the elements that satisfy a condition, in linear time.
+    package mutating func removeAll(where isRemoved: (Element) -> Bool) {
+        elements.removeAll(where: isRemoved)
+        for parent in (0..<elements.count / 2).reversed() { sink(parent) }
+    }
+
+    /// Moves an element down until neither of its children is smaller.
+    private mutating func sink(_ start: Int) {
+        var parent = start
+        while true {
+            var smallest = parent
+            for child in [2 * parent + 1, 2 * parent + 2]
+            where child < elements.count && elements[child] < elements[smallest] {
+                smallest = child
+            }
+            guard smallest != parent else { return }
+            elements.swapAt(parent, smallest)
+            parent = smallest
+        }
+    }
+}
+
+extension BinaryHeap: Sendable where Element: Sendable {}

@@ -176,3 +176,221 @@ public typealias UploadTask = TransferTask<Response<Data>>
 /// A task that writes the response to a file; its value is the file, with the response.
 /// ``SessionManager/download(_:to:options:)`` starts one.
 public typealias DownloadTask = TransferTask<DownloadedFile>
+
+/// A task of a ``SessionManager`` without its value: it observes and controls the task.
+///
+/// ``TransferTask/erased`` returns it for a task with a value, and ``SessionManager/tasks`` lists those that have not
+/// ended. All members may be used from any thread or task at any time, and return immediately. Copies refer to the same
+/// task.
+///
+/// The request of an async function, such as ``SessionManager/data(for:)``, is a task as well, but is controlled by its
+/// caller: ``resume()``, ``suspend()``, ``cancel()`` and the setters have no effect on it, its streams are empty, and
+/// its state is always ``TaskState/running``.
+public struct AnyTransferTask: Hashable, Identifiable, Sendable {
+    private let origin: Origin
+
+    private enum Origin: Hashable, Sendable {
+        /// A task that a function returned.
+        case task(TransferCore)
+        /// The request of an async function.
+        case call(UInt64, TaskKind, Request)
+
+        var id: UInt64 {
+            switch self {
+            case .task(let core): core.id
+            case .call(let id, _, _): id
+            }
+        }
+
+        static func == (left: Origin, right: Origin) -> Bool { left.id == right.id }
+
+        func hash(into hasher: inout Hasher) { hasher.combine(id) }
+    }
+
+    /// Creates the value from the state of a task.
+    package init(_ core: TransferCore) {
+        origin = .task(core)
+    }
+
+    /// Creates the task of an async function.
+    init(id: UInt64, kind: TaskKind, request: Request) {
+        origin = .call(id, kind, request)
+    }
+
+    /// The state of the task; `nil` for the request of an async function.
+    package var core: TransferCore? {
+        if case .task(let core) = origin { core } else { nil }
+    }
+
+    /// The task's identifier, unique within the process; tasks that are created later have higher ones.
+    public var id: UInt64 { origin.id }
+
+    /// The kind of task: data, stream, upload or download. The request of an async function is of the kind
+    /// ``TaskKind/data`` or ``TaskKind/stream``.
+    public var kind: TaskKind {
+        switch origin {
+        case .task(let core): core.kind
+        case .call(_, let kind, _): kind
+        }
+    }
+
+    /// The request as it was passed to the manager, without the session's header fields and changes by redirects or
+    /// retries; `nil` if it could not be created, for example because its URL is invalid. For a WebSocket connection,
+    /// `https` replaces `wss` and `http` replaces `ws`; for an event source, it contains the header fields that the
+    /// source adds.
+    ///
+    /// For the validation of a cached response in the background it is the request as it is sent, including the
+    /// session's header fields and possibly credentials in `Authorization`.
+    public var request: Request? {
+        switch origin {
+        case .task(let core): core.request
+        case .call(_, _, let request): request
+        }
+    }
+
+    // MARK: Control
+
+    /// Starts or continues the task. Has no effect on a task that is waiting or running, was cancelled, or has ended,
+    /// nor on the request of an async function. With ``SessionConfiguration/maximumConcurrentTransfers``, the task may
+    /// wait for its turn.
+    public func resume() { core?.resume() }
+
+    /// Suspends the task: it stops reading the response and sending the request, and gives its slot to a waiting task.
+    /// Has no effect on a task that is suspended, was cancelled, or has ended, nor on the request of an async function.
+    ///
+    /// The connection stays open. Data already buffered is still transferred, and a request body of known length up to
+    /// 256 KiB is still sent; until the body of the response is read, redirects and retries go on. The idle timeout is
+    /// paused only while the task holds up the transfer, because the buffer for the response
+    /// (``ANHTTP/TransferOptions/streamBufferSize``) is full or a chunk of the request's body is due.
+    /// ``ANHTTP/Timeouts/total`` and `Request.timeout` are not paused, and the server may have timeouts of its own.
+    public func suspend() { core?.suspend() }
+
+    /// Cancels the task, and returns without waiting for its end. Its value then throws `CancellationError`, unless the
+    /// task was already complete. Has no effect on a task that was cancelled or has ended, nor on the request of an
+    /// async function.
+    public func cancel() { core?.cancel() }
+
+    // MARK: Observation
+
+    /// A snapshot of the task's state, response, progress and outcome. It does not change; read the property again, or
+    /// iterate ``events``, to follow the task. For the request of an async function, it contains only the state
+    /// ``TaskState/running``.
+    public var status: TaskStatus { core?.status ?? TaskStatus(state: .running) }
+
+    /// The task's events: every reader receives all of them from the first one on, in order, until the task ends. Empty
+    /// for the request of an async function.
+    ///
+    /// Events of progress are the exception: of each direction, a late or slow reader receives only the latest. The
+    /// events are kept as long as the task. Their number does not depend on the size of the bodies; it grows with
+    /// redirects, challenges, retries, interim responses, and calls of ``suspend()`` and ``resume()``.
+    public var events: BroadcastStream<TaskEvent> { stream { $0 } }
+
+    /// The progress of sending the request's body: yields the latest value first, then newer ones until the task ends.
+    /// A GET without a body reports none, nor does the request of an async function.
+    ///
+    /// Bytes count as sent when they have been passed to the connection; they are reported at most every 50 ms, and at
+    /// the end. Progress starts over if the body is sent again, after a redirect, a retry or a challenge.
+    public var uploadProgress: BroadcastStream<TransferProgress> { stream(\.uploadProgress) }
+
+    /// The progress of receiving the response's body: yields the latest value first, then newer ones until the task
+    /// ends. The request of an async function reports none.
+    ///
+    /// Only the body of the final response counts, in bytes before decompression: not those of redirects, answered
+    /// challenges and retried attempts, nor the error response to a download. Bytes are reported at most every 50 ms,
+    /// and at the end. The progress of a download that is resumed starts at the bytes that are already in the file, and
+    /// its total is the size of the whole file; it starts over if the download does. A response without an exchange,
+    /// such as one from the cache, is reported once it is complete, with the size of its decompressed body.
+    public var downloadProgress: BroadcastStream<TransferProgress> { stream(\.downloadProgress) }
+
+    /// The progress in the task's main direction: ``uploadProgress`` for an upload task, otherwise
+    /// ``downloadProgress``. It yields the latest value first, then newer ones until the task ends. The request of an
+    /// async function reports none.
+    ///
+    /// Any number of readers may iterate it. Progress is reported at most every 50 ms, and at the end, whether or not
+    /// it is read.
+    public var progress: BroadcastStream<TransferProgress> {
+        kind == .upload ? uploadProgress : downloadProgress
+    }
+
+    private func stream<Value>(
+        _ select: @escaping @Sendable (TaskEvent) -> Value?
+    ) -> BroadcastStream<Value> {
+        core?.stream(select) ?? BroadcastStream { _ in nil }
+    }
+
+    // MARK: Scheduling and identification
+
+    /// The task's priority among the tasks that wait because of ``SessionConfiguration/maximumConcurrentTransfers``;
+    /// ``TransferPriority/normal`` by default.
+    ///
+    /// A change reorders a waiting task. It has no effect on running tasks, on the requests of async functions, nor if
+    /// there is no limit.
+    public var priority: TransferPriority {
+        get { core?.priority ?? .normal }
+        nonmutating set { core?.priority = newValue }
+    }
+
+    /// A description for the program's own use, which the library ignores; `nil` by default. It cannot be set for the
+    /// request of an async function.
+    public var label: String? {
+        get { core?.label }
+        nonmutating set { core?.label = newValue }
+    }
+
+    /// The number of bytes that the task is expected to transfer in its main direction, for the total of a
+    /// ``TransferGroup`` until the transfer itself reports one. By default it is the length of the body for an upload,
+    /// as far as that is known without reading a file; otherwise `nil`. Setting `nil` restores the default, and the
+    /// request of an async function cannot have a value. It does not limit the transfer, and a group reads it when
+    /// ``TransferGroup/progress`` is read.
+    public var expectedBytes: Int64? {
+        get { core?.expectedBytes }
+        nonmutating set { core?.expectedBytes = newValue }
+    }
+
+    /// The tags by which ``SessionManager/transfers(tagged:)`` finds the task; empty by default. A group that was
+    /// returned before does not change with them. They cannot be set for the request of an async function.
+    public var tags: Set<String> {
+        get { core?.tags ?? [] }
+        nonmutating set { core?.tags = newValue }
+    }
+}
+
+extension AnyTransferTask: CustomStringConvertible {
+    /// The identifier, the method and the URL for a log line, such as `#7 GET https://example.com/a?token=…`: without
+    /// user information, query values and fragment. Only the identifier if ``request`` is `nil`.
+    public var description: String { "#\(id)" + (request.map { " \($0)" } ?? "") }
+}
+
+/// The kind of a task, by what is done with the bodies of its request and response.
+public enum TaskKind: Hashable, Sendable {
+    /// A request whose response is collected in memory, as by a ``DataTask``, ``SessionManager/data(for:)`` and the
+    /// verbs; also the validation of a cached response in the background.
+    case data
+    /// A request whose response is streamed to a closure, as by
+    /// ``SessionManager/withResponse(for:validating:reporting:_:)`` and an ``EventSource``, or a WebSocket connection.
+    case stream
+    /// An upload task, which sends a body and collects the response in memory, as by ``SessionManager/upload(_:as:)``.
+    case upload
+    /// A download task, which writes the response to a file, as by ``SessionManager/download(_:to:options:)``.
+    case download
+}
+
+/// A running task and its request.
+struct RunningTask: Sendable {
+    let core: TransferCore
+    let request: Request
+
+    var erased: AnyTransferTask { AnyTransferTask(core) }
+
+    /// Returns the request with a body that is read only while the task may run.
+    ///
+    /// A body of at most one chunk is passed unchanged.
+    @inline(never)
+    func gatedRequest(_ change: (inout Request) -> Void = { _ in }) -> Request {
+        var request = request
+        change(&request)
+        if let length = request.body.length, length <= RequestBody.chunkSize { return request }
+        request.body.gate = { [core] in try await core.waitUntilRunning() }
+        return request
+    }
+}

@@ -1,6 +1,6 @@
 // SPDX-License-Identifier: MIT
 
-import AsyncNetworkingImages
+public import AsyncNetworkingImages
 
 /// A cache of images in memory that removes those accessed least recently when it exceeds its capacity.
 ///
@@ -115,3 +115,82 @@ open class AFAutoPurgingImageCache: NSObject, AFImageRequestCache, @unchecked Se
         (request.url?.absoluteString ?? "") + (additional.map { " \($0)" } ?? "")
     }
 }
+
+/// A cache of images by identifier. Its methods may be called from any thread, and at the same time.
+public protocol AFImageCache: NSObjectProtocol {
+    /// Adds an image, in place of one with the same identifier. The cache may remove it at any time.
+    func add(_ image: UIImage, withIdentifier identifier: String)
+    /// Removes the image with an identifier.
+    ///
+    /// - Returns: Whether the cache had such an image.
+    @discardableResult
+    func removeImage(withIdentifier identifier: String) -> Bool
+    /// Removes all images.
+    ///
+    /// - Returns: Whether the cache had any images.
+    @discardableResult
+    func removeAllImages() -> Bool
+    /// Returns the image with an identifier; `nil` if the cache does not have it.
+    func image(withIdentifier identifier: String) -> UIImage?
+}
+
+/// A cache of images by request and an additional identifier, for images made from the same file.
+/// ``AFAutoPurgingImageCache`` identifies a request by its URL.
+///
+/// An ``AFImageDownloader`` calls the methods while it is locked: they must return soon, and must not use it.
+public protocol AFImageRequestCache: AFImageCache {
+    /// Returns whether an ``AFImageDownloader`` adds an image that it has downloaded; it passes `nil` as the additional
+    /// identifier.
+    func shouldCache(
+        _ image: UIImage, for request: URLRequest, withAdditionalIdentifier identifier: String?
+    ) -> Bool
+    /// Adds an image, in place of one with the same request and additional identifier (`nil` for none). The cache may
+    /// remove it at any time.
+    func add(_ image: UIImage, for request: URLRequest, withAdditionalIdentifier identifier: String?)
+    /// Removes the image for a request and an additional identifier (`nil` for none).
+    ///
+    /// - Returns: Whether the cache had such an image.
+    @discardableResult
+    func removeImageforRequest(_ request: URLRequest, withAdditionalIdentifier identifier: String?) -> Bool
+    /// Returns the image for a request and an additional identifier (`nil` for none), or `nil` if the cache does not
+    /// have it.
+    func imageforRequest(_ request: URLRequest, withAdditionalIdentifier identifier: String?) -> UIImage?
+}
+
+/// An image, in place of UIKit's `UIImage`: its file, its format and size, and its pixels if it was decoded.
+public final class AFImage: NSObject, Sendable {
+    /// The image as the core represents it: the file, its format and size, and its pixels if it was decoded.
+    public let content: ImageContent
+
+    /// Creates an image from its content, such as an image that the core has received.
+    public init(_ content: ImageContent) {
+        self.content = content
+        super.init()
+    }
+
+    /// Creates an image from a file, whose header is read at once; the pixels are not decoded.
+    ///
+    /// The result is `nil` if the format is unknown, the header is damaged, or the image exceeds 128 Mi pixels or 512
+    /// MiB when decoded.
+    ///
+    /// - Parameters:
+    ///   - data: The contents of the file.
+    ///   - scale: The number of pixels per point; 1 by default, and a value that is not positive counts as 1.
+    public convenience init?(data: Data, scale: CGFloat = 1) {
+        guard let content = try? ImageContent(data, scale: scale) else { return nil }
+        self.init(content)
+    }
+
+    /// The size in points: the number of pixels, divided by ``scale``. An EXIF rotation counts only if the pixels were
+    /// decoded.
+    public var size: CGSize { CGSize(width: content.pointSize.width, height: content.pointSize.height) }
+
+    /// The number of pixels per point, which is always positive; 1 by default.
+    public var scale: CGFloat { content.scale }
+
+    /// The format and the size in pixels, as text.
+    public override var description: String { "<AFImage: \(content)>" }
+}
+
+/// The name of ``AFImage`` in code that was written for UIKit. Only the members of `AFImage` are available.
+public typealias UIImage = AFImage

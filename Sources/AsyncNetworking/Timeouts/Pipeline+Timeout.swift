@@ -117,3 +117,15 @@ private struct TimeLimit: Sendable {
     /// The time left, at least zero; `nil` if nothing is measured yet.
     var left: Duration? { stopwatch.map { max(.zero, duration - $0.elapsed) } }
 }
+
+/// Measures the time since its creation on a clock.
+struct Stopwatch: Sendable {
+    private let read: @Sendable () -> Duration
+
+    init(_ clock: some Clock<Duration>) {
+        let start = clock.now
+        read = { start.duration(to: clock.now) }
+    }
+
+    var elapsed: Duration { read() }
+}

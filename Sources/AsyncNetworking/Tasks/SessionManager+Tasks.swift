@@ -2,7 +2,135 @@
 
 public import ANHTTP
 public import ANSerialization
+import FoundationEssentials
 public import HTTPTypes
+
+// Creating tasks of any kind. A task is registered when it is created, so that `invalidate(cancellingTasks: false)`
+// lets it finish even if it has not started.
+
+extension SessionManager {
+    /// Creates a task. If `request` is a failure, or the manager no longer accepts requests, the task fails at once.
+    ///
+    /// - Parameters:
+    ///   - kind: The kind of task.
+    ///   - request: The request, or the error with which the task fails.
+    ///   - priority: The priority among waiting tasks.
+    ///   - isResumed: Whether the task starts at once.
+    ///   - prepare: Receives the task's core before the work begins.
+    ///   - ending: Called with the result when the task has ended, before its value is available.
+    ///   - work: The work of the task, which begins when the task is first admitted.
+    nonisolated func makeTask<Value>(
+        _ kind: TaskKind, _ request: Result<Request, any Error>, priority: TransferPriority = .normal,
+        isResumed: Bool = false, prepare: (TransferCore) -> Void = { _ in },
+        ending: (@Sendable (Result<Value, any Error>) async -> Void)? = nil,
+        work: @escaping @Sendable (RunningTask) async throws -> Value
+    ) -> TransferTask<Value> {
+        let wanted = try? request.get()
+        let (core, isTaken) = registry.begin { id in
+            TransferCore(
+                id: id, kind: kind, request: wanted, priority: priority, scheduler: scheduler,
+                stopwatch: pipeline.uptime)
+        }
+        prepare(core)
+        guard isTaken, let wanted else {
+            let error: any Error = if case .failure(let error) = request { error } else { SessionError.invalidated }
+            return TransferTask(core, failingWith: error, ending: ending)
+        }
+        // Resumed before the work begins, so that the work need not suspend.
+        if isResumed { core.resume() }
+        return TransferTask(RunningTask(core: core, request: wanted), in: registry, ending: ending, work: work)
+    }
+
+    /// Creates a task that performs a request and runs a closure with the response as it arrives, regardless of its
+    /// status.
+    ///
+    /// Between two chunks `body` should await ``TransferCore/waitUntilRunning()``, so that the task can be suspended.
+    ///
+    /// - Parameters:
+    ///   - kind: The kind of the task.
+    ///   - request: The request to send.
+    ///   - priority: The priority among waiting tasks.
+    ///   - isResumed: Whether the task starts at once.
+    ///   - prepare: Receives the task's core before the work begins.
+    ///   - body: Receives the response's head, its body, which is valid only while the closure runs, and the task's
+    ///     core.
+    ///   - ending: Called with the result when the task has ended, before its value is available.
+    package nonisolated func makeTask<Value: Sendable>(
+        _ kind: TaskKind, for request: Request, priority: TransferPriority, isResumed: Bool,
+        prepare: (TransferCore) -> Void,
+        body: @escaping @Sendable (ResponseHead, ResponseBody, TransferCore) async throws -> Value,
+        ending: @escaping @Sendable (Result<Value, any Error>) async -> Void
+    ) -> TransferTask<Value> {
+        makeTask(
+            kind, .success(request), priority: priority, isResumed: isResumed, prepare: prepare, ending: ending
+        ) { transfer in
+            let core = transfer.core
+            return try await self.perform(
+                transfer.erased, transfer.gatedRequest(), delivery: .streamed, reporting: core
+            ) { head, responseBody in
+                core.receive(head)
+                core.accept()
+                return try await body(head, responseBody, core)
+            }
+        }
+    }
+}
+
+// Tasks that collect the response's body in memory.
+
+extension SessionManager {
+    /// Creates a suspended task that performs a request and collects the response's body in memory, regardless of its
+    /// status.
+    ///
+    /// The task starts when it is resumed. If the manager was invalidated or shut down, the task fails with
+    /// ``SessionError/invalidated``. Releasing a task that was never resumed cancels it.
+    ///
+    /// - Parameter request: The request to send. A response body above its ``ANHTTP/TransferOptions/maximumBodySize``,
+    ///   128 MiB by default, fails the task with ``ANHTTP/TransportError/Reason/responseTooLarge(_:)``.
+    public nonisolated func makeDataTask(for request: Request) -> DataTask {
+        makeTask(.data, .success(request)) { try await self.collect($0) }
+    }
+
+    /// Creates a suspended task that performs a request and deserializes the response.
+    ///
+    /// The task starts when it is resumed. If the manager was invalidated or shut down, the task fails with
+    /// ``SessionError/invalidated``. Releasing a task that was never resumed cancels it.
+    ///
+    /// - Parameters:
+    ///   - request: The request to send. A response body above its ``ANHTTP/TransferOptions/maximumBodySize``, 128 MiB
+    ///     by default, fails the task with ``ANHTTP/TransportError/Reason/responseTooLarge(_:)``.
+    ///   - serializer: The serializer that validates the response and converts its body. If it does not accept the
+    ///     response, the task fails with ``ANSerialization/SerializationError/rejected(_:)``, in a ``SessionError``; if
+    ///     it cannot convert the body, with its error, wrapped in a ``SessionError`` if it is a
+    ///     ``ANSerialization/SerializationError``.
+    public nonisolated func makeDataTask<Serializer: ResponseSerializer>(
+        for request: Request, as serializer: Serializer
+    ) -> TransferTask<Response<Serializer.Output>> {
+        makeTask(.data, .success(request)) { task in
+            try await self.collect(task).serialized(by: serializer)
+        }
+    }
+
+    /// Performs a task's request and collects the body; waits whenever the task is suspended.
+    nonisolated func collect(_ task: RunningTask) async throws -> Response<Data> {
+        let core = task.core
+        let limit = task.request.maximumBodySize(inheritingFrom: pipeline.template)
+        return try await perform(
+            task.erased, task.gatedRequest(), delivery: .streamed, reporting: core
+        ) { head, body in
+            core.receive(head)
+            core.accept()
+            var data = Data()
+            for try await chunk in body {
+                try data.collect(chunk, upTo: limit)
+                try await core.waitUntilRunning()
+            }
+            let ending = body.ending ?? ResponseEnding()
+            core.complete(Int64(data.count), ending.metrics)
+            return Response(data, head: head, ending: ending)
+        }
+    }
+}
 
 // Tasks that send a body.
 
