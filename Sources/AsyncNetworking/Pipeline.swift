@@ -138,29 +138,43 @@ final class Pipeline: Sendable {
         }
     }
 
-    /// Runs a closure that may ask for any number of responses, one after the other: with one time limit, one limit of
-    /// retries, and one pair of the events `began` and `ended`. All exchanges have ended when this function returns.
+    /// Runs a closure that may ask for any number of responses, one after the other. All exchanges have ended when this
+    /// function returns.
     @inline(never)
     func call<Value>(
         _ task: AnyTransferTask, _ request: Request, delivery: BodyDelivery,
         reporting events: (any TransferEventSink)?, _ work: (Request, inout Call) async throws -> Value
     ) async throws -> Value {
         var request = request
-        request.startTimeout(on: clock)
-        let monitor = monitors.isEmpty ? nil : CallMonitor(task, monitors: monitors, sink: events)
-        var call = Call(delivery: delivery, events: monitor ?? events, monitor: monitor, record: request.record)
-        monitor?.receive(.began)
+        var call = begin(&request, of: task, delivery: delivery, reporting: events)
         do {
             let value = try await work(request, &call)
-            await call.close()
-            monitor?.receive(.ended(.success(())))
+            _ = await end(&call, of: request, failing: nil)
             return value
         } catch {
-            await call.close()
-            let error = request.namingTimeout(error)
-            monitor?.receive(.ended(.failure(error)))
-            throw error
+            throw await end(&call, of: request, failing: error) ?? error
         }
+    }
+
+    /// Begins a call, which has one time limit, one limit of retries, and one pair of the events `began` and `ended`,
+    /// however often it asks for a response.
+    @inline(never)
+    func begin(
+        _ request: inout Request, of task: AnyTransferTask, delivery: BodyDelivery,
+        reporting events: (any TransferEventSink)?
+    ) -> Call {
+        request.startTimeout(on: clock)
+        let monitor = monitors.isEmpty ? nil : CallMonitor(task, monitors: monitors, sink: events)
+        monitor?.receive(.began)
+        return Call(delivery: delivery, events: monitor ?? events, monitor: monitor)
+    }
+
+    /// Ends a call: closes its exchanges. Returns the error with the name of the time limit that has expired.
+    func end(_ call: inout Call, of request: Request, failing error: (any Error)?) async -> (any Error)? {
+        await call.close()
+        let error = error.map(request.namingTimeout)
+        call.monitor?.receive(.ended(error.map { .failure($0) } ?? .success(())))
+        return error
     }
 
     /// Returns the response to a request of a call. Its body can be read until the call asks again, or ends.
@@ -325,14 +339,10 @@ struct Call: Sendable {
     private var last: ResponseBody?
     private var others: [ResponseBody] = []
 
-    init(
-        delivery: BodyDelivery, events: (any TransferEventSink)? = nil, monitor: CallMonitor? = nil,
-        record: AttemptRecord? = nil
-    ) {
+    init(delivery: BodyDelivery, events: (any TransferEventSink)? = nil, monitor: CallMonitor? = nil) {
         self.delivery = delivery
         self.events = events
         self.monitor = monitor
-        self.record = record
     }
 
     /// The number of the attempt, starting at 1.

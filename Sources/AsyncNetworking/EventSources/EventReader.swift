@@ -17,8 +17,8 @@ final class EventReader {
     private var stopwatch: Stopwatch
     /// The exchanges of the current response, and of the last one between two connections.
     private var record = AttemptRecord()
-    /// The current response; `nil` between two connections.
-    private var response: ResponseParts?
+    /// The connection whose response is being read; `nil` between two connections.
+    private var connection: Connection?
     private var isFinished = false
 
     init(
@@ -45,6 +45,9 @@ final class EventReader {
 
     deinit {
         close()
+        guard let connection else { return }
+        // Ends with the exchange, which a session that is shut down waits for.
+        Task { [session] in await connection.end(on: session, failing: CancellationError()) }
     }
 
     /// Returns the next event; `nil` at the end.
@@ -55,9 +58,11 @@ final class EventReader {
                 if let event = try parser.next() { return event }
                 guard try await readMore() else { break }
             }
+            _ = await disconnect()
             close()
             return nil
         } catch {
+            let error = await disconnect(failing: error) ?? error
             close()
             throw session.lifted(error)
         }
@@ -66,40 +71,71 @@ final class EventReader {
     /// Reads a part of the response, or waits for the next connection; returns `false` at the end.
     private func readMore() async throws -> Bool {
         do {
-            switch try await currentResponse().next() {
-            case .head(let head):
+            guard let chunks = connection?.body else {
+                let head = try await connect()
                 guard head.status != .noContent else { return false }
                 statuses.send(.open(head))
-            case .chunk(let chunk):
+                return true
+            }
+            var iterator = chunks.makeAsyncIterator()
+            if let chunk = try await iterator.next() {
                 parser.append(chunk)
                 plan.receive()
                 stopwatch = Stopwatch(session.configuration.clock)
-            case nil:
-                return try await reconnect(after: nil)
+                return true
             }
-            return true
         } catch {
+            let error = await disconnect(failing: error) ?? error
             try Task.checkCancellation()
-            return try await reconnect(after: error)
+            return try await reconnect(after: session.lifted(error))
         }
+        _ = await disconnect()
+        return try await reconnect(after: nil)
     }
 
-    /// Returns the current response, or starts the request for the next one.
-    private func currentResponse() -> ResponseParts {
-        if let response { return response }
+    /// Sends the request for the next connection, and returns the head of its response, which was accepted.
+    private func connect() async throws -> ResponseHead {
         let id = parser.lastEventID
-        record = AttemptRecord()
         var request = request
-        request.record = record
         // An ID that a field cannot contain, such as one with a control character, would be that of another event.
         let isSendable = !id.isEmpty && HTTPField(name: .lastEventID, value: id).value == id
         request.headers[.lastEventID] = isSendable ? id : nil
         parser = ServerSentEventParser(maximumEventSize: maximumEventSize, lastEventID: id)
         parser.session.jsonDecoder = session.configuration.json.decoder
         statuses.send(.connecting)
-        let response = ResponseParts(request, on: session, validating: Self.validate)
-        self.response = response
-        return response
+        record = AttemptRecord()
+        let pipeline = session.pipeline
+        let task = try session.registry.begin(.stream, request)
+        var call = pipeline.begin(&request, of: task, delivery: .streamed, reporting: nil)
+        call.record = record
+        do {
+            let response = try await pipeline.respond(to: request, &call)
+            try await Self.validate(response.head, response.body)
+            connection = Connection(task: task, request: request, call: call, body: response.body)
+            return response.head
+        } catch {
+            let ended = Connection(task: task, request: request, call: call, body: nil)
+            throw await ended.end(on: session, failing: error) ?? error
+        }
+    }
+
+    /// Ends the connection, if there is one; returns the error with the name of the time limit that has expired.
+    private func disconnect(failing error: (any Error)? = nil) async -> (any Error)? {
+        await connection.take()?.end(on: session, failing: error)
+    }
+
+    /// A call whose response is read by several calls of ``next()``.
+    private struct Connection: Sendable {
+        let task: AnyTransferTask
+        let request: Request
+        let call: Call
+        let body: ResponseBody?
+
+        func end(on session: SessionManager, failing error: (any Error)?) async -> (any Error)? {
+            var call = call
+            defer { session.registry.end(task.id) }
+            return await session.pipeline.end(&call, of: request, failing: error)
+        }
     }
 
     /// Waits for the time of the next connection; returns `false` at the end.
@@ -107,7 +143,6 @@ final class EventReader {
     /// - Parameter error: The error with which the last one failed; `nil` if its response is complete.
     /// - Throws: That error if there is no further attempt, or the errors of waiting.
     private func reconnect(after error: (any Error)?) async throws -> Bool {
-        response = nil
         if let time = parser.reconnectionTime { plan.reconnectionTime = time }
         let pipeline = session.pipeline
         let timing = RetryPlan.Timing(
@@ -143,7 +178,6 @@ final class EventReader {
     private func close() {
         guard !isFinished else { return }
         isFinished = true
-        response = nil
         statuses.send(.closed)
         statuses.finish()
     }

@@ -141,15 +141,3 @@ final class AttemptRecord: TransferEventSink {
         state.withLock { $0.seen.note(request, result) }
     }
 }
-
-extension Request {
-    /// The record of the call's exchanges, for an event source, which repeats requests itself.
-    var record: AttemptRecord? {
-        get { self[RecordOfExchanges.self] }
-        set { self[RecordOfExchanges.self] = newValue }
-    }
-
-    private enum RecordOfExchanges: RequestAttribute {
-        static var defaultValue: AttemptRecord? { nil }
-    }
-}
