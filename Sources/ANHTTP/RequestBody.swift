@@ -46,12 +46,15 @@ public struct RequestBody: Sendable {
         .bytes(Data(string.utf8))
     }
 
-    /// Creates a replayable body from a file, which is read while it is sent.
+    /// Creates a body from a file, which is read while it is sent.
     ///
     /// The size is determined when the exchange begins. The request fails with
-    /// ``TransportError/Reason/requestBody(_:)`` if the file cannot be read or is not a regular file, if its size has
-    /// changed when reading begins, or if it becomes shorter while it is read. Bytes that are appended while it is read
-    /// are not sent.
+    /// ``TransportError/Reason/requestBody(_:)`` if the file cannot be read or is a directory or a socket, if its size
+    /// has changed when reading begins, or if it becomes shorter while it is read. Bytes that are appended while it is
+    /// read are not sent.
+    ///
+    /// A file that the system generates, as in `/proc`, a pipe or a device has no known length, and is read to its end;
+    /// a pipe when it has a writer. A pipe or a device is not replayable.
     ///
     /// - Parameter path: The path of the file, absolute or relative to the current directory of the process. It is not
     ///   checked before the exchange begins.
@@ -166,14 +169,23 @@ public struct RequestBody: Sendable {
         throw TransportError(.invalidRequest(.option("the length of the body, \(length), is negative.")))
     }
 
-    /// Whether the body can be sent more than once, as for a redirect or retry: `true` for no body, bytes and files,
-    /// `false` for a closure, and as declared for a sequence. A form is replayable if all its parts are, and a
+    /// Whether the body can be sent more than once, as for a redirect or retry: `true` for no body, bytes and
+    /// regular files, `false` for a pipe, a device and a closure, and as declared for a sequence. A form is replayable if all its parts are, and a
     /// compressed or throttled body if the original is.
     public var isReplayable: Bool {
         switch content {
-        case .none, .bytes, .file: true
+        case .none, .bytes: true
+        case .file(let path): !Self.isStream(path)
         case .writer(_, let isReplayable, _): isReplayable
         }
+    }
+
+    /// Whether a path names a pipe or a device, whose content is gone when it was read.
+    private static func isStream(_ path: String) -> Bool {
+        if path.hasPrefix("/dev/") || path.hasPrefix("/proc/self/fd/") { return true }
+        let resolved = URL(filePath: path).resolvingSymlinksInPath().path
+        let type = (try? FileManager.default.attributesOfItem(atPath: resolved))?[.type] as? FileAttributeType
+        return type.map { $0 != .typeRegular && $0 != .typeDirectory } ?? false
     }
 
     /// The source of a body.

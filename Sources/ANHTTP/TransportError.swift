@@ -205,7 +205,7 @@ public struct TransportError: Error, Sendable {
         case tunnelRefused(status: Int)
         /// The handshake with a SOCKS proxy failed.
         case handshake
-        /// The TLS connection to a ``Proxy`` failed; for a proxy of the environment, this is ``Reason/tls(_:)``.
+        /// The TLS connection to the proxy failed.
         case tls(TLSFailure)
     }
 

@@ -128,6 +128,25 @@ import Testing
         }
     }
 
+    @Test(arguments: [HTTPRequest.Method.get, .post])
+    func `a server for which each answer is stale is asked no more, and its body is delivered`(
+        method: HTTPRequest.Method
+    ) async throws {
+        try await StubServer.with { server in
+            server.fallback { _ in
+                .reply(
+                    status: 401,
+                    headers: ["WWW-Authenticate": #"Digest realm="a", nonce="b", qop="auth", stale=true"#],
+                    body: .string("ten bytes."))
+            }
+            let (head, body) = try await CurlTransport().collect(digestRequest(server, "/", method))
+            #expect(head.status.code == 401)
+            #expect(String(decoding: body, as: UTF8.self) == "ten bytes.")
+            // The second answer would be stale again. The third request has no credential.
+            #expect(server.activity.requests.map { $0.headers["Authorization"] != nil } == [false, true, false])
+        }
+    }
+
     @Test func `a server that asks for another scheme leaves the connection as it was`() async throws {
         try await StubServer.with { server in
             server.route("/basic") { _ in .status(401, headers: ["WWW-Authenticate": "Basic realm=\"r\""]) }

@@ -117,6 +117,22 @@ import Testing
         }
     }
 
+    /// The private authority is not among the trusted ones.
+    @Test(
+        arguments: [Staple.good, .goodBySHA256, .revoked, .strangers, .siblings, .damaged], ["root", "issuer", "leaf"])
+    func `the staple of a pinned chain must be signed by its issuer`(staple: Staple, pin: String) async throws {
+        let pinned = ["root": root.certificate, "issuer": issuer.certificate, "leaf": leaf][pin]
+        let pins = [try #require(pinned).derData]
+        let foreign = try TestCertificateAuthority()
+        let (failure, _) = try await outcome(staple) { policy in
+            policy = .pinning(certificates: pins)
+            policy.trustRoots = .pem(foreign.pemData)
+            policy.allowsInvalidCertificates = true
+            policy.stapling = .required
+        }
+        #expect(failure == staple.failure)
+    }
+
     @Test func `a bad staple is reported but not enforced under an audited policy`() async throws {
         let (failure, observed) = try await outcome(.revoked) {
             $0.stapling = .required

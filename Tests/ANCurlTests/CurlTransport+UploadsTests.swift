@@ -4,7 +4,9 @@ import ANCurl
 import ANHTTP
 import AsyncNetworkingTesting
 import Foundation
+import Glibc
 import HTTPTypes
+import TestSupport
 import Testing
 
 @Suite(.timeLimit(.minutes(5))) struct UploadsTests {
@@ -171,10 +173,45 @@ import Testing
         }
     }
 
-    @Test func `a file that is missing, a directory or no regular file fails before anything is sent`() async throws {
+    @Test func `a file that the system generates is sent by unknown length`() async throws {
+        try await StubServer.with { server in
+            server.fallback { _ in .text("") }
+            let path = "/proc/self/cmdline"
+            let content = try Data(contentsOf: URL(filePath: path))
+            _ = try await CurlTransport().collect(server.request(method: .put, body: .file(path)))
+            let request = try await server.requests(count: 1)[0]
+            #expect(request.body == content)
+            #expect(request.headers["Transfer-Encoding"] == "chunked")
+        }
+    }
+
+    @Test func `a pipe is sent until its writer closes it, and cancelling does not wait for one`() async throws {
+        let path = "/tmp/an-pipe-\(UUID().uuidString)"
+        try unsafe #require(mkfifo(path, 0o600) == 0)
+        defer { unsafe unlink(path) }
         try await StubServer.with { server in
             let transport = try CurlTransport()
-            for path in ["/nonexistent/file", "/tmp", "/dev/zero"] {
+            let waiting = Task { try await transport.text(server.request(method: .put, body: .file(path))) }
+            try await server.activity { $0.connectionsAccepted == 1 }
+            waiting.cancel()
+            await #expect(throws: CancellationError.self) { try await waiting.value }
+            #expect(!RequestBody.file(path).isReplayable)
+            server.fallback { .text("\($0.bodyLength)") }
+            async let text = transport.text(server.request(method: .put, body: .file(path)))
+            try await onThread {
+                let writer = unsafe open(path, O_WRONLY)
+                let bytes = [UInt8](repeating: 1, count: 100_000)
+                unsafe _ = write(writer, bytes, bytes.count)
+                close(writer)
+            }
+            #expect(try await text == "100000")
+        }
+    }
+
+    @Test func `a file that is missing or a directory fails before anything is sent`() async throws {
+        try await StubServer.with { server in
+            let transport = try CurlTransport()
+            for path in ["/nonexistent/file", "/tmp"] {
                 let error = try await transport.failure(server.request(method: .put, body: .file(path)))
                 guard case .requestBody(.file(path, let reason)) = error.reason else { throw error }
                 #expect(reason.contains("errno"))

@@ -115,6 +115,30 @@ import Testing
         }
     }
 
+    /// RFC 6455 §7.1.1: the end that closes the TCP connection first keeps the state TIME_WAIT.
+    @Test(arguments: [true, false])
+    func `the server closes the TCP connection, whoever closes the WebSocket`(isServers: Bool) async throws {
+        try await StubServer.with { server in
+            let gate = try ScriptGate()
+            let close = WebSocketFrame(.close, WebSocketClosure(code: 1000).payload).encoded(mask: nil)
+            server.route("/", Script([.acceptWebSocket(), .send(Data(close)), .wait(gate), .end(.close)]))
+            let isOver = Flag()
+            let transport = try CurlTransport()
+            async let closing: Void = withLink(
+                to: server, on: transport, WebSocketOptions().with { $0.closeTimeout = .seconds(60) }
+            ) { link in
+                if isServers { _ = try await link.receive() }
+                try await link.close(WebSocketClosure(code: 1000))
+                isOver.raise()
+            }
+            try await server.activity { $0.requests.count == 1 }
+            #expect(server.activity.openConnections == 1)
+            gate.open()
+            try await closing
+            #expect(isOver.isRaised)
+        }
+    }
+
     @Test func `closing ends with the server's answer, not by its limit`() async throws {
         try await StubServer.with { server in
             server.route("/", Script([.acceptWebSocket(), .echoMessages()]))

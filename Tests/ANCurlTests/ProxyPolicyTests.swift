@@ -2,6 +2,10 @@
 
 import ANCurl
 import ANHTTP
+import AsyncNetworkingTesting
+import FoundationEssentials
+import Glibc
+import TestSupport
 import Testing
 
 @Suite struct ProxyPolicyTests {
@@ -19,6 +23,38 @@ import Testing
         ] as [([String: String], Bool, Bool)])
     func `the environment may name a proxy over TLS`(environment: [String: String], isSecure: Bool, expected: Bool) {
         #expect(ProxyPolicy.environment.mayUseTLS(isSecure: isSecure) { environment[$0] } == expected)
+    }
+
+    @Test(
+        arguments: [
+            ([:], nil), (["https_proxy": ""], nil), (["http_proxy": "http://other"], nil),
+            (["https_proxy": "https://user:secret@proxy.example"], "https proxy.example 443"),
+            (["https_proxy": "proxy.example:8080", "all_proxy": "http://other:1"], "http proxy.example 8080"),
+            (["ALL_PROXY": "SOCKS5h://proxy.example"], "socks5h proxy.example 1080"),
+            (["HTTPS_PROXY": "http://[::1]:3128"], "http ::1 3128"), (["https_proxy": "ftp://proxy.example"], nil),
+        ] as [([String: String], String?)])
+    func `errors name the proxy of the environment`(environment: [String: String], expected: String?) {
+        let proxy = ProxyPolicy.environment.proxy(isSecure: true) { environment[$0] }
+        #expect(proxy.map { "\($0.kind.rawValue) \($0.host) \($0.port)" } == expected)
+        #expect(proxy?.credential == nil)
+    }
+
+    /// In processes of their own, because of the environment.
+    @Test(.exitTest) func `an untrusted or closed proxy of the environment is named`() async {
+        await #expect(processExitsWith: .success) {
+            let certificate = try TestCertificate.selfSigned()
+            try await StubServer.with(.init(tls: StubServer.TLS(certificate))) { server in
+                unsafe setenv("https_proxy", "https://localhost:\(server.endpoint.port)", 1)
+                let url = try #require(URL(string: "https://origin.invalid/"))
+                var error = try await CurlTransport().failure(Request(url: url))
+                guard case .proxy(.tls) = error.reason else { throw error }
+                try #require(error.context.host == "localhost")
+                unsafe setenv("https_proxy", "https://127.0.0.1:9", 1)
+                error = try await CurlTransport().failure(Request(url: url))
+                try #require(error.reason == .cannotConnect(.refused))
+                try #require(error.context.host == "127.0.0.1")
+            }
+        }
     }
 
     @Test(arguments: [(Proxy.Kind.http, false), (.https, true), (.socks5h, false)])

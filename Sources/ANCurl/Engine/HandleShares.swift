@@ -59,6 +59,45 @@ struct HandleShares: ~Copyable {
         return lines
     }
 
+    /// Returns the cookies for a URL as the value of a field, those with longer paths first (RFC 6265 §5.4); `nil` if there
+    /// are none.
+    func text(for url: URL) -> String? {
+        let cookies = lines.compactMap { Cookie(netscapeLine: $0) }
+            .filter { $0.matches(url) && !$0.isExpired() }
+            .sorted { $0.path.utf8.count > $1.path.utf8.count }
+        return cookies.isEmpty ? nil : cookies.map { "\($0.name)=\($0.value)" }.joined(separator: "; ")
+    }
+
+    /// The size from which libcurl leaves out cookies, and the request's own `Cookie` field with them.
+    static let maximumFieldSize = 8190 - "Cookie: ".utf8.count
+
+    /// Removes cookies that a response without TLS has set and that overlay secure ones (RFC 6265bis §5.7): libcurl checks
+    /// this only for cookies of the same domain.
+    func removeOverlays(setBy fields: [String], from url: URL) {
+        let names = Set(fields.compactMap { Cookie(setCookie: $0, from: url)?.name.lowercased() })
+        let stored = lines.compactMap { Cookie(netscapeLine: $0) }
+        let secure = stored.filter { $0.isSecure && !$0.isExpired() }
+        guard !names.isEmpty, !secure.isEmpty else { return }
+        remove(
+            stored.filter { cookie in
+                !cookie.isSecure && names.contains(cookie.name.lowercased())
+                    && secure.contains(where: cookie.overlays)
+            })
+    }
+
+    /// Replaces the cookies with expired ones, which libcurl removes at its next lookup; it has no function to remove a
+    /// cookie.
+    func remove(_ cookies: [Cookie]) {
+        set(
+            cookies.map { cookie in
+                var ended = cookie
+                ended.expires = .distantPast
+                // libcurl does not compare the values, and a line cannot represent each of them.
+                ended.value = ""
+                return ended
+            })
+    }
+
     /// Adds a cookie, replacing one with the same name, domain and path; the line `ALL` removes all cookies. See
     /// CURLOPT_COOKIELIST(3).
     func perform(_ line: String) {
@@ -94,17 +133,9 @@ extension CurlEngine: CookieJar, CookieState {
         state.shares.set(cookies)
     }
 
-    /// Replaces the cookies with expired ones, which libcurl removes at its next lookup; it has no function to remove a
-    /// cookie.
     func remove(_ cookies: [Cookie]) {
-        set(
-            cookies.map { cookie in
-                var ended = cookie
-                ended.expires = .distantPast
-                // libcurl does not compare the values, and a line cannot represent each of them.
-                ended.value = ""
-                return ended
-            })
+        if !cookies.isEmpty { cookieFlag.set() }
+        state.shares.remove(cookies)
     }
 
     func removeAll() {

@@ -34,6 +34,8 @@ final class LoopState {
     private let recordBuffer = ReceivedBytes(count: 1 << 14)
     @safe @exclusivity(unchecked) private var constants: [UInt: String] = [:]
     let headerFields: HeaderFieldCache
+    /// Whether there may be cookies.
+    let cookieFlag: CookieFlag
     /// The limits of the connection pool.
     let connectionLimits: ConnectionLimits
     /// Whether exchanges share HTTP/2 connections.
@@ -50,6 +52,7 @@ final class LoopState {
     ) throws(TransportError) {
         shares = try HandleShares()
         headerFields = HeaderFieldCache(noting: cookieFlag)
+        self.cookieFlag = cookieFlag
         self.loop = loop
         connectionLimits = limits
         self.http2 = http2

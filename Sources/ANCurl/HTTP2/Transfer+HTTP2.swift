@@ -144,6 +144,7 @@ extension Transfer {
     var mayRepeatUnprocessed: Bool {
         // What a server said about the stream does not hold for the next connection.
         guard state.clock.connected != nil, state.isUnprocessed, let stream = state.stream else { return false }
-        return state.attempts < (stream.rejection == .leftOut ? Self.maximumAttempts : 10) && state.repeats < Self.maximumRepeats
+        return state.attempts < (stream.rejection == .leftOut ? Self.maximumAttempts : 10)
+            && state.repeats < Self.maximumRepeats
     }
 }

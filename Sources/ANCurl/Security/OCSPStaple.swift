@@ -20,11 +20,36 @@ enum OCSPStaple {
             let basic = unsafe OCSP_response_get1_basic(response)
         else { return .badStaple("it is an error message") }
         defer { unsafe OCSP_BASICRESP_free(basic) }
-        let chain = unsafe SSL_get0_verified_chain(session)
-        guard unsafe OCSP_basic_verify(basic, chain, security.roots.raw, 0) == 1 else {
+        let accepted = unsafe SSL_get0_verified_chain(session)
+        var chain = unsafe certificates(in: accepted)
+        // The chain of a pinned certificate ends with it. Its authority is that which signed it.
+        if unsafe chain.count == 1, let leaf = unsafe chain.first {
+            let presented = unsafe certificates(in: SSL_get_peer_cert_chain(session))
+            unsafe chain += presented.filter { unsafe isIssuer($0, of: leaf) }.prefix(1)
+        }
+        guard let authorities = unsafe store(of: chain.dropFirst(), at: security.now) else {
+            return .badStaple("the certificate's authority is not known")
+        }
+        defer { unsafe X509_STORE_free(authorities) }
+        guard unsafe OCSP_basic_verify(basic, accepted, authorities, 0) == 1 else {
             return .badStaple("its signature is not the authority's")
         }
-        return unsafe status(in: basic, of: certificates(in: chain), at: security.now)
+        return unsafe status(in: basic, of: chain, at: security.now)
+    }
+
+    /// Returns a store of the authorities of the accepted chain, which may be known by a pin only; `nil` without any.
+    private static func store(of authorities: ArraySlice<OpaquePointer>, at now: Date) -> OpaquePointer? {
+        guard unsafe !authorities.isEmpty, let store = unsafe X509_STORE_new() else { return nil }
+        let parameters = unsafe X509_STORE_get0_param(store)
+        unsafe _ = X509_VERIFY_PARAM_set_flags(parameters, COPENSSL_V_FLAG_PARTIAL_CHAIN)
+        unsafe X509_VERIFY_PARAM_set_time(parameters, time_t(now.timeIntervalSince1970))
+        for unsafecertificate in unsafe authorities { unsafe _ = X509_STORE_add_cert(store, certificate) }
+        return unsafe store
+    }
+
+    private static func isIssuer(_ authority: OpaquePointer, of certificate: OpaquePointer) -> Bool {
+        unsafe X509_check_issued(authority, certificate) == X509_V_OK
+            && X509_verify(certificate, X509_get0_pubkey(authority)) == 1
     }
 
     private static func status(

@@ -44,9 +44,21 @@ extension Transfer {
         let isAnonymous = !state.omitted.isEmpty && state.omitted == exchange.probes
         guard exchange.answersChallenges, exchange.webSocket == nil, !isAnonymous else { return .response }
         switch head.status.code {
+        case 401 where isStale(head.headers[values: .wwwAuthenticate], for: .server):
+            return .refusal(.credentials(.server))
+        case 407 where isStale(head.headers[values: .proxyAuthenticate], for: .proxy):
+            return .refusal(.credentials(.proxy))
         case 401, 407: return .undecided
-        default: return state.probes.isEmpty ? .response : .refusal(.credential)
+        default: return state.probes.isEmpty ? .response : .refusal(.credentials(state.probes))
         }
+    }
+
+    /// Whether a party to which libcurl has just answered a challenge calls the answer stale (RFC 7616 §3.3). libcurl would
+    /// answer again as often as redirects are permitted, and discard the body of the last response.
+    private func isStale(_ challenges: [String], for party: Probes) -> Bool {
+        guard state.bytesSent == 0 || exchange.upload.isReplayable else { return false }
+        return state.answered.contains(party)
+            && challenges.contains { $0.lowercased().contains(/\bstale\s*=\s*"?true/) }
     }
 
     /// Delivers the held head as that of the response.

@@ -109,10 +109,6 @@ extension Transfer {
         }
     }
 
-    var proxy: Proxy? {
-        if case .proxy(let proxy) = exchange.options.proxy { proxy } else { nil }
-    }
-
     /// The reason for a connection that ended too early, depending on how much of the response was received.
     var earlyEnd: TransportError.Reason {
         let parser = state.parser

@@ -27,6 +27,9 @@ extension Transfer {
                 guard head.status.code != 101 else { throw .invalid(.noFinalResponse) }
             case .final(let head):
                 try receiveHandshake(head)
+                if exchange.handlesCookies, !exchange.isSecure, connection == nil, head.headers.contains(.setCookie) {
+                    loop.shares.removeOverlays(setBy: head.headers[values: .setCookie], from: exchange.request.url)
+                }
                 reviewReuse(after: .answered(status: head.status.code, sentPart))
                 switch use(of: head) {
                 case .response: deliver(head)

@@ -76,6 +76,14 @@ final class Transfer: PriorityQueueElement {
         guard headSize <= EasyHandle.maximumHeadSize else {
             throw TransportError(.invalidRequest(.option("The head is larger than 1 MB, which libcurl does not send.")))
         }
+        if let own = headers.cookies, exchange.handlesCookies, loop.cookieFlag.isSet,
+            let stored = loop.shares.text(for: exchange.request.url),
+            stored.utf8.count >= HandleShares.maximumFieldSize
+        {
+            let reason =
+                "The stored cookies leave no room for the request's own Cookie field of \(own.utf8.count) bytes."
+            throw TransportError(.invalidRequest(.option(reason)))
+        }
         let version = try loop.http2.curlNumber(
             of: exchange.version, isSecure: exchange.isSecure, headSize: headSize)
         allowsHTTP2 = version != CCURL_HTTP_VERSION_1_1
@@ -149,8 +157,10 @@ struct TransferState: ~Copyable {
     var refusedPart: RefusedPart?
     /// Whether the request is sent without the expectation that a server refused.
     var omitsExpectation = false
-    /// The parties that are sent no credential, because they answered a probe without a challenge.
+    /// The parties that are sent no credential.
     var omitted: Probes = []
+    /// The parties whose challenge libcurl has answered.
+    var answered: Probes = []
     /// Whether the request is the first one on its connection.
     var isFirstOnConnection = false
     /// Whether the server's response rejected the rest of the request's body.
@@ -216,9 +226,10 @@ struct TransferState: ~Copyable {
     var downloadPace = ReportPace()
 
     /// A part of a request that a server refused.
-    enum RefusedPart {
-        /// A credential: a request without the body was answered by a response that is no challenge.
-        case credential
+    enum RefusedPart: Equatable {
+        /// Credentials: a request without the body was answered by a response that is no challenge, or a fresh answer to a
+        /// challenge counts as stale.
+        case credentials(Probes)
         /// The expectation of a 100 (RFC 9110 §10.1.1).
         case expectation
     }
@@ -245,7 +256,7 @@ struct TransferState: ~Copyable {
     /// Resets the state of an attempt, so that the request can be sent on another connection.
     mutating func beginAgain(_ exchange: Exchange, on loop: LoopState) {
         switch refusedPart {
-        case .credential: omitted.formUnion(probes)
+        case .credentials(let parties): omitted.formUnion(parties)
         case .expectation: omitsExpectation = true
         case nil: break
         }
@@ -269,13 +280,18 @@ struct TransferState: ~Copyable {
         lacksIdentity = false
         isConnectionSpoilt = false
         isReuseForbidden = false
+        answered = []
         isUnreadResponseWhole = false
         clock.enterQueueAgain(at: loop.now)
     }
 
     /// Resets the state of a response that was a challenge.
     mutating func beginNextLeg(_ exchange: Exchange, on loop: LoopState) {
-        if let status = heldHead?.status.code { probes.remove(status == 407 ? .proxy : .server) }
+        if let status = heldHead?.status.code {
+            let party: Probes = status == 407 ? .proxy : .server
+            probes.remove(party)
+            answered.insert(party)
+        }
         heldHead = nil
         parser = Self.parser(for: exchange, on: loop)
         attempts = 0

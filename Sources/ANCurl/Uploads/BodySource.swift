@@ -30,12 +30,22 @@ struct BodySource: Sendable {
                 }
             }
         case .file(let path):
-            let size = try RegularFile.open(path) {
-                TransportError(.requestBody(.file(path: $0, reason: $1)))
-            }.size
-            self.init(length: size) { writer in
-                let file = try RegularFile.open(path, TransportError.RequestBodyFailure.file)
-                while let chunk = try file.nextChunk(of: path) { try await writer.write(chunk) }
+            switch try FileLength.ofBody(path) {
+            case .known(let size):
+                self.init(length: size) { writer in
+                    let file = try RegularFile.open(path, TransportError.RequestBodyFailure.file)
+                    while let chunk = try file.nextChunk(of: path) { try await writer.write(chunk) }
+                }
+            case .generated, .stream:
+                self.init(length: nil, isReplayable: body.isReplayable) { writer in
+                    do {
+                        try await UnsizedFile.forEachChunk(of: path, RequestBody.chunkSize) { chunk in
+                            try await writer.write(Data(chunk))
+                        }
+                    } catch let error as SystemError {
+                        throw TransportError.RequestBodyFailure.file(path: path, reason: error.description)
+                    }
+                }
             }
         case .writer(let length, let isReplayable, let write):
             try body.checkLength()
@@ -49,6 +59,19 @@ struct BodySource: Sendable {
         self.length = length
         self.isReplayable = isReplayable
         self.produce = produce
+    }
+}
+
+extension FileLength {
+    fileprivate static func ofBody(_ path: String) throws(TransportError) -> FileLength {
+        do throws(SystemError) {
+            let length = try FileLength(ofFileAt: path)
+            // Checks that it can be read.
+            if case .known = length { _ = try RegularFile(path: path) }
+            return length
+        } catch {
+            throw TransportError(.requestBody(.file(path: path, reason: error.description)))
+        }
     }
 }
 

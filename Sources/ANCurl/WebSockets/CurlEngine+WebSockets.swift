@@ -29,10 +29,7 @@ extension CurlEngine {
     /// Returns the stored cookies for a transfer's URL, those with longer paths first (RFC 6265 §5.4).
     private func cookies(for transfer: Transfer) -> String? {
         guard transfer.exchange.handlesCookies, mayHoldCookies else { return nil }
-        let cookies = state.shares.lines.compactMap { Cookie(netscapeLine: $0) }
-            .filter { $0.matches(transfer.exchange.request.url) && !$0.isExpired() }
-            .sorted { $0.path.utf8.count > $1.path.utf8.count }
-        return cookies.isEmpty ? nil : cookies.map { "\($0.name)=\($0.value)" }.joined(separator: "; ")
+        return state.shares.text(for: transfer.exchange.request.url)
     }
 
     /// Sends and receives what is possible on a WebSocket connection, and watches its socket for more.

@@ -12,6 +12,8 @@ package struct WebSocketClock {
     private var pinged: MonotonicInstant?
     /// The time at which the first close frame was sent or received.
     private var closed: MonotonicInstant?
+    /// The time at which both close frames had been exchanged.
+    private var finished: MonotonicInstant?
 
     package init(_ options: WebSocketOptions, now: MonotonicInstant) {
         self.options = options
@@ -38,6 +40,11 @@ package struct WebSocketClock {
         if closed == nil { closed = now }
     }
 
+    /// Notes that both close frames were exchanged: the server closes the connection (RFC 6455 §7.1.1).
+    package mutating func finish(at now: MonotonicInstant) {
+        if finished == nil { finished = now }
+    }
+
     /// The action that is due.
     package enum Step: Equatable {
         case none
@@ -60,6 +67,10 @@ package struct WebSocketClock {
 
     /// Returns the limit that expires next; `nil` if there is none.
     package func limit(isPaused: Bool, now: MonotonicInstant) -> TransferClock.Limit? {
+        if let finished {
+            return TransferClock.Limit(
+                kind: .idle, duration: min(.seconds(1), options.closeTimeout), since: finished)
+        }
         if let closed { return TransferClock.Limit(kind: .idle, duration: options.closeTimeout, since: closed) }
         guard isOpen, let interval = options.pingInterval else { return nil }
         if let pinged, !isPaused {

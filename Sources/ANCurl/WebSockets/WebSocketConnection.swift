@@ -34,7 +34,8 @@ final class WebSocketConnection {
         case refused
         /// Frames are exchanged.
         case open
-        /// The connection ends when the output was sent.
+        /// Both sides have sent a close frame: when the output was sent, the server closes the connection, so that it is
+        /// the one that keeps the state TIME_WAIT (RFC 6455 §7.1.1).
         case ending
         /// The connection ends after an attempt to send the output.
         case failing
@@ -71,7 +72,7 @@ final class WebSocketConnection {
     }
 
     /// Whether the connection must be read.
-    var wantsInput: Bool { phase != .ending && phase != .failing && !channel.isPaused }
+    var wantsInput: Bool { phase == .ending || phase != .failing && !channel.isPaused }
 
     /// Performs the commands of tasks, and sends and receives what is possible without waiting.
     ///
@@ -153,7 +154,8 @@ final class WebSocketConnection {
                 }
             }
         } while count > 0
-        if phase == .failing || phase == .ending && !channel.hasOutput { throw .complete }
+        if phase == .failing { throw .complete }
+        if phase == .ending, !channel.hasOutput { clock.finish(at: transfer.loop.now) }
     }
 
     // MARK: Receiving
@@ -180,7 +182,7 @@ final class WebSocketConnection {
         do throws(ConnectionStream.Failure) {
             return unsafe try stream.receive(into: buffer)
         } catch {
-            throw .failed(transfer.webSocketError(error))
+            throw phase == .ending ? .complete : .failed(transfer.webSocketError(error))
         }
     }
 

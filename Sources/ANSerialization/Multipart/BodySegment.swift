@@ -22,6 +22,30 @@ enum BodySegment: Sendable {
         }
     }
 
+    /// Returns the segment for a file, whose length is determined now. One of which only reading tells where it ends is a
+    /// stream.
+    static func file(
+        _ path: String, isReplayable: Bool, name: String = ""
+    ) throws(SerializationError) -> BodySegment {
+        do throws(SystemError) {
+            if case .known = try FileLength(ofFileAt: path) {
+                return .file(path: path, length: try RegularFile(path: path).size)
+            }
+        } catch {
+            throw .multipart(.file(path: path, reason: error.description))
+        }
+        return .stream(
+            StreamSegment(name: name, length: nil, isReplayable: isReplayable) { writer in
+                do {
+                    try await UnsizedFile.forEachChunk(of: path, RequestBody.chunkSize) { chunk in
+                        try await writer.write(Data(chunk))
+                    }
+                } catch let error as SystemError {
+                    throw SerializationError.multipart(.file(path: path, reason: error.description))
+                }
+            })
+    }
+
     /// The number of bytes; `nil` if unknown.
     var length: Int64? {
         switch self {

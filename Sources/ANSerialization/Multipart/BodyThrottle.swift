@@ -99,7 +99,7 @@ extension RequestBody {
     ) throws(SerializationError) -> RequestBody {
         var segment = BodySegment(self)
         if case .file(let path, nil) = segment {
-            segment = .file(path: path, length: try RegularFile.openPart(path).size)
+            segment = try .file(path, isReplayable: isReplayable)
         }
         return .writer(length: segment.length, isReplayable: isReplayable) { [segment] writer in
             try await [segment].write(to: throttle.pacing(writer, clock: clock))

@@ -416,7 +416,7 @@ extension MultipartFormData {
         switch body.content {
         case .none: return .bytes(Data())
         case .bytes(let data): return .bytes(data)
-        case .file(let path): return .file(path: path, length: try RegularFile.openPart(path).size)
+        case .file(let path): return try .file(path, isReplayable: body.isReplayable, name: name)
         case .writer(let length, let isReplayable, let write):
             if let length, length < 0 {
                 throw .multipart(.partLength(part: name, declared: length, produced: 0))

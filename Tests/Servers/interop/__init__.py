@@ -68,7 +68,7 @@ FRONTS = {"apache", "haproxy", "caddy", "nginx-front", "lighttpd", "h2o", "h2o-t
 
 ADDRESSES = {"origin": {"AN_ORIGIN": "http://127.0.0.1:{origin_http}"}} | {
     name: {f"AN_{name.replace('-', '_').upper()}_{port.upper()}":
-           ("http://127.0.0.1:" if port in ("http", "admin") or name == "varnish" else "https://localhost:")
+           ("http://127.0.0.1:" if port in ("http", "admin", "auth") or name == "varnish" else "https://localhost:")
            + "{" + f"{name}_{port}" + "}" for port in kind.ports}
     for name, kind in KINDS.items()}
 

@@ -1,0 +1,111 @@
+// SPDX-License-Identifier: MIT
+
+import CLinux
+import Glibc
+
+/// How the length of a file's content is known.
+package enum FileLength: Hashable, Sendable {
+    /// A regular file with this size in bytes.
+    case known(Int64)
+    /// A regular file that the system generates, as those of proc(5), whose size is 0 or wrong.
+    case generated
+    /// A pipe or a device, whose content can be read once.
+    case stream
+
+    /// Determines the length of the file at a path, following symbolic links. Pipes and devices are not opened.
+    ///
+    /// - Throws: `EISDIR` for a directory, `ENXIO` for a socket; otherwise the error of stat(2), open(2) or read(2).
+    package init(ofFileAt path: String) throws(SystemError) {
+        try path.checkPath("stat")
+        var status = stat()
+        guard unsafe stat(path, &status) == 0 else { throw SystemError.last("stat") }
+        switch status.st_mode & S_IFMT {
+        case S_IFREG:
+            let descriptor = try FileDescriptor(opening: path, flags: O_RDONLY | O_NONBLOCK)
+            // Those of sysfs(5) have the size of a page.
+            let isGenerated = try status.st_size == 0 ? descriptor.hasContent : path.hasPrefix("/sys/")
+            self = isGenerated ? .generated : .known(Int64(status.st_size))
+        case S_IFIFO, S_IFCHR, S_IFBLK: self = .stream
+        case S_IFDIR: throw SystemError(call: "open", code: EISDIR)
+        default: throw SystemError(call: "open", code: ENXIO)
+        }
+    }
+}
+
+extension FileDescriptor {
+    /// Whether a byte can be read.
+    fileprivate var hasContent: Bool {
+        get throws(SystemError) {
+            var byte: UInt8 = 0
+            let count = retryingInterrupts { unsafe Glibc.read(number, &byte, 1) }
+            guard count >= 0 else { throw SystemError.last("read") }
+            return count > 0
+        }
+    }
+}
+
+/// A file that is read to its end, wherever that is: one that the system generates, a pipe or a device.
+package final class UnsizedFile: Sendable {
+    private let descriptor: FileDescriptor
+    /// Becomes readable when a wait must end.
+    private let wakeup: FileDescriptor
+
+    /// Opens a file for reading. A pipe is read from when it has a writer.
+    package init(path: String) throws(SystemError) {
+        descriptor = try FileDescriptor(opening: path, flags: O_RDONLY | O_NONBLOCK | O_NOCTTY)
+        let number = eventfd(0, CLINUX_EFD_FLAGS)
+        guard number >= 0 else { throw SystemError.last("eventfd") }
+        wakeup = FileDescriptor(takingOwnershipOf: number)
+    }
+
+    /// Opens a file, and passes its content on in chunks of at most `size` bytes.
+    package static func forEachChunk(
+        of path: String, _ size: Int, _ body: ([UInt8]) async throws -> Void
+    ) async throws {
+        let file = try UnsizedFile(path: path)
+        while true {
+            let chunk = try await file.next(upTo: size)
+            guard !chunk.isEmpty else { return }
+            try await body(chunk)
+        }
+    }
+
+    /// Waits for bytes, and returns at most `limit`; none at the end. The wait blocks a thread of its own.
+    ///
+    /// - Throws: The error of read(2), or of pthread_create(3); `CancellationError` if the task is cancelled.
+    package func next(upTo limit: Int) async throws -> [UInt8] {
+        try await withTaskCancellationHandler {
+            try Task.checkCancellation()
+            let bytes = try await withCheckedThrowingContinuation { continuation in
+                do throws(SystemError) {
+                    try SystemThread(name: "ANFile") { [self] in
+                        continuation.resume(with: Result { try wait(upTo: limit) })
+                    }.detach()
+                } catch {
+                    continuation.resume(throwing: error)
+                }
+            }
+            try Task.checkCancellation()
+            return bytes
+        } onCancel: {
+            eventfd_write(wakeup.number, 1)
+        }
+    }
+
+    /// Blocks until bytes can be read or the wait must end.
+    private func wait(upTo limit: Int) throws(SystemError) -> [UInt8] {
+        while true {
+            var entries = [
+                pollfd(fd: descriptor.number, events: Int16(POLLIN), revents: 0),
+                pollfd(fd: wakeup.number, events: Int16(POLLIN), revents: 0),
+            ]
+            let count = unsafe poll(&entries, 2, -1)
+            guard count >= 0 || errno == EINTR else { throw SystemError.last("poll") }
+            if entries[1].revents != 0 { return [] }
+            var bytes = [UInt8](repeating: 0, count: limit)
+            let received = unsafe read(descriptor.number, &bytes, limit)
+            if received >= 0 { return Array(bytes.prefix(received)) }
+            guard errno == EAGAIN || errno == EINTR else { throw SystemError.last("read") }
+        }
+    }
+}

@@ -1,0 +1,52 @@
+// SPDX-License-Identifier: MIT
+
+import ANSystem
+import Foundation
+import Glibc
+import TestSupport
+import Testing
+
+@Suite(.timeLimit(.minutes(1))) struct UnsizedFileTests {
+    @Test(arguments: [
+        ("/proc/cpuinfo", FileLength.generated), ("/proc/self/status", .generated), ("/dev/null", .stream),
+        ("/dev/zero", .stream), ("/sys/kernel/mm/transparent_hugepage/enabled", .generated),
+    ])
+    func `the length of what the system generates is not known`(path: String, length: FileLength) throws {
+        guard FileManager.default.fileExists(atPath: path) else { return }
+        #expect(try FileLength(ofFileAt: path) == length)
+    }
+
+    @Test func `directories, sockets and missing files have no content`() throws {
+        #expect(throws: SystemError.self) { try FileLength(ofFileAt: "/tmp") }
+        #expect(throws: SystemError.self) { try FileLength(ofFileAt: "/nonexistent/file") }
+        #expect(throws: SystemError.self) { try FileLength(ofFileAt: "/tmp/a\0b") }
+    }
+
+    @Test func `a pipe is read until its writer closes it`() async throws {
+        try await withPipe { path in
+            #expect(try FileLength(ofFileAt: path) == .stream)
+            let file = try UnsizedFile(path: path)
+            let writer = try FileDescriptor(opening: path, flags: O_WRONLY)
+            try writer.writeAll([1, 2, 3].span.bytes)
+            #expect(try await file.next(upTo: 2) == [1, 2])
+            #expect(try await file.next(upTo: 2) == [3])
+            try writer.close()
+            #expect(try await file.next(upTo: 2).isEmpty)
+        }
+    }
+
+    @Test func `waiting for a writer ends when the task is cancelled`() async throws {
+        try await withPipe { path in
+            let task = Task { try await UnsizedFile(path: path).next(upTo: 10) }
+            task.cancel()
+            await #expect(throws: CancellationError.self) { try await task.value }
+        }
+    }
+
+    private func withPipe(_ body: (String) async throws -> Void) async throws {
+        let path = "/tmp/an-pipe-\(UUID().uuidString)"
+        try unsafe #require(mkfifo(path, 0o600) == 0)
+        defer { unsafe unlink(path) }
+        try await body(path)
+    }
+}
