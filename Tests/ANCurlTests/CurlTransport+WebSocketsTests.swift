@@ -125,7 +125,7 @@ import Testing
             let isOver = Flag()
             let transport = try CurlTransport()
             async let closing: Void = withLink(
-                to: server, on: transport, WebSocketOptions().with { $0.closeTimeout = .seconds(60) }
+                to: server, on: transport
             ) { link in
                 if isServers { _ = try await link.receive() }
                 try await link.close(WebSocketClosure(code: 1000))

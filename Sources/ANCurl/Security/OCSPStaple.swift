@@ -43,7 +43,7 @@ enum OCSPStaple {
         let parameters = unsafe X509_STORE_get0_param(store)
         unsafe _ = X509_VERIFY_PARAM_set_flags(parameters, COPENSSL_V_FLAG_PARTIAL_CHAIN)
         unsafe X509_VERIFY_PARAM_set_time(parameters, time_t(now.timeIntervalSince1970))
-        for unsafecertificate in unsafe authorities { unsafe _ = X509_STORE_add_cert(store, certificate) }
+        unsafe authorities.forEach { unsafe _ = X509_STORE_add_cert(store, $0) }
         return unsafe store
     }
 
