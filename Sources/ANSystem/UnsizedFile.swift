@@ -14,11 +14,11 @@ package enum FileLength: Hashable, Sendable {
 
     /// Determines the length of the file at a path, following symbolic links. Pipes and devices are not opened.
     ///
-    /// - Throws: `EISDIR` for a directory, `ENXIO` for a socket; otherwise the error of stat(2), open(2) or read(2).
+    /// - Throws: `EISDIR` for a directory, `ENXIO` for a socket; otherwise the error of open(2) or read(2).
     package init(ofFileAt path: String) throws(SystemError) {
         try path.checkPath("stat")
         var status = stat()
-        guard unsafe stat(path, &status) == 0 else { throw SystemError.last("stat") }
+        guard unsafe stat(path, &status) == 0 else { throw SystemError.last("open") }
         switch status.st_mode & S_IFMT {
         case S_IFREG:
             let descriptor = try FileDescriptor(opening: path, flags: O_RDONLY | O_NONBLOCK)

@@ -187,6 +187,17 @@ import Testing
         #expect(form.isEmpty)
     }
 
+    @Test func `a file that the system generates is a part of unknown length`() async throws {
+        let path = "/proc/self/cmdline"
+        var form = try MultipartFormData(boundary: "B")
+        try form.append(file: path, name: "a")
+        let body = try form.makeBody().body
+        #expect(body.length == nil && body.isReplayable)
+        let content = String(decoding: try Data(contentsOf: URL(filePath: path)), as: UTF8.self)
+        #expect(try await text(of: body).hasSuffix("\r\n\r\n\(content)\r\n--B--\r\n"))
+        #expect(try await text(of: RequestBody.file(path).throttled(.rate(bytesPerSecond: 1_000_000))) == content)
+    }
+
     @Test func `a sequence of known length has the length of its part`() async throws {
         var form = try MultipartFormData(boundary: "B")
         try form.append(

@@ -176,7 +176,8 @@ private actor SegmentWriter {
     func write(_ segment: BodySegment) async throws {
         switch segment {
         case .bytes(let bytes): try await write(bytes)
-        case .file(let path, let length): try await write(RegularFile.openPart(path), path: path, length: length)
+        case .file(let path, nil): try await write(.file(path, isReplayable: true))
+        case .file(let path, let length?): try await write(RegularFile.openPart(path), path: path, length: length)
         case .stream(let stream):
             try await flush()
             try await stream.write(to: self)
@@ -205,8 +206,7 @@ private actor SegmentWriter {
         }
     }
 
-    private func write(_ file: RegularFile, path: String, length: Int64?) async throws {
-        let length = length ?? file.size
+    private func write(_ file: RegularFile, path: String, length: Int64) async throws {
         let isCombined = try await combines(Int(clamping: length))
         var left = length
         while left > 0 {

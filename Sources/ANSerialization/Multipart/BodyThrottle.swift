@@ -88,8 +88,7 @@ extension RequestBody {
     /// body is already throttled, both limits apply.
     ///
     /// - Parameter throttle: The packets or the rate.
-    /// - Throws: ``ANSerialization/SerializationError/multipart(_:)`` for a file that cannot be opened or is not a
-    ///   regular file.
+    /// - Throws: ``ANSerialization/SerializationError/multipart(_:)`` for a file that cannot be opened.
     public func throttled(_ throttle: BodyThrottle) throws(SerializationError) -> RequestBody {
         try throttled(throttle, clock: ContinuousClock())
     }

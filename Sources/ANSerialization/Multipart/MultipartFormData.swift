@@ -150,7 +150,8 @@ public struct MultipartFormData: Sendable {
     /// `TransportError.RequestBodyFailure.source`; if it has become longer, the additional bytes are not sent.
     ///
     /// - Parameters:
-    ///   - path: The path of a regular file; symbolic links are followed.
+    ///   - path: The path of a file; symbolic links are followed. A pipe, a device or a file that the system generates,
+    ///     as in `/proc`, is a part of unknown length.
     ///   - name: The name of the field, which may occur several times. It is escaped where necessary.
     ///   - fileName: The name of the file that the server receives; `nil`, the default, for the last component of the
     ///     path.
@@ -258,7 +259,7 @@ public struct MultipartFormData: Sendable {
     /// ``throttle`` is not applied. A part that is not replayable is read by this call, and cannot be read again.
     ///
     /// A device or a pipe is written to directly, also before an error; a named pipe must have a reader (fifo(7)), and
-    /// blocks the thread while it is full. The returned body cannot be sent then, because it is not a regular file.
+    /// blocks the thread while it is full. The returned body would be read from it.
     ///
     /// - Parameter path: The path of the file, whose directory must exist.
     /// - Returns: The value for the `Content-Type` field, and a replayable body. The body is read from the file each
