@@ -270,7 +270,7 @@ actor CurlEngine: EventLoopSource {
         var next = Self.earlier(transfer.startTime, limit?.deadline)
         if let limit, limit.kind == .idle, transfer.isDelivering {
             // Looks several times within the limit whether the system delivers the request.
-            next = Self.earlier(next, state.now.advanced(by: limit.duration / 4))
+            next = Self.earlier(next, state.now.advanced(by: max(.milliseconds(10), limit.duration / 4)))
         }
         if let next { deadlines.insert(transfer, at: next) }
     }
