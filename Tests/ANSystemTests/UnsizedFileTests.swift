@@ -27,7 +27,7 @@ import Testing
             #expect(try FileLength(ofFileAt: path) == .stream)
             let file = try UnsizedFile(path: path)
             let writer = try FileDescriptor(opening: path, flags: O_WRONLY)
-            try unsafe writer.writeAll([1, 2, 3].span.bytes)
+            try unsafe writer.writeAll(([1, 2, 3] as [UInt8]).span.bytes)
             #expect(try await file.next(upTo: 2) == [1, 2])
             #expect(try await file.next(upTo: 2) == [3])
             try writer.close()
