@@ -260,6 +260,18 @@ let package = Package(
                 .product(name: "ArgumentParser", package: "swift-argument-parser"),
             ],
             swiftSettings: settings),
+        // The simulated world of `make simulate`, the program that it runs, and fixed seeds.
+        .target(
+            name: "SimulationWorld",
+            dependencies: [
+                "ANCache", "ANHTTP", "ANReachability", "ANSystem", "AsyncNetworking", "AsyncNetworkingTesting",
+                httpTypes,
+            ],
+            path: "Tests/Simulation/World", swiftSettings: settings),
+        .executableTarget(
+            name: "Simulate", dependencies: ["SimulationWorld"], path: "Tests/Simulation/Driver",
+            swiftSettings: settings),
+        .testTarget(name: "SimulationTests", dependencies: ["SimulationWorld"], swiftSettings: settings),
         .testTarget(name: "HouseTests", dependencies: ["TestSupport"], swiftSettings: settings),
         // The client that `make interop` compares with the curl tool.
         .executableTarget(

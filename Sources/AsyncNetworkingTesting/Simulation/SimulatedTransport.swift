@@ -54,11 +54,20 @@ package final class SimulatedTransport: Transport {
     private let world: SimulatedWorld
     private let mock: MockTransport
 
+    private let observe: (@Sendable (Request, _ isOpen: Bool) -> Void)?
+
+    /// Creates a transport.
+    ///
+    /// - Parameters:
+    ///   - world: The world, whose clock the transport follows.
+    ///   - observe: Called when an exchange begins and when it has ended.
+    ///   - handler: Returns the response for a request.
     package init(
-        world: SimulatedWorld,
+        world: SimulatedWorld, observing observe: (@Sendable (Request, _ isOpen: Bool) -> Void)? = nil,
         _ handler: @escaping @Sendable (MockTransport.ReceivedRequest) async throws -> MockResponse
     ) {
         self.world = world
+        self.observe = observe
         mock = MockTransport(receiving: handler, clock: world.clock)
         world.register { [mock] in await mock.shutdown() }
     }
@@ -68,6 +77,8 @@ package final class SimulatedTransport: Transport {
     ) async throws -> OpenResponse {
         let lane = "x\(world.nextExchange())"
         world.mark(lane, "●", "\(request.method) \(request.url.absoluteString)", isOpen: true)
+        observe?(request, true)
+        defer { observe?(request, false) }
         do {
             var response = try await mock.open(request, delivery: delivery, reporting: events)
             world.mark(lane, "○", "\(response.head.status.code)")

@@ -1,0 +1,170 @@
+// SPDX-License-Identifier: MIT
+
+import ANHTTP
+import ANSystem
+import AsyncNetworking
+import AsyncNetworkingTesting
+import FoundationEssentials
+import HTTPTypes
+
+/// Performs one call of a program.
+struct CallRunner: Sendable {
+    let call: Program.Call
+    let program: Program
+    let world: SimulatedWorld
+    let ledger: Ledger
+    let directory: String
+
+    func perform(on session: SessionManager) async throws {
+        let request = try request(on: session)
+        switch call.kind {
+        case .data, .upload:
+            let response = try await session.data(for: request)
+            try judge(response.value, response.head, request)
+        case .streamed:
+            let (head, data) = try await session.withResponse(
+                for: request, reporting: EventGrammar(call.number, ledger)
+            ) { head, body in
+                var data = Data()
+                for try await chunk in body { data.append(chunk) }
+                return (head, data)
+            }
+            try judge(data, head, request)
+        case .task:
+            let task = session.makeDataTask(for: request)
+            try await withSuspension(of: task.erased) {
+                let response = try await task.value
+                try judge(response.value, response.head, request)
+            }
+        case .download:
+            try await download(request, on: session)
+        case .events:
+            try await receiveEvents(request, on: session)
+        }
+    }
+
+    private func request(on session: SessionManager) throws -> Request {
+        let url = URL(string: Resource(call.host, call.resource, seed: program.seed).url)!
+        var request = Request(method: call.method, url: url)
+        request.headers[.call] = "\(call.number)"
+        request.headers[.home] = call.host
+        request.headers[.language] = call.language
+        if call.cookie { request.headers[.cookie] = "c=\(call.number)" }
+        if call.hasIdempotencyKey { request.headers[.idempotencyKey] = "\(call.number)" }
+        if [.post, .put, .patch].contains(call.method) { request.body = .string("body of \(call.number)") }
+        if let limit = call.retryLimit { request.retryPolicy = RetryPolicy(limit: limit) }
+        if let timeout = call.timeout { request.timeout = .milliseconds(timeout) }
+        switch mode {
+        case .standard: break
+        case .reload: request.cachePolicy = .reload
+        case .revalidate: request.cachePolicy = .revalidate
+        case .elseLoad: request.cachePolicy = .returnCacheElseLoad
+        case .dontLoad: request.cachePolicy = .returnCacheDontLoad
+        case .noCache: request.headers[.cacheControl] = "no-cache"
+        case .noStore: request.headers[.cacheControl] = "no-store"
+        }
+        return request
+    }
+
+    private var mode: CacheOracle.CacheMode { CacheOracle.CacheMode(rawValue: call.cacheMode) ?? .standard }
+
+    private func judge(_ data: Data, _ head: ResponseHead, _ request: Request) throws {
+        Oracles.wholeness(data, head, of: call, program, ledger)
+        guard program.settings.usesCache, call.method == .get, head.status == .ok,
+            let id = head.headers[.responseID].flatMap({ Int($0) }), let served = ledger.facts.responses[id]
+        else { return }
+        let facts = ledger.facts
+        guard !facts.dateWasMoved else { return }
+        let exchanges = facts.arrivals.filter { $0.call == call.number }
+        if !exchanges.contains(where: { $0.responseID == id }) { ledger.cover("oracle.5.stored") }
+        let oracle = CacheOracle(
+            response: served, request: request.headers, mode: mode, exchanges: exchanges, all: facts.arrivals,
+            begin: facts.calls[call.number]?.beginDate ?? 0, now: ledger.date)
+        if let reason = oracle.violation { ledger.violate(5, "call \(call.number) uses response \(id): \(reason)") }
+    }
+
+    /// Resumes a task, and perhaps suspends it for a while.
+    private func withSuspension(
+        of task: AnyTransferTask, _ body: @escaping @Sendable () async throws -> Void
+    ) async throws {
+        task.resume()
+        guard let time = call.suspendAfter else { return try await body() }
+        try await withThrowingTaskGroup(of: Void.self) { group in
+            group.addTask {
+                // The suspension ends in any case; a call that waits for a suspended task would wait forever.
+                try? await world.clock.sleep(for: .milliseconds(time))
+                task.suspend()
+                ledger.cover("suspend")
+                try? await world.clock.sleep(for: .milliseconds(100))
+                task.resume()
+            }
+            try await body()
+            group.cancelAll()
+        }
+    }
+
+    // MARK: Downloads
+
+    private func download(_ request: Request, on session: SessionManager) async throws {
+        let path = "\(directory)/d\(call.number)"
+        var options = DownloadOptions()
+        options.keepsPartialFile = !call.hasIdempotencyKey
+        var task = session.makeDownloadTask(for: request, to: .file(path), options: options)
+        var resumptions = 0
+        while true {
+            do {
+                let running = task
+                try await withSuspension(of: task.erased) { try check(try await running.value, path) }
+                return
+            } catch {
+                if FileManager.default.fileExists(atPath: path) {
+                    ledger.violate(2, "download \(call.number) failed, but its file exists")
+                }
+                let data = task.resumeData
+                if data != nil { ledger.cover("download.resumable") }
+                if data == nil || !options.keepsPartialFile {
+                    let names = try FileManager.default.contentsOfDirectory(atPath: directory)
+                    if names.contains(where: { $0.hasPrefix("d\(call.number).") }) {
+                        ledger.violate(9, "download \(call.number) leaves \(names) without data to resume it")
+                    }
+                }
+                guard let data, resumptions < 3, !Task.isCancelled else { throw error }
+                resumptions += 1
+                ledger.cover("download.resumed")
+                task = session.makeDownloadTask(resuming: data, with: request, to: .file(path), options: options)
+            }
+        }
+    }
+
+    private func check(_ file: DownloadedFile, _ path: String) throws {
+        guard let data = FileManager.default.contents(atPath: path) else {
+            return ledger.violate(2, "download \(call.number) succeeds without a file")
+        }
+        if Int64(data.count) != file.size { ledger.violate(2, "download \(call.number) has another size") }
+        guard let resource = Resource(file.response.head.url, seed: program.seed) else { return }
+        ledger.cover("oracle.2.file")
+        guard file.response.head.status == .ok || file.response.head.status == .partialContent else { return }
+        if !resource.isWhole(data, until: ledger.date + 1_000_000) {
+            ledger.violate(2, "the file of download \(call.number) is no version of \(resource.url)")
+        }
+    }
+
+    // MARK: Events
+
+    private func receiveEvents(_ request: Request, on session: SessionManager) async throws {
+        var request = request
+        request.headers[.accept] = "text/event-stream"
+        request.method = .get
+        var last = 0
+        for try await event in session.events(for: request, reconnectionTime: .milliseconds(100)) {
+            guard event.data == "\(call.resource)-\(last + 1)", event.id == "\(last + 1)" else {
+                return ledger.violate(2, "event source \(call.number) has \(event.data) after event \(last)")
+            }
+            last += 1
+        }
+        try Task.checkCancellation()
+        ledger.cover("events.complete")
+        // With a limit of its own, a source ends when responses without events exceed it.
+        if last != 20, call.retryLimit == nil { ledger.violate(2, "event source \(call.number) ends after event \(last) of 20") }
+    }
+}

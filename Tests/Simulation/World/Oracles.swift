@@ -1,0 +1,200 @@
+// SPDX-License-Identifier: MIT
+
+import ANHTTP
+import ANSystem
+import AsyncNetworking
+import AsyncNetworkingTesting
+import FoundationEssentials
+import HTTPTypes
+
+/// What may never happen, whatever the order of events. Each oracle has a number and one place:
+///
+/// | number | never | where |
+/// |---|---|---|
+/// | 1 | a call that neither ends nor has a reason to wait | `Simulation` reports a hang |
+/// | 2 | success with bytes that are not a whole version, a file before it is complete | ``wholeness(_:_:of:_:_:)`` |
+/// | 3 | a second sending of a request that a server may have processed | ``repetition(_:_:)`` |
+/// | 4 | a credential for another origin, a token that has ended, or a request without one | ``credentials(_:_:_:)`` |
+/// | 5 | a stored response that RFC 9111 forbids | `CacheOracle` |
+/// | 6 | a cancelled call that goes on, or ends by another error | ``cancellation(_:_:_:)`` |
+/// | 7 | more attempts than the policy allows, or one too early | ``attempts(_:_:_:)`` |
+/// | 8 | events in an order that is not documented | `EventGrammar` |
+/// | 9 | anything left when the world has ended | the end of `Runner`, and `Simulation` |
+/// | 10 | the same seed with two traces | `Exploration` |
+enum Oracles {
+    /// Judges a request that has reached a server.
+    static func judge(arrival index: Int, _ ledger: Ledger, _ settings: Program.Settings) {
+        let arrival = ledger.facts.arrivals[index]
+        let earlier = ledger.arrivals(of: arrival.call).filter { $0.number < index }
+        repetition(arrival, after: earlier, ledger)
+        credentials(arrival, ledger, settings)
+        pace(arrival, after: earlier, ledger)
+        if let end = ledger.facts.calls[arrival.call]?.end, end < arrival.time, !settings.usesCache {
+            ledger.violate(6, "call \(arrival.call) has ended and sends a request")
+        }
+        if let cancelled = ledger.facts.calls[arrival.call]?.cancelled, cancelled < arrival.time, !settings.usesCache {
+            ledger.violate(6, "call \(arrival.call) was cancelled and sends a request")
+        }
+        if let end = ledger.facts.sessionEnd, end < arrival.time {
+            ledger.violate(6, "the session has ended and sends a request of call \(arrival.call)")
+        }
+    }
+
+    /// Judges a call that has ended.
+    static func judge(_ call: Program.Call, _ program: Program, _ ledger: Ledger) {
+        cancellation(call, ledger)
+        attempts(call, program, ledger)
+    }
+
+    // MARK: 2
+
+    /// A successful response has the bytes of one whole version of the resource of its URL.
+    static func wholeness(
+        _ data: Data, _ head: ResponseHead, of call: Program.Call, _ program: Program, _ ledger: Ledger
+    ) {
+        guard call.method == .get || call.method == .head, head.status == .ok || head.status == .partialContent,
+            let resource = Resource(head.url, seed: program.seed)
+        else { return }
+        ledger.cover("oracle.2")
+        if call.method == .head {
+            if !data.isEmpty { ledger.violate(2, "call \(call.number) has a body after HEAD") }
+        } else if !resource.isWhole(data, until: ledger.date + 1_000_000) {
+            ledger.violate(2, "call \(call.number) has \(data.count) bytes that are no version of \(resource.url)")
+        }
+    }
+
+    // MARK: 3
+
+    /// A request whose method is not idempotent is sent again only if the server has not processed it.
+    private static func repetition(_ arrival: Ledger.Arrival, after earlier: [Ledger.Arrival], _ ledger: Ledger) {
+        guard [.post, .patch].contains(arrival.request.method), arrival.request.headers[.idempotencyKey] == nil else {
+            return
+        }
+        for other in earlier where other.request.method == arrival.request.method {
+            ledger.cover("oracle.3")
+            switch other.outcome {
+            case .refused, .status(401), .status(307), .status(308), .status(421): continue
+            case .lost, .silent, .status:
+                ledger.violate(3, "call \(arrival.call) sends \(arrival.request.method) again after \(other.outcome)")
+            }
+        }
+    }
+
+    // MARK: 4
+
+    /// Credentials reach only their origins, and requests to the origin of the tokens have one that is valid.
+    private static func credentials(_ arrival: Ledger.Arrival, _ ledger: Ledger, _ settings: Program.Settings) {
+        let request = arrival.request
+        let host = request.url.host() ?? ""
+        let authorization = request.headers[.authorization]
+        if let cookie = request.headers[.cookie], request.headers[.home] != host {
+            ledger.violate(4, "the cookie \(cookie) of call \(arrival.call) reaches \(host)")
+        }
+        if let authorization {
+            ledger.cover("oracle.4")
+            let isOwn =
+                host == "a.test"
+                ? authorization.hasPrefix("Bearer ") : host == "b.test" && authorization == Origins.basic
+            if !isOwn { ledger.violate(4, "\(authorization) of call \(arrival.call) reaches \(host)") }
+        }
+        guard host == "a.test", settings.usesTokens else { return }
+        guard let token = authorization?.dropFirst(7) else {
+            return ledger.violate(4, "call \(arrival.call) sends no token")
+        }
+        let facts = ledger.facts
+        guard let entry = facts.tokens[String(token)] else {
+            return ledger.violate(4, "call \(arrival.call) sends the unknown token \(token)")
+        }
+        // A request that waits for another one, to share its response, has its token before.
+        guard !settings.sharesTransfers, !facts.dateWasMoved else { return }
+        if entry.expires <= arrival.date { ledger.violate(4, "call \(arrival.call) sends the expired token \(token)") }
+        if let removed = facts.tokensRemoved, entry.issued < removed, removed < arrival.time {
+            ledger.violate(4, "call \(arrival.call) sends the token \(token), which was removed")
+        }
+    }
+
+    // MARK: 6
+
+    /// A cancelled call ends at once, by `CancellationError`.
+    private static func cancellation(_ call: Program.Call, _ ledger: Ledger) {
+        guard let ending = ledger.facts.calls[call.number], let cancelled = ending.cancelled, let end = ending.end
+        else { return }
+        ledger.cover("oracle.6")
+        if end > cancelled {
+            ledger.violate(6, "call \(call.number) ends \((end - cancelled) / 1_000_000) ms after its cancellation")
+        }
+        // Calls are cancelled at times at which nothing else happens, so that no other end can have come first.
+        if !ending.isCancellation {
+            ledger.violate(6, "call \(call.number) was cancelled and ends with \(ending.failure ?? "success")")
+        }
+        let open = ledger.arrivals(of: call.number).filter(\.isOpen)
+        if !open.isEmpty { ledger.violate(6, "call \(call.number) was cancelled and leaves \(open.count) exchanges") }
+    }
+
+    // MARK: 7
+
+    /// A call without redirects and a cache makes at most as many attempts as its policy allows.
+    private static func attempts(_ call: Program.Call, _ program: Program, _ ledger: Ledger) {
+        guard !program.settings.usesCache, call.kind != .download, call.kind != .events else { return }
+        let limit = call.retryLimit ?? program.settings.retryLimit
+        let url = Resource(call.host, call.resource, seed: program.seed).url
+        let first = ledger.arrivals(of: call.number).filter { arrival in
+            if case .status(401) = arrival.outcome { return false }
+            return arrival.request.url.absoluteString == url
+        }
+        if first.count > 1 { ledger.cover("oracle.7") }
+        if first.count > limit + 1 {
+            ledger.violate(7, "call \(call.number) makes \(first.count) attempts with a limit of \(limit) retries")
+        }
+    }
+
+    /// A request is not repeated before the time that `Retry-After` asks for.
+    private static func pace(_ arrival: Ledger.Arrival, after earlier: [Ledger.Arrival], _ ledger: Ledger) {
+        guard let last = earlier.last, let seconds = last.retryAfter, last.request.url == arrival.request.url,
+            !ledger.facts.dateWasMoved
+        else { return }
+        ledger.cover("oracle.7.retryAfter")
+        if seconds > 60 { ledger.violate(7, "call \(arrival.call) is repeated in spite of Retry-After: \(seconds)") }
+        // A date has whole seconds.
+        if arrival.time - last.time < Int64(seconds - 1) * 1_000_000_000 {
+            ledger.violate(7, "call \(arrival.call) is repeated earlier than after \(seconds) s")
+        }
+    }
+}
+
+/// Oracle 8: the documented order of the events of a call's exchanges.
+final class EventGrammar: TransferEventSink {
+    private let ledger: Ledger
+    private let call: Int
+    private let state = Lock(State.idle)
+
+    private enum State: Sendable {
+        case idle, started, head(TransferProgress?)
+    }
+
+    init(_ call: Int, _ ledger: Ledger) {
+        self.call = call
+        self.ledger = ledger
+    }
+
+    func receive(_ event: TransferEvent) {
+        let problem: String? = state.withLock { state in
+            switch (state, event) {
+            case (.idle, .started): state = .started
+            // A session answers from its cache without an exchange.
+            case (.started, .started): state = .started
+            case (.started, .informational), (.started, .uploadProgress), (.head, .uploadProgress): break
+            case (.started, .head): state = .head(nil)
+            case (.head(let last), .downloadProgress(let progress)):
+                if let last, progress.completedBytes < last.completedBytes { return "the progress falls" }
+                if let total = progress.totalBytes, progress.completedBytes > total { return "more than the total" }
+                state = .head(progress)
+            case (.started, .finished), (.head, .finished): state = .idle
+            default: return "\(event) comes in the state \(state)"
+            }
+            return nil
+        }
+        if let problem { ledger.violate(8, "events of call \(call): \(problem.prefix(120))") }
+        ledger.cover("oracle.8")
+    }
+}

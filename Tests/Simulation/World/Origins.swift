@@ -1,0 +1,258 @@
+// SPDX-License-Identifier: MIT
+
+import ANHTTP
+import ANSystem
+import AsyncNetworking
+import AsyncNetworkingTesting
+import FoundationEssentials
+import HTTPTypes
+
+/// The servers of a simulated world, and the faults of the network before them.
+struct Origins: Sendable {
+    static let hosts = ["a.test", "b.test", "c.test"]
+    let world: SimulatedWorld
+    let ledger: Ledger
+    let seed: UInt64
+    let settings: Program.Settings
+
+    enum Fault: String, CaseIterable, Sendable {
+        case refused, unreachable, lostUnseen, lostProcessed, silent, silentProcessed, cutHead, cutBody, stalledBody
+        case status408, status421, status425, status429, status500, status502, status503, status503Long
+        case interim, slow, wrongRange, ignoredRange
+    }
+
+    func answer(_ received: MockTransport.ReceivedRequest) async throws -> MockResponse {
+        let request = received.request
+        let index = ledger.arrive(request)
+        Oracles.judge(arrival: index, ledger, settings)
+        let fault =
+            world.chance(settings.faultRate) ? Fault.allCases[world.random(in: 0...Fault.allCases.count - 1)] : nil
+        if let fault { ledger.cover("fault.\(fault.rawValue)") }
+        switch fault {
+        case .refused?: return failing(index, .refused, .cannotConnect(.refused))
+        case .unreachable?: return failing(index, .refused, .cannotConnect(.unreachable))
+        case .lostUnseen?: return failing(index, .lost, .connectionLost(.whileSending))
+        case .lostProcessed?:
+            _ = process(request, index, fault)
+            return failing(index, .lost, .connectionLost(.beforeResponse))
+        case .silent?: return MockResponse([.hang])
+        case .silentProcessed?:
+            _ = process(request, index, fault)
+            return MockResponse([.hang])
+        case .status408?: return refusing(index, 408)
+        case .status421?: return refusing(index, 421)
+        case .status425?: return refusing(index, 425)
+        case .status429?: return refusing(index, 429, retryAfter: world.random(in: 0...3))
+        case .status500?: return refusing(index, 500)
+        case .status502?: return refusing(index, 502)
+        case .status503?: return refusing(index, 503, retryAfter: world.random(in: 1...5))
+        case .status503Long?: return refusing(index, 503, retryAfter: 61)
+        case .interim?, .slow?, .cutHead?, .cutBody?, .stalledBody?, .wrongRange?, .ignoredRange?, nil:
+            return respond(process(request, index, fault), to: request, index, fault)
+        }
+    }
+
+    private func failing(
+        _ index: Int, _ outcome: Ledger.Arrival.Outcome, _ reason: TransportError.Reason
+    ) -> MockResponse {
+        ledger.update { $0.arrivals[index].outcome = outcome }
+        return MockResponse([.pause(latency), .fail(TransportError(reason))])
+    }
+
+    /// An answer without an effect on the server.
+    private func refusing(_ index: Int, _ status: Int, retryAfter: Int? = nil) -> MockResponse {
+        ledger.update { state in
+            state.arrivals[index].outcome = .status(status)
+            state.arrivals[index].retryAfter = retryAfter
+        }
+        ledger.cover("status.\(status)")
+        var headers: HTTPFields = [.contentLength: "4", .cacheControl: "no-store"]
+        if let retryAfter {
+            headers[.retryAfter] =
+                world.chance(0.5) ? "\(retryAfter)" : HTTPDateText.text(ledger.date / 1_000 + Int64(retryAfter))
+        }
+        return MockResponse([
+            .pause(latency), .head(HTTPResponse.Status(code: status), headers), .chunk(Data("busy".utf8)),
+        ])
+    }
+
+    private var latency: Duration { .milliseconds(world.random(in: 0...30)) }
+
+    // MARK: Processing
+
+    private struct Answer {
+        var status: Int
+        var headers: HTTPFields
+        var body: Data
+    }
+
+    private func process(_ request: Request, _ index: Int, _ fault: Fault?) -> Answer {
+        var answer = makeAnswer(request, index, fault)
+        answer.headers[.date] = HTTPDateText.text(ledger.date / 1_000)
+        let (status, now, date) = (answer.status, ledger.now, ledger.date)
+        ledger.cover("status.\(status)")
+        let headers = answer.headers
+        let id: Int = ledger.update { state in
+            state.arrivals[index].outcome = .status(status)
+            state.arrivals[index].processed = (200..<300).contains(status)
+            guard status == 200 else { return 0 }
+            let id = state.responses.count + 1
+            state.arrivals[index].responseID = id
+            state.responses[id] = ServedResponse(
+                id: id, url: request.url.absoluteString, method: request.method, status: status, headers: headers,
+                request: request.headers, time: now, dates: [date])
+            return id
+        }
+        if id > 0 { answer.headers[.responseID] = "\(id)" }
+        return answer
+    }
+
+    private func makeAnswer(_ request: Request, _ index: Int, _ fault: Fault?) -> Answer {
+        guard let resource = Resource(request.url, seed: seed) else {
+            return Answer(status: 404, headers: [:], body: Data())
+        }
+        if resource.host == "a.test", settings.usesTokens {
+            let date = ledger.date
+            let token = request.headers[.authorization]?.dropFirst(7)
+            let isValid = ledger.update { state in
+                token.flatMap { state.tokens[String($0)] }.map { $0.expires > date } ?? false
+            }
+            if !isValid { return Answer(status: 401, headers: [.wwwAuthenticate: "Bearer"], body: Data()) }
+        }
+        if resource.host == "b.test", resource.number == 4, request.headers[.authorization] != Self.basic {
+            return Answer(status: 401, headers: [.wwwAuthenticate: "Basic realm=\"b\""], body: Data())
+        }
+        if let redirect = resource.redirect, request.headers[.accept] != "text/event-stream" {
+            return Answer(status: redirect.status, headers: [.location: redirect.to.url], body: Data("moved".utf8))
+        }
+        guard request.method == .get || request.method == .head else {
+            return Answer(status: 200, headers: [.cacheControl: "no-store"], body: Data("done".utf8))
+        }
+        if request.headers[.accept] == "text/event-stream" { return events(request, resource) }
+        return content(request, resource, index, fault)
+    }
+
+    static let basic = "Basic \(Data("user:secret".utf8).base64EncodedString())"
+
+    /// The next events after that of the request, of which the stream has twenty.
+    private func events(_ request: Request, _ resource: Resource) -> Answer {
+        let last = request.headers[HTTPField.Name("Last-Event-ID")!].flatMap { Int($0) } ?? 0
+        if last >= 20 { return Answer(status: 204, headers: [:], body: Data()) }
+        let end = min(20, last + 1 + world.random(in: 0...7))
+        let text = last < end ? ((last + 1)...end).map { "id: \($0)\ndata: \(resource.number)-\($0)\n\n" }.joined() : ""
+        return Answer(
+            status: 200, headers: [.contentType: "text/event-stream"], body: Data("retry: 10\n\n\(text)".utf8))
+    }
+
+    private func content(_ request: Request, _ resource: Resource, _ index: Int, _ fault: Fault?) -> Answer {
+        let language = resource.varies ? request.headers[.language].map { "-\($0)" } ?? "" : ""
+        let version = resource.version(at: ledger.date)
+        var headers: HTTPFields = [:]
+        headers[.cacheControl] = resource.cacheControl
+        headers[.eTag] = resource.entityTag(version, language: language)
+        if resource.varies { headers[.vary] = "X-Language" }
+        if resource.validator == .date {
+            headers[.lastModified] = HTTPDateText.text(1_000_000_000 + Int64(version) * 60)
+        }
+        let body = resource.content(version, language: language)
+        if let tag = headers[.eTag], request.headers[.ifNoneMatch] == tag {
+            confirm(request, tag)
+            return Answer(status: 304, headers: headers, body: Data())
+        }
+        if let date = headers[.lastModified], request.headers[.ifModifiedSince] == date,
+            request.headers[.ifNoneMatch] == nil
+        {
+            confirm(request, date)
+            return Answer(status: 304, headers: headers, body: Data())
+        }
+        headers[.acceptRanges] = resource.supportsRanges ? "bytes" : nil
+        guard resource.supportsRanges, fault != .ignoredRange, let first = firstByte(of: request) else {
+            headers[.contentLength] = "\(body.count)"
+            return Answer(status: 200, headers: headers, body: body)
+        }
+        let condition = request.headers[HTTPField.Name("If-Range")!]
+        if let condition, condition != headers[.eTag], condition != headers[.lastModified] {
+            headers[.contentLength] = "\(body.count)"
+            return Answer(status: 200, headers: headers, body: body)
+        }
+        guard first < body.count else {
+            return Answer(status: 416, headers: [.contentRange: "bytes */\(body.count)"], body: Data())
+        }
+        let start = fault == .wrongRange ? first / 2 : first
+        headers[.contentRange] = "bytes \(start)-\(body.count - 1)/\(body.count)"
+        headers[.contentLength] = "\(body.count - start)"
+        return Answer(status: 206, headers: headers, body: body.dropFirst(start))
+    }
+
+    private func firstByte(of request: Request) -> Int? {
+        guard let range = request.headers[.range], range.hasPrefix("bytes="), range.hasSuffix("-") else { return nil }
+        return Int(range.dropFirst(6).dropLast())
+    }
+
+    /// Notes that stored responses with a validator are valid still.
+    private func confirm(_ request: Request, _ validator: String) {
+        let (date, url) = (ledger.date, request.url.absoluteString)
+        ledger.update { state in
+            for (id, response) in state.responses where response.url == url {
+                guard [response.headers[.eTag], response.headers[.lastModified]].contains(validator) else { continue }
+                state.responses[id]?.dates.append(date)
+            }
+        }
+    }
+
+    // MARK: Sending
+
+    private func respond(_ answer: Answer, to request: Request, _ index: Int, _ fault: Fault?) -> MockResponse {
+        var steps: [MockResponse.Step] = [.pause(fault == .slow ? .milliseconds(1_500) : latency)]
+        if fault == .interim { steps.append(.informational(.earlyHints)) }
+        if fault == .cutHead {
+            ledger.update { $0.arrivals[index].outcome = .lost }
+            return MockResponse(steps + [.fail(TransportError(.connectionLost(.inHead)))])
+        }
+        steps.append(.head(HTTPResponse.Status(code: answer.status), answer.headers))
+        var rest = answer.body[...]
+        while !rest.isEmpty {
+            let count = min(rest.count, world.random(in: 1...max(1, answer.body.count)))
+            steps += [.pause(latency), .chunk(Data(rest.prefix(count)))]
+            rest = rest.dropFirst(count)
+        }
+        // A head alone cannot be cut: the end of a response without a body follows from it.
+        guard request.method != .head, ![204, 304].contains(answer.status), !answer.body.isEmpty else {
+            return MockResponse(steps)
+        }
+        if fault == .cutBody || fault == .stalledBody {
+            steps.removeLast(2)
+            let sent = steps.reduce(Int64(0)) { if case .chunk(let data) = $1 { $0 + Int64(data.count) } else { $0 } }
+            let loss = TransportError(
+                .connectionLost(.inBody(received: sent, expected: answer.headers[.contentLength].flatMap { Int64($0) }))
+            )
+            steps.append(fault == .cutBody ? .fail(loss) : .hang)
+        }
+        return MockResponse(steps)
+    }
+}
+
+/// The text of a date in header fields (RFC 9110 §5.6.7).
+enum HTTPDateText {
+    static func text(_ seconds: Int64) -> String {
+        func two(_ number: Int64) -> String { number < 10 ? "0\(number)" : "\(number)" }
+        let (days, time) = seconds.quotientAndRemainder(dividingBy: 86_400)
+        // Years of 365 or 366 days from 1970, and months of them: the world lives in this century.
+        var (year, day) = (Int64(1970), days)
+        func isLeap(_ year: Int64) -> Bool { year % 4 == 0 && (year % 100 != 0 || year % 400 == 0) }
+        while day >= (isLeap(year) ? 366 : 365) {
+            day -= isLeap(year) ? 366 : 365
+            year += 1
+        }
+        var month = 0
+        let lengths: [Int64] = [31, isLeap(year) ? 29 : 28, 31, 30, 31, 30, 31, 31, 30, 31, 30, 31]
+        while day >= lengths[month] {
+            day -= lengths[month]
+            month += 1
+        }
+        let weekday = ["Thu", "Fri", "Sat", "Sun", "Mon", "Tue", "Wed"][Int(days % 7)]
+        let name = ["Jan", "Feb", "Mar", "Apr", "May", "Jun", "Jul", "Aug", "Sep", "Oct", "Nov", "Dec"][month]
+        return "\(weekday), \(two(day + 1)) \(name) \(year) "
+            + "\(two(time / 3_600)):\(two(time / 60 % 60)):\(two(time % 60)) GMT"
+    }
+}

@@ -1,0 +1,101 @@
+// SPDX-License-Identifier: MIT
+
+import ANHTTP
+import FoundationEssentials
+import HTTPTypes
+
+/// A resource of a simulated origin, whose properties follow from its host, its number, and the seed of the program.
+struct Resource: Hashable {
+    let host: String
+    let number: Int
+    private let seed: UInt64
+
+    init(_ host: String, _ number: Int, seed: UInt64) {
+        self.host = host
+        self.number = number
+        self.seed = seed
+    }
+
+    init?(_ url: URL, seed: UInt64) {
+        guard let host = url.host(), url.path.hasPrefix("/r/"), let number = Int(url.path.dropFirst(3)) else {
+            return nil
+        }
+        self.init(host, number, seed: seed)
+    }
+
+    /// Returns a number that a property has for this resource.
+    private func choice(_ property: Int, _ count: Int) -> Int {
+        var hash = seed &+ UInt64(property) &* 0x9E37_79B9_7F4A_7C15
+        for byte in host.utf8 { hash = (hash ^ UInt64(byte)) &* 0x100_0000_01B3 }
+        hash = (hash ^ UInt64(number)) &* 0xBF58_476D_1CE4_E5B9
+        return Int((hash ^ (hash >> 29)) >> 11) % count
+    }
+
+    // MARK: Content
+
+    /// The number of bytes of a version.
+    func length(_ version: Int) -> Int {
+        [0, 1, 40, 300, 3_000, 20_000][choice(1, 6)] + (version * 7) % 5
+    }
+
+    /// The bytes of a version: its name, repeated, so that each byte tells the version and its own offset.
+    func content(_ version: Int, language: String = "") -> Data {
+        let line = "\(host)/\(number)@\(version)\(language):"
+        var data = Data(capacity: length(version) + 32)
+        var offset = 0
+        while data.count < length(version) {
+            data.append(contentsOf: Array("\(line)\(offset);".utf8))
+            offset += 1
+        }
+        return data.prefix(length(version))
+    }
+
+    /// The version at a date: each lives for some seconds.
+    func version(at milliseconds: Int64) -> Int {
+        let period: Int64 = [.max, 20_000, 3_000, 700][choice(2, 4)]
+        return max(0, Int((milliseconds - 1_767_225_600_000) / period))
+    }
+
+    /// Whether bytes are those of one whole version up to a date.
+    func isWhole(_ data: Data, until milliseconds: Int64) -> Bool {
+        let last = version(at: milliseconds)
+        return (max(0, last - 5_000)...last).reversed().contains { version in
+            data.count == length(version)
+                && (data == content(version) || Self.languages.contains { data == content(version, language: $0) })
+        }
+    }
+
+    static let languages = ["-de", "-en"]
+
+    // MARK: Fields
+
+    enum Validator { case strong, weak, date, none }
+    var validator: Validator { [.strong, .strong, .weak, .date, .none][choice(3, 5)] }
+
+    func entityTag(_ version: Int, language: String) -> String? {
+        switch validator {
+        case .strong: "\"\(version)\(language)\""
+        case .weak: "W/\"\(version)\(language)\""
+        case .date, .none: nil
+        }
+    }
+
+    var supportsRanges: Bool { choice(4, 4) > 0 }
+    var varies: Bool { choice(5, 4) == 0 }
+    var cacheControl: String? {
+        [
+            nil, "max-age=1", "max-age=10", "max-age=60", "no-store", "no-cache", "max-age=2, must-revalidate",
+            "max-age=1, stale-while-revalidate=10", "max-age=1, stale-if-error=30", "private, max-age=30",
+        ][choice(6, 10)]
+    }
+
+    /// Where the resource redirects to, and with which status.
+    var redirect: (status: Int, to: Resource)? {
+        guard choice(7, 4) == 0 else { return nil }
+        // To a higher number, so that no redirects form a circle.
+        let target = Resource(Origins.hosts[choice(8, Origins.hosts.count)], number + 1 + choice(9, 2), seed: seed)
+        return ([301, 302, 303, 307, 308][choice(10, 5)], target)
+    }
+
+    var url: String { "https://\(host)/r/\(number)" }
+}
