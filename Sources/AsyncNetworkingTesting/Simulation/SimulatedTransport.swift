@@ -53,17 +53,20 @@ extension SimulatedWorld {
 package final class SimulatedTransport: Transport {
     private let world: SimulatedWorld
     private let mock: MockTransport
+    private let observe: (@Sendable (Request, ExchangeEvent) -> Void)?
 
-    private let observe: (@Sendable (Request, _ isOpen: Bool) -> Void)?
+    package enum ExchangeEvent: Sendable {
+        case head, end
+    }
 
     /// Creates a transport.
     ///
     /// - Parameters:
     ///   - world: The world, whose clock the transport follows.
-    ///   - observe: Called when an exchange begins and when it has ended.
+    ///   - observe: Called when the head of a response has arrived, and when the exchange has ended.
     ///   - handler: Returns the response for a request.
     package init(
-        world: SimulatedWorld, observing observe: (@Sendable (Request, _ isOpen: Bool) -> Void)? = nil,
+        world: SimulatedWorld, observing observe: (@Sendable (Request, ExchangeEvent) -> Void)? = nil,
         _ handler: @escaping @Sendable (MockTransport.ReceivedRequest) async throws -> MockResponse
     ) {
         self.world = world
@@ -77,14 +80,17 @@ package final class SimulatedTransport: Transport {
     ) async throws -> OpenResponse {
         let lane = "x\(world.nextExchange())"
         world.mark(lane, "●", "\(request.method) \(request.url.absoluteString)", isOpen: true)
-        observe?(request, true)
-        defer { observe?(request, false) }
         do {
             var response = try await mock.open(request, delivery: delivery, reporting: events)
+            observe?(request, .head)
             world.mark(lane, "○", "\(response.head.status.code)")
-            response.body = ResponseBody(source: LaneBodySource(base: response.body, lane: lane, world: world))
+            response.body = ResponseBody(
+                source: LaneBodySource(base: response.body, lane: lane, world: world) { [observe] in
+                    observe?(request, .end)
+                })
             return response
         } catch {
+            observe?(request, .end)
             world.mark(lane, "✕", Self.text(error), isOpen: false)
             throw error
         }
@@ -105,12 +111,14 @@ private final class LaneBodySource: ResponseBodySource {
     private let base: ResponseBody
     private let lane: String
     private let world: SimulatedWorld
+    private let didEnd: @Sendable () -> Void
     private let isClosed = Lock(false)
 
-    init(base: ResponseBody, lane: String, world: SimulatedWorld) {
+    init(base: ResponseBody, lane: String, world: SimulatedWorld, didEnd: @escaping @Sendable () -> Void) {
         self.base = base
         self.lane = lane
         self.world = world
+        self.didEnd = didEnd
     }
 
     func next() async throws -> Data? {
@@ -130,6 +138,8 @@ private final class LaneBodySource: ResponseBodySource {
             defer { isClosed = true }
             return !isClosed
         }
-        if isFirst { world.mark(lane, "|", "ended", isOpen: false) }
+        guard isFirst else { return }
+        world.mark(lane, "|", "ended", isOpen: false)
+        didEnd()
     }
 }

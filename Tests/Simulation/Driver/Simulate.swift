@@ -46,7 +46,8 @@ func now() -> Double {
 
         let elapsed = max(0.001, now() - start)
         print("\(exploration.runs) runs, \(exploration.calls) calls, \(exploration.steps) steps from seed \(first)")
-        print("\(Int(Double(exploration.calls) / elapsed)) calls/s, \(Int(Double(exploration.steps) / elapsed)) steps/s")
+        print(
+            "\(Int(Double(exploration.calls) / elapsed)) calls/s, \(Int(Double(exploration.steps) / elapsed)) steps/s")
         for (name, count) in exploration.covered.sorted(by: { $0.key < $1.key }) { print("  \(name): \(count)") }
         if !kinds.isEmpty { print("failures:", kinds.sorted { $0.key < $1.key }) }
         exit(kinds.isEmpty ? 0 : 1)

@@ -42,7 +42,11 @@ struct CacheOracle {
         if confirmed { return nil }
         switch mode {
         case .reload, .noCache: return "the request demands a new response (§5.2.1.4)"
-        case .revalidate: return "the request demands a validation (§5.2.1.1)"
+        case .revalidate:
+            // After a failure, stale-if-error permits the stored response nevertheless (RFC 5861 §4).
+            guard directives.has("stale-if-error"), hasFailed else {
+                return "the request demands a validation (§5.2.1.1)"
+            }
         case .elseLoad, .dontLoad, .standard, .noStore: break
         }
         if directives.has("no-cache") { return "no-cache demands a validation (§5.2.2.4)" }
@@ -86,16 +90,20 @@ struct CacheOracle {
         }
         if mode == .elseLoad || mode == .dontLoad { return nil }
         if let extra = directives.seconds("stale-while-revalidate"), age <= lifetime + extra * 1_000 { return nil }
-        if let extra = directives.seconds("stale-if-error"), age <= lifetime + extra * 1_000 {
-            let failed = exchanges.contains { exchange in
-                switch exchange.outcome {
-                case .status(500...), .refused, .lost, .silent: true
-                case .status: false
-                }
-            }
-            if failed { return nil }
+        if let extra = directives.seconds("stale-if-error"), age <= lifetime + extra * 1_000, hasFailed {
+            return nil
         }
         return "it is stale: its age is at least \(age) ms, its lifetime \(lifetime) ms (§4.2)"
+    }
+
+    /// Whether an exchange of the call has failed, as far as the client can know.
+    private var hasFailed: Bool {
+        exchanges.contains { exchange in
+            switch exchange.outcome {
+            case .status(500...), .refused, .lost, .silent: true
+            case .status: !exchange.hasHead
+            }
+        }
     }
 
     /// The freshness lifetime in milliseconds (§4.2.1), of a private cache. A heuristic one (§4.2.2) is at most a tenth

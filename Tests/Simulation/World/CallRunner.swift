@@ -32,6 +32,10 @@ struct CallRunner: Sendable {
             try judge(data, head, request)
         case .task:
             let task = session.makeDataTask(for: request)
+            defer {
+                EventGrammar.judge(
+                    task.erased, of: call.number, usesCache: program.settings.usesCache, ledger)
+            }
             try await withSuspension(of: task.erased) {
                 let response = try await task.value
                 try judge(response.value, response.head, request)
@@ -52,7 +56,7 @@ struct CallRunner: Sendable {
         if call.cookie { request.headers[.cookie] = "c=\(call.number)" }
         if call.hasIdempotencyKey { request.headers[.idempotencyKey] = "\(call.number)" }
         if [.post, .put, .patch].contains(call.method) { request.body = .string("body of \(call.number)") }
-        if let limit = call.retryLimit { request.retryPolicy = RetryPolicy(limit: limit) }
+        if let limit = call.retryLimit { request.retryPolicy = Self.retryPolicy(limit, program.settings) }
         if let timeout = call.timeout { request.timeout = .milliseconds(timeout) }
         switch mode {
         case .standard: break
@@ -66,10 +70,18 @@ struct CallRunner: Sendable {
         return request
     }
 
+    static func retryPolicy(_ limit: Int, _ settings: Program.Settings) -> RetryPolicy {
+        RetryPolicy(limit: limit).with { if !settings.hasRetryBudget { $0.budget = nil } }
+    }
+
     private var mode: CacheOracle.CacheMode { CacheOracle.CacheMode(rawValue: call.cacheMode) ?? .standard }
 
     private func judge(_ data: Data, _ head: ResponseHead, _ request: Request) throws {
         Oracles.wholeness(data, head, of: call, program, ledger)
+        ledger.update { state in
+            state.calls[call.number]?.status = head.status.code
+            state.calls[call.number]?.earlierAttempts = head.retryHistory.earlierAttempts.count
+        }
         guard program.settings.usesCache, call.method == .get, head.status == .ok,
             let id = head.headers[.responseID].flatMap({ Int($0) }), let served = ledger.facts.responses[id]
         else { return }
@@ -131,6 +143,12 @@ struct CallRunner: Sendable {
                 guard let data, resumptions < 3, !Task.isCancelled else { throw error }
                 resumptions += 1
                 ledger.cover("download.resumed")
+                // The program does not wait, as the library would.
+                ledger.update { state in
+                    for index in state.arrivals.indices where state.arrivals[index].call == call.number {
+                        state.arrivals[index].retryAfter = nil
+                    }
+                }
                 task = session.makeDownloadTask(resuming: data, with: request, to: .file(path), options: options)
             }
         }
@@ -144,7 +162,7 @@ struct CallRunner: Sendable {
         guard let resource = Resource(file.response.head.url, seed: program.seed) else { return }
         ledger.cover("oracle.2.file")
         guard file.response.head.status == .ok || file.response.head.status == .partialContent else { return }
-        if !resource.isWhole(data, until: ledger.date + 1_000_000) {
+        if !resource.isWhole(data, at: ledger.date) {
             ledger.violate(2, "the file of download \(call.number) is no version of \(resource.url)")
         }
     }
@@ -165,6 +183,8 @@ struct CallRunner: Sendable {
         try Task.checkCancellation()
         ledger.cover("events.complete")
         // With a limit of its own, a source ends when responses without events exceed it.
-        if last != 20, call.retryLimit == nil { ledger.violate(2, "event source \(call.number) ends after event \(last) of 20") }
+        if last != 20, call.retryLimit == nil {
+            ledger.violate(2, "event source \(call.number) ends after event \(last) of 20")
+        }
     }
 }

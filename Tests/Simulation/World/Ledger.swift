@@ -32,6 +32,8 @@ final class Ledger: Sendable {
         var responseID: Int?
         var retryAfter: Int?
         var isOpen = true
+        /// Whether the head of the response has reached the client.
+        var hasHead = false
     }
 
     /// The facts of one call.
@@ -42,6 +44,10 @@ final class Ledger: Sendable {
         var end: Int64?
         var failure: String?
         var isCancellation = false
+        /// The final status, and the number of attempts before the last one.
+        var status: Int?
+        var earlierAttempts: Int?
+        var isConnectionFailure = false
     }
 
     struct State: Sendable {
@@ -53,6 +59,8 @@ final class Ledger: Sendable {
         var tokensRemoved: Int64?
         var refreshesRunning = 0
         var responses: [Int: ServedResponse] = [:]
+        /// When the session stopped accepting requests, and when all of its requests had ended.
+        var sessionClosed: Int64?
         var sessionEnd: Int64?
         var dateWasMoved = false
     }

@@ -44,6 +44,21 @@ enum Oracles {
     static func judge(_ call: Program.Call, _ program: Program, _ ledger: Ledger) {
         cancellation(call, ledger)
         attempts(call, program, ledger)
+        ends(call, program, ledger)
+        if let closed = ledger.facts.sessionClosed, let ending = ledger.facts.calls[call.number], closed < ending.begin,
+            ending.failure == nil
+        {
+            ledger.violate(6, "call \(call.number) begins after the end of its session and succeeds")
+        }
+    }
+
+    /// Judges a session that has been shut down: nothing of it runs on.
+    static func judgeEnd(_ ledger: Ledger) {
+        ledger.cover("oracle.6.shutDown")
+        for (number, call) in ledger.facts.calls.sorted(by: { $0.key < $1.key }) where call.end == nil {
+            guard let end = ledger.facts.sessionEnd, call.begin < end else { continue }
+            ledger.violate(6, "call \(number) goes on after the session was shut down")
+        }
     }
 
     // MARK: 2
@@ -58,7 +73,7 @@ enum Oracles {
         ledger.cover("oracle.2")
         if call.method == .head {
             if !data.isEmpty { ledger.violate(2, "call \(call.number) has a body after HEAD") }
-        } else if !resource.isWhole(data, until: ledger.date + 1_000_000) {
+        } else if !resource.isWhole(data, at: ledger.date) {
             ledger.violate(2, "call \(call.number) has \(data.count) bytes that are no version of \(resource.url)")
         }
     }
@@ -73,7 +88,10 @@ enum Oracles {
         for other in earlier where other.request.method == arrival.request.method {
             ledger.cover("oracle.3")
             switch other.outcome {
-            case .refused, .status(401), .status(307), .status(308), .status(421): continue
+            case .status where !other.hasHead:
+                ledger.violate(3, "call \(arrival.call) sends \(arrival.request.method) again without a response")
+            case .refused, .status(401), .status(421): continue
+            case .status(300..<400) where other.request.url != arrival.request.url: continue
             case .lost, .silent, .status:
                 ledger.violate(3, "call \(arrival.call) sends \(arrival.request.method) again after \(other.outcome)")
             }
@@ -148,9 +166,56 @@ enum Oracles {
         }
     }
 
+    /// A call that could have been repeated, redirected or authorized does not end before that.
+    private static func ends(_ call: Program.Call, _ program: Program, _ ledger: Ledger) {
+        let facts = ledger.facts
+        guard let ending = facts.calls[call.number], ending.cancelled == nil, facts.sessionClosed == nil else { return }
+        let arrivals = ledger.arrivals(of: call.number)
+        switch ending.status {
+        case 401?:
+            let refusals = arrivals.filter { if case .status(401) = $0.outcome { true } else { false } }
+            let isToken = refusals.last?.request.url.host() == "a.test"
+            if !isToken || refusals.count < 2 {
+                ledger.violate(4, "call \(call.number) ends with 401 after \(refusals.count) refusals")
+            }
+        case (300..<400)? where ending.status != 304:
+            ledger.violate(7, "call \(call.number) ends with the redirect \(ending.status ?? 0)")
+        default: break
+        }
+        // Without a deadline and a budget, a policy is used up before a call fails.
+        let limit = call.retryLimit ?? program.settings.retryLimit
+        guard !program.settings.hasRetryBudget, !program.settings.usesCache, call.timeout == nil,
+            call.kind == .data || call.kind == .upload, limit > 0,
+            ![.post, .patch].contains(call.method) || call.hasIdempotencyKey
+        else { return }
+        let isRetriable =
+            ending.isConnectionFailure
+            || ending.status.map { [408, 425, 429, 500, 502, 503, 504].contains($0) } ?? false
+                && arrivals.last?.retryAfter ?? 0 <= 60
+        guard isRetriable, let earlier = ending.earlierAttempts else { return }
+        ledger.cover("oracle.7.exhausted")
+        if earlier < limit {
+            ledger.violate(7, "call \(call.number) fails after \(earlier) of \(limit) retries")
+        }
+    }
+
+    /// No more tasks run than the session permits.
+    static func concurrency(of call: Int, _ program: Program, _ ledger: Ledger) {
+        guard let limit = program.settings.maximumConcurrentTransfers else { return }
+        let counted = program.actions.compactMap { action -> Int? in
+            guard case .call(let call) = action, call.kind == .task || call.kind == .download else { return nil }
+            // One that is suspended is not counted.
+            return call.suspendAfter == nil ? call.number : nil
+        }
+        let running = Set(ledger.facts.arrivals.filter { $0.isOpen && counted.contains($0.call) }.map(\.call))
+        ledger.cover("oracle.7.concurrency")
+        if running.count > limit { ledger.violate(7, "\(running.count) tasks run, with a limit of \(limit)") }
+    }
+
     /// A request is not repeated before the time that `Retry-After` asks for.
     private static func pace(_ arrival: Ledger.Arrival, after earlier: [Ledger.Arrival], _ ledger: Ledger) {
-        guard let last = earlier.last, let seconds = last.retryAfter, last.request.url == arrival.request.url,
+        guard let last = earlier.last, let seconds = last.retryAfter, last.hasHead,
+            last.request.url == arrival.request.url,
             !ledger.facts.dateWasMoved
         else { return }
         ledger.cover("oracle.7.retryAfter")
@@ -175,6 +240,32 @@ final class EventGrammar: TransferEventSink {
     init(_ call: Int, _ ledger: Ledger) {
         self.call = call
         self.ledger = ledger
+    }
+
+    /// Judges the events of a task that has ended.
+    static func judge(_ task: AnyTransferTask, of call: Int, usesCache: Bool, _ ledger: Ledger) {
+        let events = task.core?.recordedEvents ?? []
+        guard !events.isEmpty else { return }
+        ledger.cover("oracle.8.task")
+        var (hasRequest, last): (Bool, TransferProgress?) = (false, nil)
+        for (index, event) in events.enumerated() {
+            switch event {
+            case .request: (hasRequest, last) = (true, nil)
+            case .response where !hasRequest && !usesCache:
+                ledger.violate(8, "task \(call) has a response before a request")
+            case .downloadProgress(let progress):
+                if let last, progress.completedBytes < last.completedBytes {
+                    ledger.violate(8, "the progress of task \(call) falls")
+                }
+                if let total = progress.totalBytes, progress.completedBytes > total {
+                    ledger.violate(8, "the progress of task \(call) exceeds its total")
+                }
+                last = progress
+            case .finished where index < events.count - 1: ledger.violate(8, "task \(call) has events after its end")
+            default: break
+            }
+        }
+        if case .created? = events.first {} else { ledger.violate(8, "task \(call) does not begin with created") }
     }
 
     func receive(_ event: TransferEvent) {

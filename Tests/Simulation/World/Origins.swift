@@ -12,8 +12,9 @@ struct Origins: Sendable {
     static let hosts = ["a.test", "b.test", "c.test"]
     let world: SimulatedWorld
     let ledger: Ledger
-    let seed: UInt64
-    let settings: Program.Settings
+    let program: Program
+    private var seed: UInt64 { program.seed }
+    private var settings: Program.Settings { program.settings }
 
     enum Fault: String, CaseIterable, Sendable {
         case refused, unreachable, lostUnseen, lostProcessed, silent, silentProcessed, cutHead, cutBody, stalledBody
@@ -25,6 +26,7 @@ struct Origins: Sendable {
         let request = received.request
         let index = ledger.arrive(request)
         Oracles.judge(arrival: index, ledger, settings)
+        Oracles.concurrency(of: index, program, ledger)
         let fault =
             world.chance(settings.faultRate) ? Fault.allCases[world.random(in: 0...Fault.allCases.count - 1)] : nil
         if let fault { ledger.cover("fault.\(fault.rawValue)") }
@@ -46,7 +48,7 @@ struct Origins: Sendable {
         case .status500?: return refusing(index, 500)
         case .status502?: return refusing(index, 502)
         case .status503?: return refusing(index, 503, retryAfter: world.random(in: 1...5))
-        case .status503Long?: return refusing(index, 503, retryAfter: 61)
+        case .status503Long?: return refusing(index, 503, retryAfter: 90)
         case .interim?, .slow?, .cutHead?, .cutBody?, .stalledBody?, .wrongRange?, .ignoredRange?, nil:
             return respond(process(request, index, fault), to: request, index, fault)
         }

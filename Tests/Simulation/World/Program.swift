@@ -22,6 +22,7 @@ struct Program: Sendable {
     struct Settings: Sendable {
         var faultRate = 0.0
         var retryLimit = 0
+        var hasRetryBudget = true
         var usesTokens = false
         var tokenLifetime = 60
         var usesCache = false
@@ -81,6 +82,7 @@ extension Program {
         settings = Settings()
         settings.faultRate = [0, 0.1, 0.3, 0.6][number(0...3)]
         settings.retryLimit = [0, 1, 2, 4][number(0...3)]
+        settings.hasRetryBudget = chance(50)
         settings.idleTimeout = [2, 60][number(0...1)]
         settings.usesTokens = family == .tokens || chance(20)
         settings.tokenLifetime = [1, 2, 10, 3_600][number(0...3)]

@@ -38,16 +38,14 @@ struct Resource: Hashable {
         [0, 1, 40, 300, 3_000, 20_000][choice(1, 6)] + (version * 7) % 5
     }
 
-    /// The bytes of a version: its name, repeated, so that each byte tells the version and its own offset.
+    /// The bytes of a version: its name and offsets, repeated, so that each part tells the version and its place.
     func content(_ version: Int, language: String = "") -> Data {
-        let line = "\(host)/\(number)@\(version)\(language):"
-        var data = Data(capacity: length(version) + 32)
-        var offset = 0
-        while data.count < length(version) {
-            data.append(contentsOf: Array("\(line)\(offset);".utf8))
-            offset += 1
-        }
-        return data.prefix(length(version))
+        let name = Array("\(host)/\(number)@\(version)\(language):".utf8)
+        let length = length(version)
+        var bytes: [UInt8] = []
+        bytes.reserveCapacity(length + 40)
+        while bytes.count < length { bytes += name + Array("\(bytes.count);".utf8) }
+        return Data(bytes.prefix(length))
     }
 
     /// The version at a date: each lives for some seconds.
@@ -56,12 +54,16 @@ struct Resource: Hashable {
         return max(0, Int((milliseconds - 1_767_225_600_000) / period))
     }
 
-    /// Whether bytes are those of one whole version up to a date.
-    func isWhole(_ data: Data, until milliseconds: Int64) -> Bool {
+    /// Whether bytes are those of one whole version.
+    func isWhole(_ data: Data, at milliseconds: Int64) -> Bool {
         let last = version(at: milliseconds)
-        return (max(0, last - 5_000)...last).reversed().contains { version in
+        // The beginning names the version, unless it is too short.
+        let text = String(decoding: data.prefix(60), as: UTF8.self)
+        let named = text.split(separator: "@").dropFirst().first.flatMap { Int($0.prefix { $0.isNumber }) }
+        let versions = named.map { $0...$0 } ?? max(0, last - 20)...last + 20
+        return versions.contains { version in
             data.count == length(version)
-                && (data == content(version) || Self.languages.contains { data == content(version, language: $0) })
+                && ([""] + Self.languages).contains { data == content(version, language: $0) }
         }
     }
 

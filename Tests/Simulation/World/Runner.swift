@@ -42,14 +42,17 @@ struct Runner: Sendable {
 
     private func makeSession() -> (SessionManager, Authenticator?) {
         let settings = program.settings
-        let origins = Origins(world: world, ledger: ledger, seed: program.seed, settings: settings)
+        let origins = Origins(world: world, ledger: ledger, program: program)
         let transport = SimulatedTransport(
             world: world,
-            observing: { [ledger] request, isOpen in
-                guard !isOpen, let id = request.headers[.call].flatMap({ Int($0) }) else { return }
+            observing: { [ledger] request, event in
+                guard let id = request.headers[.call].flatMap({ Int($0) }) else { return }
                 ledger.update { state in
                     guard let index = state.arrivals.lastIndex(where: { $0.call == id && $0.isOpen }) else { return }
-                    state.arrivals[index].isOpen = false
+                    switch event {
+                    case .head: state.arrivals[index].hasHead = true
+                    case .end: state.arrivals[index].isOpen = false
+                    }
                 }
             }
         ) { try await origins.answer($0) }
@@ -59,7 +62,7 @@ struct Runner: Sendable {
             $0.clock = world.clock
             $0.routes = NoRoutes()
             $0.sendsDefaultHeaders = false
-            $0.retryPolicy = RetryPolicy(limit: settings.retryLimit)
+            $0.retryPolicy = CallRunner.retryPolicy(settings.retryLimit, settings)
             $0.timeouts.idle = .seconds(settings.idleTimeout)
             $0.maximumConcurrentTransfers = settings.maximumConcurrentTransfers
             if settings.usesCache { $0.cache = .memory(200_000) }
@@ -135,14 +138,18 @@ struct Runner: Sendable {
                     group.addTask {
                         try await world.clock.sleep(for: .milliseconds(time) + .nanoseconds(997))
                         world.mark("test", "●", "shut down", isOpen: true)
+                        ledger.update { [now = ledger.now] in $0.sessionClosed = now }
                         await session.shutdown(draining: limit.map { .milliseconds($0) })
                         ledger.update { [now = ledger.now] in $0.sessionEnd = now }
+                        try await world.clock.sleep(for: .nanoseconds(500))
+                        Oracles.judgeEnd(ledger)
                         world.mark("test", "|", "shut down", isOpen: false)
                     }
                 case .invalidate(let time, let cancelling):
                     group.addTask {
                         try await world.clock.sleep(for: .milliseconds(time) + .nanoseconds(997))
                         world.mark("test", "●", "invalidate", isOpen: true)
+                        ledger.update { [now = ledger.now] in $0.sessionClosed = now }
                         await session.invalidate(cancellingTasks: cancelling)
                         if cancelling { ledger.update { [now = ledger.now] in $0.sessionEnd = now } }
                         world.mark("test", "|", "invalidate", isOpen: false)
@@ -184,6 +191,12 @@ struct Runner: Sendable {
             if case .failure(let error) = result {
                 state.calls[call.number]?.failure = "\(error)"
                 state.calls[call.number]?.isCancellation = error is CancellationError
+                let sessionError = error as? SessionError
+                state.calls[call.number]?.earlierAttempts = sessionError?.retryHistory.earlierAttempts.count
+                switch sessionError?.reason {
+                case .connectionLost?, .cannotConnect?: state.calls[call.number]?.isConnectionFailure = true
+                default: break
+                }
             }
         }
         switch result {
