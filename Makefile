@@ -11,13 +11,18 @@ INTEROP_PACKAGES := lighttpd lighttpd-mod-openssl lighttpd-mod-deflate varnish h
 INSTALL :=
 OPTIONS :=
 # What `make mutants` changes. The default seed is the date.
-SEED := $(shell date +%F)
-COUNT := 80
+SEED ?= $(shell date +%F)
+COUNT ?= 80
 # The number of exchanges of `make endurance`.
 EXCHANGES := 1000000
-# What `make fuzz` tests, by default all targets, and for how long each.
+# What `make fuzz` tests, by default all targets, and for how long each, and for how long `make simulate` runs.
 TARGET :=
-SECONDS := 180
+SECONDS ?= 180
+# The first seed and the number of seeds of `make simulate`, by default the time and no limit, if given on the command
+# line or in the environment; and the families of programs, separated by commas, by default all.
+SIMULATION_SEED = $(if $(filter file,$(origin SEED)),,$(SEED))
+SIMULATION_COUNT = $(if $(filter file,$(origin COUNT)),,$(COUNT))
+FAMILY ?=
 
 # The URL for the demo; if empty, it runs its own server.
 URL :=
@@ -43,7 +48,7 @@ QUIET := $(if $(MAKE_TERMOUT),,--quiet)
 # Sanitizers make tests slow; with eight at a time, the default here, some would exceed their time limits.
 FEW_AT_ONCE := --experimental-maximum-parallelization-width 4
 
-.PHONY: help setup setup-library build format check-format check-hints check-transports check-samples test test-images slowest interop endurance matrix demo tsan asan mutants fuzz bench bench-instructions docs check-docs symbols clean
+.PHONY: help setup setup-library build format check-format check-hints check-transports check-samples test test-images slowest interop endurance matrix demo tsan asan mutants fuzz simulate plants bench bench-instructions docs check-docs symbols clean
 
 help: ## List the targets
 	@awk -F ':.*## ' '/^[a-z-]+:.*## / { printf "  %-15s %s\n", $$1, $$2 }' $(MAKEFILE_LIST)
@@ -156,6 +161,15 @@ fuzz: setup-library ## Test parsers with libFuzzer: make fuzz TARGET=json SECOND
 	@swift build --configuration release --product Fuzz --scratch-path .build-fuzz $(QUIET) --sanitize=address \
 		-Xswiftc -sanitize=fuzzer -Xswiftc -DFUZZING -Xswiftc -use-ld=lld
 	@Tests/Fuzz/run .build-fuzz $(SECONDS) $(TARGET)
+
+# In release builds, because speed counts. Hashes are the same in each run, so that a seed gives the same trace.
+simulate: setup-library ## Run simulated programs: make simulate SECONDS=600 SEED=1 COUNT=1000 FAMILY=cache
+	@swift build --configuration release --product Simulate $(QUIET) $(FLAGS)
+	@SWIFT_DETERMINISTIC_HASHING=1 SECONDS=$(SECONDS) SEED=$(SIMULATION_SEED) COUNT=$(SIMULATION_COUNT) FAMILY=$(FAMILY) \
+		"$$(swift build --configuration release --show-bin-path)/Simulate"
+
+plants: setup-library ## Plant defects, and count those that the simulation finds: make plants OPTIONS='--seconds 60'
+	Tests/Simulation/Plants/plants .build-plants $(OPTIONS)
 
 bench: setup ## Compare with other clients: make bench ROUNDS=5 WORKLOAD=h1-64
 	swift run --configuration release $(QUIET) RouteBench

@@ -23,6 +23,7 @@ public struct FileDescriptor: ~Copyable, Sendable {
     ///   `EINTR`, after which the call is repeated.
     public init(opening path: String, flags: Int32, mode: UInt32 = 0o644) throws(SystemError) {
         try path.checkPath("open")
+        if flags & O_CREAT != 0 { try SystemSimulation.willChangeFile("open", path) }
         let number = retryingInterrupts { unsafe open(path, flags | O_CLOEXEC, mode) }
         guard number >= 0 else { throw SystemError.last("open") }
         self.number = number
@@ -140,6 +141,7 @@ public struct FileDescriptor: ~Copyable, Sendable {
     /// - Throws: The error of write(2), such as `ENOSPC`, or `EAGAIN` for a descriptor that does not block; an unknown
     ///   number of the bytes has been written then.
     public func writeAll(_ bytes: borrowing RawSpan) throws(SystemError) {
+        try SystemSimulation.willChangeFile("write")
         let isComplete = unsafe bytes.withUnsafeBytes { bytes in
             var written = 0
             while written < bytes.count {

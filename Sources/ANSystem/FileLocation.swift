@@ -129,7 +129,9 @@ public struct FileLocation: Hashable, Sendable {
     /// Removes a file, and returns whether it existed. See unlink(2).
     @discardableResult
     package static func remove(_ path: String) -> Bool {
-        unsafe unlink(path) == 0
+        // A simulation may copy the directory before the removal, but not prevent it.
+        try? SystemSimulation.willChangeFile("unlink", path)
+        return unsafe unlink(path) == 0
     }
 
     /// Creates another name for a file of the same file system. See link(2).
@@ -137,6 +139,7 @@ public struct FileLocation: Hashable, Sendable {
     /// - Throws: `EXDEV` if the file systems differ, `EPERM` if links are not supported or not permitted; otherwise the
     ///   error of link(2).
     package static func link(_ path: String, to other: String) throws(SystemError) {
+        try SystemSimulation.willChangeFile("link", other)
         guard unsafe Glibc.link(path, other) == 0 else { throw SystemError.last("link") }
     }
 

@@ -52,7 +52,7 @@ public struct PartialFile: ~Copyable {
     }
 
     deinit {
-        if !isKept, Self.identity(of: file)?.isFile(at: path) == true { unsafe unlink(path) }
+        if !isKept, Self.identity(of: file)?.isFile(at: path) == true { FileLocation.remove(path) }
         // Unlocked before it is closed: a child process between fork and exec has a copy of the descriptor, which would
         // keep the lock.
         flock(file.number, LOCK_UN)
@@ -145,6 +145,7 @@ public struct PartialFile: ~Copyable {
     ///
     /// - Throws: The error of ftruncate(2), such as `EINVAL` for a negative size; ``size`` is then unchanged.
     public mutating func truncate(to size: Int64) throws(SystemError) {
+        try SystemSimulation.willChangeFile("ftruncate", path)
         guard retryingInterrupts({ ftruncate(file.number, Int(size)) }) == 0 else {
             throw SystemError.last("ftruncate")
         }
@@ -165,6 +166,7 @@ public struct PartialFile: ~Copyable {
     ///
     /// - Throws: The error of fdatasync(2), such as `EIO` or `ENOSPC`; bytes may then be lost.
     public func flush() throws(SystemError) {
+        try SystemSimulation.willChangeFile("fdatasync", path)
         guard retryingInterrupts({ fdatasync(file.number) }) == 0 else { throw SystemError.last("fdatasync") }
     }
 
@@ -210,6 +212,7 @@ public struct PartialFile: ~Copyable {
     }
 
     private static func rename(_ path: String, to destination: String, overwriting: Bool) throws(SystemError) {
+        try SystemSimulation.willChangeFile("rename", destination)
         if overwriting {
             guard unsafe Glibc.rename(path, destination) == 0 else { throw SystemError.last("rename") }
             return
@@ -218,8 +221,8 @@ public struct PartialFile: ~Copyable {
         // Some file systems and old kernels do not support RENAME_NOREPLACE; link(2) is exclusive everywhere, but takes
         // two steps.
         guard errno == EINVAL || errno == ENOSYS else { throw SystemError.last("rename") }
-        guard unsafe link(path, destination) == 0 else { throw SystemError.last("link") }
-        unsafe unlink(path)
+        try FileLocation.link(path, to: destination)
+        FileLocation.remove(path)
     }
 
     private borrowing func copy(

@@ -1,5 +1,6 @@
 // SPDX-License-Identifier: MIT
 
+import CLinux
 import Glibc
 
 /// The parts of the system that a simulation replaces: the date, random numbers, and the results of file operations.
@@ -21,6 +22,13 @@ package enum SystemSimulation {
         unsafe pthread_getspecific(key).map {
             unsafe Unmanaged<Box>.fromOpaque($0).takeUnretainedValue().system
         }
+    }
+
+    /// Announces an operation that changes a file or directory to the simulation, if this is its thread.
+    ///
+    /// - Throws: The error with which the operation is to fail.
+    static func willChangeFile(_ call: String, _ path: String? = nil) throws(SystemError) {
+        if let current { try current.willChangeFile(call, path) }
     }
 
     /// Runs a function on this thread with a simulated system.

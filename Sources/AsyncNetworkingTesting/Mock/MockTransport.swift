@@ -14,8 +14,11 @@ public import HTTPTypes
 /// }
 /// ```
 ///
-/// The transport does not handle cookies, answer authentication challenges or decompress bodies. The `TransferOptions`
-/// of a request, such as its timeouts and proxy, have no effect on the transport.
+/// The transport does not handle cookies, answer authentication challenges or decompress bodies. Of the
+/// `TransferOptions` of a request, only the timeouts `total` and `idle` have an effect on the transport: a function,
+/// pause, gate or hang that exceeds one of them fails the exchange with `TransportError.Reason.timedOut`. They are
+/// measured on the clock of the session if that is not the system's, otherwise on the clock of the transport. While a
+/// response hangs, the earlier one is among ``ManualClock/sleepers``.
 ///
 /// The complete body of a request is read before its response is determined. Cancelling the task ends the pauses of a
 /// response, and the function if it supports cancellation. ``shutdown()`` ends a response that hangs, and any other at

@@ -56,14 +56,14 @@ package final class SimulatedTransport: Transport {
     private let observe: (@Sendable (Request, ExchangeEvent) -> Void)?
 
     package enum ExchangeEvent: Sendable {
-        case head, end
+        case begin, head, end
     }
 
     /// Creates a transport.
     ///
     /// - Parameters:
     ///   - world: The world, whose clock the transport follows.
-    ///   - observe: Called when the head of a response has arrived, and when the exchange has ended.
+    ///   - observe: Called when an exchange begins, when the head of its response has arrived, and when it has ended.
     ///   - handler: Returns the response for a request.
     package init(
         world: SimulatedWorld, observing observe: (@Sendable (Request, ExchangeEvent) -> Void)? = nil,
@@ -80,6 +80,7 @@ package final class SimulatedTransport: Transport {
     ) async throws -> OpenResponse {
         let lane = "x\(world.nextExchange())"
         world.mark(lane, "●", "\(request.method) \(request.url.absoluteString)", isOpen: true)
+        observe?(request, .begin)
         do {
             var response = try await mock.open(request, delivery: delivery, reporting: events)
             observe?(request, .head)

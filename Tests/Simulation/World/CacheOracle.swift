@@ -35,15 +35,12 @@ struct CacheOracle {
         if let reason = mismatch { return reason }
         if let reason = invalidation { return reason }
         // Validated in this call (§4.3.4): it may be used whatever its age.
-        let confirmed = exchanges.contains { exchange in
-            if case .status(304) = exchange.outcome { return true }
-            return false
-        }
-        if confirmed { return nil }
+        if exchanges.contains(where: { $0.isConfirmation && $0.hasHead }) { return nil }
         switch mode {
-        case .reload, .noCache: return "the request demands a new response (§5.2.1.4)"
-        case .revalidate:
-            // After a failure, stale-if-error permits the stored response nevertheless (RFC 5861 §4).
+        case .reload: return "the request demands a new response (§5.2.1.4)"
+        case .revalidate, .noCache:
+            // After a failure, stale-if-error permits a stored response regardless of other directives about freshness
+            // (RFC 5861 §4).
             guard directives.has("stale-if-error"), hasFailed else {
                 return "the request demands a validation (§5.2.1.1)"
             }

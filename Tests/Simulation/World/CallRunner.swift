@@ -56,7 +56,7 @@ struct CallRunner: Sendable {
         if call.cookie { request.headers[.cookie] = "c=\(call.number)" }
         if call.hasIdempotencyKey { request.headers[.idempotencyKey] = "\(call.number)" }
         if [.post, .put, .patch].contains(call.method) { request.body = .string("body of \(call.number)") }
-        if let limit = call.retryLimit { request.retryPolicy = Self.retryPolicy(limit, program.settings) }
+        if let limit = call.retryLimit { request.retryPolicy = Self.retryPolicy(limit, program.settings, ledger) }
         if let timeout = call.timeout { request.timeout = .milliseconds(timeout) }
         switch mode {
         case .standard: break
@@ -70,8 +70,18 @@ struct CallRunner: Sendable {
         return request
     }
 
-    static func retryPolicy(_ limit: Int, _ settings: Program.Settings) -> RetryPolicy {
-        RetryPolicy(limit: limit).with { if !settings.hasRetryBudget { $0.budget = nil } }
+    /// The policy of a program, which tells the ledger if it is asked about a cancellation.
+    static func retryPolicy(_ limit: Int, _ settings: Program.Settings, _ ledger: Ledger) -> RetryPolicy {
+        RetryPolicy(limit: limit).with {
+            if settings.hasRetryBudget { return }
+            $0.budget = nil
+            $0.decision = { [weak ledger] context in
+                if case .failure(is CancellationError) = context.result {
+                    ledger?.violate(7, "the policy is asked about a cancellation")
+                }
+                return .followPolicy
+            }
+        }
     }
 
     private var mode: CacheOracle.CacheMode { CacheOracle.CacheMode(rawValue: call.cacheMode) ?? .standard }
@@ -121,6 +131,8 @@ struct CallRunner: Sendable {
         let path = "\(directory)/d\(call.number)"
         var options = DownloadOptions()
         options.keepsPartialFile = !call.hasIdempotencyKey
+        options.isDurable = call.isDurable
+        options.flushInterval = 100
         var task = session.makeDownloadTask(for: request, to: .file(path), options: options)
         var resumptions = 0
         while true {
@@ -134,7 +146,7 @@ struct CallRunner: Sendable {
                 }
                 let data = task.resumeData
                 if data != nil { ledger.cover("download.resumable") }
-                if data == nil || !options.keepsPartialFile {
+                if data == nil || !options.keepsPartialFile, !call.isDurable {
                     let names = try FileManager.default.contentsOfDirectory(atPath: directory)
                     if names.contains(where: { $0.hasPrefix("d\(call.number).") }) {
                         ledger.violate(9, "download \(call.number) leaves \(names) without data to resume it")

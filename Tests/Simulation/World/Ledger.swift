@@ -29,6 +29,8 @@ final class Ledger: Sendable {
         let date: Int64
         var outcome = Outcome.silent
         var processed = false
+        /// Whether a 304 is about the response that the request names.
+        var isConfirmation = false
         var responseID: Int?
         var retryAfter: Int?
         var isOpen = true
@@ -57,6 +59,8 @@ final class Ledger: Sendable {
         var covered: [String: Int] = [:]
         var tokens: [String: (expires: Int64, issued: Int64)] = [:]
         var tokensRemoved: Int64?
+        var revokedTokens: Set<String> = []
+        var refusedTokens: Set<String> = []
         var refreshesRunning = 0
         var responses: [Int: ServedResponse] = [:]
         /// When the session stopped accepting requests, and when all of its requests had ended.

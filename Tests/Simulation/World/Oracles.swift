@@ -35,8 +35,33 @@ enum Oracles {
         if let cancelled = ledger.facts.calls[arrival.call]?.cancelled, cancelled < arrival.time, !settings.usesCache {
             ledger.violate(6, "call \(arrival.call) was cancelled and sends a request")
         }
+        let refusals = earlier.filter { other in
+            guard case .status(401) = other.outcome else { return false }
+            return other.request.url == arrival.request.url && other.hasHead
+        }
+        if refusals.count > 1, refusals.last?.time == earlier.last?.time {
+            ledger.violate(7, "call \(arrival.call) is sent again after \(refusals.count) refusals")
+        }
         if let end = ledger.facts.sessionEnd, end < arrival.time {
             ledger.violate(6, "the session has ended and sends a request of call \(arrival.call)")
+        }
+    }
+
+    /// Judges an exchange that begins, before its request has reached a server.
+    static func judge(exchangeOf call: Int, _ ledger: Ledger, _ settings: Program.Settings) {
+        // The exchanges of a cache may serve other calls, too.
+        guard !settings.usesCache, ledger.facts.calls[call]?.cancelled != nil else { return }
+        ledger.violate(6, "call \(call) was cancelled and begins an exchange")
+    }
+
+    /// Judges a refresh that begins with the current token.
+    static func judge(refreshOf token: String?, _ ledger: Ledger) {
+        let (facts, date) = (ledger.facts, ledger.date)
+        if facts.refreshesRunning > 1 { ledger.violate(7, "two refreshes run at a time") }
+        guard let token, let entry = facts.tokens[token], !facts.dateWasMoved else { return }
+        ledger.cover("oracle.7.refresh")
+        if entry.expires > date, !facts.refusedTokens.contains(token) {
+            ledger.violate(7, "the token \(token) is refreshed, although it is valid and was not refused")
         }
     }
 
@@ -44,6 +69,9 @@ enum Oracles {
     static func judge(_ call: Program.Call, _ program: Program, _ ledger: Ledger) {
         cancellation(call, ledger)
         attempts(call, program, ledger)
+        if let failure = ledger.facts.calls[call.number]?.failure, failure.contains("internalInconsistency") {
+            ledger.violate(8, "call \(call.number) ends with an error that blames the library: \(failure)")
+        }
         ends(call, program, ledger)
         if let closed = ledger.facts.sessionClosed, let ending = ledger.facts.calls[call.number], closed < ending.begin,
             ending.failure == nil
@@ -82,6 +110,15 @@ enum Oracles {
 
     /// A request whose method is not idempotent is sent again only if the server has not processed it.
     private static func repetition(_ arrival: Ledger.Arrival, after earlier: [Ledger.Arrival], _ ledger: Ledger) {
+        if let last = earlier.last, case .status(let status) = last.outcome, last.hasHead,
+            last.request.url != arrival.request.url, [301, 302, 303, 307, 308].contains(status)
+        {
+            let old = last.request.method
+            let becomesGet = status == 303 && old != .head || (status == 301 || status == 302) && old == .post
+            if arrival.request.method != (becomesGet ? .get : old) {
+                ledger.violate(3, "call \(arrival.call) sends \(arrival.request.method) after \(status) to \(old)")
+            }
+        }
         guard [.post, .patch].contains(arrival.request.method), arrival.request.headers[.idempotencyKey] == nil else {
             return
         }
@@ -135,8 +172,13 @@ enum Oracles {
 
     /// A cancelled call ends at once, by `CancellationError`.
     private static func cancellation(_ call: Program.Call, _ ledger: Ledger) {
-        guard let ending = ledger.facts.calls[call.number], let cancelled = ending.cancelled, let end = ending.end
-        else { return }
+        guard let ending = ledger.facts.calls[call.number], let end = ending.end else { return }
+        guard let cancelled = ending.cancelled else {
+            if ending.isCancellation, ledger.facts.sessionClosed == nil {
+                ledger.violate(6, "call \(call.number) ends with CancellationError, but was not cancelled")
+            }
+            return
+        }
         ledger.cover("oracle.6")
         if end > cancelled {
             ledger.violate(6, "call \(call.number) ends \((end - cancelled) / 1_000_000) ms after its cancellation")

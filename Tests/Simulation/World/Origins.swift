@@ -19,7 +19,13 @@ struct Origins: Sendable {
     enum Fault: String, CaseIterable, Sendable {
         case refused, unreachable, lostUnseen, lostProcessed, silent, silentProcessed, cutHead, cutBody, stalledBody
         case status408, status421, status425, status429, status500, status502, status503, status503Long
-        case interim, slow, wrongRange, ignoredRange
+        case interim, slow, wrongRange, ignoredRange, ignoredCondition, wrongConfirmation
+
+        /// Those that downloads meet more often than others.
+        static let ofDownloads = [
+            Fault.cutBody, .cutBody, .cutBody, .stalledBody, .wrongRange, .wrongRange, .ignoredRange, .ignoredCondition,
+            .ignoredCondition,
+        ]
     }
 
     func answer(_ received: MockTransport.ReceivedRequest) async throws -> MockResponse {
@@ -27,8 +33,9 @@ struct Origins: Sendable {
         let index = ledger.arrive(request)
         Oracles.judge(arrival: index, ledger, settings)
         Oracles.concurrency(of: index, program, ledger)
-        let fault =
-            world.chance(settings.faultRate) ? Fault.allCases[world.random(in: 0...Fault.allCases.count - 1)] : nil
+        let isDownload = program.family == .downloads && world.chance(0.7)
+        let faults = isDownload ? Fault.ofDownloads : Fault.allCases
+        let fault = world.chance(settings.faultRate) ? faults[world.random(in: 0...faults.count - 1)] : nil
         if let fault { ledger.cover("fault.\(fault.rawValue)") }
         switch fault {
         case .refused?: return failing(index, .refused, .cannotConnect(.refused))
@@ -49,7 +56,8 @@ struct Origins: Sendable {
         case .status502?: return refusing(index, 502)
         case .status503?: return refusing(index, 503, retryAfter: world.random(in: 1...5))
         case .status503Long?: return refusing(index, 503, retryAfter: 90)
-        case .interim?, .slow?, .cutHead?, .cutBody?, .stalledBody?, .wrongRange?, .ignoredRange?, nil:
+        case .interim?, .slow?, .cutHead?, .cutBody?, .stalledBody?, .wrongRange?, .ignoredRange?,
+            .ignoredCondition?, .wrongConfirmation?, nil:
             return respond(process(request, index, fault), to: request, index, fault)
         }
     }
@@ -115,9 +123,13 @@ struct Origins: Sendable {
         }
         if resource.host == "a.test", settings.usesTokens {
             let date = ledger.date
-            let token = request.headers[.authorization]?.dropFirst(7)
+            let token = request.headers[.authorization].map { String($0.dropFirst(7)) } ?? ""
+            let isRevoked = world.chance(settings.faultRate / 3)
             let isValid = ledger.update { state in
-                token.flatMap { state.tokens[String($0)] }.map { $0.expires > date } ?? false
+                if isRevoked { state.revokedTokens.insert(token) }
+                let isValid = !state.revokedTokens.contains(token) && state.tokens[token]?.expires ?? 0 > date
+                if !isValid { state.refusedTokens.insert(token) }
+                return isValid
             }
             if !isValid { return Answer(status: 401, headers: [.wwwAuthenticate: "Bearer"], body: Data()) }
         }
@@ -158,13 +170,16 @@ struct Origins: Sendable {
         }
         let body = resource.content(version, language: language)
         if let tag = headers[.eTag], request.headers[.ifNoneMatch] == tag {
-            confirm(request, tag)
+            if fault == .wrongConfirmation {
+                return Answer(status: 304, headers: [.eTag: "\"other\""], body: Data())
+            }
+            confirm(request, tag, index)
             return Answer(status: 304, headers: headers, body: Data())
         }
         if let date = headers[.lastModified], request.headers[.ifModifiedSince] == date,
             request.headers[.ifNoneMatch] == nil
         {
-            confirm(request, date)
+            confirm(request, date, index)
             return Answer(status: 304, headers: headers, body: Data())
         }
         headers[.acceptRanges] = resource.supportsRanges ? "bytes" : nil
@@ -173,7 +188,7 @@ struct Origins: Sendable {
             return Answer(status: 200, headers: headers, body: body)
         }
         let condition = request.headers[HTTPField.Name("If-Range")!]
-        if let condition, condition != headers[.eTag], condition != headers[.lastModified] {
+        if let condition, fault != .ignoredCondition, condition != headers[.eTag], condition != headers[.lastModified] {
             headers[.contentLength] = "\(body.count)"
             return Answer(status: 200, headers: headers, body: body)
         }
@@ -192,9 +207,10 @@ struct Origins: Sendable {
     }
 
     /// Notes that stored responses with a validator are valid still.
-    private func confirm(_ request: Request, _ validator: String) {
+    private func confirm(_ request: Request, _ validator: String, _ index: Int) {
         let (date, url) = (ledger.date, request.url.absoluteString)
         ledger.update { state in
+            state.arrivals[index].isConfirmation = true
             for (id, response) in state.responses where response.url == url {
                 guard [response.headers[.eTag], response.headers[.lastModified]].contains(validator) else { continue }
                 state.responses[id]?.dates.append(date)
@@ -212,9 +228,11 @@ struct Origins: Sendable {
             return MockResponse(steps + [.fail(TransportError(.connectionLost(.inHead)))])
         }
         steps.append(.head(HTTPResponse.Status(code: answer.status), answer.headers))
+        // A body that is cut has several chunks, of which only the last one is lost.
+        let isCut = fault == .cutBody || fault == .stalledBody
         var rest = answer.body[...]
         while !rest.isEmpty {
-            let count = min(rest.count, world.random(in: 1...max(1, answer.body.count)))
+            let count = min(rest.count, world.random(in: 1...max(1, answer.body.count / (isCut ? 3 : 1))))
             steps += [.pause(latency), .chunk(Data(rest.prefix(count)))]
             rest = rest.dropFirst(count)
         }
@@ -222,7 +240,7 @@ struct Origins: Sendable {
         guard request.method != .head, ![204, 304].contains(answer.status), !answer.body.isEmpty else {
             return MockResponse(steps)
         }
-        if fault == .cutBody || fault == .stalledBody {
+        if isCut {
             steps.removeLast(2)
             let sent = steps.reduce(Int64(0)) { if case .chunk(let data) = $1 { $0 + Int64(data.count) } else { $0 } }
             let loss = TransportError(

@@ -15,7 +15,7 @@ struct Program: Sendable {
     var actions: [Action]
 
     enum Family: String, CaseIterable, Sendable {
-        case calls, tokens, cache, downloads, events, tasks, ends
+        case calls, tokens, cache, downloads, files, events, tasks, ends
     }
 
     /// The session's configuration, and how bad the world is.
@@ -29,6 +29,9 @@ struct Program: Sendable {
         var sharesTransfers = false
         var maximumConcurrentTransfers: Int?
         var idleTimeout = 60
+        /// How many operations on files fail, and the number of that at which the program crashes; 0 for none.
+        var fileFaultRate = 0.0
+        var crashesAt = 0
     }
 
     enum Action: Sendable {
@@ -67,7 +70,7 @@ struct Program: Sendable {
         var cookie = false
         var cacheMode = 0
         var language: String?
-        var digest = false
+        var isDurable = false
     }
 }
 
@@ -86,8 +89,12 @@ extension Program {
         settings.idleTimeout = [2, 60][number(0...1)]
         settings.usesTokens = family == .tokens || chance(20)
         settings.tokenLifetime = [1, 2, 10, 3_600][number(0...3)]
-        settings.usesCache = family == .cache || chance(20)
+        settings.usesCache = family == .cache || family == .files || chance(20)
         settings.sharesTransfers = settings.usesCache && chance(50)
+        if family == .files {
+            settings.fileFaultRate = chance(50) ? 0 : 0.1
+            if chance(60) { settings.crashesAt = number(1...60) }
+        }
         if family == .tasks || chance(10) { settings.maximumConcurrentTransfers = number(1...3) }
         actions = []
         let hosts = family == .tokens ? ["a.test", "a.test", "b.test"] : Origins.hosts
@@ -98,6 +105,7 @@ extension Program {
                 case .tokens: [.data, .streamed]
                 case .cache: [.data, .data, .streamed]
                 case .downloads: [.download]
+                case .files: [.download, .download, .data]
                 case .events: [.events]
                 case .tasks: [.task, .task, .download]
                 }
@@ -115,7 +123,7 @@ extension Program {
             call.cookie = chance(30)
             if settings.usesCache { call.cacheMode = chance(30) ? number(1...6) : 0 }
             call.language = [nil, "de", "en"][number(0...2)]
-            call.digest = chance(20)
+            call.isDurable = family == .files && chance(60)
             actions.append(.call(call))
         }
         if settings.usesTokens, chance(50) { actions.append(.removeToken(at: number(0...500))) }

@@ -23,6 +23,15 @@ struct Resource: Hashable {
         self.init(host, number, seed: seed)
     }
 
+    /// The resource that the beginning of some bytes names; `nil` if they are too few.
+    init?(ofContent data: Data, seed: UInt64) {
+        let words = String(decoding: data.prefix(40), as: UTF8.self).split(separator: "@")
+        guard words.count > 1,
+            let url = URL(string: "https://\(words[0].replacing("/", with: "/r/", maxReplacements: 1))")
+        else { return nil }
+        self.init(url, seed: seed)
+    }
+
     /// Returns a number that a property has for this resource.
     private func choice(_ property: Int, _ count: Int) -> Int {
         var hash = seed &+ UInt64(property) &* 0x9E37_79B9_7F4A_7C15
@@ -87,7 +96,7 @@ struct Resource: Hashable {
     var cacheControl: String? {
         [
             nil, "max-age=1", "max-age=10", "max-age=60", "no-store", "no-cache", "max-age=2, must-revalidate",
-            "max-age=1, stale-while-revalidate=10", "max-age=1, stale-if-error=30", "private, max-age=30",
+            "max-age=1, stale-while-revalidate=2", "max-age=1, stale-if-error=3", "private, max-age=30",
         ][choice(6, 10)]
     }
 

@@ -21,16 +21,20 @@ struct Runner: Sendable {
     }
 
     func run() async throws {
-        let directory = program.family == .downloads || program.family == .tasks ? try ScratchDirectory() : nil
-        defer { directory?.remove() }
+        let files = try FileWorld(world, ledger, program.settings)
+        defer { files.remove() }
         weak var survivor: SessionManager?
         do {
-            let (session, authenticator) = makeSession()
+            let (session, authenticator) = makeSession(program.settings, files)
             survivor = session
-            try await perform(on: session, authenticator, directory?.path ?? "")
+            try await perform(on: session, authenticator, files.path)
+            // Longer than any limit of what goes on in the background.
+            try await world.clock.sleep(for: .seconds(1_000))
+            let tasks = session.tasks
+            if !tasks.isEmpty { ledger.violate(9, "\(tasks.count) tasks are still registered") }
         }
-        // Longer than any limit of what goes on in the background.
-        try await world.clock.sleep(for: .seconds(1_000))
+        try await restart(after: files)
+        try await world.clock.sleep(for: .seconds(1))
         if survivor != nil { ledger.violate(9, "the session is still there") }
         for arrival in ledger.facts.arrivals where arrival.isOpen {
             ledger.violate(9, "an exchange of call \(arrival.call) is still open")
@@ -40,16 +44,21 @@ struct Runner: Sendable {
 
     // MARK: The session
 
-    private func makeSession() -> (SessionManager, Authenticator?) {
-        let settings = program.settings
+    private func makeSession(
+        _ settings: Program.Settings, _ files: FileWorld
+    ) -> (SessionManager, Authenticator?) {
+        var program = program
+        program.settings = settings
         let origins = Origins(world: world, ledger: ledger, program: program)
         let transport = SimulatedTransport(
             world: world,
             observing: { [ledger] request, event in
                 guard let id = request.headers[.call].flatMap({ Int($0) }) else { return }
+                if case .begin = event { return Oracles.judge(exchangeOf: id, ledger, settings) }
                 ledger.update { state in
                     guard let index = state.arrivals.lastIndex(where: { $0.call == id && $0.isOpen }) else { return }
                     switch event {
+                    case .begin: break
                     case .head: state.arrivals[index].hasHead = true
                     case .end: state.arrivals[index].isOpen = false
                     }
@@ -62,10 +71,14 @@ struct Runner: Sendable {
             $0.clock = world.clock
             $0.routes = NoRoutes()
             $0.sendsDefaultHeaders = false
-            $0.retryPolicy = CallRunner.retryPolicy(settings.retryLimit, settings)
+            $0.retryPolicy = CallRunner.retryPolicy(settings.retryLimit, settings, ledger)
             $0.timeouts.idle = .seconds(settings.idleTimeout)
             $0.maximumConcurrentTransfers = settings.maximumConcurrentTransfers
-            if settings.usesCache { $0.cache = .memory(200_000) }
+            if settings.usesCache {
+                $0.cache =
+                    program.family == .files ? .disk("\(files.path)/cache", memory: 20_000) : .memory(200_000)
+                $0.cachePartition = "user"
+            }
             $0.sharesTransfers = settings.sharesTransfers
             if let authenticator { $0.authentication.authenticators = [authenticator] }
             $0.authentication.credentials[URL(string: "https://b.test/")!] = Credential(
@@ -77,14 +90,13 @@ struct Runner: Sendable {
     private func makeAuthenticator(_ settings: Program.Settings) -> Authenticator {
         Authenticator(
             for: [URL(string: "https://a.test/")!], leeway: .zero, refreshLimit: 1_000
-        ) { [world, ledger] _ in
-            let (number, began): (Int, Int64) = ledger.update { state in
+        ) { [world, ledger] current in
+            let number = ledger.update { state in
                 state.refreshesRunning += 1
-                return (state.tokens.count + state.refreshesRunning, 0)
+                return state.tokens.count + state.refreshesRunning
             }
-            _ = began
             defer { ledger.update { $0.refreshesRunning -= 1 } }
-            if ledger.facts.refreshesRunning > 1 { ledger.violate(7, "two refreshes run at a time") }
+            Oracles.judge(refreshOf: current?.value, ledger)
             let issued = ledger.now
             ledger.cover("refresh")
             try await world.pause(.zero ... .milliseconds(200))
@@ -105,6 +117,42 @@ struct Runner: Sendable {
     private struct NoRoutes: RouteSource {
         func isUnreachable(_ target: ReachabilityTarget) async -> Bool { false }
         func waitForRoute(to target: ReachabilityTarget) async throws(CancellationError) {}
+    }
+
+    /// Begins a new session with the files that a crash has left, and completes its downloads.
+    private func restart(after files: FileWorld) async throws {
+        guard let call = try files.restoreCrash() else { return }
+        world.mark("test", "●", "restart after a crash before \(call)")
+        for (name, data) in files.files() where name.hasPrefix("d") && !name.contains(".") {
+            guard let resource = Resource(ofContent: data, seed: program.seed) else { continue }
+            ledger.cover("oracle.2.crash")
+            if !resource.isWhole(data, at: ledger.date) {
+                ledger.violate(2, "\(name) is no whole file after the crash")
+            }
+        }
+        var settings = program.settings
+        (settings.faultRate, settings.maximumConcurrentTransfers) = (0, nil)
+        let (session, _) = makeSession(settings, files)
+        for task in try session.restoredDownloads(in: files.path) {
+            ledger.cover("download.restored")
+            task.resume()
+            do {
+                let file = try await task.value
+                let data = FileManager.default.contents(atPath: file.path) ?? Data()
+                guard let resource = Resource(file.response.head.url, seed: program.seed) else { continue }
+                if !resource.isWhole(data, at: ledger.date) {
+                    ledger.violate(2, "the restored download \(file.path) is no version of \(resource.url)")
+                }
+            } catch {
+                ledger.violate(2, "a restored download fails: \(error)")
+            }
+        }
+        for case .call(let call) in program.actions where call.kind == .data && call.method == .get {
+            var call = call
+            call.number += 100
+            let runner = CallRunner(call: call, program: program, world: world, ledger: ledger, directory: files.path)
+            try? await runner.perform(on: session)
+        }
     }
 
     // MARK: Actions
@@ -216,20 +264,5 @@ struct Runner: Sendable {
         if error is CancellationError { return "CancellationError" }
         let text = (error as? SessionError)?.reason.map { "\($0)" } ?? "\(type(of: error)).\(error)"
         return String(text.prefix { $0 != "(" && $0 != ":" && $0 != " " })
-    }
-}
-
-/// A directory for the files of one program.
-struct ScratchDirectory {
-    let path: String
-
-    init() throws {
-        let number = UInt64.random(in: 0 ... .max)
-        path = "/dev/shm/an-simulation-\(String(number, radix: 36))"
-        try FileManager.default.createDirectory(atPath: path, withIntermediateDirectories: true)
-    }
-
-    func remove() {
-        try? FileManager.default.removeItem(atPath: path)
     }
 }

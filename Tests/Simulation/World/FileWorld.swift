@@ -1,0 +1,88 @@
+// SPDX-License-Identifier: MIT
+
+import ANSystem
+import AsyncNetworkingTesting
+import FoundationEssentials
+import Glibc
+
+/// The directory of a program's files, with operations that fail, and a crash at one of them.
+final class FileWorld: Sendable {
+    let path: String
+    private let world: SimulatedWorld
+    private let ledger: Ledger
+    private let settings: Program.Settings
+    private let state = Lock(State())
+
+    private struct State: Sendable {
+        var operations = 0
+        var crash: [String: Data]?
+        var crashedAt: String?
+    }
+
+    init(_ world: SimulatedWorld, _ ledger: Ledger, _ settings: Program.Settings) throws {
+        self.world = world
+        self.ledger = ledger
+        self.settings = settings
+        // The name is no part of what a seed determines.
+        var generator = SystemRandomNumberGenerator()
+        path = "/dev/shm/an-simulation-\(String(generator.next(), radix: 36))"
+        try FileManager.default.createDirectory(atPath: path, withIntermediateDirectories: true)
+        guard settings.fileFaultRate > 0 || settings.crashesAt > 0 else { return }
+        world.onFileChange { [weak self] call, _ in self?.willPerform(call) }
+    }
+
+    private func willPerform(_ call: String) -> Int32? {
+        let number = state.withLock { state in
+            state.operations += 1
+            return state.operations
+        }
+        if number == settings.crashesAt {
+            ledger.cover("crash.\(call)")
+            let files = files()
+            state.withLock { ($0.crash, $0.crashedAt) = (files, call) }
+        }
+        guard call != "unlink", world.chance(settings.fileFaultRate) else { return nil }
+        ledger.cover("fileFault.\(call)")
+        switch call {
+        case "open": return [EMFILE, ENOSPC, EACCES][world.random(in: 0...2)]
+        case "write": return [ENOSPC, EIO][world.random(in: 0...1)]
+        default: return EIO
+        }
+    }
+
+    /// All files, by their paths within the directory.
+    func files() -> [String: Data] {
+        var files: [String: Data] = [:]
+        for name in (try? FileManager.default.subpathsOfDirectory(atPath: path)) ?? [] {
+            var isDirectory = false
+            let file = "\(path)/\(name)"
+            guard FileManager.default.fileExists(atPath: file, isDirectory: &isDirectory), !isDirectory else {
+                continue
+            }
+            files[name] = FileManager.default.contents(atPath: file)
+        }
+        return files
+    }
+
+    /// The system call before which the program crashed, after its files were put back as they were then; `nil` if it
+    /// did not crash.
+    func restoreCrash() throws -> String? {
+        world.onFileChange(nil)
+        guard let (files, call) = state.withLock({ state in state.crash.map { ($0, state.crashedAt ?? "") } }) else {
+            return nil
+        }
+        remove()
+        try FileManager.default.createDirectory(atPath: path, withIntermediateDirectories: true)
+        for (name, data) in files {
+            let file = "\(path)/\(name)"
+            let directory = file.prefix(upTo: file.lastIndex(of: "/") ?? file.startIndex)
+            try FileManager.default.createDirectory(atPath: String(directory), withIntermediateDirectories: true)
+            try data.write(to: URL(filePath: file))
+        }
+        return call
+    }
+
+    func remove() {
+        try? FileManager.default.removeItem(atPath: path)
+    }
+}
