@@ -6,7 +6,7 @@ import AsyncNetworkingTesting
 import Dispatch
 import Testing
 
-/// Requirements HSM-001…032: the verbs, URL resolution, header field precedence, and the queues of callbacks.
+/// The verbs, URL resolution, header field precedence, and the queues of callbacks.
 @Suite(.timeLimit(.minutes(5))) struct AFHTTPSessionManagerTests {
     @Test func `a GET calls success with the task and the JSON`() async throws {
         try await StubServer.with { server in

@@ -4,8 +4,7 @@ import AFNetworking
 import AsyncNetworking
 import Testing
 
-/// Requirements REQ-035, REQ-055, RES-015, RES-061, SEC-011, USM-014, USM-015, HSM-030: archives and `Codable`
-/// wrappers.
+/// Archives and `Codable` wrappers.
 @Suite struct ArchivesTests {
     private func restored<Object: NSObject & NSSecureCoding>(_ object: Object) throws -> Object {
         let data = try NSKeyedArchiver.archivedData(withRootObject: object, requiringSecureCoding: true)

@@ -6,7 +6,7 @@ import AsyncNetworkingTesting
 import Dispatch
 import Testing
 
-/// Requirements USM-024, USM-025, USM-043…045, USM-065, USM-066: downloads and their destinations.
+/// Downloads and their destinations.
 @Suite(.timeLimit(.minutes(5))) struct DownloadsTests {
     private let directory = FileManager.default.temporaryDirectory.appending(path: "af-downloads-\(UUID())")
 

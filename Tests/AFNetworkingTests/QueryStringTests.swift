@@ -5,7 +5,7 @@ import Testing
 
 @testable import AFNetworking
 
-/// Requirements REQ-001…003: percent encoding and query strings.
+/// Percent encoding and query strings.
 @Suite struct QueryStringTests {
     @Test func `68 characters are not escaped, all others are percent-encoded as UTF-8`() {
         let ascii = (0..<128).map { String(UnicodeScalar(UInt8($0))) }

@@ -4,7 +4,7 @@ import AFNetworking
 import Dispatch
 import Testing
 
-/// Requirements RCH-001…020: the reachability manager.
+/// The reachability manager.
 @Suite(.timeLimit(.minutes(5))) struct ReachabilityTests {
     @Test func `descriptions, raw values and keys are those of AFNetworking`() {
         let all: [AFNetworkReachabilityStatus] = [.unknown, .notReachable, .reachableViaWWAN, .reachableViaWiFi]

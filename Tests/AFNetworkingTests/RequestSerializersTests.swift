@@ -6,7 +6,7 @@ import AsyncNetworkingTesting
 import Dispatch
 import Testing
 
-/// Requirements REQ-010…036, REQ-050…074: bodies and header field precedence of the request serializers.
+/// Bodies and header field precedence of the request serializers.
 @Suite struct RequestSerializersTests {
     private let url = "http://example.com/path"
 

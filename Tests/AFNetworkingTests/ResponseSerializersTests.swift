@@ -4,7 +4,7 @@ import AFNetworking
 import AsyncNetworkingTesting
 import Testing
 
-/// Requirements RES-001…073: validation, the table of JSON results, and compound serializers.
+/// Validation, the table of JSON results, and compound serializers.
 @Suite struct ResponseSerializersTests {
     private static let url = URL(string: "http://example.com/x") ?? URL(filePath: "/")
 

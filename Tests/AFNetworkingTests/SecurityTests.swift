@@ -7,7 +7,7 @@ import AsyncNetworkingTesting
 import Dispatch
 import Testing
 
-/// Requirements SEC-001…011, USM-031, USM-032: the truth table of server trust over TLS, and the answers to challenges.
+/// The truth table of server trust over TLS, and the answers to challenges.
 @Suite(.timeLimit(.minutes(5))) struct SecurityTests {
     /// One row of the truth table, for a server certificate from an authority that is not in the system's store.
     struct Row: CustomTestStringConvertible, Sendable {

@@ -7,7 +7,7 @@ import Dispatch
 import TestSupport
 import Testing
 
-/// Requirements USM-002…013, USM-020…026, USM-061…075: task states, order of callbacks, invalidation.
+/// Task states, order of callbacks, invalidation.
 @Suite(.timeLimit(.minutes(5))) struct TaskLifeTests {
     private func request(_ server: StubServer, _ path: String = "/") -> URLRequest { URLRequest(url: server.url(path)) }
 

@@ -5,8 +5,7 @@ import AsyncNetworkingTesting
 import Dispatch
 import Testing
 
-/// Requirements REQ-031, REQ-032, REQ-040…046, HSM-013, USM-021…023, USM-033, USM-035: uploads, and multipart bodies
-/// byte by byte.
+/// Uploads, and multipart bodies byte by byte.
 @Suite(.timeLimit(.minutes(5))) struct UploadsTests {
     private func post(
         _ manager: AFHTTPSessionManager, _ parameters: [String: Any]?,
