@@ -5,11 +5,13 @@
 #ifndef CLINUX_SHIM_H
 #define CLINUX_SHIM_H
 
+#include <errno.h>
 #include <fcntl.h>
 #include <linux/if_link.h>
 #include <linux/netlink.h>
 #include <linux/rtnetlink.h>
 #include <net/if_arp.h>
+#include <signal.h>
 #include <stdint.h>
 #include <sys/epoll.h>
 #include <sys/eventfd.h>
@@ -62,6 +64,32 @@ static inline int clinux_set_write_lock(int descriptor, int is_locked) {
 static inline int clinux_is_write_locked(int descriptor) {
     struct flock lock = {.l_type = F_WRLCK, .l_whence = SEEK_SET};
     return fcntl(descriptor, 36, &lock) == 0 && lock.l_type != F_UNLCK;
+}
+
+// The handler of signals that a task waits for. A handler may call write(2), and nothing of Swift (signal-safety(7)); the
+// members of sigaction's union are macros.
+static volatile int clinux_signal_pipe = -1;
+
+static void clinux_note_signal(int number) {
+    int error = errno;
+    unsigned char byte = (unsigned char)number;
+    ssize_t count = write(clinux_signal_pipe, &byte, 1);
+    (void)count;
+    errno = error;
+}
+
+static inline int clinux_catch_signal(int number, int pipe, struct sigaction *previous) {
+    struct sigaction action = {.sa_flags = SA_RESTART};
+    action.sa_handler = clinux_note_signal;
+    sigemptyset(&action.sa_mask);
+    clinux_signal_pipe = pipe;
+    return sigaction(number, &action, previous);
+}
+
+// Glibc hides pipe2 behind _GNU_SOURCE. A full pipe must not block the handler, which writes to it.
+static inline int clinux_make_signal_pipe(int ends[2]) {
+    if (syscall(SYS_pipe2, ends, O_CLOEXEC) != 0) return -1;
+    return fcntl(ends[1], F_SETFL, O_NONBLOCK);
 }
 
 #endif

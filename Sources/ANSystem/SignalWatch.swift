@@ -1,0 +1,119 @@
+// SPDX-License-Identifier: MIT
+
+import CLinux
+import Glibc
+
+/// The signals of the process, for tasks that wait for some of them.
+///
+/// A signal is caught while a task waits for it, and has its earlier effect before and afterwards. The handler writes its
+/// number to a pipe, because it may call almost nothing (signal-safety(7)); a thread reads the pipe, and lives as long as
+/// the process.
+package final class SignalWatch: Sendable {
+    /// The process's watch: there is one handler for each signal.
+    package static let shared = SignalWatch()
+
+    private let state = Lock(State())
+
+    private struct State {
+        /// The writing end of the pipe, which stays open; `nil` before the first wait.
+        var pipe: Int32?
+        var waiting: [Int: Waiter] = [:]
+        var lastWaiter = 0
+        /// The earlier actions of the signals that are caught.
+        var earlier: [Int32: sigaction] = [:]
+
+        /// Catches the signals that are not caught yet; if one cannot be, none of them.
+        mutating func `catch`(_ signals: Set<Int32>, writingTo pipe: Int32) throws(SystemError) {
+            var added: [Int32] = []
+            for signal in signals where earlier[signal] == nil {
+                var action = sigaction()
+                guard unsafe clinux_catch_signal(signal, pipe, &action) == 0 else {
+                    let error = SystemError.last("sigaction")
+                    added.forEach { restore($0) }
+                    throw error
+                }
+                earlier[signal] = action
+                added.append(signal)
+            }
+        }
+
+        /// Restores the action that a signal had before.
+        mutating func restore(_ signal: Int32) {
+            guard var action = earlier.removeValue(forKey: signal) else { return }
+            unsafe sigaction(signal, &action, nil)
+        }
+    }
+
+    private struct Waiter {
+        let signals: Set<Int32>
+        let continuation: CheckedContinuation<Int32, any Error>
+    }
+
+    /// The number of tasks that wait for signals.
+    package var waitingTasks: Int { state.withLock { $0.waiting.count } }
+
+    /// Waits for one of some signals, and returns its number.
+    ///
+    /// - Throws: `CancellationError` if the task is cancelled, and ``SystemError`` for a signal that cannot be caught.
+    package func first(of signals: Set<Int32>) async throws -> Int32 {
+        let number = state.withLock { state in
+            state.lastWaiter += 1
+            return state.lastWaiter
+        }
+        return try await withTaskCancellationHandler {
+            try await withCheckedThrowingContinuation { continuation in
+                add(Waiter(signals: signals, continuation: continuation), number)
+                // The task may have been cancelled before the waiter was added.
+                if Task.isCancelled { remove(number)?.continuation.resume(throwing: CancellationError()) }
+            }
+        } onCancel: {
+            remove(number)?.continuation.resume(throwing: CancellationError())
+        }
+    }
+
+    private func add(_ waiter: Waiter, _ number: Int) {
+        do {
+            try state.withLock { state throws(SystemError) in
+                let pipe = if let pipe = state.pipe { pipe } else { try start() }
+                state.pipe = pipe
+                try state.catch(waiter.signals, writingTo: pipe)
+                state.waiting[number] = waiter
+            }
+        } catch {
+            waiter.continuation.resume(throwing: error)
+        }
+    }
+
+    /// Removes a waiter, and restores the effect of the signals for which no other one waits.
+    private func remove(_ number: Int) -> Waiter? {
+        state.withLock { state in
+            guard let waiter = state.waiting.removeValue(forKey: number) else { return nil }
+            let others = Set(state.waiting.values.flatMap(\.signals))
+            waiter.signals.subtracting(others).forEach { state.restore($0) }
+            return waiter
+        }
+    }
+
+    private func receive(_ signal: Int32) {
+        let numbers = state.withLock { $0.waiting.filter { $0.value.signals.contains(signal) }.keys.sorted() }
+        for number in numbers { remove(number)?.continuation.resume(returning: signal) }
+    }
+
+    /// Creates the pipe and the thread that reads it, and returns the writing end.
+    private func start() throws(SystemError) -> Int32 {
+        var ends: [Int32] = [-1, -1]
+        guard unsafe clinux_make_signal_pipe(&ends) == 0 else { throw SystemError.last("pipe2") }
+        let (reader, writer) = (ends[0], ends[1])
+        do {
+            try SystemThread(name: "signals") { [self] in
+                var signal: UInt8 = 0
+                while retryingInterrupts({ unsafe read(reader, &signal, 1) }) == 1 { receive(Int32(signal)) }
+            }.detach()
+        } catch {
+            close(reader)
+            close(writer)
+            throw error
+        }
+        return writer
+    }
+}

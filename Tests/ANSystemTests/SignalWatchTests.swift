@@ -1,0 +1,60 @@
+// SPDX-License-Identifier: MIT
+
+import ANSystem
+import Glibc
+import TestSupport
+import Testing
+
+@Suite(.timeLimit(.minutes(5))) struct SignalWatchTests {
+    @Test(.exitTest) func `each waiting task receives a signal once, and others wait on`() async {
+        await #expect(processExitsWith: .success) {
+            let watch = SignalWatch.shared
+            async let first = watch.first(of: [SIGUSR1, SIGTERM])
+            async let second = watch.first(of: [SIGUSR1])
+            async let other = watch.first(of: [SIGUSR2])
+            try await eventually { watch.waitingTasks == 3 }
+            kill(getpid(), SIGUSR1)
+            #expect(try await [first, second] == [SIGUSR1, SIGUSR1])
+            #expect(watch.waitingTasks == 1)
+            kill(getpid(), SIGUSR2)
+            #expect(try await other == SIGUSR2)
+        }
+    }
+
+    @Test(.exitTest) func `a second signal has its earlier effect`() async {
+        await #expect(processExitsWith: .signal(SIGTERM)) {
+            let watch = SignalWatch.shared
+            async let signal = watch.first(of: [SIGINT, SIGTERM])
+            try await eventually { watch.waitingTasks == 1 }
+            kill(getpid(), SIGTERM)
+            #expect(try await signal == SIGTERM)
+            kill(getpid(), SIGTERM)
+            try await Task.sleep(for: .seconds(60))
+        }
+    }
+
+    @Test(.exitTest) func `a cancelled wait leaves the signal as it was`() async {
+        await #expect(processExitsWith: .success) {
+            let watch = SignalWatch.shared
+            signal(SIGUSR1, SIG_IGN)
+            let task = Task { try await watch.first(of: [SIGUSR1]) }
+            try await eventually { watch.waitingTasks == 1 }
+            task.cancel()
+            await #expect(throws: CancellationError.self) { try await task.value }
+            kill(getpid(), SIGUSR1)
+            #expect(watch.waitingTasks == 0)
+        }
+    }
+
+    @Test(.exitTest) func `a signal that cannot be caught is an error, and no other is caught`() async {
+        await #expect(processExitsWith: .signal(SIGUSR1)) {
+            for number in [SIGKILL, 0, -1, 1000] {
+                await #expect(throws: SystemError.self) {
+                    try await SignalWatch.shared.first(of: [SIGUSR1, SIGUSR2, number])
+                }
+            }
+            kill(getpid(), SIGUSR1)
+            try await Task.sleep(for: .seconds(60))
+        }
+    }
+}
