@@ -1,0 +1,107 @@
+// SPDX-License-Identifier: MIT
+
+import ANHTTP
+import AsyncNetworking
+import AsyncNetworkingTesting
+import FoundationEssentials
+import TestSupport
+import Testing
+
+/// WebSocket connections that are made again.
+@Suite(.timeLimit(.minutes(5))) struct WebSocketReconnectionTests {
+    /// The end of a first connection, and whether there is a second one.
+    static let endings: [(name: String, script: Script, isRepeated: Bool)] = [
+        ("lost", Script([.acceptWebSocket(), .message(.text("a")), .end(.close)]), true),
+        ("1001", Script([.acceptWebSocket(), .message(.text("a")), .closeWebSocket(code: 1001)]), true),
+        ("1012", Script([.acceptWebSocket(), .message(.text("a")), .closeWebSocket(code: 1012)]), true),
+        ("503", .status(503), true),
+        ("refused", .close, true),
+        ("1000", Script([.acceptWebSocket(), .message(.text("a")), .closeWebSocket(code: 1000)]), false),
+        ("1008", Script([.acceptWebSocket(), .message(.text("a")), .closeWebSocket(code: 1008)]), false),
+        ("404", .status(404), false),
+    ]
+
+    @Test(arguments: endings.indices)
+    func `a connection is made again after a loss, and not after an end`(index: Int) async throws {
+        let (name, script, isRepeated) = Self.endings[index]
+        try await StubServer.with { server in
+            server.route(
+                "/", script, Script([.acceptWebSocket(), .message(.text("b")), .closeWebSocket(code: 1000)]))
+            let clock = ManualClock()
+            let session = SessionManager(for: server) {
+                $0.clock = clock
+                $0.randomUnit = { 1 }
+            }
+            let request = try session.request(.get, "/")
+            let received = Received()
+            async let result: Void = session.withWebSockets(for: request) { socket in
+                for try await message in socket { await received.add(message) }
+            }
+            if isRepeated {
+                // The reconnection time and the first wait of the backoff.
+                #expect(try await clock.sleepers(count: 1) == [.seconds(1.5)], "\(name)")
+                clock.advance(by: .seconds(1.5))
+                try await result
+                #expect(await received.messages.last == .text("b"), "\(name)")
+            } else {
+                do { try await result } catch { #expect(name != "1000", "\(error)") }
+                #expect(server.activity.requests.count == 1, "\(name)")
+            }
+        }
+    }
+
+    @Test func `the policy limits the connections that fail in a row`() async throws {
+        try await StubServer.with { server in
+            server.route("/", .status(503))
+            let clock = ManualClock()
+            let session = SessionManager(for: server) { $0.clock = clock }
+            var request = try session.request(.get, "/")
+            request.retryPolicy = RetryPolicy(limit: 2)
+            let result = Task { [request] in try await session.withWebSockets(for: request) { _ in } }
+            for _ in 1...2 {
+                try await clock.sleepers(count: 1)
+                clock.advance(by: .seconds(60))
+            }
+            let error = await #expect(throws: SessionError.self) { try await result.value }
+            #expect(error?.statusCode == 503)
+            #expect(server.activity.requests.count == 3)
+        }
+    }
+
+    @Test func `an error of the closure ends the loop, and so does its return`() async throws {
+        try await StubServer.with { server in
+            server.route("/", Script([.acceptWebSocket(), .echoMessages()]))
+            let session = SessionManager(for: server)
+            let request = try session.request(.get, "/")
+            await #expect(throws: Planned.self) {
+                try await session.withWebSockets(for: request) { _ in throw Planned() }
+            }
+            try await session.withWebSockets(for: request) { socket in try await socket.send(.text("a")) }
+            #expect(server.activity.requests.count == 2)
+        }
+    }
+
+    @Test func `a path is resolved against the base URL, and messages are decoded`() async throws {
+        struct Note: Decodable, Equatable { let text: String }
+        try await StubServer.with { server in
+            server.route(
+                "/rooms/7",
+                Script([.acceptWebSocket(), .message(.text(#"{"text": "hi"}"#)), .closeWebSocket(code: 1000)]))
+            let session = SessionManager(for: server)
+            let notes = try await session.withWebSocket("rooms/7", headers: [.userAgent: "test"]) { socket in
+                var notes: [Note] = []
+                for try await message in socket { notes.append(try message.decoded(as: Note.self)) }
+                return notes
+            }
+            #expect(notes == [Note(text: "hi")])
+            #expect(server.activity.requests.first?.headers["User-Agent"] == "test")
+            #expect(throws: SerializationError.self) { try WebSocketMessage.binary(Data()).decoded(as: Note.self) }
+        }
+    }
+
+    private actor Received {
+        var messages: [WebSocketMessage] = []
+
+        func add(_ message: WebSocketMessage) { messages.append(message) }
+    }
+}
