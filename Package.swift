@@ -82,6 +82,7 @@ let package = Package(
             name: "AsyncNetworkingTesting", dependencies: ["ANHTTP", "ANSystem", "CLinux", "COpenSSL", httpTypes],
             swiftSettings: settings),
 
+        // The tool of `make demo`. The other examples are a package of their own, in Examples.
         .executableTarget(
             name: "Fetch",
             dependencies: [
@@ -90,75 +91,8 @@ let package = Package(
             ],
             path: "Examples/Fetch", swiftSettings: settings),
         .executableTarget(
-            name: "Start", dependencies: ["AsyncNetworking"], path: "Examples/Start", swiftSettings: settings),
-        .executableTarget(
-            name: "WatchReachability", dependencies: ["AsyncNetworking"], path: "Examples/WatchReachability",
-            swiftSettings: settings),
-        .executableTarget(
             name: "RouteBench", dependencies: ["ANReachability"], path: "Benchmarks/Sources/RouteBench",
             swiftSettings: settings),
-        .executableTarget(
-            name: "PinACertificate", dependencies: ["AsyncNetworking"], path: "Examples/PinACertificate",
-            swiftSettings: settings),
-        .executableTarget(
-            name: "MutualTLS", dependencies: ["AsyncNetworking", "AsyncNetworkingTesting"], path: "Examples/MutualTLS",
-            swiftSettings: settings),
-        .executableTarget(
-            name: "RetryWithBackoff", dependencies: ["AsyncNetworking", "AsyncNetworkingTesting"],
-            path: "Examples/RetryWithBackoff", swiftSettings: settings),
-        .executableTarget(
-            name: "RefreshAToken", dependencies: ["AsyncNetworking", "AsyncNetworkingTesting"],
-            path: "Examples/RefreshAToken", swiftSettings: settings),
-        .executableTarget(
-            name: "DownloadWithProgress", dependencies: ["AsyncNetworking", "AsyncNetworkingTesting"],
-            path: "Examples/DownloadWithProgress", swiftSettings: settings),
-        .executableTarget(
-            name: "ResumeDownload", dependencies: ["AsyncNetworking", "AsyncNetworkingTesting"],
-            path: "Examples/ResumeDownload", swiftSettings: settings),
-        .executableTarget(
-            name: "UploadWithProgress", dependencies: ["AsyncNetworking", "AsyncNetworkingTesting"],
-            path: "Examples/UploadWithProgress", swiftSettings: settings),
-        .executableTarget(
-            name: "ChatStream", dependencies: ["AsyncNetworking", "AsyncNetworkingTesting"],
-            path: "Examples/ChatStream", swiftSettings: settings),
-        .executableTarget(
-            name: "ChangeFeed", dependencies: ["AsyncNetworking", "AsyncNetworkingTesting"],
-            path: "Examples/ChangeFeed", swiftSettings: settings),
-        .executableTarget(
-            name: "WeatherSync", dependencies: ["AsyncNetworking", "AsyncNetworkingTesting"],
-            path: "Examples/WeatherSync", swiftSettings: settings),
-        .executableTarget(
-            name: "DownloadDaemon", dependencies: ["AsyncNetworking", "AsyncNetworkingTesting"],
-            path: "Examples/DownloadDaemon", swiftSettings: settings),
-        .executableTarget(
-            name: "EchoSocket", dependencies: ["AsyncNetworking", "AsyncNetworkingTesting"],
-            path: "Examples/EchoSocket", swiftSettings: settings),
-        .executableTarget(
-            name: "DecodeErrors", dependencies: ["AsyncNetworking", "AsyncNetworkingTesting"],
-            path: "Examples/DecodeErrors", swiftSettings: settings),
-        .executableTarget(
-            name: "CachedFeed", dependencies: ["AsyncNetworking", "AsyncNetworkingTesting"],
-            path: "Examples/CachedFeed", swiftSettings: settings),
-        .executableTarget(
-            name: "ImageGallery", dependencies: ["AsyncNetworking", "AsyncNetworkingImages", "AsyncNetworkingTesting"],
-            path: "Examples/ImageGallery", swiftSettings: settings),
-        .executableTarget(
-            name: "FromAFNetworking", dependencies: ["AFNetworking", "AsyncNetworking", "AsyncNetworkingTesting"],
-            path: "Examples/FromAFNetworking", swiftSettings: settings),
-        .executableTarget(
-            name: "PostForm", dependencies: ["AsyncNetworking", "AsyncNetworkingTesting"], path: "Examples/PostForm",
-            swiftSettings: settings),
-        .executableTarget(
-            name: "UploadMultipart", dependencies: ["AsyncNetworking", "AsyncNetworkingTesting"],
-            path: "Examples/UploadMultipart", swiftSettings: settings),
-        // The code samples in README.md and the documentation.
-        .target(
-            name: "Snippets",
-            dependencies: [
-                "AsyncNetworking", "AsyncNetworkingImages", "AsyncNetworkingXML", "AFNetworking",
-                "AsyncNetworkingTesting", httpTypes,
-            ],
-            path: "Examples/Snippets", swiftSettings: settings),
 
         // Programs that tests run, and the number of tests that run at a time.
         .target(name: "CTestSupport", path: "Tests/CTestSupport"),
@@ -248,7 +182,10 @@ let package = Package(
             swiftSettings: settings),
         .testTarget(
             name: "AsyncNetworkingImagesTests",
-            dependencies: ["AsyncNetworkingImages", "AsyncNetworking", "AsyncNetworkingTesting", "ANSystem"],
+            dependencies: [
+                "AFNetworking", "AsyncNetworkingImages", "AsyncNetworking", "AsyncNetworkingTesting", "ANSystem",
+                "TestSupport",
+            ],
             swiftSettings: settings),
         .testTarget(
             name: "AsyncNetworkingTestingTests",
@@ -273,13 +210,6 @@ let package = Package(
             swiftSettings: settings),
         .testTarget(name: "SimulationTests", dependencies: ["SimulationWorld"], swiftSettings: settings),
         .testTarget(name: "HouseTests", dependencies: ["TestSupport"], swiftSettings: settings),
-        // The client that `make interop` compares with the curl tool.
-        .executableTarget(
-            name: "InteropClient", dependencies: ["AsyncNetworking"], path: "Tests/Interop/Client",
-            swiftSettings: settings),
-        // The client of `make endurance`.
-        .executableTarget(
-            name: "Endurance", dependencies: ["AsyncNetworking"], path: "Tests/Endurance", swiftSettings: settings),
         .testTarget(
             name: "RealServerTests",
             dependencies: [

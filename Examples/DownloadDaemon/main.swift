@@ -15,11 +15,9 @@ func download(_ urls: [URL], to directory: String) async throws {
         $0.retryPolicy = RetryPolicy(limit: 10)
         $0.maximumConcurrentTransfers = 4
     }
-    signal(SIGTERM, SIG_IGN)
-    let termination = DispatchSource.makeSignalSource(signal: SIGTERM)
-    // Unfinished downloads are cancelled after two seconds, and keep what has arrived.
-    termination.setEventHandler { Task { await api.shutdown(draining: .seconds(2)) } }
-    termination.activate()
+    // Unfinished downloads are cancelled two seconds after SIGTERM, and keep what has arrived.
+    let ending = Task { try await api.shutdownOnSignal(draining: .seconds(2)) }
+    defer { ending.cancel() }
     let options = DownloadOptions.durable.with { $0.flushInterval = 500_000 }
     var tasks = try api.restoredDownloads(in: directory, options: options)
     let restored = Set(tasks.compactMap { $0.request?.url })

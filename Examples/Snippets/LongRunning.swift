@@ -1,24 +1,28 @@
 // SPDX-License-Identifier: MIT
 
 import AsyncNetworking
-import Foundation
+import FoundationEssentials
 
 // The samples of the article "Long-running programs".
 
-func endInOrder(_ api: SessionManager) -> any DispatchSourceSignal {
-    // snippet.termination
-    signal(SIGTERM, SIG_IGN)
-    let termination = DispatchSource.makeSignalSource(signal: SIGTERM)
-    termination.setEventHandler { @Sendable in
-        Task {
-            await api.shutdown(draining: .seconds(20))
-            exit(0)
+// snippet.termination
+/// A service that is an actor; the same call works in top-level code and on the main actor.
+actor Service {
+    let api = SessionManager(baseURL: URL(string: "https://api.example.com/"))
+
+    func run() async throws {
+        async let ending = api.shutdownOnSignal(draining: .seconds(20))
+        do {
+            while true {
+                try await api.post("heartbeat")
+                try await Task.sleep(for: .seconds(1))
+            }
+        } catch SessionError.invalidated {
+            print("ended by signal \(try await ending)")
         }
     }
-    termination.activate()
-    // snippet.end
-    return termination
 }
+// snippet.end
 
 func goOnAfterARestart(_ api: SessionManager, _ files: [(url: URL, path: String, digest: ContentDigest)]) throws {
     // snippet.downloads

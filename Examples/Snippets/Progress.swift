@@ -16,13 +16,15 @@ func download(_ api: SessionManager) async throws {
     // snippet.end
 }
 
-func downloadWithProgress(_ api: SessionManager) async throws -> DownloadedFile {
-    let download = api.download("images/disk.iso", to: "disk.iso")
+func downloadWithProgress(_ api: SessionManager) async throws {
+    // snippet.readme
+    let download = api.download("disk.iso", to: "disk.iso")
     for await progress in download.progress {
-        print(progress.completedBytes, "of", progress.totalBytes.map(String.init) ?? "?")
+        print(progress.fraction ?? 0)
     }
     let file = try await download.value
-    return file
+    // snippet.end
+    print(file.size)
 }
 
 func watchGroup(_ tasks: [DownloadTask]) async {

@@ -13,6 +13,17 @@ func upload(_ api: SessionManager) async throws {
     // snippet.end
 }
 
+func uploadInScope(_ api: SessionManager, form: MultipartFormData) async throws {
+    // snippet.scoped
+    let request = try api.request(.post, "photos", form: form)
+    let response = try await api.withUpload(request) { upload in
+        for await progress in upload.progress { print(progress.fraction ?? 0) }
+        return try await upload.value
+    }
+    // snippet.end
+    print(response.statusCode)
+}
+
 func uploadWithDigest(_ api: SessionManager) async throws {
     // snippet.digests
     let digest = try ContentDigest(ofFile: "disk.iso")

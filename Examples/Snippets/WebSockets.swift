@@ -19,6 +19,34 @@ func joinRoom(_ session: SessionManager) async throws {
     // snippet.end
 }
 
+struct Note: Decodable {
+    let number: Int
+    let text: String
+}
+
+func joinByPath(token: String) async throws {
+    // snippet.base-url
+    let api = SessionManager(baseURL: URL(string: "https://chat.example.com/"))
+    try await api.withWebSocket("rooms/7", headers: [.authorization: "Bearer \(token)"]) { socket in
+        for try await message in socket {
+            print(try message.decoded(as: Note.self).text)
+        }
+    }
+    // snippet.end
+}
+
+func stayInRoom(_ api: SessionManager) async throws {
+    // snippet.reconnecting
+    var last = 0
+    try await api.withWebSockets(for: api.request(.get, "rooms/7")) { socket in
+        try await socket.send(.text("since \(last)"))
+        for try await message in socket {
+            last = try message.decoded(as: Note.self).number
+        }
+    }
+    // snippet.end
+}
+
 func converse(_ session: SessionManager, room: URL, lines: AsyncStream<String>) async throws {
     // snippet.both-directions
     try await session.withWebSocket(Request(url: room)) { socket in

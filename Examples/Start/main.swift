@@ -3,15 +3,20 @@
 import AsyncNetworking
 import FoundationEssentials
 
-struct Repository: Decodable, Sendable {
+struct Project: Decodable {
     let name: String
     let description: String
 }
 
-let github = SessionManager(baseURL: URL(string: "https://api.github.com/"))
+let root = "https://api.github.com/"
+let github = SessionManager(
+    baseURL: URL(string: root))
 do {
-    let swift = try await github.get("repos/swiftlang/swift", as: .decodable(Repository.self)).value
-    print("\(swift.name): \(swift.description)")
+    let swift = try await github.get(
+        "repos/swiftlang/swift",
+        as: .decodable(Project.self)
+    ).value
+    print(swift.description)
 } catch {
     print(error)
 }

@@ -178,7 +178,7 @@ extension Cookie {
         return Int64(max(1, min(expires.timeIntervalSince1970, 253_402_300_799)))
     }
 
-    /// Returns the number with which a text begins, as strtoll(3); `nil` if there is none, or it is too large.
+    /// Returns the number with which a text begins, as strtoll(3); `nil` without one, or if it is too large.
     private static func seconds(_ text: String) -> Int64? {
         let digits = text.utf8.drop { $0 == UInt8(ascii: " ") }
         let sign = digits.prefix(1).filter { $0 == UInt8(ascii: "-") || $0 == UInt8(ascii: "+") }

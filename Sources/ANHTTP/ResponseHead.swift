@@ -69,7 +69,7 @@ public struct ResponseHead: Sendable {
     /// Whether the body has a content coding (RFC 9110 §8.4), as sent.
     package var hasContentCoding: Bool { !headers.contentCodings.isEmpty }
 
-    /// The number in the first `Content-Length` field; `nil` if there is none, or it is not a decimal number (RFC 9110
+    /// The number in the first `Content-Length` field; `nil` if it is missing or not a decimal number (RFC 9110
     /// §8.6).
     package var contentLength: Int64? {
         guard let text = headers.first(.contentLength), text.utf8.allSatisfy({ (0x30...0x39).contains($0) }) else {

@@ -78,7 +78,7 @@ import Glibc
         nonisolated(unsafe) let inflate: cdecoders_nghttp2_inflate
         nonisolated(unsafe) let end: cdecoders_nghttp2_end
 
-        /// The system's library, looked for once; `nil` if there is none.
+        /// The system's library, looked for once; `nil` if it is not installed.
         static let current = Library()
 
         private init?() {

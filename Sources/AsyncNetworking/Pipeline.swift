@@ -334,7 +334,7 @@ struct Call: Sendable {
     var record: AttemptRecord?
     /// The state of the step that retries; `nil` before it, and if the policy permits none.
     var retries: Retries?
-    /// The origin for which credentials were added to the request; `nil` if none were added.
+    /// The origin for which credentials were added to the request; `nil` before that.
     var credentialOrigin: Origin?
     private var last: ResponseBody?
     private var others: [ResponseBody] = []

@@ -16,7 +16,7 @@ struct ImageSlotStateMachine: Sendable {
     ///   - request: The request.
     ///   - cached: The image, if it is in the memory cache.
     ///   - placeholder: The image to show meanwhile; `nil` for what is shown.
-    /// - Returns: The download to cancel, and the token of the download to start; `nil` if there is none.
+    /// - Returns: The download to cancel, and the token of the download to start, or `nil` for either.
     mutating func show(
         _ request: Request, cached: ImageContent?, placeholder: ImageContent?
     ) -> (old: ImageDownload?, token: Int?) {

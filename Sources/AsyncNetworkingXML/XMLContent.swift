@@ -37,7 +37,7 @@ public struct XMLContent: Sendable {
     /// - Parameters:
     ///   - data: The document, in any encoding declared by it or by `charset`, or else in UTF-8. An empty one is
     ///     accepted, but not well-formed.
-    ///   - charset: The encoding declared by the `Content-Type`; `nil`, the default, if there is none. It overrides the
+    ///   - charset: The encoding declared by the `Content-Type`; `nil`, the default, without one. It overrides the
     ///     XML declaration, and is overridden by a byte order mark (RFC 7303 §3).
     /// - Throws: `SerializationError.xml` for malformed markup, invalid UTF-8, and documents that are rejected;
     ///   `SerializationError.text` for an unknown encoding, or bytes that are invalid in an encoding other than UTF-8.

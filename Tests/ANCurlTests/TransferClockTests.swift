@@ -91,7 +91,7 @@ import Testing
         #expect(clock.limit(at: 0)?.kind == .total)
     }
 
-    @Test func `without limits there is none, in any step`() {
+    @Test func `without limits nothing expires, in any step`() {
         var clock = Self.makeClock(queue: nil, connect: nil, idle: nil, total: nil)
         #expect(clock.limit(at: 0) == nil)
         clock.leaveQueue(at: Self.at(1))

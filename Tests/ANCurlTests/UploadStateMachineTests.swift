@@ -6,7 +6,7 @@ import Testing
 @Suite struct UploadStateMachineTests {
     private typealias Machine = UploadStateMachine<String>
 
-    @Test func `the pump goes on while there is room and waits when there is none`() {
+    @Test func `the pump goes on while there is room and otherwise waits`() {
         var machine = Machine(capacity: 10)
         #expect(machine.order == .goOn)
         #expect(machine.wait("pump", buffered: 9) == "pump")

@@ -137,7 +137,7 @@ import Testing
         #expect(throws: WebSocketViolation.self) { try WebSocketDeflate.negotiated([value], isOffered: true) }
     }
 
-    @Test func `an extension is refused if none was offered`() {
+    @Test func `an extension that was not offered is refused`() {
         #expect(throws: WebSocketViolation.self) {
             try WebSocketDeflate.negotiated(["permessage-deflate"], isOffered: false)
         }

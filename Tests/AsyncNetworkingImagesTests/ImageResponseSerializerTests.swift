@@ -108,14 +108,6 @@ import Testing
         #expect(decoder.calls == 1)
     }
 
-    #if !ImageDecoding
-        @Test func `without the trait there is no decoder`() async throws {
-            let image = try ImageContent(png)
-            await #expect(throws: ImageError.decoderUnavailable) { try await image.decoded() }
-            #expect(throws: ImageError.decoderUnavailable) { try value(.image(decodedBy: .builtIn)) }
-        }
-    #endif
-
     @Test func `the scale divides the size in points`() throws {
         var serializer = ImageResponseSerializer()
         serializer.scale = 2

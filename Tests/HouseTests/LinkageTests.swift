@@ -26,11 +26,15 @@ struct LinkageTests {
         #expect(libraries.intersection(Self.heavy) == [])
     }
 
-    @Test(.enabled(if: Build.isForSystemOfREADME, "The system has other packages."))
-    func `the README lists the packages that a program needs at run time`() async throws {
-        let readme = try #require(SourceTree.text(of: "README.md"))
-        let list = try #require(readme.firstMatch(of: /--no-install-recommends (.+)/)).1.split(separator: " ")
-        let packages = try await Build.systemPackages(of: "Start")
+    @Test(.enabled(if: Build.isForDocumentedSystem, "The system has other packages."))
+    func `the documentation lists the packages that a program needs at run time`() async throws {
+        let article = try #require(Build.article)
+        let list = try #require(article.firstMatch(of: /--no-install-recommends ([\w\+\- ]+)/)).1.split(separator: " ")
+        let packages = try await Build.packages(
+            ofProgram: """
+                import AsyncNetworking
+                print(SessionManager())
+                """)
         // The first two are essential packages of any image, the last has the trust store.
         #expect(Set(list.map(String.init)) == packages.subtracting(["libc6", "libgcc-s1"]).union(["ca-certificates"]))
     }
@@ -51,12 +55,15 @@ private enum Build {
     /// The directory with the modules and objects, which also contains the test executable.
     static let directory = URL(filePath: "/proc/self/exe").resolvingSymlinksInPath().deletingLastPathComponent()
 
-    /// Whether the system is the Debian release whose packages the README lists.
-    static var isForSystemOfREADME: Bool {
+    /// The article "Supported systems".
+    static let article = SourceTree.text(of: "Sources/AsyncNetworking/Documentation.docc/SupportedSystems.md")
+
+    /// Whether the system is the Debian release whose packages the article lists.
+    static var isForDocumentedSystem: Bool {
         guard let release = try? String(contentsOfFile: "/etc/os-release", encoding: .utf8),
             let name = release.firstMatch(of: /VERSION_CODENAME=(\w+)/)?.1
         else { return false }
-        return SourceTree.text(of: "README.md")?.contains("`debian:\(name)-slim`") == true
+        return article?.contains("FROM debian:\(name)-slim") == true
     }
 
     static var isPlain: Bool { !directory.path().contains("/.build-") }
@@ -73,6 +80,36 @@ private enum Build {
 
     /// Compiles and links a program, and returns the names of its shared libraries.
     static func librariesOfProgram(_ source: String) async throws -> Set<String> {
+        try await withProgram(source) { try await libraries(of: $0) }
+    }
+
+    /// Compiles and links a program, and returns the packages with the system's libraries that the program and the
+    /// libraries of Swift are linked with.
+    static func packages(ofProgram source: String) async throws -> Set<String> {
+        try await withProgram(source) { program in
+            let paths = try await run(["ldd", program]).matches(of: /=> (\S+)/).map { String($0.1) }
+            var needed: Set<String> = []
+            for path in [program] + paths.filter({ $0.contains("/swift/") }) {
+                needed.formUnion(try await libraries(of: path))
+            }
+            let files = paths.filter { path in
+                !path.contains("/swift/") && needed.contains { path.hasSuffix("/\($0)") }
+            }
+            let names = files.map { "*/" + $0.split(separator: "/").suffix(1).joined() }
+            let owners = try await run(["dpkg", "-S"] + names)
+            return Set(
+                owners.matches(of: /(?m)^([^:\s]+):/).map { String($0.1) }.filter { !$0.hasSuffix("-cross") })
+        }
+    }
+
+    private static func libraries(of path: String) async throws -> Set<String> {
+        let dynamic = try await run(["readelf", "-d", path])
+        return Set(dynamic.matches(of: /\(NEEDED\).*\[(.+?)\]/).map { String($0.1) })
+    }
+
+    private static func withProgram<Value>(
+        _ source: String, _ body: (_ path: String) async throws -> Value
+    ) async throws -> Value {
         let scratch = FileManager.default.temporaryDirectory.appending(path: "an-linkage-\(UUID())")
         try FileManager.default.createDirectory(at: scratch, withIntermediateDirectories: true)
         defer { try? FileManager.default.removeItem(at: scratch) }
@@ -89,23 +126,7 @@ private enum Build {
             ["swiftc", main.path(), "-o", program.path(), "-I", directory.appending(path: "Modules").path()]
                 + foreignModules.flatMap { ["-Xcc", "-fmodule-map-file=\($0)"] } + objects
                 + ["-lcurl", "-lssl", "-lcrypto"])
-        let dynamic = try await run(["readelf", "-d", program.path()])
-        return Set(dynamic.matches(of: /\(NEEDED\).*\[(.+?)\]/).map { String($0.1) })
-    }
-
-    /// Returns the packages with the system's libraries that a program and the libraries of Swift are linked with.
-    static func systemPackages(of name: String) async throws -> Set<String> {
-        let program = directory.appending(path: name).path()
-        let paths = try await run(["ldd", program]).matches(of: /=> (\S+)/).map { String($0.1) }
-        let (own, system) = (paths.filter { $0.contains("/swift/") }, paths.filter { !$0.contains("/swift/") })
-        var needed: Set<String> = []
-        for path in [program] + own {
-            let dynamic = try await run(["readelf", "-d", path])
-            needed.formUnion(dynamic.matches(of: /\(NEEDED\).*\[(.+?)\]/).map { String($0.1) })
-        }
-        let files = system.filter { path in needed.contains { path.hasSuffix("/\($0)") } }
-        let owners = try await run(["dpkg", "-S"] + files.map { "*/" + $0.split(separator: "/").suffix(1).joined() })
-        return Set(owners.matches(of: /(?m)^([^:\s]+):/).map { String($0.1) }.filter { !$0.hasSuffix("-cross") })
+        return try await body(program.path())
     }
 
     /// Whether an object file belongs to a source file that no longer exists.

@@ -5,10 +5,10 @@ import AsyncNetworking
 import FoundationEssentials
 import Testing
 
-/// The servers that `Tests/Servers/servers` starts, with their addresses in environment variables:
+/// The servers that `scripts/servers/servers` starts, with their addresses in environment variables:
 ///
-///     Tests/Servers/servers setup
-///     Tests/Servers/servers run .build/servers -- swift test
+///     scripts/servers/servers setup
+///     scripts/servers/servers run .build/servers -- swift test
 ///
 /// Suites whose servers are not running are skipped with a message.
 enum RealServer: String, CaseIterable {
@@ -136,7 +136,7 @@ extension Trait where Self == ConditionTrait {
     static func servers(_ servers: RealServer...) -> ConditionTrait {
         .enabled(
             if: servers.allSatisfy(\.isRunning),
-            "needs servers; run: Tests/Servers/servers run .build/servers -- swift test")
+            "needs servers; run: scripts/servers/servers run .build/servers -- swift test")
     }
 }
 

@@ -6,7 +6,7 @@ import HTTPTypes
 import Testing
 
 /// TLS handshakes with nginx, which has a certificate for each host name, and with openssl-s_server(1). The
-/// certificates are created by `Tests/Servers/pki.py`.
+/// certificates are created by `scripts/servers/pki.py`.
 @Suite(.servers(.pki, .stapleGood, .stapleRevoked, .stapleForeign, .mutual), .timeLimit(.minutes(5)))
 struct TrustHandshakesTests {
     private typealias Failure = TransportError.TLSFailure
@@ -314,7 +314,7 @@ enum Carrier: Sendable {
     static let available: [Carrier] = canTestHTTP3 ? [.tcp, .quic] : [.tcp]
 }
 
-/// The files of `Tests/Servers/pki.py`.
+/// The files of `scripts/servers/pki.py`.
 private enum PKI {
     static func file(_ name: String) throws -> FileOrData {
         .file(try RealServer.directory() + "/pki/" + name)

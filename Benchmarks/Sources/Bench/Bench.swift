@@ -5,7 +5,7 @@ import Foundation
 
 /// Measures all clients: `Bench [--rounds N] [--workload NAME] [--output FILE]`.
 ///
-/// It requires the environment from `Tests/Servers/servers run`; `make bench` provides it. Without a server and a
+/// It requires the environment from `scripts/servers/servers run`; `make bench` provides it. Without a server and a
 /// libcurl that support HTTP/3, its workloads are left out.
 @main
 struct Bench {

@@ -198,7 +198,7 @@ extension SerializationError {
     public struct JSONStreamFailure: Sendable {
         /// The number of the line, or of the text of a sequence, counted from 1 including blank ones.
         ///
-        /// For bytes that do not follow a record separator, it is that of the text before them, or 0 if there is none.
+        /// For bytes that do not follow a record separator, it is that of the text before them, or 0.
         public var number: Int
         /// The bytes of the text; at most the first 120 if it is too long.
         ///

@@ -61,7 +61,7 @@ package struct MultipartParser: Sendable {
     private var isAtLineStart = true
     private var skipped = 0
     private var isComplete = false
-    /// The header line before the position with the lines that continue it; empty if there is none.
+    /// The header line before the position with the lines that continue it; empty before the first one.
     private var headerLine: [UInt8] = []
 
     package init(boundary: String, limits: MultipartLimits) {

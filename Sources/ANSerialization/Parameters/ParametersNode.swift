@@ -35,7 +35,7 @@ final class ParametersNode {
         content = .dictionary(members)
     }
 
-    /// Returns the member of a dictionary with a name; `nil` if there is none.
+    /// Returns the member of a dictionary with a name; `nil` if it is missing.
     func member(named name: String) -> ParametersNode? {
         guard case .dictionary(let members) = content else { return nil }
         return members.position(of: name).map { members.nodes[$0].node }

@@ -72,7 +72,7 @@ public enum PropertyListValue: Hashable, Sendable, Decodable, EmptyRepresentable
     /// The value for an empty body: an empty dictionary.
     package static var emptyValue: PropertyListValue { .dictionary([:]) }
 
-    /// The value of a dictionary for a name; `nil` if there is none or the value is not a dictionary.
+    /// The value of a dictionary for a name; `nil` if the name is missing or the value is not a dictionary.
     public subscript(name: String) -> PropertyListValue? {
         if case .dictionary(let members) = self { members[name] } else { nil }
     }

@@ -21,7 +21,7 @@ public protocol RequestSerializer: Sendable {
     ///
     /// - Parameters:
     ///   - request: The request, whose existing header fields are to be kept; its body is that of the call, if any.
-    ///   - parameters: The parameters; `nil` means that there are none; a serializer may treat empty ones differently.
+    ///   - parameters: The parameters; `nil` without parameters; a serializer may treat empty ones differently.
     /// - Throws: ``SerializationError`` if the parameters cannot be encoded. It reaches the caller of a session as
     ///   `SessionError.serialization`.
     func serialize(_ request: Request, parameters: Parameters?) throws(SerializationError) -> Request

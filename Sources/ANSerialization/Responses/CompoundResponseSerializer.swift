@@ -22,7 +22,7 @@ public import FoundationEssentials
 /// | returns a value, but rejects the status | its ``SerializationError/rejected(_:)`` is thrown |
 /// | rejects the media type, or cannot read the body | the next child is tried |
 /// | rejects the status, and permits the missing body | the next child is tried |
-/// | accepts the missing body | the next child is tried; if none has a value, the result is this child's empty value |
+/// | accepts the missing body | the next child is tried; without a value, the result is this child's empty value |
 ///
 /// A child accepts a missing body if it accepts the response and its ``EmptyResponseRules`` permit the missing body; if
 /// its type has no empty value, ``SerializationError/emptyBody(status:wanted:)`` is thrown. If no child has a value or

@@ -20,7 +20,7 @@
 /// ``OptionalResponseSerializer`` the value `nil` for a missing body that its base permits.
 ///
 /// The outcome of a ``CompoundResponseSerializer`` is a rejection alone if its own validation rejects the response;
-/// otherwise it is the outcome of the first child that has a value and accepts the media type. If there is none, it is
+/// otherwise it is the outcome of the first child that has a value and accepts the media type. Without such a child, it is
 /// empty if a child accepts the response and permits its missing body; if not, ``failure`` is
 /// ``SerializationError/compound(_:)`` and ``rejection`` is `nil`, even if the children rejected the status.
 public struct SerializationOutcome<Value: Sendable>: Sendable {

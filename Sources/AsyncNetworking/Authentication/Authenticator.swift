@@ -338,7 +338,7 @@ public struct BearerToken: Hashable, Sendable, CustomStringConvertible {
     /// ``Authenticator`` refreshes the token shortly before this date.
     public var expires: Date?
     /// The token by which the refresh closure of an ``Authenticator`` gets the next bearer token (RFC 6749 §6); `nil`,
-    /// the default, if there is none. The library itself does not use it.
+    /// the default, without one. The library itself does not use it.
     public var refreshToken: String? {
         get { secretRefreshToken.value }
         set { secretRefreshToken.value = newValue }

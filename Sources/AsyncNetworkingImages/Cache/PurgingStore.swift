@@ -74,7 +74,7 @@ package struct PurgingStore<Key: Hashable, Value> {
         return removed
     }
 
-    /// Removes a value and returns it; `nil` if there is none.
+    /// Removes a value and returns it; `nil` if it is missing.
     package mutating func remove(_ key: Key) -> Value? {
         guard let place = places.removeValue(forKey: key) else { return nil }
         unlink(place)

@@ -1,11 +1,11 @@
 // SPDX-License-Identifier: MIT
 
+import AsyncNetworkingImages
 import Foundation
-import TestSupport
 import Testing
 
 /// The examples with a server of their own succeed.
-@Suite struct ExamplesTests {
+@Suite(.serialized) struct ExamplesTests {
     private static let directory = URL(filePath: "/proc/self/exe").resolvingSymlinksInPath().deletingLastPathComponent()
 
     /// Slow, because some examples pause as programs do: between retries, reconnections and reports of progress.
@@ -47,14 +47,29 @@ import Testing
         #expect(try FileManager.default.contentsOfDirectory(atPath: directory.path()) == ["disk.iso"])
     }
 
+    /// The package is built without the trait ImageDecoding.
+    @Test func `without the trait there is no image decoder`() async throws {
+        let gif = Data("GIF89a".utf8) + [1, 0, 1, 0, 0, 0, 0, 59]
+        let image = try ImageContent(gif)
+        await #expect(throws: ImageError.decoderUnavailable) { try await image.decoded() }
+    }
+
     /// Runs an example in a new directory, and returns the lines that it prints, and the directory.
     private static func run(_ name: String) async throws -> (lines: [String], directory: URL) {
         let scratch = FileManager.default.temporaryDirectory.appending(path: "an-example-\(UUID())")
         try FileManager.default.createDirectory(at: scratch, withIntermediateDirectories: true)
-        var command = Command(directory.appending(path: name).path())
-        command.directory = scratch.path()
-        let outcome = try await command.run()
-        #expect(outcome.status == 0, "\(outcome.text)")
-        return (String(decoding: outcome.output, as: UTF8.self).split(separator: "\n").map(String.init), scratch)
+        let process = Process()
+        process.executableURL = directory.appending(path: name)
+        process.currentDirectoryURL = scratch
+        let output = Pipe()
+        process.standardOutput = output
+        try process.run()
+        // A thread of its own, because reading blocks.
+        let data = await withCheckedContinuation { continuation in
+            Thread { continuation.resume(returning: output.fileHandleForReading.readDataToEndOfFile()) }.start()
+        }
+        process.waitUntilExit()
+        #expect(process.terminationStatus == 0)
+        return (String(decoding: data, as: UTF8.self).split(separator: "\n").map(String.init), scratch)
     }
 }

@@ -1,6 +1,6 @@
 // SPDX-License-Identifier: MIT
 
-// Performs many exchanges of all kinds with the server of `Tests/Servers/interop/node.mjs`, compares every body, and
+// Performs many exchanges of all kinds with the server of `scripts/servers/interop/node.mjs`, compares every body, and
 // prints what is left at the end:
 //
 //     Endurance URL AUTHORITY COUNT [SEED [PERCENTAGE OF ABANDONED EXCHANGES]]

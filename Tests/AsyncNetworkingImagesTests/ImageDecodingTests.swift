@@ -5,9 +5,12 @@ import AsyncNetworking
 import AsyncNetworkingImages
 import Foundation
 import Glibc
+import TestSupport
 import Testing
 
-@Suite(.timeLimit(.minutes(5))) struct ImageDecodingTests {
+/// Decoding with libvips: tests that run if the package is built with the trait, as `make test` does if libvips is installed.
+@Suite(.enabled(if: isImageDecodingEnabled, "The trait ImageDecoding is not enabled."), .timeLimit(.minutes(5)))
+struct ImageDecodingTests {
     private let size = PixelSize(width: 64, height: 48)
 
     @Test(
@@ -16,7 +19,7 @@ import Testing
             (".tiff", .tiff), (".avif[Q=90]", .avif), (".heic[Q=90]", .heif),
         ] as [(String, ImageFormat)])
     func `a picture is decoded to its pixels`(suffix: String, format: ImageFormat) async throws {
-        let image = try ImageContent(Picture.halves(suffix))
+        let image = try await ImageContent(Picture.halves(suffix))
         #expect(image.header == (try ImageHeader(image.data)))
         #expect(image.header.format == format)
         #expect(image.header.size == size)
@@ -68,7 +71,7 @@ import Testing
     func `the orientation of EXIF is applied`(
         orientation: UInt8, width: Int, height: Int, x: Int, y: Int
     ) async throws {
-        let image = try ImageContent(Self.jpeg(Picture.halves(".jpg[Q=95,strip]"), orientation: orientation))
+        let image = try await ImageContent(Self.jpeg(Picture.halves(".jpg[Q=95,strip]"), orientation: orientation))
         #expect(image.header.size == size)
         let bitmap = try await image.decoded()
         #expect(bitmap.size == PixelSize(width: width, height: height))
@@ -84,7 +87,7 @@ import Testing
 
     @Test(arguments: [".png", ".jpg[Q=95]", ".webp[lossless]", ".tiff", ".gif", ".heic[Q=90]"])
     func `a truncated or damaged picture is an error or a bitmap within the limits`(suffix: String) async throws {
-        let data = try Picture.halves(suffix)
+        let data = try await Picture.halves(suffix)
         for length in stride(from: data.count - 1, to: 0, by: -max(1, data.count / 40)) {
             guard let image = try? ImageContent(data.prefix(length)) else { continue }
             await check(image)
@@ -105,7 +108,7 @@ import Testing
         let noise = [
             ["gaussnoise", "noise.v", "64", "48", "--mean", "128"], ["cast", "noise.v", "out\(suffix)", "uchar"],
         ]
-        let data = try Picture.made(suffix, by: noise)
+        let data = try await Picture.made(suffix, by: noise)
         #expect(try await ImageContent(data).decoded().size == size)
         // At the address of the whole picture, which libvips may have cached.
         guard let half = try? ImageContent(data.prefix(data.count / 2)) else { return }
@@ -126,7 +129,7 @@ import Testing
     }
 
     @Test func `a header that lies about the size is an error`() async throws {
-        var data = try Picture.halves(".png")
+        var data = try await Picture.halves(".png")
         // The width in IHDR becomes 50,000; its checksum no longer fits.
         data.replaceSubrange(16..<20, with: [0, 0, 0xC3, 0x50])
         let image = try ImageContent(data)
@@ -140,20 +143,22 @@ import Testing
         await #expect(throws: ImageError.self) { try await bomb.decoded() }
     }
 
-    @Test func `a bomb of 2.5 billion pixels takes little memory`() async throws {
-        // A file of 300 KB.
-        let bomb = try Picture.made(".png", by: [["black", "out.png[bitdepth=1]", "50000", "50000"]])
-        let before = peakMemory()
-        #expect(throws: ImageError.self) { try ImageContent(bomb) }
-        let image = try ImageContent(bomb, limits: ImageLimits(pixels: .max, decodedBytes: .max))
-        await #expect(throws: ImageError.self) { try await image.decoded() }
-        let onlyBytes = ImageDecodingOptions(limits: ImageLimits(pixels: .max))
-        await #expect(throws: ImageError.self) { try await image.decoded(options: onlyBytes) }
-        let small = PixelSize(width: 64, height: 64)
-        let reduced = ImageDecodingOptions(maximumSize: small, limits: ImageLimits(pixels: .max))
-        #expect(try await image.decoded(options: reduced).size == small)
-        // The image itself would take 10 GB.
-        #expect(peakMemory() - before < 256 << 20)
+    @Test(.exitTest) func `a bomb of 2.5 billion pixels takes little memory`() async throws {
+        await #expect(processExitsWith: .success) {
+            // A file of 300 KB.
+            let bomb = try await Picture.made(".png", by: [["black", "out.png[bitdepth=1]", "50000", "50000"]])
+            let before = peakKilobytes()
+            #expect(throws: ImageError.self) { try ImageContent(bomb) }
+            let image = try ImageContent(bomb, limits: ImageLimits(pixels: .max, decodedBytes: .max))
+            await #expect(throws: ImageError.self) { try await image.decoded() }
+            let onlyBytes = ImageDecodingOptions(limits: ImageLimits(pixels: .max))
+            await #expect(throws: ImageError.self) { try await image.decoded(options: onlyBytes) }
+            let small = PixelSize(width: 64, height: 64)
+            let reduced = ImageDecodingOptions(maximumSize: small, limits: ImageLimits(pixels: .max))
+            #expect(try await image.decoded(options: reduced).size == small)
+            // The image itself would take 10 GB.
+            #expect(peakKilobytes() - before < 256 << 10)
+        }
     }
 
     @Test func `a format without a loader is an error`() async throws {
@@ -163,8 +168,8 @@ import Testing
     }
 
     @Test func `pictures are decoded concurrently, and are not confused`() async throws {
-        let red = try ImageContent(Picture.made(".png", by: Self.shade("255 0 0")))
-        let blue = try ImageContent(Picture.made(".png", by: Self.shade("0 0 255")))
+        let red = try await ImageContent(Picture.made(".png", by: Self.shade("255 0 0")))
+        let blue = try await ImageContent(Picture.made(".png", by: Self.shade("0 0 255")))
         try await withThrowingTaskGroup { group in
             for index in 0..<64 {
                 let image = index.isMultiple(of: 2) ? red : blue
@@ -180,22 +185,22 @@ import Testing
         }
     }
 
-    @Test func `the shim inflates small PNG and JPEG images`() throws {
+    @Test func `the shim inflates small PNG and JPEG images`() async throws {
         let serializer = AFImageResponseSerializer()
-        func image(_ suffix: String) throws -> UIImage? {
+        func image(_ suffix: String) async throws -> UIImage? {
             var error: NSError?
             let response = HTTPURLResponse(
                 url: URL(filePath: "/"), statusCode: 200, httpVersion: nil,
                 headerFields: ["Content-Type": suffix == ".gif" ? "image/gif" : "image/png"])
-            let object = serializer.responseObject(for: response, data: try Picture.halves(suffix), error: &error)
+            let object = serializer.responseObject(for: response, data: try await Picture.halves(suffix), error: &error)
             #expect(error == nil)
             return object as? UIImage
         }
-        #expect(try image(".png")?.content.bitmap?.size == size)
-        #expect(try image(".jpg")?.content.bitmap?.size == size)
-        #expect(try image(".gif")?.content.bitmap == nil)
+        #expect(try await image(".png")?.content.bitmap?.size == size)
+        #expect(try await image(".jpg")?.content.bitmap?.size == size)
+        #expect(try await image(".gif")?.content.bitmap == nil)
         serializer.automaticallyInflatesResponseImage = false
-        #expect(try image(".png")?.content.bitmap == nil)
+        #expect(try await image(".png")?.content.bitmap == nil)
     }
 
     private static func shade(_ color: String) -> [[String]] {
@@ -214,11 +219,11 @@ import Testing
     }
 }
 
-/// The peak memory of this process in bytes.
-private func peakMemory() -> Int {
+/// The largest resident memory of this process so far, in kilobytes. See getrusage(2).
+private func peakKilobytes() -> Int {
     var usage = rusage()
-    getrusage(__rusage_who_t(RUSAGE_SELF.rawValue), &usage)
-    return usage.ru_maxrss * 1024
+    unsafe getrusage(__rusage_who_t(RUSAGE_SELF.rawValue), &usage)
+    return usage.ru_maxrss
 }
 
 extension Bitmap {
@@ -227,3 +232,9 @@ extension Bitmap {
         return zip(pixels[start..<(start + 4)], [red, green, blue, 255]).allSatisfy { abs(Int($0) - $1) <= 12 }
     }
 }
+
+#if ImageDecoding
+    private let isImageDecodingEnabled = true
+#else
+    private let isImageDecodingEnabled = false
+#endif
