@@ -1,36 +1,39 @@
 // SPDX-License-Identifier: MIT
 
-// Reads a list page by page, until a page has no cursor, and stops when the reader stops.
+// Reads a list page by page. A page is requested when the reader has read those before it.
 
 import AsyncNetworking
 import FoundationEssentials
 
-struct Item: Decodable {
-    let id: Int
-    let title: String
-}
-
 struct Page: Decodable {
-    let items: [Item]
+    let titles: [String]
     let next: String?
 }
 
-/// The items of all pages. A page is requested when the reader has read those before it.
-func items(of api: SessionManager) -> some AsyncSequence<Item, any Error> {
-    var (items, cursor, isLast): (ArraySlice<Item>, String?, Bool) = ([], nil, false)
-    return AsyncThrowingStream<Item, any Error> {
-        while items.isEmpty, !isLast {
-            let parameters: Parameters = ["limit": 100, "cursor": cursor]
-            let page = try await api.get("items", parameters: parameters, as: .decodable(Page.self)).value
-            (items, cursor, isLast) = (page.items[...], page.next, page.next == nil)
+struct Titles: AsyncSequence {
+    let api: SessionManager
+
+    struct Iterator: AsyncIteratorProtocol {
+        let api: SessionManager
+        var page: Page?
+        var index = 0
+
+        mutating func next() async throws -> String? {
+            while index == page?.titles.count ?? 0 {
+                if let page, page.next == nil { return nil }
+                let parameters: Parameters = ["limit": 100, "cursor": page?.next]
+                page = try await api.get("titles", parameters: parameters, as: .decodable(Page.self)).value
+                index = 0
+            }
+            defer { index += 1 }
+            return page?.titles[index]
         }
-        return items.popFirst()
     }
+
+    func makeAsyncIterator() -> Iterator { Iterator(api: api) }
 }
 
-let api = SessionManager(baseURL: URL(string: CommandLine.arguments[1])) {
-    $0.retryPolicy = RetryPolicy(limit: 3)
-}
-for try await item in items(of: api).prefix(1_000) {
-    print(item.id, item.title)
+let api = SessionManager(baseURL: URL(string: CommandLine.arguments[1])) { $0.retryPolicy = RetryPolicy(limit: 3) }
+for try await title in Titles(api: api).prefix(1_000) {
+    print(title)
 }

@@ -71,8 +71,8 @@ extension RetryHistory.StopReason: CustomStringConvertible {
         case .limit(let limit): limit == 1 ? "there was 1 retry" : "there were \(limit) retries"
         case .method: "the server may have processed it and its method is not idempotent"
         case .body: "its body can be read only once"
-        case .retryAfter(let wait): "the server asks to wait \(wait)"
-        case .deadline(let deadline): "the time limit for all attempts is \(deadline)"
+        case .retryAfter(let wait): "the server asks to wait \(wait.rounded)"
+        case .deadline(let deadline): "the time limit for all attempts is \(deadline.rounded)"
         case .budget: "too many of the requests to the host are retries, see RetryPolicy.budget"
         case .decision: "the program declined it"
         }

@@ -10,41 +10,52 @@ extension TransportError: CustomStringConvertible, LocalizedError {
     public var description: String { sentence.printable }
 
     private var sentence: String {
+        let text = clause
+        let end =
+            switch reason {
+            case .invalidURL, .unsupportedScheme, .invalidRequest, .unsupported, .shutDown: "."
+            default: context.sentenceEnd
+            }
+        // A text of the program or the server may be a sentence itself.
+        return (text.hasSuffix(".") ? String(text.dropLast()) : text) + end
+    }
+
+    private var clause: String {
         switch reason {
         case .invalidURL(let text):
-            "The request cannot be sent: “\(text)” is not a URL with a host and a valid port."
+            "The request cannot be sent: \(text.quoted) is not a URL with a host and a valid port."
         case .unsupportedScheme(let scheme):
-            "The request cannot be sent: its scheme is “\(scheme)” instead of http or https."
+            "The request cannot be sent: its scheme is \(scheme.quoted) instead of http or https."
         case .invalidRequest(let failure):
             "The request cannot be sent: \(failure)"
         case .unsupported(let capability):
             "The system's libcurl does not support \(capability)."
         case .timedOut(let phase):
-            "The request timed out (phase: \(phase.name)\(context.limitClause))\(context.sentenceEnd)"
+            "The request timed out (phase: \(phase.name)\(context.limitClause))"
         case .cannotResolve:
-            "The host name \(context.hostName) cannot be resolved; check its spelling and the DNS\(context.sentenceEnd)"
+            "The host name \(context.hostName) cannot be resolved; check its spelling and the DNS"
         case .cannotConnect(let failure):
-            "No connection could be made: \(failure.clause)\(context.sentenceEnd)"
+            "No connection could be made: \(failure.clause)"
         case .proxy(let failure):
-            "The proxy failed: \(failure.clause)\(context.sentenceEnd)"
+            "The proxy failed: \(failure.clause)"
         case .tls(let failure):
-            "No trusted TLS connection could be made: \(context.clause(for: failure))\(context.sentenceEnd)"
+            "No trusted TLS connection could be made: \(context.clause(for: failure))"
         case .connectionLost(let phase):
-            "The connection ended \(phase.clause)\(context.sentenceEnd)"
+            "The connection ended \(phase.clause)"
         case .invalidResponse(let failure):
-            "The response is invalid: \(failure)\(context.sentenceEnd)"
+            "The response is invalid: \(failure)"
         case .invalidContentEncoding:
-            "The body of the response cannot be decoded: its content coding is unknown or malformed\(context.sentenceEnd)"
+            "The body of the response cannot be decoded: its content coding is unknown or malformed"
         case .responseTooLarge(let limit):
-            "The response is too large: \(limit.clause)\(context.sentenceEnd)"
+            "The response is too large: \(limit.clause)"
         case .requestBody(let failure):
-            "The request's body failed: \(failure.clause)\(context.sentenceEnd)"
+            "The request's body failed: \(failure.clause)"
         case .webSocketClosed(let closure):
-            "The WebSocket connection was closed\(closure?.clause ?? "")\(context.sentenceEnd)"
+            "The WebSocket connection was closed\(closure?.clause ?? "")"
         case .shutDown:
             "The transport was shut down."
         case .internalInconsistency(let text):
-            "An internal error occurred; please report it: \(text)\(context.sentenceEnd)"
+            "An internal error occurred; please report it: \(text)"
         }
     }
 }
@@ -54,7 +65,7 @@ extension FailureContext {
     fileprivate var hostName: String { host ?? "of the server or proxy" }
 
     /// The time limit as the end of a clause; empty for other failures than timeouts.
-    fileprivate var limitClause: String { timeLimit.map { ", limit: \($0)" } ?? "" }
+    fileprivate var limitClause: String { timeLimit.map { ", limit: \($0.rounded)" } ?? "" }
 
     /// Returns the reason as a clause, followed by the expected and the actual property of the server if they are
     /// known.
@@ -87,9 +98,9 @@ extension TransportError.RequestFailure: CustomStringConvertible {
     /// The failure as the end of a sentence.
     package var description: String {
         switch self {
-        case .headerName(let name): "“\(name)” is not a valid header field name."
+        case .headerName(let name): "\(name.quoted) is not a valid header field name."
         case .headerValue(let name): "the value of \(name) contains a line break or another control character."
-        case .method(let method): "“\(method)” is not a valid method."
+        case .method(let method): "\(method.quoted) is not a valid method."
         case .option(let reason): reason
         }
     }
@@ -149,7 +160,8 @@ extension TransportError.TLSFailure: CustomStringConvertible {
         case .revoked: "the certificate was revoked"
         case .revocationUnknown: "no current revocation list covers the certificate"
         case .stapleMissing: "the server sent no OCSP response"
-        case .badStaple(let reason): "the server's OCSP response is not acceptable: \(reason)"
+        case .badStaple(let reason):
+            "the server's OCSP response is not acceptable" + (reason.isEmpty ? "" : ": \(reason)")
         case .wrongPurpose: "the certificate is not valid for servers"
         case .weakKey: "a key or signature of the certificates is too weak"
         case .nameConstraints: "the authority is not permitted to sign for this name"
@@ -187,8 +199,8 @@ extension TransportError.ResponseFailure: CustomStringConvertible {
     package var description: String {
         switch self {
         case .notHTTP: "it does not begin with a status line"
-        case .statusLine(let line): "its status line is “\(line.printable)”"
-        case .headerLine(let line): "a header line is “\(line.printable)”"
+        case .statusLine(let line): "its status line is \(line.printable.quoted)"
+        case .headerLine(let line): "a header line is malformed: \(line.printable.quoted)"
         case .contentLength: "its Content-Length is ambiguous or not a number"
         case .framing: "its framing is malformed"
         case .noFinalResponse: "there are only interim responses"

@@ -197,7 +197,7 @@ extension SessionError: CustomStringConvertible, LocalizedError {
         case .authentication(let failure): failure.sentence
         case .cookiesNotStored: "The transport of this session stores no cookies."
         case .invalidCookie(let name):
-            "The cookie “\(name)” has a part that is missing or cannot be sent; a name with the prefix __Secure- or "
+            "\(name.isEmpty ? "A cookie without a name" : "The cookie “\(name)”") has a part that is missing or cannot be sent; a name with the prefix __Secure- or "
                 + "__Host- requires isSecure, and the latter the path / and no subdomains."
         case .notCached: "The response is not cached, and the request accepts only a cached one."
         case .closedResponse(let type):

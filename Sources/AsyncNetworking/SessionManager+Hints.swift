@@ -10,6 +10,7 @@ public import HTTPTypes
 extension SessionManager {
     /// Unavailable: a serializer is written as `.decodable(User.self)`.
     @available(*, unavailable, message: "Write as: .decodable(User.self), with the type in place of User.")
+    @_documentation(visibility: internal)
     public nonisolated func get<Value: Decodable>(
         _ target: some RequestTarget, parameters: Parameters? = nil, headers: HTTPFields = [:],
         timeout: Duration? = nil, options: ((inout TransferOptions) -> Void)? = nil, as type: Value.Type
@@ -23,6 +24,7 @@ extension SessionManager {
             static let key = HTTPField.Name("X-Key")! }. Text from outside becomes HTTPFields(validating:).
             """
     )
+    @_documentation(visibility: internal)
     public nonisolated func get<Serializer: ResponseSerializer>(
         _ target: some RequestTarget, parameters: Parameters? = nil, headers: [String: String],
         timeout: Duration? = nil, options: ((inout TransferOptions) -> Void)? = nil,
@@ -31,6 +33,7 @@ extension SessionManager {
 
     /// Unavailable: a serializer is written as `.decodable(User.self)`.
     @available(*, unavailable, message: "Write as: .decodable(User.self), with the type in place of User.")
+    @_documentation(visibility: internal)
     public nonisolated func post<Value: Decodable>(
         _ target: some RequestTarget, parameters: Parameters? = nil, json: (any Encodable)? = nil,
         form: MultipartFormData? = nil, body: RequestBody = .none, headers: HTTPFields = [:],
@@ -45,6 +48,7 @@ extension SessionManager {
             static let key = HTTPField.Name("X-Key")! }. Text from outside becomes HTTPFields(validating:).
             """
     )
+    @_documentation(visibility: internal)
     public nonisolated func post<Serializer: ResponseSerializer>(
         _ target: some RequestTarget, parameters: Parameters? = nil, json: (any Encodable)? = nil,
         form: MultipartFormData? = nil, body: RequestBody = .none, headers: [String: String],
@@ -54,6 +58,7 @@ extension SessionManager {
 
     /// Unavailable: a serializer is written as `.decodable(User.self)`.
     @available(*, unavailable, message: "Write as: .decodable(User.self), with the type in place of User.")
+    @_documentation(visibility: internal)
     public nonisolated func put<Value: Decodable>(
         _ target: some RequestTarget, parameters: Parameters? = nil, json: (any Encodable)? = nil,
         form: MultipartFormData? = nil, body: RequestBody = .none, headers: HTTPFields = [:],
@@ -68,6 +73,7 @@ extension SessionManager {
             static let key = HTTPField.Name("X-Key")! }. Text from outside becomes HTTPFields(validating:).
             """
     )
+    @_documentation(visibility: internal)
     public nonisolated func put<Serializer: ResponseSerializer>(
         _ target: some RequestTarget, parameters: Parameters? = nil, json: (any Encodable)? = nil,
         form: MultipartFormData? = nil, body: RequestBody = .none, headers: [String: String],
@@ -77,6 +83,7 @@ extension SessionManager {
 
     /// Unavailable: a serializer is written as `.decodable(User.self)`.
     @available(*, unavailable, message: "Write as: .decodable(User.self), with the type in place of User.")
+    @_documentation(visibility: internal)
     public nonisolated func patch<Value: Decodable>(
         _ target: some RequestTarget, parameters: Parameters? = nil, json: (any Encodable)? = nil,
         form: MultipartFormData? = nil, body: RequestBody = .none, headers: HTTPFields = [:],
@@ -91,6 +98,7 @@ extension SessionManager {
             static let key = HTTPField.Name("X-Key")! }. Text from outside becomes HTTPFields(validating:).
             """
     )
+    @_documentation(visibility: internal)
     public nonisolated func patch<Serializer: ResponseSerializer>(
         _ target: some RequestTarget, parameters: Parameters? = nil, json: (any Encodable)? = nil,
         form: MultipartFormData? = nil, body: RequestBody = .none, headers: [String: String],
@@ -100,6 +108,7 @@ extension SessionManager {
 
     /// Unavailable: a serializer is written as `.decodable(User.self)`.
     @available(*, unavailable, message: "Write as: .decodable(User.self), with the type in place of User.")
+    @_documentation(visibility: internal)
     public nonisolated func delete<Value: Decodable>(
         _ target: some RequestTarget, parameters: Parameters? = nil, json: (any Encodable)? = nil,
         form: MultipartFormData? = nil, body: RequestBody = .none, headers: HTTPFields = [:],
@@ -114,6 +123,7 @@ extension SessionManager {
             static let key = HTTPField.Name("X-Key")! }. Text from outside becomes HTTPFields(validating:).
             """
     )
+    @_documentation(visibility: internal)
     public nonisolated func delete<Serializer: ResponseSerializer>(
         _ target: some RequestTarget, parameters: Parameters? = nil, json: (any Encodable)? = nil,
         form: MultipartFormData? = nil, body: RequestBody = .none, headers: [String: String],

@@ -58,6 +58,7 @@ extension SessionManager {
     ///   200–299 (see ``SessionError/rejection``); another ``SessionError`` if the request fails; `CancellationError`
     ///   if the calling task is cancelled or the manager cancels its requests; or the error of an interceptor of the
     ///   program's own.
+    @discardableResult
     public nonisolated func head(
         _ target: some RequestTarget, parameters: Parameters? = nil, headers: HTTPFields = [:],
         timeout: Duration? = nil, options: ((inout TransferOptions) -> Void)? = nil

@@ -192,7 +192,8 @@ import Testing
         expectFailure {
             try value(of: serializer, status: 200, type: nil, [])
         } where: { error in
-            "\(error)" == "The response with status 200 has no body, but a JSONValue was requested. If that may "
+            "\(error)"
+                == "The response with status 200 has no body, but a value of type JSONValue was requested. If that may "
                 + "happen, request an optional: `.optional(…)` or `.decodable(Value?.self)`."
         }
         #expect(

@@ -7,7 +7,7 @@ import Testing
 @Suite struct CallTablesTests {
     private static let article = "Sources/AsyncNetworking/Documentation.docc/EverydayCalls.md"
     private static let lines = Set(
-        (SourceTree.text(of: "Examples/Snippets/EverydayCalls.swift") ?? "").split(separator: "\n")
+        (SourceTree.text(of: "Examples/Samples/EverydayCalls.swift") ?? "").split(separator: "\n")
             .map { $0.trimmingCharacters(in: .whitespaces) })
 
     @Test func `each call in README is a line of a compiled example`() throws {

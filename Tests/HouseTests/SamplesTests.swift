@@ -11,7 +11,7 @@ import Testing
     /// The article shows the first state of a class, and the differences to the next ones: groups of lines with their
     /// context, separated by `@@`.
     @Test func `the differences in the article on migration lead from each compiled state to the next`() throws {
-        let source = try #require(SourceTree.text(of: "Examples/Snippets/MigrationStates.swift"))
+        let source = try #require(SourceTree.text(of: "Examples/Samples/MigrationStates.swift"))
         let states = source.matches(of: /(?s)\/\/ state\.\d\n(.*?)\/\/ state\.end/).map { match in
             match.1.split(separator: "\n", omittingEmptySubsequences: false)
                 .filter { !$0.contains("// snippet.") && $0.contains(/^ {4}\S|^ {5}|^$/) }.map { $0.dropFirst(4) }
@@ -31,6 +31,33 @@ import Testing
                 rest = rest[(start + old.count)...]
             }
             #expect(result + rest == states[index + 1])
+        }
+    }
+
+    /// The public types of the modules that articles describe, except those of AFNetworking, which its article names often.
+    private static let types = Set(
+        SourceTree.sources.filter { $0.module != "AFNetworking" }.flatMap { file in
+            file.lines.filter { $0.hasPrefix("public ") }.compactMap { line -> String? in
+                let words = line.split { !$0.isLetter && !$0.isNumber }
+                let kinds: Set<Substring> = ["struct", "enum", "class", "actor", "protocol"]
+                return words.firstIndex(where: kinds.contains).flatMap {
+                    words.indices.contains($0 + 1) ? String(words[$0 + 1]) : nil
+                }
+            }
+        })
+
+    @Test(arguments: articles) func `types that an article names are links`(article: String) throws {
+        #expect(Self.types.count > 100)
+        var isCode = false
+        for line in try #require(SourceTree.text(of: article)).split(separator: "\n") {
+            if line.hasPrefix("```") { isCode.toggle() }
+            guard !isCode else { continue }
+            // Between single backticks; links are between double ones.
+            let words = line.split(separator: "``", omittingEmptySubsequences: false).enumerated()
+                .filter { $0.offset.isMultiple(of: 2) }
+                .flatMap { $0.element.split(separator: "`", omittingEmptySubsequences: false).enumerated() }
+                .filter { !$0.offset.isMultiple(of: 2) }.map { String($0.element) }
+            #expect(words.filter(Self.types.contains) == [], "\(line)")
         }
     }
 

@@ -160,7 +160,7 @@ extension SerializationError: CustomStringConvertible, LocalizedError {
         case .multipart(let failure): failure.description
         case .rejected(let rejection): rejection.description
         case .emptyBody(let status, let wanted):
-            "The response with status \(status) has no body, but a \(wanted) was requested. If that may happen, request "
+            "The response with status \(status) has no body, but a value of type \(wanted) was requested. If that may happen, request "
                 + "an optional: `.optional(…)` or `.decodable(Value?.self)`."
         case .text(let failure): failure.description
         case .json(let failure): failure.description

@@ -89,7 +89,7 @@ public struct DownloadOptions: Sendable {
 
 /// The destination of a download: a path, or a closure that chooses one.
 ///
-/// A string literal is the path of a file:
+/// A string is the path of a file, whether it is a literal or not:
 ///
 /// ```swift
 /// let download = await api.download("images/disk.iso", to: "disk.iso")
