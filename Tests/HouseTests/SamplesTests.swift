@@ -68,4 +68,17 @@ import Testing
             #expect(SourceTree.text(of: String(match.1)) != nil, "\(match.1) does not exist")
         }
     }
+
+    @Test func `each function that the life of a request names is in its file, and there are few`() throws {
+        let article = "Sources/AsyncNetworking/Documentation.docc/TheLifeOfARequest.md"
+        let text = try #require(SourceTree.text(of: article))
+        var numbers: [Int] = []
+        for row in text.split(separator: "\n") where row.hasPrefix("|") {
+            guard let match = row.firstMatch(of: /\| `(\w+)` \| `(Sources\/[^`]+)` \|/) else { continue }
+            let file = try #require(SourceTree.text(of: String(match.2)), "\(match.2)")
+            #expect(file.contains("func \(match.1)(") || file.contains("func \(match.1)<"), "\(row)")
+            if let number = row.firstMatch(of: /^\| (\d+) /).flatMap({ Int($0.1) }) { numbers.append(number) }
+        }
+        #expect(numbers == Array(1...27))
+    }
 }
