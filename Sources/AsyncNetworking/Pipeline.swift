@@ -130,9 +130,11 @@ final class Pipeline: Sendable {
     @inline(never)
     func perform<Value>(
         _ task: AnyTransferTask, _ request: Request, delivery: BodyDelivery,
-        reporting events: (any TransferEventSink)?, body: (ResponseHead, ResponseBody) async throws -> Value
+        reporting events: (any TransferEventSink)?, notingIn record: AttemptRecord?,
+        body: (ResponseHead, ResponseBody) async throws -> Value
     ) async throws -> Value {
         try await call(task, request, delivery: delivery, reporting: events) { request, call in
+            call.record = record
             let response = try await respond(to: request, &call)
             return try await read(response, of: call, body)
         }

@@ -13,15 +13,15 @@ import Testing
             reading: Bool.random(using: &random) ? .streaming(capacity: 10) : .collecting(limit: 25))
         var (buffered, last) = (0, 0)
         var waiting: Set<Int> = []
-        var (isPaused, isOver) = (false, false)
+        var (isPaused, isResponseOver, isOver) = (false, false, false)
         func resumed(_ waiter: Int?) {
             guard let waiter else { return }
             #expect(waiting.remove(waiter) != nil, "It was resumed before.")
         }
         for _ in 0..<60 {
-            switch Int.random(in: 0...9, using: &random) {
+            switch Int.random(in: 0...10, using: &random) {
             case 0: machine.receiveHead()
-            case 1, 2 where !isOver:
+            case 1 where !isResponseOver, 2 where !isResponseOver:
                 let count = Int.random(in: 1...12, using: &random)
                 switch machine.receiveBytes(count, buffered: buffered) {
                 case .take: buffered += count
@@ -50,14 +50,19 @@ import Testing
                 if !machine.isAbandoned { isPaused = false }
             case 8 where Int.random(in: 0...4, using: &random) == 0:
                 resumed(machine.end())
-                isOver = true
+                (isResponseOver, isOver) = (true, true)
             case 9 where Int.random(in: 0...4, using: &random) == 0:
                 let action = machine.close()
                 resumed(action.strayReader)
                 #expect(action.mustCancel == !isOver)
+            case 10 where Int.random(in: 0...4, using: &random) == 0:
+                // The request's body is still being sent.
+                machine.endResponse()
+                isResponseOver = true
+                resumed(machine.flush(buffered: buffered))
             default: break
             }
-            #expect(machine.isOver == isOver)
+            #expect(machine.isResponseOver == isResponseOver)
             #expect(waiting.count == (machine.hasWaiter ? 1 : 0))
             if isOver { #expect(machine.flush(buffered: buffered).map { waiting.remove($0) != nil } ?? true) }
         }

@@ -64,10 +64,9 @@ extension SessionManager {
         var stopwatch = Stopwatch(configuration.clock)
         while true {
             let record = AttemptRecord()
-            request.record = record
             let failure: any Error
             do {
-                let isGoingAway = try await withWebSocket(request, options: options) { socket in
+                let isGoingAway = try await withWebSocket(request, options: options, notingIn: record) { socket in
                     plan.receive()
                     stopwatch = Stopwatch(configuration.clock)
                     try await body(socket)
@@ -80,7 +79,8 @@ extension SessionManager {
             }
             try Task.checkCancellation()
             let timing = RetryPlan.Timing(
-                elapsed: stopwatch.elapsed, now: Int64(Date.now.timeIntervalSince1970), unit: pipeline.randomUnit())
+                elapsed: stopwatch.elapsed, now: Int64(pipeline.now().timeIntervalSince1970),
+                unit: pipeline.randomUnit())
             guard let ending = ReconnectionPlan.Ending(ofWebSocket: failure),
                 case .reconnect(let wait) = plan.step(after: ending, seen: record.seen, at: timing)
             else { throw SessionError.lifting(failure) }

@@ -43,9 +43,19 @@ extension SessionManager {
         _ request: Request, options: WebSocketOptions = WebSocketOptions(),
         _ body: (WebSocket) async throws -> Value
     ) async throws -> Value {
+        try await withWebSocket(request, options: options, notingIn: nil, body)
+    }
+
+    /// Opens a WebSocket connection, and notes in a record which requests a server may have seen.
+    nonisolated func withWebSocket<Value: Sendable>(
+        _ request: Request, options: WebSocketOptions, notingIn record: AttemptRecord?,
+        _ body: (WebSocket) async throws -> Value
+    ) async throws -> Value {
         let slot = Lock<WebSocket?>(nil)
         let request = request.upgrading(options) { link in slot.withLock { $0 = WebSocket(link, options) } }
-        return try await perform(registry.begin(.stream, request), request, delivery: .streamed) { head, response in
+        return try await perform(
+            registry.begin(.stream, request), request, delivery: .streamed, notingIn: record
+        ) { head, response in
             guard head.status.code == 101, let socket = slot.withLock({ $0 }) else {
                 throw await Self.refusal(head, response)
             }
