@@ -4,7 +4,6 @@ import AsyncNetworking
 import FoundationEssentials
 
 struct Project: Decodable {
-    let name: String
     let description: String
 }
 

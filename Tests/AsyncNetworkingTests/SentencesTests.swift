@@ -40,7 +40,7 @@ import Testing
             SerializationError.emptyBody(status: 200, wanted: "Int"),
             SessionError.invalidCookie(name: ""), SessionError.invalidCookie(name: "a;b"),
             SessionError.cookiesNotStored,
-            SessionError.notCached, SessionError.noResponse(ofInterceptor: "Stopwatch"),
+            SessionError.notCached, SessionError.closedResponse(ofInterceptor: "Stopwatch"),
             SessionError.redirect(.location("")), SessionError.redirect(.location("ftp://x")),
             SessionError.redirect(.tooMany(limit: 20, to: "http://a.example/")), SessionError.invalidated,
             SessionError.authentication(.excessiveRefreshes(limit: 5)),
