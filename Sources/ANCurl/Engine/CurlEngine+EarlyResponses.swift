@@ -4,9 +4,9 @@ import ANHTTP
 import CCurl
 
 extension CurlEngine {
-    /// Hands on the end of a response whose request's body is still open. A body that is streamed to a reader ends for
-    /// him at once, and the rest of the request is sent as long as he stays. A collected response waits for the rest of a
-    /// body that has an end, as long as the server takes it.
+    /// Hands on the end of a response whose request's body is still open. The reader of a streamed response receives it at
+    /// once, and the rest of the request is sent until its scope ends. A collected response waits for the rest of a body
+    /// that has an end, as long as the server takes it.
     func endResponse(of transfer: Transfer) {
         if transfer.endsWithResponse { return endEarly(transfer) }
         guard transfer.exchange.delivery == .streamed, !transfer.state.isResponseHandedOn else { return }
