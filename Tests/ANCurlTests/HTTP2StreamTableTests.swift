@@ -93,4 +93,21 @@ import Testing
         table.receive(event)
         #expect(table.isBroken == isBroken)
     }
+
+    @Test(
+        arguments: [
+            (7, HTTP2Stream.Rejection.refused, HTTP2Stream.Rejection.leftOut), (11, .overload, .leftOut),
+            (0, nil, .leftOut),
+        ] as [(UInt32, HTTP2Stream.Rejection?, HTTP2Stream.Rejection)])
+    func `a reset does not take back what GOAWAY says`(
+        code: UInt32, alone: HTTP2Stream.Rejection?, afterGoAway: HTTP2Stream.Rejection
+    ) {
+        var table = HTTP2StreamTable()
+        let (first, second) = (table.open(), table.open())
+        table.receive(.reset(stream: 1, code: code))
+        #expect(first.isReset && first.rejection == alone)
+        table.receive(.goAway(lastStream: 1, code: 0))
+        table.receive(.reset(stream: 3, code: code))
+        #expect(second.isReset && second.rejection == afterGoAway)
+    }
 }
