@@ -46,7 +46,9 @@ import Testing
 
         mutating func next() -> Int? {
             let able = lines.filter { !$0.value.waiting.isEmpty && hasRoom($0.value) }
-            guard let first = able.min(by: { $0.value.waiting[0].ticket < $1.value.waiting[0].ticket }) else { return nil }
+            guard let first = able.min(by: { $0.value.waiting[0].ticket < $1.value.waiting[0].ticket }) else {
+                return nil
+            }
             lines[first.key]?.running += 1
             return lines[first.key]?.waiting.removeFirst().element
         }

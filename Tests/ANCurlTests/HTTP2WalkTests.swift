@@ -76,7 +76,8 @@ import Testing
                 continue
             }
             let opcode: WebSocketFrame.Opcode =
-                [.text, .binary, .continuation, .continuation, .ping, .pong, number(0...9) == 0 ? .close : .ping][number(0...6)]
+                [.text, .binary, .continuation, .continuation, .ping, .pong, number(0...9) == 0 ? .close : .ping][
+                    number(0...6)]
             var frame = WebSocketFrame(opcode, [UInt8](repeating: 97, count: number(0...20)))
             if opcode == .close { frame = WebSocketFrame(.close, [3, 232]) }
             let isData = [.text, .binary, .continuation].contains(opcode)

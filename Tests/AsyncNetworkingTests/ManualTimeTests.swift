@@ -106,6 +106,31 @@ import Testing
                 == ["Bearer 0", "Bearer 0", "Bearer 1", "Bearer 1", "Bearer 2"])
     }
 
+    @Test func `a token that another request has refreshed is not sent when it has expired`() async throws {
+        // The first request is refused late: meanwhile, the second one has refreshed the token, which has expired again.
+        let transport = MockTransport(clock: clock) { request in
+            let isFirst = request.url.path == "/v1/slow" && request.headers[.authorization] == "Bearer 0"
+            if isFirst { return MockResponse([.pause(.seconds(20)), .head(.unauthorized)]) }
+            return request.headers[.authorization] == "Bearer 0" ? .status(.unauthorized) : .text("ok")
+        }
+        let refreshes = Counter()
+        let authenticator = Authenticator(
+            for: [try url("http://a.example/")], token: BearerToken("0"), leeway: .zero
+        ) { [clock] _ in BearerToken("\(await refreshes.next())", expires: clock.date + 10) }
+        let manager = SessionManager(on: transport) {
+            $0.clock = clock
+            $0.authentication.authenticators = [authenticator]
+        }
+        async let slow = manager.get("slow", as: .string).value
+        try await clock.sleepers(count: 1)
+        _ = try await manager.get("quick")
+        clock.advance(by: .seconds(20))
+        #expect(try await slow == "ok")
+        #expect(
+            transport.requests.map { $0.request.headers[.authorization] }
+                == ["Bearer 0", "Bearer 0", "Bearer 1", "Bearer 2"])
+    }
+
     @Test func `a date in Retry-After is measured from the date of the clock`() async throws {
         let clock = ManualClock(date: Date(timeIntervalSince1970: 784_111_777))
         let transport = MockTransport(

@@ -1,5 +1,6 @@
 // SPDX-License-Identifier: MIT
 
+import FoundationEssentials
 import SimulationWorld
 import Testing
 
@@ -7,16 +8,31 @@ import Testing
     @Test(arguments: Exploration.families)
     func `no oracle is violated by the programs of fixed seeds`(family: String) async throws {
         var exploration = Exploration()
-        for seed in UInt64(1)...150 {
+        for seed in UInt64(1)...60 {
             if let finding = try await exploration.run(family, seed: seed) { Issue.record("\(finding)") }
+        }
+    }
+
+    @Test func `seeds that once failed do not fail again`() async throws {
+        var exploration = Exploration()
+        for line in try Self.corpus() {
+            let words = line.split(separator: " ")
+            let seed = try #require(words.dropFirst().first.flatMap { UInt64($0) })
+            if let finding = try await exploration.run(String(words[0]), seed: seed) { Issue.record("\(finding)") }
         }
     }
 
     @Test(arguments: Exploration.families)
     func `the same seed gives the same trace`(family: String) async throws {
-        for seed in UInt64(1)...20 {
+        for seed in UInt64(1)...10 {
             let trace = try await Exploration.trace(family, seed: seed)
             #expect(try await Exploration.trace(family, seed: seed) == trace)
         }
+    }
+
+    private static func corpus() throws -> [Substring] {
+        let file = URL(filePath: #filePath).deletingLastPathComponent().deletingLastPathComponent()
+            .appending(path: "Simulation/Corpus/seeds")
+        return try String(contentsOf: file, encoding: .utf8).split(separator: "\n").filter { !$0.hasPrefix("#") }
     }
 }

@@ -146,12 +146,13 @@ public actor Authenticator {
     func renew(after refused: Ticket? = nil) async throws -> Ticket {
         while true {
             // A token that was removed meanwhile has another version, too, but is no replacement.
-            if let refused, refused.version != version, let current { return current }
+            // One that was refreshed for another request may have expired since.
+            if let refused, refused.version != version, let current, !isDue { return current }
             do {
                 try await awaitRefresh()
             } catch {
                 // A token that has not expired is still usable, unless a server has refused it.
-                guard refused == nil, !(error is CancellationError), let current,
+                guard refused?.version != version, !(error is CancellationError), let current,
                     !current.token.isExpired(at: now())
                 else { throw error }
                 return current

@@ -23,7 +23,7 @@ final class Ledger: Sendable {
             case status(Int)
         }
         let number: Int
-        let call: Int
+        var call: Int
         let request: Request
         let time: Int64
         let date: Int64

@@ -35,12 +35,13 @@ enum Oracles {
         if let cancelled = ledger.facts.calls[arrival.call]?.cancelled, cancelled < arrival.time, !settings.usesCache {
             ledger.violate(6, "call \(arrival.call) was cancelled and sends a request")
         }
-        let refusals = earlier.filter { other in
+        // Attempts of a retry policy and connections of an event source begin anew.
+        let refusals = earlier.suffix(2).filter { other in
             guard case .status(401) = other.outcome else { return false }
             return other.request.url == arrival.request.url && other.hasHead
         }
-        if refusals.count > 1, refusals.last?.time == earlier.last?.time {
-            ledger.violate(7, "call \(arrival.call) is sent again after \(refusals.count) refusals")
+        if refusals.count == 2, arrival.request.headers[.accept] == nil {
+            ledger.violate(7, "call \(arrival.call) is sent again after two refusals")
         }
         if let end = ledger.facts.sessionEnd, end < arrival.time {
             ledger.violate(6, "the session has ended and sends a request of call \(arrival.call)")

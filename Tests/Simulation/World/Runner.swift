@@ -130,6 +130,8 @@ struct Runner: Sendable {
                 ledger.violate(2, "\(name) is no whole file after the crash")
             }
         }
+        // The requests of the new session are not those of the old one.
+        ledger.update { state in for index in state.arrivals.indices { state.arrivals[index].call = 0 } }
         var settings = program.settings
         (settings.faultRate, settings.maximumConcurrentTransfers) = (0, nil)
         let (session, _) = makeSession(settings, files)
