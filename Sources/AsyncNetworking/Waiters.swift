@@ -35,7 +35,8 @@ package struct Waiters<Continuation> {
     package mutating func takeAll() -> [Continuation] {
         guard !continuations.isEmpty else { return [] }
         defer { continuations = [:] }
-        return Array(continuations.values)
+        // In the order in which they began to wait, which is the same in each run.
+        return continuations.sorted { $0.key < $1.key }.map(\.value)
     }
 }
 

@@ -38,6 +38,7 @@ import Testing
         // Beside the layers: test support.
         "AsyncNetworkingTesting": [
             "ANHTTP", "ANSystem", "CLinux", "COpenSSL", "HTTPTypes", "FoundationEssentials", "Glibc", "Synchronization",
+            "_Concurrency",
         ],
     ]
 

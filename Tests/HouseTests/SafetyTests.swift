@@ -8,6 +8,8 @@ import Testing
     private static let unsafePlaces = [
         "Sources/ANSystem/", "Sources/ANCurl/", "Sources/ANReachability/", "Sources/AsyncNetworkingTesting/Server/",
         "Sources/AsyncNetworkingTesting/TLS/", "Sources/AsyncNetworkingImages/Decoding/Vips/",
+        // The hook of the Swift runtime, and the execution of its jobs.
+        "Sources/AsyncNetworkingTesting/Simulation/",
         // Foundation reads streams and property lists with pointers only.
         "Sources/AFNetworking/Support/FoundationPointers.swift",
     ]

@@ -193,9 +193,6 @@ package final class TransferCore: Sendable {
         }
     }
 
-    /// The events recorded so far.
-    package var recordedEvents: [TaskEvent] { state.withLock { Array($0.log.elements) } }
-
     // MARK: Operations of the work
 
     /// Stores the closure that cancels the work, and calls it if the task was cancelled in the meantime.

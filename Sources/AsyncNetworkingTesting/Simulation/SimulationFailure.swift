@@ -34,6 +34,7 @@ public struct SimulationFailure: Error, CustomStringConvertible, Sendable {
         case unsupported
     }
 
+    /// The seed, the reason, and the diagram of the events.
     public var description: String {
         """
         The simulation failed with seed \(seed): \(reasonText)

@@ -70,7 +70,8 @@ struct CacheOracle {
                 case .status(200..<400) = arrival.outcome
             else { return false }
             // One that has ended before this call began, and begun after the response was sent.
-            return !arrival.isOpen && arrival.hasHead && arrival.date + 2_000 < begin && arrival.date > response.dates[0] + 2_000
+            return !arrival.isOpen && arrival.hasHead && arrival.date + 2_000 < begin
+                && arrival.date > response.dates[0] + 2_000
         }
         return unsafe.map { "\($0.request.method) has invalidated it \(now - $0.date) ms ago (§4.4)" }
     }

@@ -48,7 +48,7 @@ struct CallRunner: Sendable {
     }
 
     private func request(on session: SessionManager) throws -> Request {
-        let url = URL(string: Resource(call.host, call.resource, seed: program.seed).url)!
+        let url = Resource.root(of: call.host).appending(path: "r/\(call.resource)")
         var request = Request(method: call.method, url: url)
         request.headers[.call] = "\(call.number)"
         request.headers[.home] = call.host

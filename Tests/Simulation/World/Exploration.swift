@@ -7,20 +7,28 @@ import AsyncNetworkingTesting
 public struct Exploration: Sendable {
     /// What a failing seed has shown.
     public struct Finding: Sendable, CustomStringConvertible {
+        /// The family of the program.
         public let family: String
+        /// The seed of the program.
         public let seed: UInt64
+        /// The violation, in a line.
         public let summary: String
         /// The oracle that was violated; 1 for a hang and 0 for another failure.
         public let oracle: Int
+        /// The shrunk program, the violation and the diagram.
         public let description: String
     }
 
     /// The counts of what the runs have reached.
     public private(set) var covered: [String: Int] = [:]
+    /// The number of programs.
     public private(set) var runs = 0
+    /// The number of their actions.
     public private(set) var calls = 0
+    /// The number of jobs of their tasks.
     public private(set) var steps = 0
 
+    /// Creates an exploration without runs.
     public init() {}
 
     /// The names of the families.

@@ -126,9 +126,9 @@ struct ServedResponse: Sendable {
 }
 
 extension HTTPField.Name {
-    static let call = HTTPField.Name("X-Call")!
-    static let home = HTTPField.Name("X-Home")!
-    static let responseID = HTTPField.Name("X-Response")!
-    static let language = HTTPField.Name("X-Language")!
-    static let processedOnce = HTTPField.Name("X-Once")!
+    // A fallback is never used: the texts are valid names.
+    static let call = HTTPField.Name("X-Call") ?? .ifNoneMatch
+    static let home = HTTPField.Name("X-Home") ?? .ifNoneMatch
+    static let responseID = HTTPField.Name("X-Response") ?? .ifNoneMatch
+    static let language = HTTPField.Name("X-Language") ?? .ifNoneMatch
 }

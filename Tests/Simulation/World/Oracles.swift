@@ -287,7 +287,10 @@ final class EventGrammar: TransferEventSink {
 
     /// Judges the events of a task that has ended.
     static func judge(_ task: AnyTransferTask, of call: Int, usesCache: Bool, _ ledger: Ledger) {
-        let events = task.core?.recordedEvents ?? []
+        let recorded = Lock([TaskEvent]())
+        // All events so far are passed to a new observer at once.
+        task.core?.observe { event in recorded.withLock { $0.append(event) } }
+        let events = recorded.withLock(\.self)
         guard !events.isEmpty else { return }
         ledger.cover("oracle.8.task")
         var (hasRequest, last): (Bool, TransferProgress?) = (false, nil)

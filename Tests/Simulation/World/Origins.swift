@@ -150,7 +150,7 @@ struct Origins: Sendable {
 
     /// The next events after that of the request, of which the stream has twenty.
     private func events(_ request: Request, _ resource: Resource) -> Answer {
-        let last = request.headers[HTTPField.Name("Last-Event-ID")!].flatMap { Int($0) } ?? 0
+        let last = request.headers[.lastEventID].flatMap { Int($0) } ?? 0
         if last >= 20 { return Answer(status: 204, headers: [:], body: Data()) }
         let end = min(20, last + 1 + world.random(in: 0...7))
         let text = last < end ? ((last + 1)...end).map { "id: \($0)\ndata: \(resource.number)-\($0)\n\n" }.joined() : ""
@@ -187,7 +187,7 @@ struct Origins: Sendable {
             headers[.contentLength] = "\(body.count)"
             return Answer(status: 200, headers: headers, body: body)
         }
-        let condition = request.headers[HTTPField.Name("If-Range")!]
+        let condition = request.headers[.ifRange]
         if let condition, fault != .ignoredCondition, condition != headers[.eTag], condition != headers[.lastModified] {
             headers[.contentLength] = "\(body.count)"
             return Answer(status: 200, headers: headers, body: body)

@@ -109,4 +109,7 @@ struct Resource: Hashable {
     }
 
     var url: String { "https://\(host)/r/\(number)" }
+
+    /// The root of a host.
+    static func root(of host: String) -> URL { URL(string: "https://\(host)/") ?? URL(filePath: "/") }
 }

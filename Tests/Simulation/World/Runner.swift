@@ -81,7 +81,7 @@ struct Runner: Sendable {
             }
             $0.sharesTransfers = settings.sharesTransfers
             if let authenticator { $0.authentication.authenticators = [authenticator] }
-            $0.authentication.credentials[URL(string: "https://b.test/")!] = Credential(
+            $0.authentication.credentials[Resource.root(of: "b.test")] = Credential(
                 user: "user", password: "secret", schemes: [.basic])
         }
         return (session, authenticator)
@@ -89,7 +89,7 @@ struct Runner: Sendable {
 
     private func makeAuthenticator(_ settings: Program.Settings) -> Authenticator {
         Authenticator(
-            for: [URL(string: "https://a.test/")!], leeway: .zero, refreshLimit: 1_000
+            for: [Resource.root(of: "a.test")], leeway: .zero, refreshLimit: 1_000
         ) { [world, ledger] current in
             let number = ledger.update { state in
                 state.refreshesRunning += 1
