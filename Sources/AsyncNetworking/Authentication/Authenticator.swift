@@ -146,8 +146,8 @@ public actor Authenticator {
     func renew(after refused: Ticket? = nil) async throws -> Ticket {
         while true {
             // A token that was removed meanwhile has another version, too, but is no replacement.
-            // One that was refreshed for another request may have expired since.
-            if let refused, refused.version != version, let current, !isDue { return current }
+            // One that was refreshed for another request is used, unless it has expired since.
+            if refused?.version != version, let current, !isDue { return current }
             do {
                 try await awaitRefresh()
             } catch {
