@@ -6,6 +6,8 @@ import Testing
 
 /// Random orders of the events of the machines between the loop and its tasks, legal and illegal ones.
 @Suite struct ExchangeWalkTests {
+    private static let interests: [ExchangeStateMachine<Int>.Interest] = [.head, .bytes, .end, .release]
+
     @Test(arguments: UInt64(1)...300)
     func `a waiter of an exchange is resumed exactly once, and no wait outlives the exchange`(seed: UInt64) {
         var random = SeededGenerator(seed: seed)
@@ -35,9 +37,7 @@ import Testing
             case 4, 5:
                 last += 1
                 waiting.insert(last)
-                let interest = [
-                    ExchangeStateMachine<Int>.Interest.head, .bytes, .end, .release,
-                ][Int.random(in: 0...3, using: &random)]
+                let interest = Self.interests[Int.random(in: 0...3, using: &random)]
                 resumed(machine.wait(for: interest, last, buffered: buffered))
             case 6:
                 buffered = 0
@@ -64,7 +64,7 @@ import Testing
             }
             #expect(machine.isResponseOver == isResponseOver)
             #expect(waiting.count == (machine.hasWaiter ? 1 : 0))
-            if isOver { #expect(machine.flush(buffered: buffered).map { waiting.remove($0) != nil } ?? true) }
+            if isOver { resumed(machine.flush(buffered: buffered)) }
         }
         resumed(machine.end())
         #expect(waiting.isEmpty)
@@ -103,7 +103,6 @@ import Testing
             case 3 where waiting == nil && machine.order == .goOn:
                 let isFailure = Bool.random(using: &random)
                 let isNotified = machine.finish(failed: isFailure)
-                #expect(!isStarving || isNotified || isStopped || last >= 0)
                 if isNotified { isStarving = false }
             case 4, 5:
                 let supply = machine.look(buffered: buffered)
