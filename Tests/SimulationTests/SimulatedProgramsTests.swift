@@ -22,7 +22,8 @@ import Testing
         }
     }
 
-    @Test(arguments: Exploration.families)
+    // The times of real files, by which the cache recognizes changes, are not determined by a seed.
+    @Test(arguments: Exploration.families.filter { $0 != "files" })
     func `the same seed gives the same trace`(family: String) async throws {
         for seed in UInt64(1)...10 {
             let trace = try await Exploration.trace(family, seed: seed)
