@@ -81,7 +81,9 @@ import Testing
     @Test func `a wait that never ends is a hang that names open exchanges`() async throws {
         let simulation = Simulation { world in
             let transport = world.transport { _ in .hang }
-            try await transport.withResponse(for: Request(url: #require(URL(string: "https://a.test/1"))), delivery: .streamed) {
+            try await transport.withResponse(
+                for: Request(url: #require(URL(string: "https://a.test/1"))), delivery: .streamed
+            ) {
                 _, _ in
             }
         }
@@ -114,7 +116,9 @@ import Testing
         let simulation = Simulation { world in
             let transport = world.transport { _ in .text("hello") }
             world.note("begin")
-            try await transport.withResponse(for: Request(url: #require(URL(string: "https://a.test/1"))), delivery: .streamed) {
+            try await transport.withResponse(
+                for: Request(url: #require(URL(string: "https://a.test/1"))), delivery: .streamed
+            ) {
                 _, body in
                 _ = try await body.collect(upTo: 100)
             }

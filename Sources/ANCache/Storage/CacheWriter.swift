@@ -109,8 +109,6 @@ package actor CacheWriter {
     private static let longestInline: Int64 = 64 << 10
 }
 
-import ANSystem
-
 /// Runs a function that reads or writes files on the global executor: neither on the actor of the caller nor on its
 /// preferred task executor, on which a `@concurrent` function alone would run, and which may be an event loop.
 package func onGlobalExecutor<Value: Sendable>(

@@ -32,9 +32,9 @@ public import FoundationEssentials
 /// policy, and the `decision` and `budget` of the request's, do not apply.
 ///
 /// A source can be iterated once; a second iteration ends immediately. Nothing is sent before the first one. A slow
-/// reader slows the server down: besides two chunks, at most ``ANHTTP/TransferOptions/streamBufferSize`` bytes are read
-/// ahead of it. When the iteration ends, so does the connection; if the calling task is cancelled, `next()` throws
-/// `CancellationError` after the exchange has ended.
+/// reader slows the server down: at most ``ANHTTP/TransferOptions/streamBufferSize`` bytes are read ahead of it. When the
+/// iteration ends, so does the connection; if the calling task is cancelled, `next()` throws `CancellationError` after
+/// the exchange has ended.
 ///
 /// A connection without any bytes, not even comments, for ``ANHTTP/Timeouts/idle`` counts as lost.
 public struct EventSource: AsyncSequence, Sendable {
