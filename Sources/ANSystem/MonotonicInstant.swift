@@ -49,3 +49,8 @@ extension Duration {
 
     fileprivate static var attosecondsPerNanosecond: Int128 { 1_000_000_000 }
 }
+
+extension Duration {
+    /// A hundred years; longer durations would overflow the arithmetic of clocks, which ends the process.
+    package static let longestSleep = Duration.seconds(100 * 365 * 86_400)
+}

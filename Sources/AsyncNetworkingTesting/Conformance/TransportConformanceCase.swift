@@ -117,3 +117,8 @@ public struct TransportConformanceCase: Sendable, CustomStringConvertible {
         await transport.shutdown()
     }
 }
+
+extension TransportConformanceCase {
+    /// All conformance cases: on responses, on requests, and on the ends of exchanges.
+    public static let all = responses + requests + endings
+}

@@ -1,6 +1,8 @@
 // SPDX-License-Identifier: MIT
 
 import ANHTTP
+import ANSystem
+import FoundationEssentials
 
 extension StubConnection {
     /// Accepts the upgrade to the WebSocket protocol (RFC 6455 §4.2.2).
@@ -54,5 +56,51 @@ extension StubConnection {
                 throw .peerClosed
             }
         }
+    }
+}
+
+/// The answers of a server that sends the messages of a WebSocket client back.
+struct MessageEcho {
+    /// The number of messages that are still sent back; `nil` for all.
+    private var left: Int?
+
+    /// Creates an echo of a number of messages, or of all if it is `nil`.
+    init(_ limit: Int?) {
+        left = limit
+    }
+
+    /// Whether the number of messages was sent back.
+    var isFinished: Bool { left.map { $0 <= 0 } ?? false }
+
+    /// Returns the answer to a frame of the client: a compressed frame is sent back unchanged; `nil` for a pong.
+    mutating func answer(_ frame: WebSocketFrame) -> WebSocketFrame? {
+        switch frame.opcode {
+        case .ping: return WebSocketFrame(.pong, frame.payload)
+        case .pong: return nil
+        case .close: return WebSocketFrame(.close, Array(frame.payload.prefix(2)))
+        case .text, .binary, .continuation:
+            if frame.isFinal { left = left.map { $0 - 1 } }
+            return frame
+        }
+    }
+}
+
+extension HeaderPairs {
+    /// Returns the fields of a response that accepts a WebSocket connection (RFC 6455 §4.2.2).
+    ///
+    /// - Parameters:
+    ///   - key: The `Sec-WebSocket-Key` of the request.
+    ///   - headers: Fields that are sent in addition, or in place of those with the same name.
+    static func accepting(webSocketKey key: String, adding headers: HeaderPairs) -> HeaderPairs {
+        let fields: [HeaderPair] = [
+            HeaderPair("Upgrade", "websocket"), HeaderPair("Connection", "Upgrade"),
+            HeaderPair("Sec-WebSocket-Accept", webSocketAccept(for: key)),
+        ]
+        return HeaderPairs(fields.filter { headers.values($0.name).isEmpty } + Array(headers))
+    }
+
+    /// Returns the `Sec-WebSocket-Accept` that answers a key.
+    static func webSocketAccept(for key: String) -> String {
+        MessageDigest.webSocketAccept(for: key).map { Data($0).base64EncodedString() } ?? ""
     }
 }

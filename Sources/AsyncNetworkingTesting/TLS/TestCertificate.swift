@@ -1,6 +1,8 @@
 // SPDX-License-Identifier: MIT
 
+import ANSystem
 public import FoundationEssentials
+import Glibc
 
 /// A certificate and its private key for tests, as data in memory.
 ///
@@ -141,5 +143,14 @@ public struct TestCertificate: Sendable {
         public static let expired = Validity(from: .seconds(-7200), to: .seconds(-3600))
         /// A period from one hour until one day after the creation of the certificate.
         public static let notYetValid = Validity(from: .seconds(3600), to: .seconds(86_400))
+    }
+}
+
+/// Writes files that may contain a private key, readable only by their owner.
+enum PEMFile {
+    static func write(_ data: Data, to path: String) throws(SystemError) {
+        let file = try FileDescriptor(opening: path, flags: O_WRONLY | O_CREAT | O_TRUNC, mode: 0o600)
+        try file.writeAll(data.bytes)
+        try file.close()
     }
 }

@@ -1,0 +1,253 @@
+// SPDX-License-Identifier: MIT
+
+public import FoundationEssentials
+
+/// An HTTP cookie (RFC 6265), as stored in a `CookieStore`. Its description never contains the value.
+public struct Cookie: Hashable, Sendable, CustomStringConvertible {
+    /// The name of the cookie, which identifies it together with ``domain``, ``path`` and ``includesSubdomains``.
+    ///
+    /// It must not be empty or contain `=`, `;` or control characters. A name that begins with `__Secure-` or `__Host-`
+    /// requires that ``isSecure`` is `true` and, for `__Host-`, that ``path`` is `/` and ``includesSubdomains`` is
+    /// `false` (RFC 6265bis §4.1.3). `CookieStore.set(_:)` throws `SessionError.invalidCookie(name:)` otherwise. Some
+    /// versions of libcurl, such as 7.88, compare names without regard to case.
+    public var name: String
+    /// The value of the cookie, possibly empty, sent unchanged; it is not percent-encoded or quoted. It must not
+    /// contain `;` or control characters; `CookieStore.set(_:)` throws `SessionError.invalidCookie(name:)` for a cookie
+    /// with such a value.
+    public var value: String {
+        get { secret.value }
+        set { secret.value = newValue }
+    }
+    private var secret: Secret<String>
+    /// The host that the cookie is for: a name, in its ASCII form `xn--…` if it is internationalized, or an IP address,
+    /// without brackets for IPv6.
+    ///
+    /// The initializer converts it to lower case and removes leading dots; a value assigned later must already have
+    /// that form. It must not be empty, begin with `#` or contain control characters; `CookieStore.set(_:)` throws
+    /// `SessionError.invalidCookie(name:)` for a cookie with such a domain.
+    public var domain: String
+    /// Whether the cookie is also sent to subdomains of ``domain``; `false` by default, even if the domain was given
+    /// with a leading dot. It has no effect if the domain is an IP address.
+    public var includesSubdomains: Bool
+    /// The path that the cookie is for; the cookie is also sent for paths below (RFC 6265 §5.1.4). `/`, the default, is
+    /// for all paths. libcurl ignores a slash at the end of any other path: a cookie for `/a/` is also sent for `/a`.
+    ///
+    /// The path must begin with `/` and not contain control characters; `CookieStore.set(_:)` throws
+    /// `SessionError.invalidCookie(name:)` for a cookie with another path.
+    public var path: String
+    /// Whether the cookie is sent over https only; `false` by default.
+    ///
+    /// libcurl also sends such a cookie over http to `localhost`, `127.0.0.1` and `::1`, which it regards as secure. To
+    /// open a WebSocket connection, the cookie is sent with `wss` only.
+    public var isSecure: Bool
+    /// Whether scripts of a web page cannot read the cookie; `false` by default. The attribute has no effect here; it
+    /// is kept for other programs that read the stored cookies.
+    public var isHTTPOnly: Bool
+    /// The expiration date; `nil`, the default, for a session cookie, which ends with its `SessionManager` unless it is
+    /// saved. It is stored in whole seconds, rounded down, up to the end of the year 9999. Setting a cookie with a past
+    /// date removes the stored one with the same ``name``, ``domain``, ``path`` and ``includesSubdomains``.
+    public var expires: Date?
+
+    /// Creates a cookie; by default it is for one host, all paths, and the session. The parts are not checked;
+    /// `CookieStore.set(_:)` throws `SessionError.invalidCookie(name:)` for a cookie that cannot be stored.
+    ///
+    /// - Parameters:
+    ///   - name: The name of the cookie.
+    ///   - value: The value of the cookie, which is sent without encoding.
+    ///   - domain: The host, which is converted to lower case and stripped of leading dots.
+    ///   - includesSubdomains: Whether the cookie is also sent to subdomains; `false` by default.
+    ///   - path: The path that the cookie is for, including paths below it; `/`, the default, for all paths.
+    ///   - isSecure: Whether the cookie is sent over https only, except to the local host, see ``isSecure``; `false` by
+    ///     default.
+    ///   - isHTTPOnly: Whether scripts of a web page cannot read the cookie; `false` by default.
+    ///   - expires: The expiration date; `nil`, the default, for a session cookie.
+    public init(
+        name: String, value: String, domain: String, includesSubdomains: Bool = false, path: String = "/",
+        isSecure: Bool = false, isHTTPOnly: Bool = false, expires: Date? = nil
+    ) {
+        self.name = name
+        secret = Secret(value)
+        self.domain = Self.normalized(domain)
+        self.includesSubdomains = includesSubdomains
+        self.path = path
+        self.isSecure = isSecure
+        self.isHTTPOnly = isHTTPOnly
+        self.expires = expires
+    }
+
+    /// Returns whether the cookie has expired at a date, by default now.
+    package func isExpired(at date: Date = .now) -> Bool {
+        expires.map { $0 <= date } ?? false
+    }
+
+    /// Returns whether the cookie is sent with requests to a URL (RFC 6265 §5.1.3, §5.1.4).
+    package func matches(_ url: URL) -> Bool {
+        guard let host = url.host()?.lowercased() else { return false }
+        let isInDomain = host == domain || includesSubdomains && host.isBelow(domain)
+        return isInDomain && (path == "/" || Self.covers(path, url.path(percentEncoded: true)))
+            && (!isSecure || url.isHTTPS)
+    }
+
+    /// Returns whether the cookie would overlay another one that is secure, which a response without TLS must not do
+    /// (RFC 6265bis §5.7): one with the same name, for the same host or one above or below it, and for the same path or
+    /// one above it. Names and paths are compared without regard to case, because some versions of libcurl, such as 7.88,
+    /// replace such cookies.
+    package func overlays(_ secure: Cookie) -> Bool {
+        let isRelated = domain == secure.domain || domain.isBelow(secure.domain) || secure.domain.isBelow(domain)
+        return secure.isSecure && name.lowercased() == secure.name.lowercased() && isRelated
+            && Self.covers(secure.path.lowercased(), path.lowercased())
+    }
+
+    private static func covers(_ path: String, _ asked: String) -> Bool {
+        let (path, asked) = (path.utf8, asked.utf8)
+        let slash = UInt8(ascii: "/")
+        return asked.starts(with: path)
+            && (asked.count == path.count || path.last == slash || asked.dropFirst(path.count).first == slash)
+    }
+
+    /// A description with the name, domain and path, such as `Cookie(id=… for *.example.com/)`, without the value,
+    /// which may be secret.
+    public var description: String {
+        "Cookie(\(name)=… for \(includesSubdomains ? "*." : "")\(domain)\(path))".printable
+    }
+
+    fileprivate static func normalized(_ domain: String) -> String {
+        String(domain.lowercased().drop { $0 == "." })
+    }
+}
+
+extension String {
+    private var isAddress: Bool { contains(":") || allSatisfy { $0.isNumber || $0 == "." } }
+
+    /// Whether a host is in a subdomain of a domain; an address is not.
+    func isBelow(_ domain: String) -> Bool { hasSuffix("." + domain) && !isAddress }
+}
+
+// MARK: The Netscape cookie file format, used by curl, wget and browser tools: one line per cookie, with tabs.
+
+extension Cookie {
+    /// Parses a line; `nil` for a comment, an empty line, or a line that is not a cookie.
+    package init?(netscapeLine line: some StringProtocol) {
+        // Of the line breaks of Unicode, only these end a line; a value may contain the others.
+        var line = Substring(Substring(line).utf8.prefix { $0 != UInt8(ascii: "\r") && $0 != UInt8(ascii: "\n") })
+        let isHTTPOnly = line.utf8.starts(with: Self.httpOnlyMark.utf8)
+        if isHTTPOnly { line = Substring(line.utf8.dropFirst(Self.httpOnlyMark.utf8.count)) }
+        guard isHTTPOnly || line.utf8.first != UInt8(ascii: "#") else { return nil }
+        let parts = line.utf8.split(separator: UInt8(ascii: "\t"), maxSplits: 6, omittingEmptySubsequences: false)
+            .map { String(Substring($0)) }
+        // A line with six fields had an empty value whose tab an editor has trimmed.
+        guard parts.count >= 6, let seconds = Self.seconds(parts[4]), !parts[0].isEmpty, !parts[5].isEmpty else {
+            return nil
+        }
+        self.init(
+            name: parts[5], value: parts.count > 6 ? parts[6] : "", domain: parts[0],
+            includesSubdomains: parts[1].uppercased() == "TRUE", path: parts[2],
+            isSecure: parts[3].uppercased() == "TRUE",
+            isHTTPOnly: isHTTPOnly, expires: seconds == 0 ? nil : Date(timeIntervalSince1970: Double(seconds)))
+    }
+
+    /// The line for a cookie file; `nil` if the cookie contains characters that the format cannot represent, or if
+    /// libcurl would not store it.
+    package var netscapeLine: String? {
+        let parts = [
+            (includesSubdomains ? "." : "") + domain, includesSubdomains ? "TRUE" : "FALSE", path,
+            isSecure ? "TRUE" : "FALSE", "\(seconds)", name, value,
+        ]
+        guard !domain.isEmpty, path.utf8.first == UInt8(ascii: "/"), !name.isEmpty,
+            domain.utf8.first != UInt8(ascii: "#"), hasPrefixAttributes,
+            !parts.contains(where: \.hasControlCharacters),
+            !name.utf8.contains(where: { $0 == UInt8(ascii: "=") || $0 == UInt8(ascii: ";") }),
+            !value.utf8.contains(UInt8(ascii: ";"))
+        else { return nil }
+        return (isHTTPOnly ? Self.httpOnlyMark : "") + parts.joined(separator: "\t")
+    }
+
+    /// Whether the cookie has the attributes that a prefix of its name requires; libcurl stores no other. See RFC 6265bis
+    /// §4.1.3.
+    var hasPrefixAttributes: Bool {
+        let name = name.lowercased().utf8
+        if name.starts(with: "__secure-".utf8) { return isSecure }
+        if name.starts(with: "__host-".utf8) { return isSecure && path == "/" && !includesSubdomains }
+        return true
+    }
+
+    /// The expiration date in seconds since 1970, where 0 means none; a date up to the first second of 1970 is
+    /// therefore moved to the next.
+    private var seconds: Int64 {
+        guard let expires else { return 0 }
+        return Int64(max(1, min(expires.timeIntervalSince1970, 253_402_300_799)))
+    }
+
+    /// Returns the number with which a text begins, as strtoll(3); `nil` without one, or if it is too large.
+    private static func seconds(_ text: String) -> Int64? {
+        let digits = text.utf8.drop { $0 == UInt8(ascii: " ") }
+        let sign = digits.prefix(1).filter { $0 == UInt8(ascii: "-") || $0 == UInt8(ascii: "+") }
+        return Int64(
+            String(decoding: sign + digits.dropFirst(sign.count).prefix { 0x30...0x39 ~= $0 }, as: UTF8.self))
+    }
+
+    private static let httpOnlyMark = "#HttpOnly_"
+}
+
+extension Cookie {
+    /// Parses the value of a `Set-Cookie` field (RFC 6265 §5.2, §5.3); `nil` for a field that must be ignored.
+    ///
+    /// The cookie is for the host of the URL only. Its `Domain` attribute must match the host, but does not extend the
+    /// cookie to subdomains, because the public suffix list, which would limit that, is part of libcurl.
+    ///
+    /// - Parameters:
+    ///   - text: The value of the field.
+    ///   - url: The URL of the request.
+    ///   - now: The time at which the response was received.
+    package init?(setCookie text: String, from url: URL, now: Date = .now) {
+        guard let host = url.host()?.lowercased(), text.utf8.allSatisfy({ $0 >= 0x20 && $0 != 0x7F || $0 == 0x09 })
+        else { return nil }
+        // Bytes are compared, not characters: one of several scalars may begin with a separator.
+        let parts = text.utf8.split(separator: UInt8(ascii: ";"), omittingEmptySubsequences: false).map(Self.pair)
+        guard let (name, value) = parts.first, let value, !name.isEmpty else { return nil }
+        self.init(name: name, value: value, domain: host, path: Self.defaultPath(of: url))
+        var maximumAge: Date?
+        var named = ""
+        for (name, value) in parts.dropFirst() {
+            let value = value ?? ""
+            switch name.lowercased() {
+            case "expires":
+                let date = HTTPDate(ofCookie: value)
+                expires = date.map { Date(timeIntervalSince1970: Double($0.seconds)) } ?? expires
+            case "max-age": maximumAge = Self.end(ofAge: value, now) ?? maximumAge
+            case "domain":
+                if !value.isEmpty { named = String(value.lowercased().trimmingPrefix(".")) }
+            case "path": path = value.utf8.first == UInt8(ascii: "/") ? value : Self.defaultPath(of: url)
+            case "secure": isSecure = true
+            case "httponly": isHTTPOnly = true
+            default: break
+            }
+        }
+        expires = maximumAge ?? expires
+        guard named.isEmpty || host == named || host.isBelow(named), !isSecure || url.isHTTPS else { return nil }
+        // The domain would also include the subdomains, from which the prefix `__Host-` excludes a cookie.
+        includesSubdomains = !named.isEmpty
+        guard hasPrefixAttributes else { return nil }
+        includesSubdomains = false
+    }
+
+    /// Returns the name and value of an attribute, without blanks around them; no value without an equals sign.
+    private static func pair(_ part: Substring.UTF8View) -> (name: String, value: String?) {
+        let pair = part.split(separator: UInt8(ascii: "="), maxSplits: 1, omittingEmptySubsequences: false)
+            .map { Substring($0).trimmingBlanks }
+        return (pair[0], pair.count > 1 ? pair[1] : nil)
+    }
+
+    /// RFC 6265 §5.1.4.
+    private static func defaultPath(of url: URL) -> String {
+        let path = url.path(percentEncoded: true)
+        guard path.hasPrefix("/"), let last = path.lastIndex(of: "/"), last != path.startIndex else { return "/" }
+        return String(path[..<last])
+    }
+
+    private static func end(ofAge text: String, _ now: Date) -> Date? {
+        guard text.wholeMatch(of: /-?[0-9]+/) != nil else { return nil }
+        guard let seconds = Int64(text) else { return text.hasPrefix("-") ? .distantPast : .distantFuture }
+        return seconds <= 0 ? .distantPast : now.addingTimeInterval(Double(seconds))
+    }
+}

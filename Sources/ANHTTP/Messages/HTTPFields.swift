@@ -1,0 +1,81 @@
+// SPDX-License-Identifier: MIT
+
+import FoundationEssentials
+public import HTTPTypes
+
+// The texts are valid names.
+extension HTTPField.Name {
+    /// `Content-Digest`, the digest of the content of a message (RFC 9530 §2). ``ContentDigest/fieldValue`` returns its
+    /// value.
+    public static let contentDigest = HTTPField.Name("Content-Digest") ?? .ifNoneMatch
+    /// `Idempotency-Key`, a key by which a server recognizes a request that is sent again
+    /// (draft-ietf-httpapi-idempotency-key-header). By default a `RetryPolicy` also retries a POST that has the field.
+    /// The library never adds it.
+    public static let idempotencyKey = HTTPField.Name("Idempotency-Key") ?? .ifNoneMatch
+    /// `Last-Event-ID`, the ID of the event after which an event stream continues (WHATWG HTML, “The Last-Event-ID
+    /// header”). A session's event source sends the field of its request with the first connection, and the ID of the
+    /// last event, if any, when it reconnects.
+    public static let lastEventID = HTTPField.Name("Last-Event-ID") ?? .ifNoneMatch
+}
+
+extension HTTPFields {
+    /// Sets `Authorization` to Basic credentials in UTF-8, replacing any previous value. See RFC 7617.
+    ///
+    /// To remove the field again, set `headers[.authorization]` to `nil`. The credential's ``Credential/schemes`` are
+    /// ignored. A session adds no other credential to a request with the field, and returns a challenge of the server
+    /// as the response.
+    ///
+    /// - Throws: ``TransportError/Reason/invalidRequest(_:)`` if the user name contains a colon, which a server would
+    ///   take for its end, or if the user name or password contains a control character. The fields are unchanged then.
+    public mutating func setBasicAuthorization(_ credential: Credential) throws(TransportError) {
+        guard !credential.user.hasControlCharacters, !credential.password.hasControlCharacters else {
+            throw TransportError(.invalidRequest(.headerValue(name: "Authorization")))
+        }
+        guard !credential.user.utf8.contains(UInt8(ascii: ":")) else {
+            throw TransportError(.invalidRequest(.option("A user name in Basic credentials cannot contain a colon.")))
+        }
+        let text = Data("\(credential.user):\(credential.password)".utf8).base64EncodedString()
+        self[.authorization] = "Basic " + text
+    }
+
+    /// Sets `Authorization` to a bearer token, replacing any previous value. See RFC 6750 §2.1.
+    ///
+    /// A session adds no other credential to a request with the field, and returns a challenge of the server as the
+    /// response.
+    ///
+    /// - Parameter token: The token, without the word `Bearer`.
+    /// - Throws: ``TransportError/Reason/invalidRequest(_:)`` if the token is empty or contains anything but visible
+    ///   ASCII characters. The fields are unchanged then.
+    public mutating func setBearerAuthorization(_ token: String) throws(TransportError) {
+        guard !token.isEmpty, token.utf8.allSatisfy({ 0x21...0x7E ~= $0 }) else {
+            throw TransportError(.invalidRequest(.headerValue(name: "Authorization")))
+        }
+        self[.authorization] = "Bearer " + token
+    }
+}
+
+extension HTTPFields {
+    /// Creates fields from untrusted names and values, in their order.
+    ///
+    /// - Parameter pairs: The names and values; names may be repeated, and values may be empty.
+    /// - Throws: ``TransportError/Reason/invalidRequest(_:)`` if a name is empty or not a token, or a value contains a
+    ///   control character other than a tab, such as CR, LF or NUL, or begins or ends with a space or tab (RFC 9110
+    ///   §5.1, §5.5).
+    public init(validating pairs: some Sequence<(String, String)>) throws(TransportError) {
+        self.init()
+        for (name, value) in pairs {
+            guard let fieldName = HTTPField.Name(name) else {
+                throw TransportError(.invalidRequest(.headerName(name)))
+            }
+            guard HTTPField.isValidValue(value) else {
+                throw TransportError(.invalidRequest(.headerValue(name: name)))
+            }
+            append(HTTPField(name: fieldName, value: value))
+        }
+    }
+
+    /// Returns the value of the first field with a name, without building an index; `nil` if there is no such field.
+    package func first(_ name: HTTPField.Name) -> String? {
+        first { $0.name == name }?.value
+    }
+}

@@ -1,0 +1,236 @@
+// SPDX-License-Identifier: MIT
+
+public import FoundationEssentials
+public import HTTPTypes
+
+/// An HTTP request: what to send, and options that override those of the session.
+///
+/// Header fields are sent in order, repeated names as separate fields, and empty values unchanged; for `Cookie`, see
+/// ``TransferOptions/handlesCookies``. `HTTPField` silently replaces control characters in values with spaces, and
+/// removes spaces at both ends; use `HTTPFields(validating:)` for untrusted names and values, which throws an error
+/// instead.
+public struct Request: Sendable {
+    /// The method, which may be any token; `GET` by default. See RFC 9110 §9.
+    public var method: HTTPRequest.Method
+    /// The absolute `http` or `https` URL; for a WebSocket connection of a session, also `ws` or `wss`. Any other fails
+    /// with ``TransportError/Reason/unsupportedScheme(_:)`` or ``TransportError/Reason/invalidURL(_:)`` when the
+    /// request is sent.
+    ///
+    /// A fragment is not sent. User information is sent as Basic credentials, unless the request is authenticated in
+    /// another way, such as by an `Authorization` field.
+    public var url: URL
+    /// The header fields, in the order in which they are sent; empty by default. A session appends those of its default
+    /// fields whose names are missing.
+    ///
+    /// `Content-Length` and `Transfer-Encoding` are derived from the body; a field that contradicts it fails the
+    /// request with ``TransportError/Reason/invalidRequest(_:)``. For `Cookie`, see ``TransferOptions/handlesCookies``,
+    /// and for `Accept-Encoding`, ``TransferOptions/decodesContent``.
+    public var headers: HTTPFields
+    /// The body, which any method may have; ``RequestBody/none`` by default.
+    public var body: RequestBody
+    /// A closure that returns the trailer fields; `nil`, the default, for none. See RFC 9110 §6.5.
+    ///
+    /// It is called in a child task of the request, each time that all bytes of the body have been read from their
+    /// source. The fields are sent over HTTP/1.1 only, where the body then has chunked coding even if its length is
+    /// known. If the closure throws an error, or returns a field that frames, routes or
+    /// authenticates a message or describes its content, such as `Content-Length` or `Host`, the request fails with
+    /// ``TransportError/RequestBodyFailure/source(_:)``.
+    public var trailers: (@Sendable () throws -> HTTPFields)?
+
+    @usableFromInline package var attributes = RequestAttributes()
+    /// The request's own options; `nil` to use the session's.
+    package private(set) var sharedOptions: SharedTransferOptions?
+
+    /// Creates a request, by default a `GET` without fields and body.
+    ///
+    /// - Parameters:
+    ///   - method: The method; `GET` by default.
+    ///   - url: The absolute `http` or `https` URL, or `ws` or `wss` for a WebSocket connection of a session. Any other
+    ///     fails with ``TransportError/Reason/unsupportedScheme(_:)`` or ``TransportError/Reason/invalidURL(_:)`` when
+    ///     the request is sent.
+    ///   - headers: The header fields; empty by default.
+    ///   - body: The body; ``RequestBody/none`` by default.
+    public init(
+        method: HTTPRequest.Method = .get, url: URL, headers: HTTPFields = [:], body: RequestBody = .none
+    ) {
+        self.method = method
+        self.url = url
+        self.headers = headers
+        self.body = body
+    }
+
+    /// Creates a request with options of its own; `nil` to inherit the session's.
+    package init(
+        method: HTTPRequest.Method = .get, url: URL, headers: HTTPFields = [:], body: RequestBody = .none,
+        options: TransferOptions?
+    ) {
+        self.init(method: method, url: url, headers: headers, body: body)
+        self.options = options
+    }
+
+    /// The options with which the request is sent; `nil` until a session sets them, from its own options and the
+    /// changes of the request, after its `SessionConfiguration.interceptors`. A transport sends a request without
+    /// options with those that the transport was created with. See ``changeOptions(_:)``.
+    public package(set) var options: TransferOptions? {
+        get { sharedOptions?.value }
+        set { sharedOptions = newValue.map(SharedTransferOptions.init) }
+    }
+
+    /// Changes some of the transfer options for this request; all others are those of the session.
+    ///
+    /// ```swift
+    /// request.changeOptions { $0.timeouts.idle = .seconds(5) }
+    /// ```
+    ///
+    /// A transport that the request is passed to directly, without a session, ignores the changes.
+    ///
+    /// - Parameter change: Changes a copy of the session's options. It is called when the request is sent, possibly
+    ///   more than once, after earlier changes; for a request that already has its ``options``, as in one of the
+    ///   `SessionConfiguration.attemptInterceptors`, it is called at once.
+    public mutating func changeOptions(_ change: @escaping @Sendable (inout TransferOptions) -> Void) {
+        if let options {
+            self.options = options.with(change)
+        } else {
+            self[OptionsChanges.self].append(change)
+        }
+    }
+
+    /// The value of an attribute of this request; ``RequestAttribute/defaultValue`` if it was not set.
+    @inlinable public subscript<Attribute: RequestAttribute>(_ attribute: Attribute.Type) -> Attribute.Value {
+        get { attributes[attribute] }
+        set { attributes[attribute] = newValue }
+    }
+
+    /// Inherits the options of `other` if this request has none, and changes them.
+    @inline(never)
+    package mutating func changeOptions(inheritingFrom other: Request, by change: (inout TransferOptions) -> Void) {
+        inheritOptions(from: other)
+        options = (options ?? TransferOptions()).with(change)
+    }
+
+    /// Inherits the options of `other` if this request has none, and applies the request's changes. The options are
+    /// shared, and copied only if they are changed.
+    ///
+    /// Not inlined, because options are large and would otherwise take space in the caller's asynchronous frame.
+    @inline(never)
+    package mutating func inheritOptions(from other: Request) {
+        guard sharedOptions == nil else { return }
+        sharedOptions = other.sharedOptions
+        let changes = self[OptionsChanges.self]
+        guard !changes.isEmpty else { return }
+        var changed = options ?? TransferOptions()
+        for change in changes { change(&changed) }
+        options = changed
+    }
+
+    /// Returns the maximum size in bytes of this request's collected response body, with options inherited from
+    /// `other`.
+    @inline(never)
+    package func maximumBodySize(inheritingFrom other: Request) -> Int {
+        guard sharedOptions == nil else { return maximumBodySize }
+        guard !self[OptionsChanges.self].isEmpty else { return other.maximumBodySize }
+        var request = self
+        request.inheritOptions(from: other)
+        return request.maximumBodySize
+    }
+
+    /// Returns whether this request's response is decoded, with options inherited from `other`.
+    package func decodesContent(inheritingFrom other: Request) -> Bool {
+        var request = self
+        request.inheritOptions(from: other)
+        return request.sharedOptions?.value.decodesContent ?? true
+    }
+
+    /// The maximum size in bytes of a collected response body.
+    package var maximumBodySize: Int { sharedOptions?.value.maximumBodySize ?? TransferOptions().maximumBodySize }
+}
+
+/// The key of the changes that a request makes to the session's options.
+package enum OptionsChanges: RequestAttribute {
+    /// No changes.
+    package static var defaultValue: [@Sendable (inout TransferOptions) -> Void] { [] }
+}
+
+/// Transfer options behind a reference. The requests of a session share them, and a transport can tell by identity that
+/// they are the same as for the previous request.
+package final class SharedTransferOptions: Sendable {
+    package let value: TransferOptions
+    /// Whether the TLS options require more than a valid chain and the right host name.
+    package let hasSecurity: Bool
+
+    package init(_ value: TransferOptions) {
+        self.value = value
+        hasSecurity = value.tls.hasSecurity
+    }
+}
+
+extension Request: CustomStringConvertible {
+    /// The method and the URL, without user information, query values and fragment; only its scheme if it has no host.
+    public var description: String {
+        "\(method.rawValue) \(url.redactedDescription)"
+    }
+}
+
+/// A key for a value that layers above the transport attach to a request, such as a policy or a tag for an interceptor.
+///
+/// The conforming type itself is the key:
+///
+/// ```swift
+/// enum Purpose: RequestAttribute {
+///     static let defaultValue = "browsing"
+/// }
+///
+/// request[Purpose.self] = "prefetching"
+/// ```
+///
+/// Attributes are not sent to the server. Retries and redirects keep them, and interceptors can read and change them.
+public protocol RequestAttribute {
+    /// The type of the attribute's value, which the compiler infers from ``RequestAttribute/defaultValue``.
+    associatedtype Value: Sendable
+    /// The value for requests that have not set the attribute.
+    static var defaultValue: Value { get }
+}
+
+/// The attributes of a request. An empty collection allocates no memory, and reading from it is a single comparison.
+@usableFromInline
+package struct RequestAttributes: Sendable {
+    @usableFromInline var values: [ObjectIdentifier: any Sendable] = [:]
+
+    /// Creates an empty collection.
+    package init() {}
+
+    @inlinable package subscript<Attribute: RequestAttribute>(_: Attribute.Type) -> Attribute.Value {
+        get {
+            guard !values.isEmpty, let value = values[ObjectIdentifier(Attribute.self)] else {
+                return Attribute.defaultValue
+            }
+            return value as? Attribute.Value ?? Attribute.defaultValue
+        }
+        set { values[ObjectIdentifier(Attribute.self)] = newValue }
+    }
+
+    /// Adds the attributes of `others` that are not set here.
+    package mutating func fill(from others: RequestAttributes) {
+        values.merge(others.values) { own, _ in own }
+    }
+}
+
+extension RequestAttributes {
+    /// Returns whether attributes other than the given one were set.
+    package func hasAttributes(besides attribute: any RequestAttribute.Type) -> Bool {
+        values.keys.contains { $0 != ObjectIdentifier(attribute) }
+    }
+}
+
+extension Request {
+    /// The clock of the session that sends the request, for a transport that keeps time by it; `nil` if that is the
+    /// system's.
+    package var sessionClock: (any Clock<Duration>)? {
+        get { self[SessionClock.self] }
+        set { self[SessionClock.self] = newValue }
+    }
+}
+
+private enum SessionClock: RequestAttribute {
+    static var defaultValue: (any Clock<Duration>)? { nil }
+}

@@ -1,0 +1,179 @@
+// SPDX-License-Identifier: MIT
+
+package import FoundationEssentials
+
+extension URL {
+    /// Creates the absolute URL of a reference (RFC 3986 §5); `nil` if it is malformed or contains a control character.
+    ///
+    /// Existing escapes are kept, and characters that are invalid in URLs are percent-encoded. An empty reference is the
+    /// base without its fragment. Dot segments are removed, also those of an absolute URL.
+    ///
+    /// - Parameters:
+    ///   - reference: A reference, as in `Location`.
+    ///   - base: The URL of the document that contains the reference.
+    package init?(reference: String, relativeTo base: URL) {
+        let reference = reference.trimmingBlanks
+        guard let text = reference.encodedForURL(hasAuthority: reference.hasAuthority) else { return nil }
+        guard !text.isEmpty else {
+            guard var components = URLComponents(url: base, resolvingAgainstBaseURL: true) else { return nil }
+            components.fragment = nil
+            guard let url = components.url else { return nil }
+            self = url
+            return
+        }
+        guard URL(string: text, encodingInvalidCharacters: false) != nil,
+            let url = URL(string: text, relativeTo: base)?.absoluteURL
+        else { return nil }
+        self = url.withoutDotSegments
+    }
+
+    /// The URL without the segments `.` and `..` of its path (RFC 3986 §5.2.4), which Foundation removes only from
+    /// relative references.
+    package var withoutDotSegments: URL {
+        guard var components = URLComponents(url: self, resolvingAgainstBaseURL: true),
+            components.percentEncodedPath.contains("/.")
+        else { return self }
+        let segments = components.percentEncodedPath.split(separator: "/", omittingEmptySubsequences: false).dropFirst()
+        var kept: [Substring] = []
+        for segment in segments {
+            switch segment {
+            case ".": break
+            case "..": _ = kept.popLast()
+            default: kept.append(segment)
+            }
+        }
+        // A dot segment at the end leaves a slash.
+        if segments.last == "." || segments.last == ".." { kept.append("") }
+        components.percentEncodedPath = "/" + kept.joined(separator: "/")
+        return components.url ?? self
+    }
+}
+
+extension String {
+    /// Returns the text with those bytes percent-encoded that RFC 3986 does not permit in a reference; `nil` if it
+    /// contains a control character.
+    ///
+    /// - Parameter hasAuthority: Whether the text names a host.
+    package func encodedForURL(hasAuthority: Bool) -> String? {
+        guard !utf8.allSatisfy(Self.isPlainInURL) else { return self }
+        var result = ""
+        // Brackets enclose IPv6 addresses in the authority, which ends at the first of these characters.
+        var isInAuthority = hasAuthority
+        var isInFragment = false
+        var slashes = 0
+        var rest = utf8[...]
+        while let byte = rest.popFirst() {
+            switch byte {
+            case 0..<0x20, 0x7F:
+                return nil
+            case UInt8(ascii: "%") where !(rest.count >= 2 && rest.prefix(2).allSatisfy(Self.isHexDigit)):
+                result += "%25"
+            case UInt8(ascii: "#") where isInFragment:
+                result += "%23"
+            case UInt8(ascii: "[") where !isInAuthority, UInt8(ascii: "]") where !isInAuthority,
+                0x80..., UInt8(ascii: " "), UInt8(ascii: "\""), UInt8(ascii: "<"), UInt8(ascii: ">"),
+                UInt8(ascii: "\\"), UInt8(ascii: "^"), UInt8(ascii: "`"), UInt8(ascii: "{"), UInt8(ascii: "|"),
+                UInt8(ascii: "}"):
+                result += "%" + Swift.String(byte, radix: 16, uppercase: true)
+            default:
+                if byte == UInt8(ascii: "/") { slashes += 1 }
+                if slashes > 2 || byte == UInt8(ascii: "?") || byte == UInt8(ascii: "#") { isInAuthority = false }
+                if byte == UInt8(ascii: "#") { isInFragment = true }
+                result.unicodeScalars.append(UnicodeScalar(byte))
+            }
+        }
+        return result
+    }
+
+    /// Whether the reference names a host: it begins with `//`, or a scheme and `://`.
+    package var hasAuthority: Bool {
+        let scheme = utf8.prefix { byte in
+            (0x30...0x39).contains(byte) || (0x61...0x7A).contains(byte | 0x20) || byte == UInt8(ascii: "+")
+                || byte == UInt8(ascii: "-") || byte == UInt8(ascii: ".")
+        }
+        let rest = utf8.dropFirst(scheme.count)
+        return scheme.isEmpty ? rest.starts(with: "//".utf8) : rest.starts(with: "://".utf8)
+    }
+
+    /// Returns whether a byte is never percent-encoded in a URL.
+    package static func isPlainInURL(_ byte: UInt8) -> Bool {
+        switch byte {
+        case UInt8(ascii: "a")...UInt8(ascii: "z"), UInt8(ascii: "A")...UInt8(ascii: "Z"),
+            UInt8(ascii: "-")...UInt8(ascii: ":"), UInt8(ascii: "_"), UInt8(ascii: "?"), UInt8(ascii: "="),
+            UInt8(ascii: "&"):
+            true
+        default: false
+        }
+    }
+
+    private static func isHexDigit(_ byte: UInt8) -> Bool {
+        switch byte {
+        case UInt8(ascii: "0")...UInt8(ascii: "9"), UInt8(ascii: "A")...UInt8(ascii: "F"),
+            UInt8(ascii: "a")...UInt8(ascii: "f"):
+            true
+        default: false
+        }
+    }
+}
+
+extension URL {
+    /// Whether the scheme is `http`, compared case-insensitively (RFC 3986 §3.1).
+    package var isPlainHTTP: Bool { begins(with: "http") }
+
+    /// Whether the scheme is `https`, compared case-insensitively (RFC 3986 §3.1).
+    package var isHTTPS: Bool { begins(with: "https") }
+
+    /// Compares the text of the URL, because `scheme` makes a copy of the scheme.
+    private func begins(with scheme: String) -> Bool {
+        let (text, letters) = (absoluteString, scheme)
+        let (bytes, start) = (text.utf8Span.span, letters.utf8Span.span)
+        guard bytes.count > start.count, bytes[start.count] == UInt8(ascii: ":") else { return false }
+        // The bit distinguishes lowercase letters from uppercase ones, and no other character from a letter.
+        for index in start.indices where bytes[index] | 0x20 != start[index] { return false }
+        return true
+    }
+}
+
+extension URL {
+    /// The URL as text for messages, without possible secrets.
+    ///
+    /// User information, the values of the query, those without a name, and the fragment are removed; OAuth 2.0 puts tokens into fragments (RFC 6749
+    /// §4.2.2). For a URL without a host, such as a mistyped `https:user:password@host`, only the scheme remains.
+    package var redactedDescription: String {
+        guard var components = URLComponents(url: self, resolvingAgainstBaseURL: true) else { return "(invalid URL)" }
+        guard let host = components.host, !host.isEmpty else { return components.scheme.map { "\($0):…" } ?? "…" }
+        components.user = nil
+        components.password = nil
+        components.fragment = nil
+        if let query = components.percentEncodedQuery {
+            components.percentEncodedQuery = Self.redactedQuery(query).replacing("…", with: "%E2%80%A6")
+        }
+        return (components.string ?? "(invalid URL)").replacing("%E2%80%A6", with: "…")
+    }
+
+    /// Returns the query of a URL or a form for messages, without its values and those without a name.
+    package static func redactedQuery(_ query: String) -> String {
+        query.split(separator: "&", omittingEmptySubsequences: false)
+            .map { pair in pair.isEmpty ? "" : (pair.firstIndex(of: "=").map { pair[...$0] } ?? "") + "…" }
+            .joined(separator: "&")
+    }
+}
+
+extension String {
+    /// The text of a message without the user information of URLs in it, also malformed ones: what stands between `//` and
+    /// the last `@` before the next blank.
+    package var withoutUserInformation: String {
+        var result = ""
+        var rest = self[...]
+        while let slashes = rest.firstRange(of: "//") {
+            result += rest[..<slashes.upperBound]
+            rest = rest[slashes.upperBound...]
+            let word = rest.prefix { !$0.isWhitespace }
+            if let sign = word.lastIndex(of: "@") {
+                result += "…"
+                rest = rest[sign...]
+            }
+        }
+        return result + rest
+    }
+}

@@ -1,0 +1,79 @@
+// SPDX-License-Identifier: MIT
+
+/// An identifier from the wire, such as an entity tag, compared byte by byte.
+///
+/// `String` considers texts equal that differ only in Unicode normalization. A server that compares bytes does not.
+package struct WireText: Hashable, Sendable, Codable, ExpressibleByStringLiteral {
+    package let text: String
+
+    package init(_ text: String) {
+        self.text = text
+    }
+
+    package init(stringLiteral text: String) {
+        self.text = text
+    }
+
+    package init(from decoder: any Decoder) throws {
+        text = try decoder.singleValueContainer().decode(String.self)
+    }
+
+    package func encode(to encoder: any Encoder) throws {
+        var container = encoder.singleValueContainer()
+        try container.encode(text)
+    }
+
+    package static func == (left: WireText, right: WireText) -> Bool { left.text.utf8.elementsEqual(right.text.utf8) }
+
+    package func hash(into hasher: inout Hasher) {
+        for byte in text.utf8 { hasher.combine(byte) }
+        hasher.combine(0xFF as UInt8)
+    }
+}
+
+extension StringProtocol {
+    /// The text without spaces and tabs at both ends (RFC 9110 §5.6.3).
+    package var trimmingBlanks: String {
+        func isBlank(_ byte: UInt8) -> Bool { byte == 0x20 || byte == 0x09 }
+        let bytes = Substring(self).utf8
+        guard let last = bytes.lastIndex(where: { !isBlank($0) }) else { return "" }
+        return String(Substring(bytes[...last].drop(while: isBlank)))
+    }
+}
+
+extension StringProtocol {
+    /// Whether the text contains an ASCII control character, 0x00 to 0x1F or 0x7F. In a header field, a line break
+    /// would begin another field, and in a C string, a NUL would end the text.
+    package var hasControlCharacters: Bool { utf8.contains { $0 < 0x20 || $0 == 0x7F } }
+
+    /// The text on one line, as a terminal or a log can print it: control characters, also those of the C1 range, format
+    /// characters such as those that change the direction of text, and line separators are replaced by spaces.
+    ///
+    /// Whatever prints the text of a server uses it, because the text could otherwise control the terminal.
+    package var printable: String {
+        guard !utf8.allSatisfy({ 0x20..<0x7F ~= $0 }) else { return String(self) }
+        var text = String.UnicodeScalarView()
+        for scalar in unicodeScalars {
+            switch scalar.properties.generalCategory {
+            case .control, .format, .lineSeparator, .paragraphSeparator: text.append(" ")
+            default: text.append(scalar)
+            }
+        }
+        return String(text)
+    }
+}
+
+// Parts of sentences.
+
+extension String {
+    /// The text in quotation marks; words for an empty one, whose marks would look like a mistake.
+    package var quoted: String { isEmpty ? "an empty text" : "“\(self)”" }
+}
+
+extension Duration {
+    /// The duration in whole milliseconds, whose text is short.
+    package var rounded: Duration {
+        // Far beyond, whole milliseconds may not be representable.
+        components.seconds.magnitude < 1_000_000_000_000 ? .milliseconds((self / .milliseconds(1)).rounded()) : self
+    }
+}
