@@ -58,8 +58,7 @@ public final class ManualClock: Clock {
     }
 
     /// Sleeps for a duration without being one of ``sleepers``: a limit for something else that a test waits for.
-    func sleepUnseen(for duration: Duration) async throws {
-        let deadline = now.advanced(by: duration)
+    func sleepUnseen(until deadline: Instant) async throws {
         try await state.wait { $0.now >= deadline }
     }
 

@@ -6,8 +6,10 @@ import ANSystem
 /// The limits of `Timeouts` for one exchange of a ``MockTransport``, which hold while the transport waits.
 final class MockTimeLimits: Sendable {
     private let request: Request
-    private let clock: any Clock<Duration>
+    /// The time since the beginning of the exchange.
     private let elapsed: @Sendable () -> Duration
+    /// Returns at a time since the beginning; `isSeen` is that of ``wait(in:isSeen:_:)``.
+    private let sleep: @Sendable (_ deadline: Duration, _ isSeen: Bool) async throws -> Void
     /// The time waited since the last activity of the server.
     private let idleTime = Lock(Duration.zero)
 
@@ -15,8 +17,7 @@ final class MockTimeLimits: Sendable {
     init(_ request: Request, clock: any Clock<Duration>) {
         self.request = request
         let clock = request.sessionClock ?? clock
-        self.clock = clock
-        elapsed = Self.stopwatch(clock)
+        (elapsed, sleep) = Self.timer(clock)
     }
 
     /// Begins a new period without activity.
@@ -32,21 +33,16 @@ final class MockTimeLimits: Sendable {
         in phase: TransportError.TimeoutPhase, isSeen: Bool = false,
         _ work: @escaping @Sendable () async throws -> Value
     ) async throws -> Value {
-        guard let limit = nextLimit else { return try await work() }
         let begin = elapsed()
+        guard let limit = limit(at: begin) else { return try await work() }
         defer {
             let waited = elapsed() - begin
             idleTime.withLock { $0 += waited }
         }
-        return try await withThrowingTaskGroup(of: Value?.self) { [clock] group in
+        return try await withThrowingTaskGroup(of: Value?.self) { [sleep] group in
             group.addTask { try await work() }
             group.addTask {
-                let left = min(limit.left, .longestSleep)
-                if !isSeen, let clock = clock as? ManualClock {
-                    try await clock.sleepUnseen(for: left)
-                } else {
-                    try await clock.sleep(for: left)
-                }
+                try await sleep(begin + min(limit.left, .longestSleep), isSeen)
                 return nil
             }
             defer { group.cancelAll() }
@@ -57,16 +53,27 @@ final class MockTimeLimits: Sendable {
         }
     }
 
-    /// The limit that will be reached first, and the time until then; `nil` if there is none.
-    private var nextLimit: (left: Duration, whole: Duration)? {
+    /// Returns the limit that will be reached first, and the time until then; `nil` if there is none.
+    private func limit(at time: Duration) -> (left: Duration, whole: Duration)? {
         guard let timeouts = request.options?.timeouts else { return nil }
-        let total = timeouts.total.map { ($0 - elapsed(), $0) }
+        let total = timeouts.total.map { ($0 - time, $0) }
         let idle = timeouts.idle.map { ($0 - idleTime.withLock(\.self), $0) }
         return [total, idle].compactMap(\.self).min { $0.0 < $1.0 }
     }
 
-    private static func stopwatch(_ clock: some Clock<Duration>) -> @Sendable () -> Duration {
+    private static func timer(_ clock: some Clock<Duration>) -> (
+        elapsed: @Sendable () -> Duration, sleep: @Sendable (Duration, Bool) async throws -> Void
+    ) {
         let start = clock.now
-        return { start.duration(to: clock.now) }
+        return (
+            { start.duration(to: clock.now) },
+            { deadline, isSeen in
+                if !isSeen, let clock = clock as? ManualClock, let start = start as? ManualClock.Instant {
+                    try await clock.sleepUnseen(until: start.advanced(by: deadline))
+                } else {
+                    try await clock.sleep(until: start.advanced(by: deadline), tolerance: nil)
+                }
+            }
+        )
     }
 }
