@@ -318,3 +318,57 @@ actor CurlEngine: EventLoopSource {
         exchange.end(result)
     }
 }
+
+extension CurlEngine {
+    /// Hands on the end of a response whose request's body is still open. The reader of a streamed response receives it at
+    /// once, and the rest of the request is sent until its scope ends. A collected response waits for the rest of a body
+    /// that has an end, as long as the server takes it.
+    func endResponse(of transfer: Transfer) {
+        if transfer.endsWithResponse { return endEarly(transfer) }
+        guard transfer.exchange.delivery == .streamed, !transfer.state.isResponseHandedOn else { return }
+        guard transfer.isResponseWhole, case .success(let ending) = transfer.outcome(CURLE_OK) else {
+            return endEarly(transfer)
+        }
+        transfer.state.isResponseHandedOn = true
+        transfer.exchange.endResponse(ending)
+    }
+
+    /// Ends a transfer whose response is complete while its request's body is not.
+    func endEarly(_ transfer: Transfer) {
+        guard !transfer.isResponseWhole else { return finish(transfer, transfer.outcome(CURLE_OK)) }
+        transfer.state.isBodyEnded = true
+        transfer.state.isSendingPaused = false
+        transfer.state.clock.noteActivity(at: state.now)
+        transfer.handle.resume(receiving: !transfer.state.isReceivingPaused, sending: true)
+    }
+}
+
+// The ends of pauses, for which the reader of a response or the source of a request's body asks by a message.
+
+extension CurlEngine {
+    /// Resumes receiving after the reader has made room.
+    func resumeReceiving(_ exchange: Exchange) {
+        guard let transfer = active[ObjectIdentifier(exchange)], transfer.state.isReceivingPaused else { return }
+        transfer.state.isReceivingPaused = false
+        resume(transfer)
+    }
+
+    /// Resumes sending after the body's source has bytes, or ends the transfer if the source failed.
+    func resumeSending(_ exchange: Exchange) {
+        guard let transfer = active[ObjectIdentifier(exchange)] else { return }
+        if let error = transfer.uploadError { return finish(transfer, .failure(error)) }
+        guard transfer.state.isSendingPaused else { return }
+        transfer.state.isSendingPaused = false
+        resume(transfer)
+    }
+
+    /// Resumes a paused transfer. Bytes that libcurl buffered during the pause are delivered within the call, and
+    /// errors in processing them are reported only by its result. See curl_easy_pause(3).
+    private func resume(_ transfer: Transfer) {
+        transfer.state.clock.noteActivity(at: state.now)
+        let code = transfer.handle.resume(
+            receiving: !transfer.state.isReceivingPaused, sending: !transfer.state.isSendingPaused)
+        if transfer.state.failure != nil { return finish(transfer, transfer.outcome(code)) }
+        transfer.noteReadingEnded()
+    }
+}

@@ -1,8 +1,11 @@
 // SPDX-License-Identifier: MIT
 
 import ANHTTP
+import ANSystem
+import CCurl
 import COpenSSL
 import FoundationEssentials
+import Glibc
 
 /// The receiver of OpenSSL's callbacks for one connection, on the loop's thread. OpenSSL retains it as long as the
 /// connection.
@@ -172,5 +175,132 @@ final class Handshake {
     /// Records the reason for which the exchange's connection was rejected.
     func refuse(_ failure: TransportError.TLSFailure, _ trust: ServerTrust?) {
         transfer?.state.refusal = TransferState.Refusal(failure: failure, trust: trust)
+    }
+}
+
+extension Handshake {
+    /// Installs the callback that selects a client identity when the server requests a certificate. See
+    /// SSL_CTX_set_cert_cb(3): on a client, it is called only in this case.
+    static func askForIdentity(_ context: OpaquePointer) {
+        unsafe SSL_CTX_set_cert_cb(
+            context,
+            { session, _ in
+                guard let session = unsafe session, let handshake = unsafe Handshake.of(session) else { return 1 }
+                return unsafe handshake.chooseIdentity(for: session) ? 1 : 0
+            }, nil)
+    }
+
+    /// Installs the selected identity. Returns `false` if it cannot be used, which aborts the handshake.
+    private func chooseIdentity(for session: OpaquePointer) -> Bool {
+        switch security.identityChooser?.choose(for: host.text) {
+        case nil, .some(.none):
+            noteMissingIdentity()
+            return true
+        case .refuse(let reason):
+            refuse(.rejected(reason), nil)
+            return false
+        case .identity(let identity):
+            do throws(SecurityFailure) {
+                let loaded = try LoadedIdentity(identity)
+                try loaded.check(at: security.now)
+                return unsafe loaded.install(intoSession: session)
+            } catch {
+                refuse(error.failure ?? .handshake, nil)
+                return false
+            }
+        }
+    }
+}
+
+/// A file to which the TLS secrets of connections are appended, in NSS format. See SSL_CTX_set_keylog_callback(3).
+final class KeyLog: Sendable {
+    private let file: FileDescriptor
+
+    /// Opens the file, or creates one that only the current user can read. A pipe must have a reader; neither opening
+    /// nor writing one waits, because the loop does both.
+    init(path: String) throws(SecurityFailure) {
+        do throws(SystemError) {
+            file = try FileDescriptor(opening: path, flags: O_WRONLY | O_CREAT | O_APPEND | O_NONBLOCK, mode: 0o600)
+        } catch {
+            throw SecurityFailure(failure: .keyLog(path: path))
+        }
+    }
+
+    /// Appends a line. Write errors are ignored: the log is a debugging aid.
+    func append(_ line: String) {
+        try? file.writeAll(Data((line + "\n").utf8).bytes)
+    }
+}
+
+// The policy for TLS connections to servers is evaluated here, during the handshake, not by libcurl. libcurl verifies
+// proxies.
+
+extension Transfer {
+    /// Configures the TLS context that libcurl has created for a connection. See CURLOPT_SSL_CTX_FUNCTION(3).
+    func prepareTLS(of handle: UnsafeMutableRawPointer?, _ context: OpaquePointer) -> CURLcode {
+        // libcurl would otherwise honour `SSLKEYLOGFILE`.
+        unsafe SSL_CTX_set_keylog_callback(context, nil)
+        guard unsafe !Self.takeProxyMark(from: context) else { return CURLE_OK }
+        do throws(TransportError) {
+            // For DNS over HTTPS, libcurl creates its own handle from this one's options. A policy for the server does
+            // not apply to the resolver.
+            let resolver = unsafe handle == self.handle.raw ? nil : exchange.options.connection.dnsOverHTTPS
+            let security: ConnectionSecurity?
+            if let resolver {
+                security = try loop.securities.plain(exchange.sharedOptions, for: resolver)
+            } else {
+                security = try currentSecurity()
+            }
+            guard let security else { return CURLE_SSL_CERTPROBLEM }
+            // Sessions are cached under the key of the security settings with which the handle was created.
+            let handshake = Handshake(
+                security, host: HostName(resolver ?? exchange.request.url), transfer: self,
+                isResolver: resolver != nil,
+                mayResume: security === exchange.security && security.identityChooser == nil)
+            if unsafe handshake.install(into: context) { return CURLE_OK }
+            // The remaining steps can fail only for lack of memory.
+            let reason = OpenSSLErrors.takeReason()
+            state.failure = failure(.tls(.badClientIdentity(.malformed(reason))))
+            return CURLE_SSL_CERTPROBLEM
+        } catch {
+            state.failure = error
+            return CURLE_SSL_CERTPROBLEM
+        }
+    }
+
+    /// Returns the security settings for a new connection, reloaded if their files have changed.
+    private func currentSecurity() throws(TransportError) -> ConnectionSecurity? {
+        guard let security = exchange.security, !security.isCurrent else { return exchange.security }
+        return try loop.securities.current(exchange.sharedOptions, for: exchange.request.url)
+    }
+
+    /// Whether the context is that of a connection to a proxy. libcurl does not report this, but
+    /// ``EasyHandle/markProxies()`` makes it set an option, which has no effect since TLS 1.1, on contexts for proxies
+    /// only.
+    private static func takeProxyMark(from context: OpaquePointer) -> Bool {
+        guard unsafe SSL_CTX_get_options(context) & COPENSSL_OP_DONT_INSERT_EMPTY_FRAGMENTS != 0 else { return false }
+        unsafe _ = SSL_CTX_clear_options(context, COPENSSL_OP_DONT_INSERT_EMPTY_FRAGMENTS)
+        return true
+    }
+}
+
+extension EasyHandle {
+    /// Marks the TLS contexts of connections to proxies, for detection by ``Transfer/takeProxyMark(from:)``.
+    func markProxies() throws(CurlFailure) {
+        try set(CURLOPT_PROXY_SSL_OPTIONS, Int(CURLSSLOPT_ALLOW_BEAST))
+    }
+
+    /// Sets the TLS options that represent the security settings. libcurl does not compare callbacks when it searches
+    /// for a connection or session to reuse. Therefore the directory of authorities, which it compares and which is
+    /// otherwise unused, is set to the key of the settings.
+    func apply(_ security: ConnectionSecurity, resumesSessions: Bool) throws(CurlFailure) {
+        try set(CURLOPT_CAPATH, security.key)
+        // libcurl checks the name as well, by its own rules.
+        let policy = security.policy
+        if !policy.validatesDomainName || policy.evaluator != nil { try set(CURLOPT_SSL_VERIFYHOST, 0) }
+        // A resumed session presents no certificates, neither the server's nor the one that would be chosen.
+        if !resumesSessions || !security.isPlain || security.identityChooser != nil {
+            try set(CURLOPT_SSL_SESSIONID_CACHE, false)
+        }
     }
 }

@@ -1,5 +1,11 @@
 // SPDX-License-Identifier: MIT
 
+import ANHTTP
+import CCurl
+import COpenSSL
+import Glibc
+import HTTPTypes
+
 /// The bytes of an HTTP/1.1 response that libcurl left in the socket.
 package struct UnreadResponse {
     private let bytes: ArraySlice<UInt8>
@@ -66,5 +72,81 @@ package struct UnreadResponse {
 
     private static func isEmpty(_ line: ArraySlice<UInt8>) -> Bool {
         line.elementsEqual("\r\n".utf8) || line.elementsEqual("\n".utf8)
+    }
+}
+
+// Responses to unfinished request bodies over HTTP/1.1. A server that refuses a body may respond and close the
+// connection without reading the rest, so that the next send fails. libcurl then gives up, even if the response is
+// waiting in the socket (RFC 9112 §9.6). Over HTTP/2, see ``HTTP2Answers``.
+
+extension Transfer {
+    /// The maximum number of bytes read from a socket that libcurl closes.
+    private static let maximumUnreadSize = 256 << 10
+
+    /// Prepares for a failure to send on the connection in use: over HTTP/1.1 a response may be waiting, and over HTTP/2
+    /// also GOAWAY, which says whether the request was processed.
+    func expectSendFailure() {
+        let mayReceive = state.isOnHTTP2 ? state.monitor != nil : exchange.sendsBody
+        guard mayReceive, !mayUseTLSProxy, let socket = state.connection else { return }
+        guard exchange.isSecure else { return loop.senders[socket] = self }
+        guard CurlLibrary.usesOpenSSL, let session = unsafe ccurl_tls_session(handle.raw) else { return }
+        // The socket holds encrypted bytes, of which libcurl discards some before it closes the socket. Failures are
+        // hidden from OpenSSL instead: libcurl then reads what has arrived, or the end of the connection.
+        unsafe BIO_set_callback_ex(SSL_get_wbio(OpaquePointer(session))) {
+            sink, operation, _, count, _, _, result, written in
+            guard operation == BIO_CB_WRITE | BIO_CB_RETURN, result <= 0,
+                unsafe BIO_test_flags(sink, BIO_FLAGS_SHOULD_RETRY) == 0
+            else { return Int(result) }
+            unsafe written?.pointee = count
+            return 1
+        }
+    }
+
+    /// Forgets the connection when the request is finished or repeated.
+    func leaveConnection() {
+        leaveStream()
+        if let socket = state.connection, loop.senders[socket] === self { loop.senders[socket] = nil }
+    }
+
+    /// Keeps the bytes that wait in a socket, which libcurl is about to close.
+    func keepUnreadResponse(_ socket: Int32) {
+        guard !isFinished, !state.parser.hasBegun, state.failure == nil else { return }
+        state.unreadResponse = unsafe [UInt8](unsafeUninitializedCapacity: Self.maximumUnreadSize) { buffer, count in
+            while count < buffer.count {
+                let received = unsafe recv(
+                    socket, buffer.baseAddress?.advanced(by: count), buffer.count - count, Int32(MSG_DONTWAIT))
+                guard received > 0 else { break }
+                count += received
+            }
+        }
+    }
+
+    /// Delivers the response that was waiting when libcurl failed to send the request's body. The cookies in its head
+    /// are not stored by libcurl.
+    func receiveUnreadResponse() {
+        var response = UnreadResponse(state.unreadResponse)
+        state.unreadResponse = []
+        while !state.parser.isComplete {
+            guard let line = response.nextLine(), receive(line) || state.parser.isComplete else { return }
+        }
+        guard state.failure == nil, state.refusedPart == nil else { return }
+        let body = response.nextBody(framing)
+        if !body.bytes.isEmpty {
+            guard unsafe body.bytes.withUnsafeBytes({ unsafe receiveBody($0) }) == body.bytes.count else { return }
+        }
+        while let line = response.nextLine(), receive(line) {}
+        state.isUnreadResponseWhole = body.isComplete
+    }
+
+    /// Parses a line of a head or of trailers; returns `false` if it ends the transfer.
+    private func receive(_ line: ArraySlice<UInt8>) -> Bool {
+        unsafe line.withUnsafeBytes { unsafe receiveHeader($0) } == line.count
+    }
+
+    private var framing: UnreadResponse.Framing {
+        let parser = state.parser
+        if parser.hasNoBody || exchange.request.method == .head { return .length(0) }
+        if let length = parser.contentLength { return .length(length) }
+        return parser.isEndedByClose ? .close : .chunked
     }
 }

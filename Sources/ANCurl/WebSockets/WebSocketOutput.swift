@@ -1,5 +1,7 @@
 // SPDX-License-Identifier: MIT
 
+import CLinux
+
 /// The bytes that a WebSocket connection still has to send.
 ///
 /// Small frames are joined, so that one system call sends many.
@@ -102,4 +104,23 @@ package struct WebSocketOutput: Sendable {
 
     /// The maximum number of bytes that are joined: a TLS record (RFC 8446 §5.1).
     private static let joinedSize = 16 << 10
+}
+
+/// Unpredictable masking keys for frames (RFC 6455 §5.3), of which the system provides many at once.
+struct MaskingKeys: Sendable {
+    private var keys: [UInt32] = []
+
+    /// Returns a key that is used once.
+    mutating func next() -> UInt32 {
+        if keys.isEmpty { keys = Self.random() }
+        return keys.popLast() ?? .random(in: .min ... .max)
+    }
+
+    /// Returns up to 64 random numbers, which getrandom(2) provides without interruption.
+    private static func random() -> [UInt32] {
+        unsafe [UInt32](unsafeUninitializedCapacity: 64) { keys, count in
+            let bytes = unsafe getrandom(keys.baseAddress, 64 * MemoryLayout<UInt32>.size, 0)
+            count = max(0, bytes) / MemoryLayout<UInt32>.size
+        }
+    }
 }
