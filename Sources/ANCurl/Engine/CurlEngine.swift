@@ -246,7 +246,7 @@ actor CurlEngine: EventLoopSource {
                 start(transfer)
                 queueDeadline(of: transfer)
             } else if let limit = transfer.nextLimit, limit.deadline <= state.now {
-                if transfer.state.isResponseOver, !transfer.state.isBodyEnded {
+                if transfer.state.isResponseOver, transfer.state.sending.body != .ended {
                     endEarly(transfer)
                     queueDeadline(of: transfer)
                 } else if transfer.alternativeLimit == limit {
@@ -336,8 +336,7 @@ extension CurlEngine {
     /// Ends a transfer whose response is complete while its request's body is not.
     func endEarly(_ transfer: Transfer) {
         guard !transfer.isResponseWhole else { return finish(transfer, transfer.outcome(CURLE_OK)) }
-        transfer.state.isBodyEnded = true
-        transfer.state.isSendingPaused = false
+        transfer.state.sending.end()
         transfer.state.clock.noteActivity(at: state.now)
         transfer.handle.resume(receiving: !transfer.state.isReceivingPaused, sending: true)
     }
@@ -357,9 +356,7 @@ extension CurlEngine {
     func resumeSending(_ exchange: Exchange) {
         guard let transfer = active[ObjectIdentifier(exchange)] else { return }
         if let error = transfer.uploadError { return finish(transfer, .failure(error)) }
-        guard transfer.state.isSendingPaused else { return }
-        transfer.state.isSendingPaused = false
-        resume(transfer)
+        if transfer.state.sending.resume() { resume(transfer) }
     }
 
     /// Resumes a paused transfer. Bytes that libcurl buffered during the pause are delivered within the call, and
@@ -367,7 +364,7 @@ extension CurlEngine {
     private func resume(_ transfer: Transfer) {
         transfer.state.clock.noteActivity(at: state.now)
         let code = transfer.handle.resume(
-            receiving: !transfer.state.isReceivingPaused, sending: !transfer.state.isSendingPaused)
+            receiving: !transfer.state.isReceivingPaused, sending: !transfer.state.sending.isPaused)
         if transfer.state.failure != nil { return finish(transfer, transfer.outcome(code)) }
         transfer.noteReadingEnded()
     }

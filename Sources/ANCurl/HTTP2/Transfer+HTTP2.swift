@@ -73,7 +73,7 @@ extension Transfer {
 
     /// Whether libcurl 7.88 makes no progress on an exchange whose response is complete: it waits for the request's
     /// body, which has no bytes to send yet, although the server reset the stream without an error.
-    var isForgotten: Bool { state.stream?.isReset == true && state.isSendingPaused && !state.isReceivingPaused }
+    var isForgotten: Bool { state.stream?.isReset == true && state.sending.isPaused && !state.isReceivingPaused }
 
     /// Whether the server has completed its response. libcurl has not handed it on if it repeats the request.
     var hasLostAnswer: Bool {
@@ -132,7 +132,7 @@ extension Transfer {
         guard state.clock.connected != nil, state.stream?.rejection == .overload, !state.parser.hasBegun else {
             return false
         }
-        return exchange.mayBeRepeated && !state.hasSentTrailers && state.attempts < 10
+        return exchange.mayBeRepeated && !state.sending.hasSentTrailers && state.attempts < 10
             && state.repeats < Self.maximumRepeats
     }
 

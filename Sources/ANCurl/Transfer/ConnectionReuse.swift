@@ -90,7 +90,7 @@ extension Transfer {
     var sentPart: ConnectionReuse.Sent {
         if !state.probes.isEmpty { return .probe }
         if hasUnsentBody { return .part }
-        let isLarge = exchange.sendsBody && state.bytesSent >= ConnectionReuse.largeBody
+        let isLarge = exchange.sendsBody && state.sending.count >= ConnectionReuse.largeBody
         return isLarge ? .wholeLarge : .whole
     }
 }

@@ -56,7 +56,7 @@ extension Transfer {
     /// Whether a party to which libcurl has just answered a challenge calls the answer stale (RFC 7616 §3.3). libcurl would
     /// answer again as often as redirects are permitted, and discard the body of the last response.
     private func isStale(_ challenges: [String], for party: Probes) -> Bool {
-        guard state.bytesSent == 0 || exchange.upload.isReplayable else { return false }
+        guard state.sending.count == 0 || exchange.upload.isReplayable else { return false }
         return state.answered.contains(party)
             && challenges.contains { $0.lowercased().contains(/\bstale\s*=\s*"?true/) }
     }

@@ -211,7 +211,7 @@ extension Transfer {
         // Its response is handed on when libcurl has given the request up.
         guard !hasLostAnswer else { return false }
         let isAllowed = mayRepeatUnprocessed || state.attempts < 2 && exchange.mayBeRepeated
-        guard isAllowed, !state.hasSentTrailers else {
+        guard isAllowed, !state.sending.hasSentTrailers else {
             state.failure =
                 state.failure
                 ?? TransportError(.connectionLost(.beforeResponse), context: context(code: CURLE_GOT_NOTHING))

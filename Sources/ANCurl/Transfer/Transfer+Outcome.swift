@@ -46,10 +46,12 @@ extension Transfer {
         guard !state.isConnectionSpoilt, state.refusedPart == nil else {
             return state.failure == nil && state.repeats < Self.maximumRepeats
         }
-        if state.failure == nil, mayRepeatUnprocessed && !state.hasSentTrailers || mayRepeatLater { return true }
+        if state.failure == nil, mayRepeatUnprocessed && !state.sending.hasSentTrailers || mayRepeatLater {
+            return true
+        }
         let isLost = [CURLE_SEND_ERROR, CURLE_RECV_ERROR, CURLE_PARTIAL_FILE, CURLE_HTTP2, CURLE_HTTP3].contains(code)
         return isLost && state.failure == nil && state.attempts == 1 && !state.parser.hasBegun
-            && handle.long(CURLINFO_NUM_CONNECTS) == 0 && exchange.mayBeRepeated && !state.hasSentTrailers
+            && handle.long(CURLINFO_NUM_CONNECTS) == 0 && exchange.mayBeRepeated && !state.sending.hasSentTrailers
     }
 
     /// The maximum number of times that a request is sent, and that it is moved to another easy handle, after which the
@@ -77,7 +79,7 @@ extension Transfer {
         case CURLE_READ_ERROR:
             // libcurl 8.7 and later report the end that was forced upon a request's body, but a response that the server
             // cut as soon as its connection ends.
-            return state.isBodyEnded
+            return state.sending.body == .ended
         default:
             return false
         }
@@ -102,7 +104,7 @@ extension Transfer {
         // The loop's clock is read at the start of a turn; libcurl's time is that of the last byte.
         metrics.total = max(metrics.total, time(CURLINFO_TOTAL_TIME_T) ?? .zero)
         metrics.requestHeadBytes = Int64(handle.long(CURLINFO_REQUEST_SIZE))
-        metrics.requestBodyBytes = Int64(state.bytesSent)
+        metrics.requestBodyBytes = Int64(state.sending.count)
         metrics.responseHeadBytes = Int64(handle.long(CURLINFO_HEADER_SIZE))
         metrics.responseBodyBytes = handle.offset(CURLINFO_SIZE_DOWNLOAD_T)
         // libcurl knows no version of a response that it lost.

@@ -91,10 +91,7 @@ extension Transfer {
     /// Ends the request's body after the server has rejected it. libcurl stops sending in this case, except when
     /// sending is paused or the server is about to close the connection.
     private func stopSending() {
-        state.isBodyRefused = true
-        guard state.isSendingPaused else { return }
-        state.isSendingPaused = false
-        handle.resume(receiving: true, sending: true)
+        if state.sending.refuse() { handle.resume(receiving: true, sending: true) }
     }
 
     /// Notes whether libcurl reads from the connection for this transfer.
@@ -132,13 +129,14 @@ extension Transfer {
     /// Whether the response is complete although the request is not. Over HTTP/2, libcurl may be about to report the end
     /// of a response whose request it has sent.
     var isAheadOfRequest: Bool {
-        !isFinished && state.isResponseOver && !state.isBodyEnded && (hasUnsentBody || !state.parser.isMultiplexed)
+        !isFinished && state.isResponseOver && state.sending.body != .ended
+            && (hasUnsentBody || !state.parser.isMultiplexed)
     }
 
     /// Whether no more of the request's body is sent after the response: the server takes no more of it, or the caller
     /// waits for the end of the exchange and the body may have none.
     var endsWithResponse: Bool {
-        if state.isBodyRefused || state.stream?.isReset == true { return true }
+        if state.sending.isRefused || state.stream?.isReset == true { return true }
         return exchange.delivery != .streamed && (exchange.upload.length == nil || !exchange.upload.isReplayable)
     }
 
@@ -154,7 +152,7 @@ extension Transfer {
 
     /// Whether not all of the request's body was read.
     var hasUnsentBody: Bool {
-        exchange.sendsBody && exchange.upload.length != 0 && !state.isBodyTaken
+        exchange.sendsBody && exchange.upload.length != 0 && state.sending.body != .taken
     }
 
     private func noteHandshake() {

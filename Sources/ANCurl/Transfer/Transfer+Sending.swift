@@ -6,20 +6,134 @@ import FoundationEssentials
 import Glibc
 import HTTPTypes
 
+/// How far a request's body has been sent, and the decisions that depend on it alone.
+package struct TransferSending {
+    package private(set) var body = Body.open
+    /// Whether the server's response rejected the rest of the body.
+    package private(set) var isRefused = false
+    /// Whether libcurl has read the trailers.
+    package private(set) var hasSentTrailers = false
+    /// The number of bytes of the body that libcurl has read.
+    package private(set) var count = 0
+    /// The number of bytes that the system had not delivered when it was last asked; `nil` if libcurl has read bytes since.
+    private var undelivered: Int32?
+    var pace = ReportPace()
+
+    /// Creates the state of a body of which nothing was sent.
+    package init() {}
+
+    /// What libcurl has of the body.
+    package enum Body {
+        /// Less than all of it.
+        case open
+        /// Less than all of it, and libcurl does not ask again, because the source has no bytes yet.
+        case paused
+        /// All of it.
+        case taken
+        /// Its end was signaled to libcurl, wherever that was, so that libcurl evaluates the response.
+        case ended
+    }
+
+    package var isPaused: Bool { body == .paused }
+
+    /// What libcurl is told when it asks for bytes.
+    package enum Reply {
+        /// The next bytes of the source.
+        case bytes
+        /// To wait.
+        case pause
+        /// That there are no more.
+        case end
+    }
+
+    /// Returns the reply to libcurl's question for bytes.
+    package mutating func reply() -> Reply {
+        undelivered = nil
+        if body == .ended { return .end }
+        // Reporting the end here would make the truncated body appear complete. The connection is closed, or the stream
+        // reset, instead.
+        return isRefused ? .pause : .bytes
+    }
+
+    /// Notes that libcurl has read bytes of a body; `length` is `nil` if its length is unknown.
+    package mutating func take(_ bytes: Int, of length: Int64?) {
+        count += bytes
+        if Int64(count) == length { body = .taken }
+    }
+
+    /// Notes that the source has no more bytes.
+    package mutating func finish() { body = .taken }
+
+    /// Notes that the source has no bytes yet.
+    package mutating func pause() { body = .paused }
+
+    /// Ends a pause, and returns whether there was one.
+    package mutating func resume() -> Bool {
+        guard body == .paused else { return false }
+        body = .open
+        return true
+    }
+
+    /// Notes that the server rejects the rest of the body. Returns whether a pause was ended.
+    package mutating func refuse() -> Bool {
+        isRefused = true
+        return resume()
+    }
+
+    /// Ends the body wherever it is.
+    package mutating func end() { body = .ended }
+
+    /// Notes that libcurl reads the trailers.
+    package mutating func takeTrailers() { hasSentTrailers = true }
+
+    /// What a rewind requires.
+    package enum Rewind {
+        /// Nothing: no byte was read.
+        case nothing
+        /// That the source starts again.
+        case source
+        /// What is impossible: the source cannot start again, or libcurl has read the trailers, which libcurl before 8.7
+        /// cannot send twice.
+        case impossible
+    }
+
+    /// Starts again from the first byte.
+    package mutating func rewind(isReplayable: Bool) -> Rewind {
+        if body != .ended { body = .open }
+        guard count > 0 else { return .nothing }
+        guard isReplayable, !hasSentTrailers else { return .impossible }
+        count = 0
+        return .source
+    }
+
+    /// Notes that the request is sent again, as the answer to a challenge or without a part that was refused.
+    package mutating func beginLeg() { isRefused = false }
+
+    /// Notes the number of bytes that the system has not delivered. Returns whether it has delivered some since the last
+    /// call.
+    package mutating func noteUndelivered(_ bytes: Int32) -> Bool {
+        defer { undelivered = bytes }
+        return undelivered.map { bytes < $0 } ?? false
+    }
+
+    /// Notes that the connection is another one.
+    package mutating func forgetDelivery() { undelivered = nil }
+}
+
 extension Transfer {
     func sendBody(_ buffer: UnsafeMutableRawBufferPointer) -> Int {
         state.clock.noteActivity(at: loop.now)
-        state.undelivered = nil
-        if state.isBodyEnded { return 0 }
-        // Reporting the end here would make the truncated body appear complete. The connection is closed, or the stream
-        // reset, instead.
-        if state.isBodyRefused { return CCURL_READ_PAUSE }
+        switch state.sending.reply() {
+        case .bytes: break
+        case .pause: return CCURL_READ_PAUSE
+        case .end: return 0
+        }
         switch exchange.upload {
         case .none:
-            state.isBodyTaken = true
+            state.sending.finish()
             return 0
         case .bytes(let data):
-            let start = data.startIndex + state.bytesSent
+            let start = data.startIndex + state.sending.count
             let count = min(buffer.count, data.endIndex - start)
             unsafe data.copyBytes(to: buffer, from: start..<(start + count))
             noteSent(count)
@@ -38,10 +152,10 @@ extension Transfer {
             noteSent(count)
             return count
         case .starving:
-            state.isSendingPaused = true
+            state.sending.pause()
             return CCURL_READ_PAUSE
         case .end:
-            state.isBodyTaken = true
+            state.sending.finish()
             return 0
         case .failed:
             state.failure = uploadError
@@ -50,20 +164,19 @@ extension Transfer {
     }
 
     private func noteSent(_ count: Int) {
-        state.bytesSent += count
-        if Int64(state.bytesSent) == exchange.upload.length { state.isBodyTaken = true }
+        state.sending.take(count, of: exchange.upload.length)
         reportUpload()
     }
 
     /// The error of the request body's source; `nil` if it did not fail, or if the server rejected the body.
     var uploadError: TransportError? {
-        guard !state.isBodyRefused, case .channel(let channel) = exchange.upload, let problem = channel.problem
+        guard !state.sending.isRefused, case .channel(let channel) = exchange.upload, let problem = channel.problem
         else { return nil }
         return failure(.requestBody(problem))
     }
 
     func sendTrailers(_ list: inout UnsafeMutablePointer<curl_slist>?) -> Int32 {
-        state.hasSentTrailers = true
+        state.sending.takeTrailers()
         guard case .channel(let channel) = exchange.upload else { return CURL_TRAILERFUNC_OK }
         for field in channel.trailers {
             guard let longer = unsafe curl_slist_append(list, "\(field.name.rawName): \(field.value)") else {
@@ -77,7 +190,7 @@ extension Transfer {
     /// Whether the system may still deliver bytes of the request while libcurl waits: libcurl hands it more than the server
     /// reads.
     var isDelivering: Bool {
-        exchange.sendsBody && state.bytesSent > 0 && state.connection != nil && (!state.isOnHTTP2 || isExclusive)
+        exchange.sendsBody && state.sending.count > 0 && state.connection != nil && (!state.isOnHTTP2 || isExclusive)
     }
 
     /// Notes whether the system has delivered bytes of the request since the last call, which is activity. See tcp(7),
@@ -86,12 +199,11 @@ extension Transfer {
         guard isDelivering, let socket = state.connection else { return }
         var count: Int32 = 0
         guard unsafe ioctl(socket, UInt(TIOCOUTQ), &count) == 0 else { return }
-        if let last = state.undelivered, count < last { state.clock.noteActivity(at: loop.now) }
-        state.undelivered = count
+        if state.sending.noteUndelivered(count) { state.clock.noteActivity(at: loop.now) }
     }
 
     private func reportUpload() {
-        guard let events = exchange.events, state.uploadPace.isDue(at: loop.now) else { return }
+        guard let events = exchange.events, state.sending.pace.isDue(at: loop.now) else { return }
         events.receive(.uploadProgress(uploadProgress))
     }
 
@@ -104,19 +216,18 @@ extension Transfer {
 
     /// Rewinds the body if any of it was read. libcurl itself discards the bytes that it read and did not send.
     func rewind() -> Bool {
-        state.isSendingPaused = false
-        state.isBodyTaken = false
-        guard state.bytesSent > 0 else { return true }
-        guard exchange.upload.isReplayable, !state.hasSentTrailers else {
+        switch state.sending.rewind(isReplayable: exchange.upload.isReplayable) {
+        case .nothing: return true
+        case .source:
+            if case .channel(let channel) = exchange.upload { channel.rewind() }
+            return true
+        case .impossible:
             state.failure = failure(.requestBody(.notReplayable))
             return false
         }
-        if case .channel(let channel) = exchange.upload { channel.rewind() }
-        state.bytesSent = 0
-        return true
     }
 
     var uploadProgress: TransferProgress {
-        TransferProgress(completedBytes: Int64(state.bytesSent), totalBytes: exchange.upload.length)
+        TransferProgress(completedBytes: Int64(state.sending.count), totalBytes: exchange.upload.length)
     }
 }

@@ -139,6 +139,7 @@ final class Transfer: PriorityQueueElement {
 /// takes over its state.
 struct TransferState: ~Copyable {
     var parser: HeaderParser
+    var sending = TransferSending()
     var clock: TransferClock
     /// The error with which a callback aborted the transfer.
     var failure: (any Error)?
@@ -163,26 +164,18 @@ struct TransferState: ~Copyable {
     var answered: Probes = []
     /// Whether the request is the first one on its connection.
     var isFirstOnConnection = false
-    /// Whether the server's response rejected the rest of the request's body.
-    var isBodyRefused = false
     /// Whether the response was detected to be complete before libcurl reported it.
     var isResponseOver = false
     /// Whether the reader has received the end of the response before libcurl reported it.
     var isResponseHandedOn = false
     /// Whether libcurl waits for bytes from the connection for this transfer.
     var isReading = false
-    /// Whether the end of the request's body was signaled to libcurl, so that it evaluates the response.
-    var isBodyEnded = false
-    /// Whether libcurl has read all of the request's body.
-    var isBodyTaken = false
     /// The time at which the transfer was added to libcurl.
     var admitted: MonotonicInstant?
     /// The address to which a connection was attempted last.
     var triedAddress: SocketAddress?
     /// The error with which the system refused a socket.
     var socketError: Int32?
-    /// The number of bytes of the request that the system had not delivered when it was last asked.
-    var undelivered: Int32?
     /// The sockets that were opened for the transfer.
     var sockets: [Int32] = []
     /// The socket of the connection in use; `nil` before there is one, and for a Unix-domain socket.
@@ -208,21 +201,14 @@ struct TransferState: ~Copyable {
     var repeats = 0
     /// The number of times that a connection was ready for the request.
     var attempts = 0
-    /// The number of bytes sent of a body in memory.
-    var bytesSent = 0
-    /// Whether libcurl has read the trailers.
-    var hasSentTrailers = false
     /// The bytes of a response that libcurl left in the socket, and whether the response was delivered completely.
     var unreadResponse: [UInt8] = []
     var isUnreadResponseWhole = false
     /// The number of bytes received of the body.
     var bytesReceived = 0
-    /// Whether sending is paused because the body's source has no bytes yet.
-    var isSendingPaused = false
     /// Whether receiving is paused because the reader's buffer is full.
     var isReceivingPaused = false
     var metrics = TransferMetrics()
-    var uploadPace = ReportPace()
     var downloadPace = ReportPace()
 
     /// A part of a request that a server refused.
@@ -274,7 +260,7 @@ struct TransferState: ~Copyable {
         sockets = []
         triedAddress = nil
         socketError = nil
-        undelivered = nil
+        sending.forgetDelivery()
         connection = nil
         stream = nil
         lacksIdentity = false
@@ -295,7 +281,7 @@ struct TransferState: ~Copyable {
         heldHead = nil
         parser = Self.parser(for: exchange, on: loop)
         attempts = 0
-        isBodyRefused = false
+        sending.beginLeg()
         isResponseOver = false
         lacksIdentity = false
         handshake = nil
@@ -304,7 +290,7 @@ struct TransferState: ~Copyable {
     /// Whether the server states that it has not processed the request (RFC 9113 §8.7).
     var isUnprocessed: Bool { stream?.isUnprocessed == true && !parser.hasBegun }
 
-    var isPaused: Bool { isSendingPaused || isReceivingPaused }
+    var isPaused: Bool { sending.isPaused || isReceivingPaused }
 }
 
 /// Limits progress reports to one every 50 ms.
