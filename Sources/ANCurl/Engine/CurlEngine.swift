@@ -246,7 +246,7 @@ actor CurlEngine: EventLoopSource {
                 start(transfer)
                 queueDeadline(of: transfer)
             } else if let limit = transfer.nextLimit, limit.deadline <= state.now {
-                if transfer.state.isResponseOver, transfer.state.sending.body != .ended {
+                if transfer.state.receiving.isOver, transfer.state.sending.body != .ended {
                     endEarly(transfer)
                     queueDeadline(of: transfer)
                 } else if transfer.alternativeLimit == limit {
@@ -325,11 +325,11 @@ extension CurlEngine {
     /// that has an end, as long as the server takes it.
     func endResponse(of transfer: Transfer) {
         if transfer.endsWithResponse { return endEarly(transfer) }
-        guard transfer.exchange.delivery == .streamed, !transfer.state.isResponseHandedOn else { return }
+        guard transfer.exchange.delivery == .streamed, !transfer.state.receiving.isHandedOn else { return }
         guard transfer.isResponseWhole, case .success(let ending) = transfer.outcome(CURLE_OK) else {
             return endEarly(transfer)
         }
-        transfer.state.isResponseHandedOn = true
+        transfer.state.receiving.handOn()
         transfer.exchange.endResponse(ending)
     }
 
@@ -338,7 +338,7 @@ extension CurlEngine {
         guard !transfer.isResponseWhole else { return finish(transfer, transfer.outcome(CURLE_OK)) }
         transfer.state.sending.end()
         transfer.state.clock.noteActivity(at: state.now)
-        transfer.handle.resume(receiving: !transfer.state.isReceivingPaused, sending: true)
+        transfer.handle.resume(receiving: !transfer.state.receiving.isPaused, sending: true)
     }
 }
 
@@ -347,8 +347,7 @@ extension CurlEngine {
 extension CurlEngine {
     /// Resumes receiving after the reader has made room.
     func resumeReceiving(_ exchange: Exchange) {
-        guard let transfer = active[ObjectIdentifier(exchange)], transfer.state.isReceivingPaused else { return }
-        transfer.state.isReceivingPaused = false
+        guard let transfer = active[ObjectIdentifier(exchange)], transfer.state.receiving.resume() else { return }
         resume(transfer)
     }
 
@@ -364,7 +363,7 @@ extension CurlEngine {
     private func resume(_ transfer: Transfer) {
         transfer.state.clock.noteActivity(at: state.now)
         let code = transfer.handle.resume(
-            receiving: !transfer.state.isReceivingPaused, sending: !transfer.state.sending.isPaused)
+            receiving: !transfer.state.receiving.isPaused, sending: !transfer.state.sending.isPaused)
         if transfer.state.failure != nil { return finish(transfer, transfer.outcome(code)) }
         transfer.noteReadingEnded()
     }

@@ -149,7 +149,7 @@ import COpenSSL
         recordCount += 1
         answers.beginRecord { number in
             guard let stream = streams[number], let transfer = transfers[number] else { return 0 }
-            return stream.bodySize - transfer.state.bytesReceived
+            return stream.bodySize - transfer.state.receiving.count
         }
         let bytes = unsafe UnsafeRawBufferPointer(buffer)[..<count]
         unsafe bytes.withMemoryRebound(to: UInt8.self) { bytes in

@@ -64,7 +64,7 @@ extension Transfer {
 
     /// Whether the server has ended the stream and all of the response's body was received.
     var isStreamWhole: Bool {
-        guard let stream = state.stream, stream.isEnded, stream.bodySize == state.bytesReceived else { return false }
+        guard let stream = state.stream, stream.isEnded, stream.bodySize == state.receiving.count else { return false }
         guard let length = state.parser.contentLength, !state.parser.hasNoBody, exchange.request.method != .head else {
             return true
         }
@@ -73,7 +73,7 @@ extension Transfer {
 
     /// Whether libcurl 7.88 makes no progress on an exchange whose response is complete: it waits for the request's
     /// body, which has no bytes to send yet, although the server reset the stream without an error.
-    var isForgotten: Bool { state.stream?.isReset == true && state.sending.isPaused && !state.isReceivingPaused }
+    var isForgotten: Bool { state.stream?.isReset == true && state.sending.isPaused && !state.receiving.isPaused }
 
     /// Whether the server has completed its response. libcurl has not handed it on if it repeats the request.
     var hasLostAnswer: Bool {
@@ -95,7 +95,7 @@ extension Transfer {
                 guard count == line.utf8.count else { return }
             }
         }
-        let missing = stream.bodySize - state.bytesReceived
+        let missing = stream.bodySize - state.receiving.count
         guard missing > 0, missing <= answer.body.count else { return }
         unsafe answer.body.suffix(missing).withUnsafeBytes { bytes in
             unsafe _ = receiveBody(bytes)

@@ -21,11 +21,23 @@ import HTTPTypes
 // if it had credentials for both.
 
 /// The parties whose challenges libcurl obtains by requests without the body.
-struct Probes: OptionSet {
-    let rawValue: UInt8
+package struct Probes: OptionSet, Sendable {
+    package let rawValue: UInt8
 
-    static let server = Probes(rawValue: 1)
-    static let proxy = Probes(rawValue: 2)
+    package init(rawValue: UInt8) { self.rawValue = rawValue }
+
+    package static let server = Probes(rawValue: 1)
+    package static let proxy = Probes(rawValue: 2)
+}
+
+/// A part of a request that a server refused by a response that is not the exchange's, so that the request is sent again
+/// without it.
+package enum RefusedPart: Equatable, Sendable {
+    /// Credentials: a request without the body was answered by a response that is no challenge, or a fresh answer to a
+    /// challenge counts as stale.
+    case credentials(Probes)
+    /// The expectation of a 100 (RFC 9110 §10.1.1).
+    case expectation
 }
 
 extension Transfer {
@@ -36,7 +48,7 @@ extension Transfer {
         /// The head is held until it is known whether libcurl sends the request again.
         case undecided
         /// The head refuses a part of the request, and libcurl would treat it as the response.
-        case refusal(TransferState.RefusedPart)
+        case refusal(RefusedPart)
     }
 
     func use(of head: ResponseHead) -> HeadUse {
@@ -63,9 +75,7 @@ extension Transfer {
 
     /// Delivers the held head as that of the response.
     func deliverHeldHead() {
-        guard let head = state.heldHead else { return }
-        state.heldHead = nil
-        deliver(head)
+        if let head = state.receiving.takeHeld() { deliver(head) }
     }
 
     /// Starts the next leg, in which libcurl sends the request again with the answer to a challenge.

@@ -15,7 +15,7 @@ extension Transfer {
     func openSocket(_ address: UnsafeMutablePointer<curl_sockaddr>?) -> curl_socket_t {
         guard let address = unsafe address else { return CCURL_SOCKET_BAD }
         if state.clock.connected != nil {
-            guard state.heldHead != nil || mayRepeat() else { return CCURL_SOCKET_BAD }
+            guard state.receiving.isHeld || mayRepeat() else { return CCURL_SOCKET_BAD }
             state.clock.reconnect(at: loop.now)
         }
         leaveQueue()
@@ -43,7 +43,7 @@ extension Transfer {
         guard isAllowed(address), meetConnection(remote: remote, local: local) else {
             return CURL_PREREQFUNC_ABORT
         }
-        if state.heldHead != nil {
+        if state.receiving.isHeld {
             guard beginNextLeg() else { return CURL_PREREQFUNC_ABORT }
         } else if state.attempts > 0 {
             guard mayRepeat(), rewind() else { return CURL_PREREQFUNC_ABORT }

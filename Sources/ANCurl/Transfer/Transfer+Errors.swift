@@ -29,7 +29,7 @@ extension Transfer {
         switch code {
         case CURLE_ABORTED_BY_CALLBACK where state.isConnectionSpoilt:
             return .connectionLost(.beforeResponse)
-        case CURLE_WRITE_ERROR where state.refusedPart != nil:
+        case CURLE_WRITE_ERROR where state.receiving.refusedPart != nil:
             return .invalidResponse(.noFinalResponse)
         case CURLE_URL_MALFORMAT:
             return .invalidURL(context.message ?? context.url)

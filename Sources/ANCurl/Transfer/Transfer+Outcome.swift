@@ -20,7 +20,7 @@ extension Transfer {
     }
 
     /// Whether a body delimited by the end of the connection ended without the server's `close_notify`.
-    private var wasCut: Bool { state.handshake?.isClosedByServer == false }
+    private var wasCut: Bool { state.receiving.handshake?.isClosedByServer == false }
 
     /// The error for a body over HTTP/2 or HTTP/3 whose size differs from the declared one, or from that of the server's
     /// frames (RFC 9113 §8.1.1); `nil` for none.
@@ -29,8 +29,8 @@ extension Transfer {
         let isBodiless = state.parser.hasNoBody || exchange.request.method == .head
         let declared = isBodiless ? nil : state.parser.contentLength
         let sizes = [declared, state.stream.flatMap { $0.isEnded ? Int64($0.bodySize) : nil }].compactMap(\.self)
-        guard let wrong = sizes.first(where: { $0 != Int64(state.bytesReceived) }) else { return nil }
-        return failure(Int64(state.bytesReceived) < wrong ? earlyEnd : .invalidResponse(.framing))
+        guard let wrong = sizes.first(where: { $0 != Int64(state.receiving.count) }) else { return nil }
+        return failure(Int64(state.receiving.count) < wrong ? earlyEnd : .invalidResponse(.framing))
     }
 
     /// Whether the request must be sent again with another easy handle.
@@ -40,10 +40,10 @@ extension Transfer {
     /// itself repeats a request only over HTTP/1.1, and only if it finds the connection lost when it reads.
     func mustRepeat(after code: CURLcode) -> Bool {
         // A response that was delivered, perhaps without the end of its body, is the only one.
-        let isHeld = state.heldHead != nil || state.refusedPart != nil
+        let isHeld = state.receiving.isHeld || state.receiving.refusedPart != nil
         guard !state.parser.isComplete || isHeld && !isStreamWhole else { return false }
         if mustLeaveAlternative(after: code) { return true }
-        guard !state.isConnectionSpoilt, state.refusedPart == nil else {
+        guard !state.isConnectionSpoilt, state.receiving.refusedPart == nil else {
             return state.failure == nil && state.repeats < Self.maximumRepeats
         }
         if state.failure == nil, mayRepeatUnprocessed && !state.sending.hasSentTrailers || mayRepeatLater {
@@ -63,9 +63,9 @@ extension Transfer {
     /// Whether the response is complete, although libcurl ended the transfer with an error.
     private func isResponseComplete(_ code: CURLcode) -> Bool {
         guard state.parser.isComplete else { return false }
-        if isStreamWhole || state.isUnreadResponseWhole { return true }
+        if isStreamWhole || state.receiving.isUnreadWhole { return true }
         // The server may close the connection before libcurl has read the end of the stream.
-        if state.isOnHTTP3, state.parser.contentLength == Int64(state.bytesReceived) { return true }
+        if state.isOnHTTP3, state.parser.contentLength == Int64(state.receiving.count) { return true }
         switch code {
         case CURLE_TOO_MANY_REDIRECTS:
             return true
@@ -75,7 +75,7 @@ extension Transfer {
             // The server rejected the rest of the request's body.
             return state.parser.contentLength == handle.offset(CURLINFO_SIZE_DOWNLOAD_T)
         case CURLE_OPERATION_TIMEDOUT:
-            return state.isResponseOver && isResponseWhole
+            return state.receiving.isOver && isResponseWhole
         case CURLE_READ_ERROR:
             // libcurl 8.7 and later report the end that was forced upon a request's body, but a response that the server
             // cut as soon as its connection ends.

@@ -1,6 +1,6 @@
 // SPDX-License-Identifier: MIT
 
-import ANHTTP
+package import ANHTTP
 import ANSystem
 import CCurl
 import COpenSSL
@@ -8,6 +8,134 @@ import HTTPTypes
 
 extension HTTPField.Name {
     fileprivate static let keepAlive = HTTPField.Name(parsed: "keep-alive") ?? .connection
+}
+
+/// How far a response has been received, beside the parser of its head.
+package struct TransferReceiving: ~Copyable {
+    package private(set) var phase = Phase.awaited
+    /// Whether receiving is paused because the reader's buffer is full.
+    package private(set) var isPaused = false
+    /// Whether libcurl waits for bytes from the connection for this transfer.
+    var isReading = false
+    /// The number of bytes received of the body.
+    package private(set) var count = 0
+    private var unread = Unread.none
+    /// The connection's handshake, if the response is delimited by the end of the connection.
+    var handshake: Handshake?
+    var pace = ReportPace()
+
+    /// Creates the state of a response of which nothing was received.
+    package init() {}
+
+    /// The phase of the response.
+    package enum Phase: Sendable {
+        /// There is no final head.
+        case awaited
+        /// The final head may be that of a challenge to which libcurl responds.
+        case held(ResponseHead)
+        /// The server refused a part of the request by a response that is not the exchange's.
+        case refused(RefusedPart)
+        /// The head was delivered, and the body is being received.
+        case inBody
+        /// The response was detected to be complete before libcurl reported it.
+        case over
+        /// The reader has received the end of the response before libcurl reported it.
+        case handedOn
+    }
+
+    /// The bytes of a response that libcurl left in the socket.
+    private enum Unread {
+        /// There are none, or they were no complete response.
+        case none
+        /// They were taken from the socket.
+        case kept([UInt8])
+        /// They were delivered, and were a complete response.
+        case whole
+    }
+
+    package var isHeld: Bool { if case .held = phase { true } else { false } }
+
+    /// The part of the request that the server refused; `nil` if it refused none.
+    package var refusedPart: RefusedPart? { if case .refused(let part) = phase { part } else { nil } }
+
+    package var isOver: Bool {
+        switch phase {
+        case .over, .handedOn: true
+        case .awaited, .held, .refused, .inBody: false
+        }
+    }
+
+    package var isHandedOn: Bool { if case .handedOn = phase { true } else { false } }
+
+    package var isUnreadWhole: Bool { if case .whole = unread { true } else { false } }
+
+    // MARK: The head
+
+    /// Notes that the final head is that of the response.
+    package mutating func beginBody() { phase = .inBody }
+
+    /// Holds the final head until it is known whether libcurl responds to it.
+    package mutating func hold(_ head: ResponseHead) { phase = .held(head) }
+
+    /// Notes that the response refuses a part of the request.
+    package mutating func refuse(_ part: RefusedPart) { phase = .refused(part) }
+
+    /// Returns the held head, which is that of the response after all; `nil` if none is held.
+    package mutating func takeHeld() -> ResponseHead? {
+        guard case .held(let head) = phase else { return nil }
+        phase = .inBody
+        return head
+    }
+
+    /// Notes that the request is sent again, because the response was none. Returns the status of a held head.
+    package mutating func beginLeg() -> Int? {
+        defer { (phase, handshake) = (.awaited, nil) }
+        return if case .held(let head) = phase { head.status.code } else { nil }
+    }
+
+    /// Notes that the request is sent again on another connection.
+    package mutating func beginAgain() { unread = .none }
+
+    // MARK: The body
+
+    /// Notes that bytes of the body were received.
+    package mutating func take(_ bytes: Int) { count += bytes }
+
+    /// Notes that the reader's buffer is full.
+    package mutating func pause() { isPaused = true }
+
+    /// Ends a pause, and returns whether there was one.
+    package mutating func resume() -> Bool {
+        defer { isPaused = false }
+        return isPaused
+    }
+
+    /// Notes that a response whose head was delivered is complete. Returns whether that is new.
+    package mutating func end() -> Bool {
+        guard case .inBody = phase else { return false }
+        phase = .over
+        return true
+    }
+
+    /// Notes that the reader receives the end of the response.
+    package mutating func handOn() {
+        if case .over = phase { phase = .handedOn }
+    }
+
+    // MARK: Bytes that libcurl left in the socket
+
+    /// Keeps the bytes that were waiting in the socket.
+    package mutating func keep(_ bytes: [UInt8]) { unread = .kept(bytes) }
+
+    /// Returns the bytes that were kept; none if they were taken before.
+    package mutating func takeUnread() -> [UInt8] {
+        guard case .kept(let bytes) = unread else { return [] }
+        unread = .none
+        return bytes
+    }
+
+    /// Notes whether the response is complete after the kept bytes were delivered.
+    package mutating func finishUnread(isWhole: Bool) { unread = isWhole ? .whole : .none }
 }
 
 extension Transfer {
@@ -32,11 +160,13 @@ extension Transfer {
                 }
                 reviewReuse(after: .answered(status: head.status.code, sentPart))
                 switch use(of: head) {
-                case .response: deliver(head)
+                case .response:
+                    state.receiving.beginBody()
+                    deliver(head)
                 case .undecided:
-                    state.heldHead = head
+                    state.receiving.hold(head)
                 case .refusal(let part):
-                    state.refusedPart = part
+                    state.receiving.refuse(part)
                     _ = rewind()
                     return 0
                 }
@@ -96,7 +226,7 @@ extension Transfer {
 
     /// Notes whether libcurl reads from the connection for this transfer.
     func noteReading(_ isReading: Bool) {
-        state.isReading = isReading
+        state.receiving.isReading = isReading
         noteReadingEnded()
     }
 
@@ -104,8 +234,8 @@ extension Transfer {
     /// a response before the end of the request, but over HTTP/1.1 it stops reading at the end of the response. It
     /// never begins to wait for a response that arrived while the request was sent.
     func noteReadingEnded() {
-        guard exchange.sendsBody, !state.isReading, !isFinished, state.refusedPart == nil, state.parser.isComplete,
-            !state.parser.isMultiplexed, !state.isReceivingPaused, state.heldHead == nil
+        guard exchange.sendsBody, !state.receiving.isReading, !isFinished, !state.receiving.isPaused,
+            !state.parser.isMultiplexed
         else { return }
         endResponse()
     }
@@ -113,23 +243,20 @@ extension Transfer {
     /// Detects the end of the response by the end of the stream or, if its frames are not inspected, by its length. Over
     /// HTTP/2, libcurl does not stop reading.
     func noteProgress() {
-        guard exchange.sendsBody, state.parser.isComplete, state.parser.isMultiplexed, state.heldHead == nil
-        else { return }
+        guard exchange.sendsBody, state.parser.isMultiplexed else { return }
         let length = state.parser.hasNoBody ? 0 : state.parser.contentLength
-        if state.stream == nil ? length == Int64(state.bytesReceived) : isStreamWhole { endResponse() }
+        if state.stream == nil ? length == Int64(state.receiving.count) : isStreamWhole { endResponse() }
     }
 
     /// Marks the response as complete before libcurl reports it.
     private func endResponse() {
-        guard !state.isResponseOver else { return }
-        state.isResponseOver = true
-        loop.noteChange(of: self)
+        if state.receiving.end() { loop.noteChange(of: self) }
     }
 
     /// Whether the response is complete although the request is not. Over HTTP/2, libcurl may be about to report the end
     /// of a response whose request it has sent.
     var isAheadOfRequest: Bool {
-        !isFinished && state.isResponseOver && state.sending.body != .ended
+        !isFinished && state.receiving.isOver && state.sending.body != .ended
             && (hasUnsentBody || !state.parser.isMultiplexed)
     }
 
@@ -144,7 +271,7 @@ extension Transfer {
     /// request's body.
     var isResponseWhole: Bool {
         if state.parser.hasNoBody || state.parser.isEndedByClose { return true }
-        if let length = state.parser.contentLength { return length == Int64(state.bytesReceived) }
+        if let length = state.parser.contentLength { return length == Int64(state.receiving.count) }
         if state.stream != nil { return isStreamWhole }
         guard let connection = state.connection else { return false }
         return !Self.hasEnded(connection)
@@ -157,7 +284,7 @@ extension Transfer {
 
     private func noteHandshake() {
         guard CurlLibrary.usesOpenSSL, let session = unsafe ccurl_tls_session(handle.raw) else { return }
-        state.handshake = unsafe Handshake.of(OpaquePointer(session))
+        state.receiving.handshake = unsafe Handshake.of(OpaquePointer(session))
     }
 
     private func noteTLS() {
@@ -179,13 +306,13 @@ extension Transfer {
         deliverHeldHead()
         switch unsafe exchange.receive(bytes) {
         case .take:
-            state.bytesReceived += bytes.count
+            state.receiving.take(bytes.count)
             loop.noteChange(of: self)
             noteProgress()
             reportDownload()
             return bytes.count
         case .pause:
-            state.isReceivingPaused = true
+            state.receiving.pause()
             return CCURL_WRITE_PAUSE
         case .refuse(let limit):
             state.failure = failure(.responseTooLarge(.body(limit: limit)))
@@ -197,12 +324,12 @@ extension Transfer {
     }
 
     private func reportDownload() {
-        guard let events = exchange.events, state.downloadPace.isDue(at: loop.now) else { return }
+        guard let events = exchange.events, state.receiving.pace.isDue(at: loop.now) else { return }
         events.receive(.downloadProgress(downloadProgress))
     }
 
     /// The progress of the download, in encoded bytes as transferred.
     var downloadProgress: TransferProgress {
-        TransferProgress(completedBytes: Int64(state.bytesReceived), totalBytes: state.parser.contentLength)
+        TransferProgress(completedBytes: Int64(state.receiving.count), totalBytes: state.parser.contentLength)
     }
 }

@@ -70,7 +70,7 @@ final class Transfer: PriorityQueueElement {
         } catch {
             throw error.transportError
         }
-        let omitsExpectation = other.map { $0.state.omitsExpectation || $0.state.refusedPart == .expectation } ?? false
+        let omitsExpectation = other.map { $0.state.omitsExpectation } ?? false
         headers = try exchange.headerList(by: alternative, withoutExpectation: omitsExpectation)
         let headSize = headers.textCount + url.utf8.count
         guard headSize <= EasyHandle.maximumHeadSize else {
@@ -128,8 +128,8 @@ final class Transfer: PriorityQueueElement {
             return state.clock.earlier(connection.clock.limit(isPaused: connection.channel.isPaused, now: loop.now))
         }
         if let limit = alternativeLimit { return state.clock.earlier(limit) }
-        if state.isResponseOver {
-            return state.clock.earlier(state.isResponseHandedOn ? nil : state.clock.limitAfterResponse)
+        if state.receiving.isOver {
+            return state.clock.earlier(state.receiving.isHandedOn ? nil : state.clock.limitAfterResponse)
         }
         return state.clock.nextLimit(isWaitingForUs: state.isPaused, now: loop.now)
     }
@@ -140,6 +140,7 @@ final class Transfer: PriorityQueueElement {
 struct TransferState: ~Copyable {
     var parser: HeaderParser
     var sending = TransferSending()
+    var receiving = TransferReceiving()
     var clock: TransferClock
     /// The error with which a callback aborted the transfer.
     var failure: (any Error)?
@@ -147,15 +148,9 @@ struct TransferState: ~Copyable {
     var refusal: Refusal?
     /// Whether the server requested a client certificate when the connection was made and none was sent.
     var lacksIdentity = false
-    /// The connection's handshake, if the response is delimited by the end of the connection.
-    var handshake: Handshake?
-    /// The head of a response that may be a challenge to which libcurl responds.
-    var heldHead: ResponseHead?
     /// The parties whose challenges are unknown. If there are any, the current leg is a request without its body,
     /// sent to obtain a challenge.
     var probes: Probes
-    /// What the server refused by a response that is not the exchange's, so that the request is sent again without it.
-    var refusedPart: RefusedPart?
     /// Whether the request is sent without the expectation that a server refused.
     var omitsExpectation = false
     /// The parties that are sent no credential.
@@ -164,12 +159,6 @@ struct TransferState: ~Copyable {
     var answered: Probes = []
     /// Whether the request is the first one on its connection.
     var isFirstOnConnection = false
-    /// Whether the response was detected to be complete before libcurl reported it.
-    var isResponseOver = false
-    /// Whether the reader has received the end of the response before libcurl reported it.
-    var isResponseHandedOn = false
-    /// Whether libcurl waits for bytes from the connection for this transfer.
-    var isReading = false
     /// The time at which the transfer was added to libcurl.
     var admitted: MonotonicInstant?
     /// The address to which a connection was attempted last.
@@ -201,24 +190,7 @@ struct TransferState: ~Copyable {
     var repeats = 0
     /// The number of times that a connection was ready for the request.
     var attempts = 0
-    /// The bytes of a response that libcurl left in the socket, and whether the response was delivered completely.
-    var unreadResponse: [UInt8] = []
-    var isUnreadResponseWhole = false
-    /// The number of bytes received of the body.
-    var bytesReceived = 0
-    /// Whether receiving is paused because the reader's buffer is full.
-    var isReceivingPaused = false
     var metrics = TransferMetrics()
-    var downloadPace = ReportPace()
-
-    /// A part of a request that a server refused.
-    enum RefusedPart: Equatable {
-        /// Credentials: a request without the body was answered by a response that is no challenge, or a fresh answer to a
-        /// challenge counts as stale.
-        case credentials(Probes)
-        /// The expectation of a 100 (RFC 9110 §10.1.1).
-        case expectation
-    }
 
     /// The reason for which a server was rejected, with its certificates.
     struct Refusal {
@@ -241,13 +213,13 @@ struct TransferState: ~Copyable {
 
     /// Resets the state of an attempt, so that the request can be sent on another connection.
     mutating func beginAgain(_ exchange: Exchange, on loop: LoopState) {
-        switch refusedPart {
+        switch receiving.refusedPart {
         case .credentials(let parties): omitted.formUnion(parties)
         case .expectation: omitsExpectation = true
         case nil: break
         }
-        if heldHead != nil || refusedPart != nil { beginNextLeg(exchange, on: loop) }
-        refusedPart = nil
+        if receiving.isHeld || receiving.refusedPart != nil { beginNextLeg(exchange, on: loop) }
+        receiving.beginAgain()
         // The other handle knows no challenge.
         probes = exchange.probes.subtracting(omitted)
         repeats += 1
@@ -267,30 +239,26 @@ struct TransferState: ~Copyable {
         isConnectionSpoilt = false
         isReuseForbidden = false
         answered = []
-        isUnreadResponseWhole = false
         clock.enterQueueAgain(at: loop.now)
     }
 
     /// Resets the state of a response that was a challenge.
     mutating func beginNextLeg(_ exchange: Exchange, on loop: LoopState) {
-        if let status = heldHead?.status.code {
+        if let status = receiving.beginLeg() {
             let party: Probes = status == 407 ? .proxy : .server
             probes.remove(party)
             answered.insert(party)
         }
-        heldHead = nil
         parser = Self.parser(for: exchange, on: loop)
         attempts = 0
         sending.beginLeg()
-        isResponseOver = false
         lacksIdentity = false
-        handshake = nil
     }
 
     /// Whether the server states that it has not processed the request (RFC 9113 §8.7).
     var isUnprocessed: Bool { stream?.isUnprocessed == true && !parser.hasBegun }
 
-    var isPaused: Bool { sending.isPaused || isReceivingPaused }
+    var isPaused: Bool { sending.isPaused || receiving.isPaused }
 }
 
 /// Limits progress reports to one every 50 ms.

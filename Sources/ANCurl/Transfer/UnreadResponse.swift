@@ -111,7 +111,7 @@ extension Transfer {
     /// Keeps the bytes that wait in a socket, which libcurl is about to close.
     func keepUnreadResponse(_ socket: Int32) {
         guard !isFinished, !state.parser.hasBegun, state.failure == nil else { return }
-        state.unreadResponse = unsafe [UInt8](unsafeUninitializedCapacity: Self.maximumUnreadSize) { buffer, count in
+        let bytes = unsafe [UInt8](unsafeUninitializedCapacity: Self.maximumUnreadSize) { buffer, count in
             while count < buffer.count {
                 let received = unsafe recv(
                     socket, buffer.baseAddress?.advanced(by: count), buffer.count - count, Int32(MSG_DONTWAIT))
@@ -119,23 +119,23 @@ extension Transfer {
                 count += received
             }
         }
+        state.receiving.keep(bytes)
     }
 
     /// Delivers the response that was waiting when libcurl failed to send the request's body. The cookies in its head
     /// are not stored by libcurl.
     func receiveUnreadResponse() {
-        var response = UnreadResponse(state.unreadResponse)
-        state.unreadResponse = []
+        var response = UnreadResponse(state.receiving.takeUnread())
         while !state.parser.isComplete {
             guard let line = response.nextLine(), receive(line) || state.parser.isComplete else { return }
         }
-        guard state.failure == nil, state.refusedPart == nil else { return }
+        guard state.failure == nil, state.receiving.refusedPart == nil else { return }
         let body = response.nextBody(framing)
         if !body.bytes.isEmpty {
             guard unsafe body.bytes.withUnsafeBytes({ unsafe receiveBody($0) }) == body.bytes.count else { return }
         }
         while let line = response.nextLine(), receive(line) {}
-        state.isUnreadResponseWhole = body.isComplete
+        state.receiving.finishUnread(isWhole: body.isComplete)
     }
 
     /// Parses a line of a head or of trailers; returns `false` if it ends the transfer.

@@ -193,7 +193,7 @@ final class WebSocketConnection {
             received += bytes
             if let body = body(of: transfer, isEnd: false) { try refuse(with: body, transfer) }
         case .open:
-            transfer.state.bytesReceived += bytes.count
+            transfer.state.receiving.take(bytes.count)
             decoder.append(bytes)
             try handleFrames(of: transfer)
         case .ending, .failing: break
