@@ -199,7 +199,7 @@ actor CurlEngine: EventLoopSource {
                 upgrade(transfer, channel)
                 continue
             }
-            let monitor = transfer.state.monitor
+            let monitor = transfer.state.connection.monitor
             if code != CURLE_OK {
                 transfer.reportFailedAlternative(after: code)
                 // GOAWAY may wait behind a failure to send.
@@ -292,7 +292,7 @@ actor CurlEngine: EventLoopSource {
         if isSpoilt { transfer.reviewReuse(after: .failed) }
         multi?.remove(transfer.handle)
         transfer.leaveConnection()
-        if let socket = transfer.state.connection {
+        if let socket = transfer.state.connection.socket {
             // libcurl itself may have ended the transfer, and kept the connection.
             if isSpoilt { state.retire(socket) }
             state.connections.noteEnd(socket, at: state.now)

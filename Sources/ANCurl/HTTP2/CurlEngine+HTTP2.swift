@@ -31,7 +31,7 @@ extension CurlEngine {
     /// Ends an idle connection that its server has closed. libcurl would do so when it looks for a connection for the next
     /// request; it frees the descriptor then.
     private func closeIfEnded(_ socket: Int32) {
-        guard Transfer.hasEnded(socket), !active.values.contains(where: { $0.state.connection == socket }) else {
+        guard Transfer.hasEnded(socket), !active.values.contains(where: { $0.state.connection.socket == socket }) else {
             return
         }
         state.retire(socket)
@@ -85,11 +85,11 @@ extension CurlEngine {
     /// the idle limit or since the request: it may be dead, and libcurl would send further requests on it. Over HTTP/1.1,
     /// libcurl closes it.
     func retireConnection(of transfer: Transfer, after limit: TransferClock.Limit) {
-        guard transfer.state.isOnHTTP2, let socket = transfer.state.connection,
+        guard transfer.state.connection.isHTTP2, let socket = transfer.state.connection.socket,
             let sent = transfer.state.clock.connected,
             state.connections.isSilent(socket, after: limit.kind == .idle ? limit.since : sent)
         else { return }
-        if active.values.contains(where: { $0.state.connection == socket }) {
+        if active.values.contains(where: { $0.state.connection.socket == socket }) {
             state.connections.suspect(socket)
         } else {
             state.retire(socket)
@@ -99,6 +99,6 @@ extension CurlEngine {
     /// Closes a connection on which libcurl misinterpreted an event as the end of a response: nghttp2 has terminated
     /// the session, and the transfers of its other streams would never finish.
     func retireConnection(_ monitor: HTTP2Monitor, brokenFor transfer: Transfer) {
-        if transfer.isStreamCut, transfer.state.stream?.isReset == false { state.retire(monitor) }
+        if transfer.isStreamCut, transfer.state.connection.stream?.isReset == false { state.retire(monitor) }
     }
 }

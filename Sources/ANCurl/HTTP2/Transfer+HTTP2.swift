@@ -11,10 +11,10 @@ extension Transfer {
     /// Notes the stream on which the request is about to be sent.
     func joinStream() {
         leaveStream()
-        state.stream = nil
+        state.connection.stream = nil
         guard let monitor = connectionMonitor() else { return }
-        state.monitor = monitor
-        state.stream = monitor.open(for: self)
+        state.connection.monitor = monitor
+        state.connection.stream = monitor.open(for: self)
         try? observeTurns()
     }
 
@@ -27,7 +27,7 @@ extension Transfer {
         unsafe try handle.set(CURLOPT_XFERINFODATA, pointer: Unmanaged.passUnretained(self).toOpaque())
         let code = unsafe ccurl_set_progress_callback(handle.raw) { context, _, _, _, _ in
             let transfer = unsafe Unmanaged<Transfer>.fromOpaque(context).takeUnretainedValue()
-            if let monitor = transfer.state.monitor, monitor.recordCount < monitor.recordLimit,
+            if let monitor = transfer.state.connection.monitor, monitor.recordCount < monitor.recordLimit,
                 transfer.loop.readAhead(monitor) != .unread
             {
                 monitor.recordLimit = 0
@@ -40,17 +40,17 @@ extension Transfer {
 
     /// Removes the request from its connection's streams.
     func leaveStream() {
-        guard let stream = state.stream, let monitor = state.monitor else { return }
-        state.monitor = nil
+        guard let stream = state.connection.stream, let monitor = state.connection.monitor else { return }
+        state.connection.monitor = nil
         monitor.close(stream)
         if monitor.isSpent, monitor.waiting.isEmpty { loop.retire(monitor) }
     }
 
     private func connectionMonitor() -> HTTP2Monitor? {
-        guard state.isOnHTTP2, let socket = state.connection else { return nil }
+        guard state.connection.isHTTP2, let socket = state.connection.socket else { return nil }
         if let monitor = loop.monitors[socket] { return monitor }
         // The streams are counted from the first one. Earlier requests may have had options that prevent that.
-        guard state.isFirstOnConnection else { return nil }
+        guard state.connection.isFirst else { return nil }
         // With TLS to a proxy, the BIO of encrypted bytes is not the socket's. libcurl's own requests to a
         // DNS-over-HTTPS resolver could open streams that are not counted.
         guard exchange.isSecure, CurlLibrary.usesOpenSSL, !mayUseTLSProxy,
@@ -64,7 +64,9 @@ extension Transfer {
 
     /// Whether the server has ended the stream and all of the response's body was received.
     var isStreamWhole: Bool {
-        guard let stream = state.stream, stream.isEnded, stream.bodySize == state.receiving.count else { return false }
+        guard let stream = state.connection.stream, stream.isEnded, stream.bodySize == state.receiving.count else {
+            return false
+        }
         guard let length = state.parser.contentLength, !state.parser.hasNoBody, exchange.request.method != .head else {
             return true
         }
@@ -73,20 +75,22 @@ extension Transfer {
 
     /// Whether libcurl 7.88 makes no progress on an exchange whose response is complete: it waits for the request's
     /// body, which has no bytes to send yet, although the server reset the stream without an error.
-    var isForgotten: Bool { state.stream?.isReset == true && state.sending.isPaused && !state.receiving.isPaused }
+    var isForgotten: Bool {
+        state.connection.stream?.isReset == true && state.sending.isPaused && !state.receiving.isPaused
+    }
 
     /// Whether the server has completed its response. libcurl has not handed it on if it repeats the request.
     var hasLostAnswer: Bool {
-        guard let stream = state.stream, stream.isEnded else { return false }
-        return state.monitor?.answer(on: stream)?.head != nil
+        guard let stream = state.connection.stream, stream.isEnded else { return false }
+        return state.connection.monitor?.answer(on: stream)?.head != nil
     }
 
     /// Delivers a response that the server completed and libcurl lost. The cookies in its head are not stored by
     /// libcurl.
     func receiveLostAnswer() {
-        guard state.failure == nil, let stream = state.stream, stream.isEnded,
+        guard state.failure == nil, let stream = state.connection.stream, stream.isEnded,
             !isStreamWhole || !state.parser.isComplete,
-            !state.parser.isInHead, let answer = state.monitor?.answer(on: stream)
+            !state.parser.isInHead, let answer = state.connection.monitor?.answer(on: stream)
         else { return }
         if !state.parser.isComplete {
             guard let lines = answer.head.flatMap(Self.lines) else { return }
@@ -115,7 +119,7 @@ extension Transfer {
 
     /// Whether the response is delimited only by the end of the stream and the server has not ended the stream.
     var isStreamCut: Bool {
-        guard let stream = state.stream, stream.hasHead, !stream.isEnded else { return false }
+        guard let stream = state.connection.stream, stream.hasHead, !stream.isEnded else { return false }
         return state.parser.isComplete && state.parser.contentLength == nil && !state.parser.hasNoBody
             && exchange.request.method != .head
     }
@@ -123,13 +127,14 @@ extension Transfer {
     /// The error for a truncated response, or for a connection on which the server violated the protocol.
     var streamError: TransportError {
         guard state.parser.hasBegun else { return failure(.connectionLost(.beforeResponse)) }
-        return failure(state.stream?.isReset == true ? earlyEnd : .invalidResponse(.framing))
+        return failure(state.connection.stream?.isReset == true ? earlyEnd : .invalidResponse(.framing))
     }
 
     /// Whether an overloaded server reset the stream before its response, and the request may be sent again later, on the
     /// same connection. Node.js does so while the bodies of other streams fill its memory.
     var mayRepeatLater: Bool {
-        guard state.clock.connected != nil, state.stream?.rejection == .overload, !state.parser.hasBegun else {
+        guard state.clock.connected != nil, state.connection.stream?.rejection == .overload, !state.parser.hasBegun
+        else {
             return false
         }
         return exchange.mayBeRepeated && !state.sending.hasSentTrailers && state.attempts < 10
@@ -143,7 +148,9 @@ extension Transfer {
     /// such as one with a large body.
     var mayRepeatUnprocessed: Bool {
         // What a server said about the stream does not hold for the next connection.
-        guard state.clock.connected != nil, state.isUnprocessed, let stream = state.stream else { return false }
+        guard state.clock.connected != nil, state.isUnprocessed, let stream = state.connection.stream else {
+            return false
+        }
         return state.attempts < (stream.rejection == .leftOut ? Self.maximumAttempts : 10)
             && state.repeats < Self.maximumRepeats
     }

@@ -18,17 +18,16 @@ extension Transfer {
     /// Notes the version that the connection speaks, and that an attempt at an alternative service is over.
     func noteVersion() {
         let version = negotiatedVersion
-        state.isOnHTTP2 = version == .http2
-        state.isOnHTTP3 = version == .http3
-        guard !state.isOnHTTP3, isRacing || exchange.version == .http3 else { return }
+        state.connection.version = version
+        guard !state.connection.isHTTP3, isRacing || exchange.version == .http3 else { return }
         // The server may have been refused over QUIC.
-        state.refusal = nil
+        state.connection.refusal = nil
         state.alternative?.report(false)
     }
 
     /// Notes that the alternative service has answered.
     func noteAlternativeAnswered() {
-        if let route = state.alternative, state.isOnHTTP3 { route.report(true) }
+        if let route = state.alternative, state.connection.isHTTP3 { route.report(true) }
     }
 
     /// Whether libcurl's error is a failure of the alternative service: no byte of a response was received from it, and
@@ -43,7 +42,7 @@ extension Transfer {
             return false
         default:
             // After a race both ways have failed.
-            return state.attempts > 0 ? state.isOnHTTP3 : !isRacing
+            return state.attempts > 0 ? state.connection.isHTTP3 : !isRacing
         }
     }
 
@@ -70,7 +69,9 @@ extension Transfer {
 
     /// Reports that the alternative service failed, if no byte of a response was received from it.
     func reportFailedAlternative() {
-        guard let route = state.alternative, !state.parser.hasBegun, state.isOnHTTP3 || !isRacing else { return }
+        guard let route = state.alternative, !state.parser.hasBegun, state.connection.isHTTP3 || !isRacing else {
+            return
+        }
         route.report(false)
     }
 

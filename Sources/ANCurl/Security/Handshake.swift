@@ -169,12 +169,12 @@ final class Handshake {
 
     /// Notes that the server requested a client certificate and none is available.
     func noteMissingIdentity() {
-        if !isResolver { transfer?.state.lacksIdentity = true }
+        if !isResolver { transfer?.state.connection.lacksIdentity = true }
     }
 
     /// Records the reason for which the exchange's connection was rejected.
     func refuse(_ failure: TransportError.TLSFailure, _ trust: ServerTrust?) {
-        transfer?.state.refusal = TransferState.Refusal(failure: failure, trust: trust)
+        transfer?.state.connection.refusal = TransferConnection.Refusal(failure: failure, trust: trust)
     }
 }
 

@@ -71,19 +71,18 @@ extension Transfer {
     /// Tells libcurl whether it may keep the connection. See CURLOPT_FORBID_REUSE(3).
     func reviewReuse(after progress: ConnectionReuse.Progress) {
         let isForbidden = !ConnectionReuse.isAllowed(on: connectionKind, after: progress)
-        guard isForbidden != state.isReuseForbidden else { return }
-        state.isReuseForbidden = isForbidden
-        try? handle.set(CURLOPT_FORBID_REUSE, isForbidden)
+        if state.connection.forbidReuse(isForbidden) { try? handle.set(CURLOPT_FORBID_REUSE, isForbidden) }
     }
 
     private var connectionKind: ConnectionReuse.Kind {
         // The endpoints of Unix-domain sockets are the same for all connections to a path. A connection could not be
         // found in the table, and its waiting bytes not be noticed, before it is used again.
-        if exchange.needsOwnConnection || exchange.options.connection.unixSocketPath != nil && !state.isOnHTTP2 {
+        if exchange.needsOwnConnection || exchange.options.connection.unixSocketPath != nil && !state.connection.isHTTP2
+        {
             return .own
         }
         if isExclusive { return .exclusive }
-        return state.isOnHTTP2 || state.isOnHTTP3 ? .shared : .http1
+        return state.connection.isHTTP2 || state.connection.isHTTP3 ? .shared : .http1
     }
 
     /// How much of the request was sent.

@@ -6,6 +6,82 @@ import CCurl
 import COpenSSL
 import Glibc
 
+/// The connection in use, and what was learned while it was made.
+package struct TransferConnection: ~Copyable {
+    /// The version of HTTP that it speaks, as far as it matters; see ``Transfer/negotiatedVersion``.
+    var version = HTTPVersion.http1_1
+    /// Its socket; `nil` before there is one, for a Unix-domain socket, and over HTTP/3.
+    var socket: Int32?
+    /// Whether the request is the first one on it.
+    var isFirst = false
+    /// Its frame monitor, and the request's stream there, which remains set after the stream ends.
+    var monitor: HTTP2Monitor?
+    var stream: HTTP2Stream?
+    package private(set) var fate = Fate.reusable
+    /// The address to which a connection was attempted last.
+    var triedAddress: SocketAddress?
+    /// The error with which the system refused a socket.
+    var socketError: Int32?
+    /// The sockets that were opened for the transfer.
+    var sockets: [Int32] = []
+    /// The reason for which either side rejected the connection during or after the TLS handshake.
+    var refusal: Refusal?
+    /// Whether the server requested a client certificate when the connection was made and none was sent.
+    var lacksIdentity = false
+
+    /// Creates the state of a transfer without a connection.
+    package init() {}
+
+    /// What becomes of the connection.
+    package enum Fate: Sendable {
+        /// It may carry another request.
+        case reusable
+        /// libcurl was told to close it; see ``ConnectionReuse``.
+        case forbidden
+        /// It was discarded before anything was sent, because the server had closed it, unsolicited bytes were waiting, or
+        /// it was made for other options.
+        case spoilt
+    }
+
+    /// The reason for which a server was rejected, with its certificates.
+    struct Refusal {
+        let failure: TransportError.TLSFailure
+        let trust: ServerTrust?
+    }
+
+    var isHTTP2: Bool { version == .http2 }
+    var isHTTP3: Bool { version == .http3 }
+    package var isSpoilt: Bool { fate == .spoilt }
+
+    /// Notes whether the connection can carry the request, and returns it.
+    package mutating func check(_ isUsable: Bool) -> Bool {
+        if !isUsable { fate = .spoilt }
+        return isUsable
+    }
+
+    /// Notes whether libcurl must close the connection after this exchange. Returns whether libcurl must be told.
+    package mutating func forbidReuse(_ isForbidden: Bool) -> Bool {
+        switch fate {
+        case .reusable where isForbidden:
+            fate = .forbidden
+            return true
+        case .forbidden where !isForbidden:
+            fate = .reusable
+            return true
+        case .reusable, .forbidden: return false
+        case .spoilt: return isForbidden
+        }
+    }
+
+    /// Forgets the connection, because the request is sent again by another easy handle. Its version remains until there
+    /// is another one.
+    package mutating func leave() {
+        (socket, stream, fate) = (nil, nil, .reusable)
+        (triedAddress, socketError, sockets) = (nil, nil, [])
+        (refusal, lacksIdentity) = (nil, false)
+    }
+}
+
 extension Transfer {
     func leaveQueue() {
         state.clock.leaveQueue(at: loop.now)
@@ -19,18 +95,21 @@ extension Transfer {
             state.clock.reconnect(at: loop.now)
         }
         leaveQueue()
-        state.triedAddress = unsafe SocketEndpoint(&address.pointee.addr, size: address.pointee.addrlen).map {
+        state.connection.triedAddress = unsafe SocketEndpoint(&address.pointee.addr, size: address.pointee.addrlen).map
+        {
             SocketAddress(host: $0.host, port: $0.port)
         }
-        guard isAllowed(state.triedAddress), unsafe isChosen(address.pointee.family) else { return CCURL_SOCKET_BAD }
+        guard isAllowed(state.connection.triedAddress), unsafe isChosen(address.pointee.family) else {
+            return CCURL_SOCKET_BAD
+        }
         let kind = unsafe address.pointee.socktype | CCURL_SOCK_CLOEXEC
         let socket = unsafe Glibc.socket(address.pointee.family, kind, address.pointee.protocol)
         guard socket >= 0 else {
-            state.socketError = errno
+            state.connection.socketError = errno
             return CCURL_SOCKET_BAD
         }
         loop.didOpen(socket)
-        if unsafe address.pointee.protocol != Int32(IPPROTO_UDP) { state.sockets.append(socket) }
+        if unsafe address.pointee.protocol != Int32(IPPROTO_UDP) { state.connection.sockets.append(socket) }
         return socket
     }
 
@@ -52,8 +131,8 @@ extension Transfer {
         reviewReuse(after: .begun)
         // Over HTTP/2 the end of the stream delimits a body. libcurl would end an exchange before its trailers, and take
         // a body without a length for an empty one.
-        if state.isOnHTTP2 || state.attempts > 0 {
-            try? handle.set(CURLOPT_IGNORE_CONTENT_LENGTH, state.isOnHTTP2)
+        if state.connection.isHTTP2 || state.attempts > 0 {
+            try? handle.set(CURLOPT_IGNORE_CONTENT_LENGTH, state.connection.isHTTP2)
         }
         joinStream()
         expectSendFailure()
@@ -78,40 +157,39 @@ extension Transfer {
     /// - Returns: Whether the connection can be used. If not, the request is sent on another one.
     private func meetConnection(remote: SocketAddress, local: SocketAddress) -> Bool {
         noteVersion()
-        state.isFirstOnConnection = false
+        state.connection.isFirst = false
         // The table contains TCP connections. A UDP socket may have the same local port.
-        guard !state.isOnHTTP3 else {
-            state.connection = nil
-            state.isConnectionSpoilt = !hasChosenEnds(local, remote)
-            return !state.isConnectionSpoilt
+        guard !state.connection.isHTTP3 else {
+            state.connection.socket = nil
+            return state.connection.check(hasChosenEnds(local, remote))
         }
         guard exchange.options.connection.unixSocketPath == nil, !remote.host.isEmpty else { return true }
         let ends = ConnectionTable.Ends(local: local, remote: remote)
-        let origin = loop.connections.origin(of: ends, opened: state.sockets) { SocketEndpoint(localEndOf: $0)?.port }
+        let origin = loop.connections.origin(of: ends, opened: state.connection.sockets) {
+            SocketEndpoint(localEndOf: $0)?.port
+        }
         switch origin {
         case .known(let socket):
-            state.connection = socket
-            state.isConnectionSpoilt = !isUsable(socket, local: local, remote: remote)
-            return !state.isConnectionSpoilt
+            state.connection.socket = socket
+            return state.connection.check(isUsable(socket, local: local, remote: remote))
         case .new(let socket):
             loop.connections.insert(
                 ends, socket: socket, from: exchange.options.connection.localInterface, offersHTTP2: allowsHTTP2)
-            state.connection = socket
-            state.isFirstOnConnection = true
+            state.connection.socket = socket
+            state.connection.isFirst = true
             return true
         case .foreign:
-            state.isConnectionSpoilt = true
-            return false
+            return state.connection.check(false)
         }
     }
 
     /// Whether the connection carries HTTP/2 and one exchange at a time; see ``HTTP2Sharing``.
-    var isExclusive: Bool { state.isOnHTTP2 && loop.http2 == .exclusive }
+    var isExclusive: Bool { state.connection.isHTTP2 && loop.http2 == .exclusive }
 
     /// Whether a connection that has carried a request can carry this one.
     private func isUsable(_ socket: Int32, local: SocketAddress, remote: SocketAddress) -> Bool {
         let isOpen =
-            state.isOnHTTP2
+            state.connection.isHTTP2
             ? !Self.hasEnded(socket) && !loop.connections.isSuspect(socket)
                 && loop.monitors[socket]?.isClosing != true
             : !Self.hasInput(socket) && !hasBufferedInput && !loop.connections.isExpired(socket, at: loop.now)
@@ -119,7 +197,8 @@ extension Transfer {
         let isBound = loop.connections.localInterface(of: socket) == exchange.options.connection.localInterface
         // libcurl uses a connection of any version, also one that had no choice.
         let isChosenVersion =
-            state.isOnHTTP2 ? allowsHTTP2 : !allowsHTTP2 || !exchange.isSecure || loop.connections.offersHTTP2(socket)
+            state.connection.isHTTP2
+            ? allowsHTTP2 : !allowsHTTP2 || !exchange.isSecure || loop.connections.offersHTTP2(socket)
         // libcurl refuses to send a body of unknown length to a server that is known to speak HTTP/1.0.
         let takesBody = exchange.upload.length != nil || !loop.connections.isHTTP10(socket)
         return isOpen && isBound && isChosenVersion && takesBody && hasChosenEnds(local, remote)

@@ -17,9 +17,11 @@ extension Transfer {
 
     /// Returns the reason for an error code, and changes the context where a code says more than the transfer's state.
     private func reason(_ code: CURLcode, _ context: inout FailureContext) -> TransportError.Reason {
-        if let refusal = state.refusal {
+        if let refusal = state.connection.refusal {
             context.serverTrust = refusal.trust
-            if state.lacksIdentity, refusal.failure == .clientCertificateRefused { context.message = Self.noIdentity }
+            if state.connection.lacksIdentity, refusal.failure == .clientCertificateRefused {
+                context.message = Self.noIdentity
+            }
             return .tls(refusal.failure)
         }
         if isIdentityMissing(code) {
@@ -27,7 +29,7 @@ extension Transfer {
             return .tls(.clientCertificateRefused)
         }
         switch code {
-        case CURLE_ABORTED_BY_CALLBACK where state.isConnectionSpoilt:
+        case CURLE_ABORTED_BY_CALLBACK where state.connection.isSpoilt:
             return .connectionLost(.beforeResponse)
         case CURLE_WRITE_ERROR where state.receiving.refusedPart != nil:
             return .invalidResponse(.noFinalResponse)
@@ -51,7 +53,7 @@ extension Transfer {
             // libcurl 8.21 reports a refused tunnel with this code, earlier versions as CURLE_RECV_ERROR.
             if let refusal = tunnelRefusal(&context) { return refusal }
             // Not for an exception from the proxy, nor for a Unix-domain socket.
-            if let proxy, proxy.port == state.triedAddress?.port { context.host = proxy.host }
+            if let proxy, proxy.port == state.connection.triedAddress?.port { context.host = proxy.host }
             return .cannotConnect(connectFailure(context.errno))
         case CURLE_INTERFACE_FAILED:
             return .cannotConnect(.localAddress)
@@ -100,7 +102,7 @@ extension Transfer {
     /// close without an alert, as those on Python's asyncio do, end the connection after the handshake; libcurl reports
     /// this as an empty reply, or as a partial file with HTTP/2.
     private func isIdentityMissing(_ code: CURLcode) -> Bool {
-        guard state.lacksIdentity, !state.parser.hasBegun else { return false }
+        guard state.connection.lacksIdentity, !state.parser.hasBegun else { return false }
         switch code {
         case CURLE_SSL_CONNECT_ERROR, CURLE_SEND_ERROR, CURLE_RECV_ERROR, CURLE_GOT_NOTHING, CURLE_PARTIAL_FILE,
             CURLE_HTTP2:

@@ -28,7 +28,8 @@ extension Transfer {
         guard state.parser.isMultiplexed else { return nil }
         let isBodiless = state.parser.hasNoBody || exchange.request.method == .head
         let declared = isBodiless ? nil : state.parser.contentLength
-        let sizes = [declared, state.stream.flatMap { $0.isEnded ? Int64($0.bodySize) : nil }].compactMap(\.self)
+        let sizes = [declared, state.connection.stream.flatMap { $0.isEnded ? Int64($0.bodySize) : nil }].compactMap(
+            \.self)
         guard let wrong = sizes.first(where: { $0 != Int64(state.receiving.count) }) else { return nil }
         return failure(Int64(state.receiving.count) < wrong ? earlyEnd : .invalidResponse(.framing))
     }
@@ -43,7 +44,7 @@ extension Transfer {
         let isHeld = state.receiving.isHeld || state.receiving.refusedPart != nil
         guard !state.parser.isComplete || isHeld && !isStreamWhole else { return false }
         if mustLeaveAlternative(after: code) { return true }
-        guard !state.isConnectionSpoilt, state.receiving.refusedPart == nil else {
+        guard !state.connection.isSpoilt, state.receiving.refusedPart == nil else {
             return state.failure == nil && state.repeats < Self.maximumRepeats
         }
         if state.failure == nil, mayRepeatUnprocessed && !state.sending.hasSentTrailers || mayRepeatLater {
@@ -65,7 +66,7 @@ extension Transfer {
         guard state.parser.isComplete else { return false }
         if isStreamWhole || state.receiving.isUnreadWhole { return true }
         // The server may close the connection before libcurl has read the end of the stream.
-        if state.isOnHTTP3, state.parser.contentLength == Int64(state.receiving.count) { return true }
+        if state.connection.isHTTP3, state.parser.contentLength == Int64(state.receiving.count) { return true }
         switch code {
         case CURLE_TOO_MANY_REDIRECTS:
             return true
@@ -152,7 +153,9 @@ extension Transfer {
         guard clock.leftQueue != nil, !state.isUnprocessed else { return .queue }
         guard clock.connected != nil else {
             // QUIC has no phase between the two.
-            guard let socket = state.sockets.last else { return state.triedAddress == nil ? .nameLookup : .connect }
+            guard let socket = state.connection.sockets.last else {
+                return state.connection.triedAddress == nil ? .nameLookup : .connect
+            }
             // libcurl reports that the connection is established only after the TLS handshake.
             return exchange.isSecure && SocketEndpoint.isConnected(socket) ? .tlsHandshake : .connect
         }
@@ -172,9 +175,9 @@ extension Transfer {
             let host = handle.string(CURLINFO_PRIMARY_IP)
             context.address =
                 host.isEmpty
-                ? state.triedAddress : SocketAddress(host: host, port: handle.long(CURLINFO_PRIMARY_PORT))
+                ? state.connection.triedAddress : SocketAddress(host: host, port: handle.long(CURLINFO_PRIMARY_PORT))
             let errno = handle.long(CURLINFO_OS_ERRNO)
-            context.errno = errno != 0 ? Int32(truncatingIfNeeded: errno) : state.socketError
+            context.errno = errno != 0 ? Int32(truncatingIfNeeded: errno) : state.connection.socketError
         }
         context.curlCode = code.map { Int32($0.rawValue) }
         let words = message.text

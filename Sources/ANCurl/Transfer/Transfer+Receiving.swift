@@ -144,7 +144,7 @@ extension Transfer {
         if !state.parser.hasBegun {
             noteTLS()
             noteAlternativeAnswered()
-            state.parser.isOnMultiplexedConnection = state.isOnHTTP2 || state.isOnHTTP3
+            state.parser.isOnMultiplexedConnection = state.connection.isHTTP2 || state.connection.isHTTP3
         }
         do throws(HeaderParser.Failure) {
             switch unsafe try state.parser.receive(line.assumingMemoryBound(to: UInt8.self)) {
@@ -174,7 +174,7 @@ extension Transfer {
                 // would wait for a body that a response to HEAD does not have.
                 guard exchange.request.method != .head || !exchange.sendsBody else { return 0 }
                 prepareBuffer()
-                if !state.parser.isMultiplexed, let socket = state.connection {
+                if !state.parser.isMultiplexed, let socket = state.connection.socket {
                     loop.connections.noteKeepAlive(head.headers[.keepAlive], on: socket)
                     loop.connections.noteVersion(isHTTP10: head.version == .http1_0, on: socket)
                 }
@@ -209,7 +209,9 @@ extension Transfer {
 
     private func noteInput() {
         state.clock.noteActivity(at: loop.now)
-        if state.isOnHTTP2, let socket = state.connection { loop.connections.noteInput(socket, at: loop.now) }
+        if state.connection.isHTTP2, let socket = state.connection.socket {
+            loop.connections.noteInput(socket, at: loop.now)
+        }
     }
 
     func deliver(_ head: ResponseHead) {
@@ -245,7 +247,7 @@ extension Transfer {
     func noteProgress() {
         guard exchange.sendsBody, state.parser.isMultiplexed else { return }
         let length = state.parser.hasNoBody ? 0 : state.parser.contentLength
-        if state.stream == nil ? length == Int64(state.receiving.count) : isStreamWhole { endResponse() }
+        if state.connection.stream == nil ? length == Int64(state.receiving.count) : isStreamWhole { endResponse() }
     }
 
     /// Marks the response as complete before libcurl reports it.
@@ -263,7 +265,7 @@ extension Transfer {
     /// Whether no more of the request's body is sent after the response: the server takes no more of it, or the caller
     /// waits for the end of the exchange and the body may have none.
     var endsWithResponse: Bool {
-        if state.sending.isRefused || state.stream?.isReset == true { return true }
+        if state.sending.isRefused || state.connection.stream?.isReset == true { return true }
         return exchange.delivery != .streamed && (exchange.upload.length == nil || !exchange.upload.isReplayable)
     }
 
@@ -272,8 +274,8 @@ extension Transfer {
     var isResponseWhole: Bool {
         if state.parser.hasNoBody || state.parser.isEndedByClose { return true }
         if let length = state.parser.contentLength { return length == Int64(state.receiving.count) }
-        if state.stream != nil { return isStreamWhole }
-        guard let connection = state.connection else { return false }
+        if state.connection.stream != nil { return isStreamWhole }
+        guard let connection = state.connection.socket else { return false }
         return !Self.hasEnded(connection)
     }
 

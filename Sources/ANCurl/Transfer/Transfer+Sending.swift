@@ -190,13 +190,14 @@ extension Transfer {
     /// Whether the system may still deliver bytes of the request while libcurl waits: libcurl hands it more than the server
     /// reads.
     var isDelivering: Bool {
-        exchange.sendsBody && state.sending.count > 0 && state.connection != nil && (!state.isOnHTTP2 || isExclusive)
+        exchange.sendsBody && state.sending.count > 0 && state.connection.socket != nil
+            && (!state.connection.isHTTP2 || isExclusive)
     }
 
     /// Notes whether the system has delivered bytes of the request since the last call, which is activity. See tcp(7),
     /// `SIOCOUTQ`.
     func noteDelivery() {
-        guard isDelivering, let socket = state.connection else { return }
+        guard isDelivering, let socket = state.connection.socket else { return }
         var count: Int32 = 0
         guard unsafe ioctl(socket, UInt(TIOCOUTQ), &count) == 0 else { return }
         if state.sending.noteUndelivered(count) { state.clock.noteActivity(at: loop.now) }

@@ -58,10 +58,9 @@ final class Transfer: PriorityQueueElement {
         self.exchange = exchange
         self.loop = loop
         state = TransferState(exchange, on: loop)
-        other?.state.beginAgain(exchange, on: loop)
+        let needsNewConnection = other?.state.beginAgain(exchange, on: loop) ?? false
         let alternative = other == nil ? state.alternative : nil
         let omitted = other?.state.omitted ?? []
-        let needsNewConnection = other?.state.needsNewConnection == true
         addressGuard = try AddressGuard(exchange.options.connection.addresses)
         let url = exchange.request.url.absoluteString
         origin = loop.origins.origin(of: url)
@@ -141,13 +140,10 @@ struct TransferState: ~Copyable {
     var parser: HeaderParser
     var sending = TransferSending()
     var receiving = TransferReceiving()
+    var connection = TransferConnection()
     var clock: TransferClock
     /// The error with which a callback aborted the transfer.
     var failure: (any Error)?
-    /// The reason for which either side rejected the connection during or after the TLS handshake.
-    var refusal: Refusal?
-    /// Whether the server requested a client certificate when the connection was made and none was sent.
-    var lacksIdentity = false
     /// The parties whose challenges are unknown. If there are any, the current leg is a request without its body,
     /// sent to obtain a challenge.
     var probes: Probes
@@ -157,46 +153,15 @@ struct TransferState: ~Copyable {
     var omitted: Probes = []
     /// The parties whose challenge libcurl has answered.
     var answered: Probes = []
-    /// Whether the request is the first one on its connection.
-    var isFirstOnConnection = false
     /// The time at which the transfer was added to libcurl.
     var admitted: MonotonicInstant?
-    /// The address to which a connection was attempted last.
-    var triedAddress: SocketAddress?
-    /// The error with which the system refused a socket.
-    var socketError: Int32?
-    /// The sockets that were opened for the transfer.
-    var sockets: [Int32] = []
-    /// The socket of the connection in use; `nil` before there is one, and for a Unix-domain socket.
-    var connection: Int32?
-    /// Whether the connection in use speaks HTTP/2.
-    var isOnHTTP2 = false
-    /// Whether the connection in use speaks HTTP/3.
-    var isOnHTTP3 = false
     /// The alternative service that the request uses; `nil` if it uses none, or none any more.
     var alternative: AlternativeRoute?
-    /// The frame monitor of the connection in use, and the request's stream there, which remains set after the stream
-    /// ends.
-    var monitor: HTTP2Monitor?
-    var stream: HTTP2Stream?
-    /// Whether libcurl was told to close the connection; see ``ConnectionReuse``.
-    var isReuseForbidden = false
-    /// Whether the request is repeated and must not use an existing connection.
-    var needsNewConnection = false
-    /// Whether the connection was discarded before anything was sent, because the server had closed it or unsolicited
-    /// bytes were waiting.
-    var isConnectionSpoilt = false
     /// The number of times that the request was moved to another easy handle, whether or not it had been sent.
     var repeats = 0
     /// The number of times that a connection was ready for the request.
     var attempts = 0
     var metrics = TransferMetrics()
-
-    /// The reason for which a server was rejected, with its certificates.
-    struct Refusal {
-        let failure: TransportError.TLSFailure
-        let trust: ServerTrust?
-    }
 
     init(_ exchange: Exchange, on loop: LoopState) {
         parser = Self.parser(for: exchange, on: loop)
@@ -212,7 +177,9 @@ struct TransferState: ~Copyable {
     }
 
     /// Resets the state of an attempt, so that the request can be sent on another connection.
-    mutating func beginAgain(_ exchange: Exchange, on loop: LoopState) {
+    ///
+    /// - Returns: Whether the request must not use an existing connection.
+    mutating func beginAgain(_ exchange: Exchange, on loop: LoopState) -> Bool {
         switch receiving.refusedPart {
         case .credentials(let parties): omitted.formUnion(parties)
         case .expectation: omitsExpectation = true
@@ -225,21 +192,14 @@ struct TransferState: ~Copyable {
         repeats += 1
         // A connection on which a request was refused is not reused; libcurl handles that. Nor is one to an alternative
         // service that was not even connected to.
-        let isConnectionIntact = stream?.rejection == .overload
-        needsNewConnection = !isUnprocessed && !isConnectionIntact && (alternative == nil || attempts > 0)
+        let isConnectionIntact = connection.stream?.rejection == .overload
+        let needsNewConnection = !isUnprocessed && !isConnectionIntact && (alternative == nil || attempts > 0)
         alternative = nil
-        refusal = nil
-        sockets = []
-        triedAddress = nil
-        socketError = nil
+        connection.leave()
         sending.forgetDelivery()
-        connection = nil
-        stream = nil
-        lacksIdentity = false
-        isConnectionSpoilt = false
-        isReuseForbidden = false
         answered = []
         clock.enterQueueAgain(at: loop.now)
+        return needsNewConnection
     }
 
     /// Resets the state of a response that was a challenge.
@@ -252,11 +212,11 @@ struct TransferState: ~Copyable {
         parser = Self.parser(for: exchange, on: loop)
         attempts = 0
         sending.beginLeg()
-        lacksIdentity = false
+        connection.lacksIdentity = false
     }
 
     /// Whether the server states that it has not processed the request (RFC 9113 §8.7).
-    var isUnprocessed: Bool { stream?.isUnprocessed == true && !parser.hasBegun }
+    var isUnprocessed: Bool { connection.stream?.isUnprocessed == true && !parser.hasBegun }
 
     var isPaused: Bool { sending.isPaused || receiving.isPaused }
 }

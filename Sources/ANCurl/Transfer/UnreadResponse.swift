@@ -86,8 +86,8 @@ extension Transfer {
     /// Prepares for a failure to send on the connection in use: over HTTP/1.1 a response may be waiting, and over HTTP/2
     /// also GOAWAY, which says whether the request was processed.
     func expectSendFailure() {
-        let mayReceive = state.isOnHTTP2 ? state.monitor != nil : exchange.sendsBody
-        guard mayReceive, !mayUseTLSProxy, let socket = state.connection else { return }
+        let mayReceive = state.connection.isHTTP2 ? state.connection.monitor != nil : exchange.sendsBody
+        guard mayReceive, !mayUseTLSProxy, let socket = state.connection.socket else { return }
         guard exchange.isSecure else { return loop.senders[socket] = self }
         guard CurlLibrary.usesOpenSSL, let session = unsafe ccurl_tls_session(handle.raw) else { return }
         // The socket holds encrypted bytes, of which libcurl discards some before it closes the socket. Failures are
@@ -105,7 +105,7 @@ extension Transfer {
     /// Forgets the connection when the request is finished or repeated.
     func leaveConnection() {
         leaveStream()
-        if let socket = state.connection, loop.senders[socket] === self { loop.senders[socket] = nil }
+        if let socket = state.connection.socket, loop.senders[socket] === self { loop.senders[socket] = nil }
     }
 
     /// Keeps the bytes that wait in a socket, which libcurl is about to close.
