@@ -220,7 +220,7 @@ actor CurlEngine: EventLoopSource {
     private func repeatRequest(of transfer: Transfer) {
         let pause =
             transfer.mayRepeatLater
-            ? HTTP2Stream.pause(attempts: transfer.state.attempts) * Double.random(in: 0.75...1.25) : nil
+            ? HTTP2Stream.pause(attempts: transfer.state.repeating.attempts) * Double.random(in: 0.75...1.25) : nil
         multi?.remove(transfer.handle)
         // Before the other transfer takes over the state. Otherwise the connection's monitor would release this one,
         // and free its handle, when the other one joins a stream, in a callback of libcurl's.

@@ -137,8 +137,7 @@ extension Transfer {
         else {
             return false
         }
-        return exchange.mayBeRepeated && !state.sending.hasSentTrailers && state.attempts < 10
-            && state.repeats < Self.maximumRepeats
+        return exchange.mayBeRepeated && !state.sending.hasSentTrailers && state.repeating.mayMove(sendingAtMost: 10)
     }
 
     /// Whether the server states that it has not processed the request, which is then sent again.
@@ -151,7 +150,7 @@ extension Transfer {
         guard state.clock.connected != nil, state.isUnprocessed, let stream = state.connection.stream else {
             return false
         }
-        return state.attempts < (stream.rejection == .leftOut ? Self.maximumAttempts : 10)
-            && state.repeats < Self.maximumRepeats
+        return state.repeating.mayMove(
+            sendingAtMost: stream.rejection == .leftOut ? TransferRepeating.maximumAttempts : 10)
     }
 }

@@ -42,14 +42,14 @@ extension Transfer {
             return false
         default:
             // After a race both ways have failed.
-            return state.attempts > 0 ? state.connection.isHTTP3 : !isRacing
+            return state.repeating.attempts > 0 ? state.connection.isHTTP3 : !isRacing
         }
     }
 
     /// Whether the request must be sent again without its alternative service, which has failed. Only requests that may
     /// be repeated have one.
     func mustLeaveAlternative(after code: CURLcode) -> Bool {
-        isAlternativeFailed(code) && state.attempts <= 1
+        isAlternativeFailed(code) && state.repeating.attempts <= 1
     }
 
     /// Whether the exchange attempts QUIC and TCP at the same time.
@@ -78,7 +78,9 @@ extension Transfer {
     /// Reports that the alternative service failed if libcurl's error says so. A server may close a connection that was
     /// idle when the request was sent, which is no failure.
     func reportFailedAlternative(after code: CURLcode) {
-        guard isAlternativeFailed(code), state.attempts == 0 || handle.long(CURLINFO_NUM_CONNECTS) > 0 else { return }
+        guard isAlternativeFailed(code), state.repeating.attempts == 0 || handle.long(CURLINFO_NUM_CONNECTS) > 0 else {
+            return
+        }
         reportFailedAlternative()
     }
 }

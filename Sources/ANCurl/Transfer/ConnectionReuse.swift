@@ -87,7 +87,7 @@ extension Transfer {
 
     /// How much of the request was sent.
     var sentPart: ConnectionReuse.Sent {
-        if !state.probes.isEmpty { return .probe }
+        if !state.repeating.probes.isEmpty { return .probe }
         if hasUnsentBody { return .part }
         let isLarge = exchange.sendsBody && state.sending.count >= ConnectionReuse.largeBody
         return isLarge ? .wholeLarge : .whole

@@ -40,6 +40,66 @@ package enum RefusedPart: Equatable, Sendable {
     case expectation
 }
 
+/// How often a request was sent, and what is left out when it is sent again.
+package struct TransferRepeating {
+    /// The number of times that a connection was ready for the request in this leg.
+    package private(set) var attempts = 0
+    /// The number of times that the request was moved to another easy handle, whether or not it had been sent.
+    package private(set) var repeats = 0
+    /// The parties whose challenges are unknown. If there are any, the current leg is a request without its body, sent to
+    /// obtain a challenge.
+    package private(set) var probes: Probes
+    /// The parties whose challenge libcurl has answered.
+    package private(set) var answered: Probes = []
+    /// The parties that are sent no credential.
+    package private(set) var omitted: Probes = []
+    /// Whether the request is sent without the expectation that a server refused.
+    package private(set) var omitsExpectation = false
+
+    /// The maximum number of times that a request is sent, and that it is moved to another easy handle, after which the
+    /// failure is reported; a hostile server could otherwise cause endless repeats. A connection that is discarded
+    /// before the request is sent counts as a repeat only.
+    package static let maximumAttempts = 50
+    package static let maximumRepeats = 100
+
+    /// Creates the state of a request that was not sent yet.
+    package init(probes: Probes) { self.probes = probes }
+
+    /// Whether the request may be moved to another easy handle.
+    package var mayMove: Bool { repeats < Self.maximumRepeats }
+
+    /// Returns whether the request may be moved to another easy handle although it was sent.
+    package func mayMove(sendingAtMost limit: Int) -> Bool { attempts < limit && mayMove }
+
+    /// Notes that a connection is ready for the request.
+    package mutating func send() { attempts += 1 }
+
+    /// Begins another leg after a challenge with a status, or after a response that refused a part of the request.
+    package mutating func beginLeg(after challenge: Int?) {
+        attempts = 0
+        guard let challenge else { return }
+        let party: Probes = challenge == 407 ? .proxy : .server
+        probes.remove(party)
+        answered.insert(party)
+    }
+
+    /// Moves the request to another easy handle, which knows no challenge.
+    ///
+    /// - Parameters:
+    ///   - part: The part that the server refused; `nil` if it refused none.
+    ///   - probes: The parties whose challenges the exchange obtains by requests without the body.
+    package mutating func beginAgain(without part: RefusedPart?, probes: Probes) {
+        switch part {
+        case .credentials(let parties): omitted.formUnion(parties)
+        case .expectation: omitsExpectation = true
+        case nil: break
+        }
+        self.probes = probes.subtracting(omitted)
+        answered = []
+        repeats += 1
+    }
+}
+
 extension Transfer {
     /// The use of a final head.
     enum HeadUse {
@@ -52,8 +112,10 @@ extension Transfer {
     }
 
     func use(of head: ResponseHead) -> HeadUse {
-        if head.status.code == 417, exchange.expectsContinue, !state.omitsExpectation { return .refusal(.expectation) }
-        let isAnonymous = !state.omitted.isEmpty && state.omitted == exchange.probes
+        if head.status.code == 417, exchange.expectsContinue, !state.repeating.omitsExpectation {
+            return .refusal(.expectation)
+        }
+        let isAnonymous = !state.repeating.omitted.isEmpty && state.repeating.omitted == exchange.probes
         guard exchange.answersChallenges, exchange.webSocket == nil, !isAnonymous else { return .response }
         switch head.status.code {
         case 401 where isStale(head.headers[values: .wwwAuthenticate], for: .server):
@@ -61,7 +123,7 @@ extension Transfer {
         case 407 where isStale(head.headers[values: .proxyAuthenticate], for: .proxy):
             return .refusal(.credentials(.proxy))
         case 401, 407: return .undecided
-        default: return state.probes.isEmpty ? .response : .refusal(.credentials(state.probes))
+        default: return state.repeating.probes.isEmpty ? .response : .refusal(.credentials(state.repeating.probes))
         }
     }
 
@@ -69,7 +131,7 @@ extension Transfer {
     /// answer again as often as redirects are permitted, and discard the body of the last response.
     private func isStale(_ challenges: [String], for party: Probes) -> Bool {
         guard state.sending.count == 0 || exchange.upload.isReplayable else { return false }
-        return state.answered.contains(party)
+        return state.repeating.answered.contains(party)
             && challenges.contains { $0.lowercased().contains(/\bstale\s*=\s*"?true/) }
     }
 
@@ -82,5 +144,46 @@ extension Transfer {
     func beginNextLeg() -> Bool {
         state.beginNextLeg(exchange, on: loop)
         return rewind()
+    }
+
+    // MARK: Repeats
+
+    /// Whether the request must be sent again with another easy handle.
+    ///
+    /// This is the case if its connection was discarded before anything was sent, if a server rejected a probe, or if a
+    /// reused connection was lost before any byte of a response, provided that the request may be repeated. libcurl
+    /// itself repeats a request only over HTTP/1.1, and only if it finds the connection lost when it reads.
+    func mustRepeat(after code: CURLcode) -> Bool {
+        // A response that was delivered, perhaps without the end of its body, is the only one.
+        let isHeld = state.receiving.isHeld || state.receiving.refusedPart != nil
+        guard !state.parser.isComplete || isHeld && !isStreamWhole else { return false }
+        if mustLeaveAlternative(after: code) { return true }
+        guard !state.connection.isSpoilt, state.receiving.refusedPart == nil else {
+            return state.failure == nil && state.repeating.mayMove
+        }
+        if state.failure == nil, mayRepeatUnprocessed && !state.sending.hasSentTrailers || mayRepeatLater {
+            return true
+        }
+        let isLost = [CURLE_SEND_ERROR, CURLE_RECV_ERROR, CURLE_PARTIAL_FILE, CURLE_HTTP2, CURLE_HTTP3].contains(code)
+        return isLost && state.failure == nil && state.repeating.attempts == 1 && !state.parser.hasBegun
+            && handle.long(CURLINFO_NUM_CONNECTS) == 0 && exchange.mayBeRepeated && !state.sending.hasSentTrailers
+    }
+
+    /// Whether the request may be sent again: once if its method allows it, or as long as servers state that they have
+    /// not processed it. It may not after its trailers were read, because libcurl before 8.7 corrupts memory when a
+    /// handle sends them twice. If not, the transfer fails.
+    func mayRepeat() -> Bool {
+        // Decided when the request left its connection.
+        guard state.clock.connected != nil else { return true }
+        // Its response is handed on when libcurl has given the request up.
+        guard !hasLostAnswer else { return false }
+        let isAllowed = mayRepeatUnprocessed || state.repeating.attempts < 2 && exchange.mayBeRepeated
+        guard isAllowed, !state.sending.hasSentTrailers else {
+            state.failure =
+                state.failure
+                ?? TransportError(.connectionLost(.beforeResponse), context: context(code: CURLE_GOT_NOTHING))
+            return false
+        }
+        return true
     }
 }

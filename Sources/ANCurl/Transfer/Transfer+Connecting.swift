@@ -124,19 +124,19 @@ extension Transfer {
         }
         if state.receiving.isHeld {
             guard beginNextLeg() else { return CURL_PREREQFUNC_ABORT }
-        } else if state.attempts > 0 {
+        } else if state.repeating.attempts > 0 {
             guard mayRepeat(), rewind() else { return CURL_PREREQFUNC_ABORT }
         }
         if !exchange.needsOwnConnection { try? handle.set(CURLOPT_FRESH_CONNECT, false) }
         reviewReuse(after: .begun)
         // Over HTTP/2 the end of the stream delimits a body. libcurl would end an exchange before its trailers, and take
         // a body without a length for an empty one.
-        if state.connection.isHTTP2 || state.attempts > 0 {
+        if state.connection.isHTTP2 || state.repeating.attempts > 0 {
             try? handle.set(CURLOPT_IGNORE_CONTENT_LENGTH, state.connection.isHTTP2)
         }
         joinStream()
         expectSendFailure()
-        state.attempts += 1
+        state.repeating.send()
         // libcurl does not read a body of length 0.
         if case .channel(let channel) = exchange.upload, channel.length == 0 { channel.demand() }
         state.clock.connect(at: loop.now)
@@ -279,23 +279,5 @@ extension Transfer {
         context.address = address
         state.failure = TransportError(.cannotConnect(.addressForbidden), context: context)
         return false
-    }
-
-    /// Whether the request may be sent again: once if its method allows it, or as long as servers state that they have
-    /// not processed it. It may not after its trailers were read, because libcurl before 8.7 corrupts memory when a
-    /// handle sends them twice. If not, the transfer fails.
-    func mayRepeat() -> Bool {
-        // Decided when the request left its connection.
-        guard state.clock.connected != nil else { return true }
-        // Its response is handed on when libcurl has given the request up.
-        guard !hasLostAnswer else { return false }
-        let isAllowed = mayRepeatUnprocessed || state.attempts < 2 && exchange.mayBeRepeated
-        guard isAllowed, !state.sending.hasSentTrailers else {
-            state.failure =
-                state.failure
-                ?? TransportError(.connectionLost(.beforeResponse), context: context(code: CURLE_GOT_NOTHING))
-            return false
-        }
-        return true
     }
 }

@@ -63,7 +63,7 @@ extension Transfer {
         case CURLE_PEER_FAILED_VERIFICATION, CURLE_SSL_CONNECT_ERROR, CURLE_SSL_CIPHER, CURLE_SSL_CACERT_BADFILE,
             CURLE_SSL_ISSUER_ERROR, CURLE_SSL_CERTPROBLEM, CURLE_SSL_INVALIDCERTSTATUS:
             return tlsReason(code, &context)
-        case CURLE_QUIC_CONNECT_ERROR where state.attempts == 0:
+        case CURLE_QUIC_CONNECT_ERROR where state.repeating.attempts == 0:
             return .cannotConnect(connectFailure(context.errno))
         case CURLE_GOT_NOTHING, CURLE_PARTIAL_FILE, CURLE_HTTP2_STREAM, CURLE_HTTP3, CURLE_QUIC_CONNECT_ERROR:
             return earlyEnd

@@ -34,33 +34,6 @@ extension Transfer {
         return failure(Int64(state.receiving.count) < wrong ? earlyEnd : .invalidResponse(.framing))
     }
 
-    /// Whether the request must be sent again with another easy handle.
-    ///
-    /// This is the case if its connection was discarded before anything was sent, if a server rejected a probe, or if a
-    /// reused connection was lost before any byte of a response, provided that the request may be repeated. libcurl
-    /// itself repeats a request only over HTTP/1.1, and only if it finds the connection lost when it reads.
-    func mustRepeat(after code: CURLcode) -> Bool {
-        // A response that was delivered, perhaps without the end of its body, is the only one.
-        let isHeld = state.receiving.isHeld || state.receiving.refusedPart != nil
-        guard !state.parser.isComplete || isHeld && !isStreamWhole else { return false }
-        if mustLeaveAlternative(after: code) { return true }
-        guard !state.connection.isSpoilt, state.receiving.refusedPart == nil else {
-            return state.failure == nil && state.repeats < Self.maximumRepeats
-        }
-        if state.failure == nil, mayRepeatUnprocessed && !state.sending.hasSentTrailers || mayRepeatLater {
-            return true
-        }
-        let isLost = [CURLE_SEND_ERROR, CURLE_RECV_ERROR, CURLE_PARTIAL_FILE, CURLE_HTTP2, CURLE_HTTP3].contains(code)
-        return isLost && state.failure == nil && state.attempts == 1 && !state.parser.hasBegun
-            && handle.long(CURLINFO_NUM_CONNECTS) == 0 && exchange.mayBeRepeated && !state.sending.hasSentTrailers
-    }
-
-    /// The maximum number of times that a request is sent, and that it is moved to another easy handle, after which the
-    /// failure is reported; a hostile server could otherwise cause endless repeats. A connection that is discarded
-    /// before the request is sent counts as a repeat only.
-    static let maximumAttempts = 50
-    static let maximumRepeats = 100
-
     /// Whether the response is complete, although libcurl ended the transfer with an error.
     private func isResponseComplete(_ code: CURLcode) -> Bool {
         guard state.parser.isComplete else { return false }
@@ -93,7 +66,7 @@ extension Transfer {
         metrics.queued = clock.start.duration(to: clock.leftQueue ?? loop.now)
         metrics.total = clock.start.duration(to: loop.now)
         guard clock.leftQueue != nil else { return metrics }
-        metrics.sendCount = max(1, state.attempts)
+        metrics.sendCount = max(1, state.repeating.attempts)
         metrics.isConnectionReused = clock.connected != nil && handle.long(CURLINFO_NUM_CONNECTS) == 0
         if !metrics.isConnectionReused {
             metrics.nameLookup = time(CURLINFO_NAMELOOKUP_TIME_T)
@@ -184,7 +157,7 @@ extension Transfer {
         // It may quote a proxy of the environment.
         if !words.isEmpty { context.message = words.withoutUserInformation }
         context.elapsed = state.clock.start.duration(to: loop.now)
-        context.sendCount = max(1, state.attempts)
+        context.sendCount = max(1, state.repeating.attempts)
         return context
     }
 }

@@ -211,7 +211,7 @@ extension Transfer {
     func rewind(to offset: Int64, from origin: Int32) -> Int32 {
         guard offset == 0, origin == SEEK_SET else { return CURL_SEEKFUNC_CANTSEEK }
         // libcurl 8 rewinds the body before it searches for another connection.
-        guard state.attempts == 0 || state.receiving.isHeld || mayRepeat() else { return CURL_SEEKFUNC_FAIL }
+        guard state.repeating.attempts == 0 || state.receiving.isHeld || mayRepeat() else { return CURL_SEEKFUNC_FAIL }
         return rewind() ? CURL_SEEKFUNC_OK : CURL_SEEKFUNC_FAIL
     }
 

@@ -60,7 +60,7 @@ final class Transfer: PriorityQueueElement {
         state = TransferState(exchange, on: loop)
         let needsNewConnection = other?.state.beginAgain(exchange, on: loop) ?? false
         let alternative = other == nil ? state.alternative : nil
-        let omitted = other?.state.omitted ?? []
+        let omitted = other?.state.repeating.omitted ?? []
         addressGuard = try AddressGuard(exchange.options.connection.addresses)
         let url = exchange.request.url.absoluteString
         origin = loop.origins.origin(of: url)
@@ -69,7 +69,7 @@ final class Transfer: PriorityQueueElement {
         } catch {
             throw error.transportError
         }
-        let omitsExpectation = other.map { $0.state.omitsExpectation } ?? false
+        let omitsExpectation = other?.state.repeating.omitsExpectation ?? false
         headers = try exchange.headerList(by: alternative, withoutExpectation: omitsExpectation)
         let headSize = headers.textCount + url.utf8.count
         guard headSize <= EasyHandle.maximumHeadSize else {
@@ -141,32 +141,20 @@ struct TransferState: ~Copyable {
     var sending = TransferSending()
     var receiving = TransferReceiving()
     var connection = TransferConnection()
+    var repeating: TransferRepeating
     var clock: TransferClock
     /// The error with which a callback aborted the transfer.
     var failure: (any Error)?
-    /// The parties whose challenges are unknown. If there are any, the current leg is a request without its body,
-    /// sent to obtain a challenge.
-    var probes: Probes
-    /// Whether the request is sent without the expectation that a server refused.
-    var omitsExpectation = false
-    /// The parties that are sent no credential.
-    var omitted: Probes = []
-    /// The parties whose challenge libcurl has answered.
-    var answered: Probes = []
     /// The time at which the transfer was added to libcurl.
     var admitted: MonotonicInstant?
     /// The alternative service that the request uses; `nil` if it uses none, or none any more.
     var alternative: AlternativeRoute?
-    /// The number of times that the request was moved to another easy handle, whether or not it had been sent.
-    var repeats = 0
-    /// The number of times that a connection was ready for the request.
-    var attempts = 0
     var metrics = TransferMetrics()
 
     init(_ exchange: Exchange, on loop: LoopState) {
         parser = Self.parser(for: exchange, on: loop)
         alternative = exchange.usableAlternative
-        probes = exchange.probes
+        repeating = TransferRepeating(probes: exchange.probes)
         clock = TransferClock(start: loop.now, timeouts: exchange.options.timeouts)
     }
 
@@ -180,37 +168,25 @@ struct TransferState: ~Copyable {
     ///
     /// - Returns: Whether the request must not use an existing connection.
     mutating func beginAgain(_ exchange: Exchange, on loop: LoopState) -> Bool {
-        switch receiving.refusedPart {
-        case .credentials(let parties): omitted.formUnion(parties)
-        case .expectation: omitsExpectation = true
-        case nil: break
-        }
-        if receiving.isHeld || receiving.refusedPart != nil { beginNextLeg(exchange, on: loop) }
+        let refusedPart = receiving.refusedPart
+        if receiving.isHeld || refusedPart != nil { beginNextLeg(exchange, on: loop) }
         receiving.beginAgain()
-        // The other handle knows no challenge.
-        probes = exchange.probes.subtracting(omitted)
-        repeats += 1
+        repeating.beginAgain(without: refusedPart, probes: exchange.probes)
         // A connection on which a request was refused is not reused; libcurl handles that. Nor is one to an alternative
         // service that was not even connected to.
         let isConnectionIntact = connection.stream?.rejection == .overload
-        let needsNewConnection = !isUnprocessed && !isConnectionIntact && (alternative == nil || attempts > 0)
+        let needsNewConnection = !isUnprocessed && !isConnectionIntact && (alternative == nil || repeating.attempts > 0)
         alternative = nil
         connection.leave()
         sending.forgetDelivery()
-        answered = []
         clock.enterQueueAgain(at: loop.now)
         return needsNewConnection
     }
 
     /// Resets the state of a response that was a challenge.
     mutating func beginNextLeg(_ exchange: Exchange, on loop: LoopState) {
-        if let status = receiving.beginLeg() {
-            let party: Probes = status == 407 ? .proxy : .server
-            probes.remove(party)
-            answered.insert(party)
-        }
+        repeating.beginLeg(after: receiving.beginLeg())
         parser = Self.parser(for: exchange, on: loop)
-        attempts = 0
         sending.beginLeg()
         connection.lacksIdentity = false
     }
