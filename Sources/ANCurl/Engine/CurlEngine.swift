@@ -200,14 +200,15 @@ actor CurlEngine: EventLoopSource {
                 continue
             }
             let monitor = transfer.state.connection.monitor
+            var leavesAlternative = false
             if code != CURLE_OK {
-                transfer.reportFailedAlternative(after: code)
+                leavesAlternative = transfer.leavesAlternative(after: .error(code))
                 // GOAWAY may wait behind a failure to send.
                 if let monitor { _ = state.readAhead(monitor) }
                 transfer.receiveLostAnswer()
                 transfer.receiveUnreadResponse()
             }
-            if transfer.mustRepeat(after: code) {
+            if leavesAlternative || transfer.mustRepeat(after: code) {
                 repeatRequest(of: transfer)
             } else {
                 finish(transfer, transfer.outcome(code))
@@ -249,11 +250,11 @@ actor CurlEngine: EventLoopSource {
                 if transfer.state.receiving.isOver, transfer.state.sending.body != .ended {
                     endEarly(transfer)
                     queueDeadline(of: transfer)
-                } else if transfer.alternativeLimit == limit {
-                    transfer.reportFailedAlternative()
+                } else if transfer.leavesAlternative(
+                    after: transfer.alternativeLimit == limit ? .connectLimit : .limit)
+                {
                     repeatRequest(of: transfer)
                 } else {
-                    transfer.reportFailedAlternative()
                     finish(transfer, .failure(transfer.timeoutError(limit)))
                     retireConnection(of: transfer, after: limit)
                 }

@@ -2,7 +2,7 @@
 
 import ANHTTP
 import ANSystem
-import CCurl
+package import CCurl
 import FoundationEssentials
 import Glibc
 import HTTPTypes
@@ -13,6 +13,80 @@ import HTTPTypes
 // CURL_HTTP_VERSION_3 libcurl attempts QUIC and TCP at the same time, but prefers an open TCP connection, which the
 // exchange that learned of the alternative has left behind: therefore the first exchange makes a new connection, and
 // those after it allow HTTP/3 only.
+
+/// A failure before the first byte of a response, of an exchange with an alternative service.
+package struct AlternativeFailure {
+    package let cause: Cause
+    /// Whether the exchange attempts QUIC and TCP at the same time.
+    package let isRacing: Bool
+    /// Whether the latest connection spoke HTTP/3.
+    package let isOnHTTP3: Bool
+    /// The number of times that a connection was ready for the request.
+    package let attempts: Int
+
+    package init(cause: Cause, isRacing: Bool, isOnHTTP3: Bool, attempts: Int) {
+        (self.cause, self.isRacing, self.isOnHTTP3, self.attempts) = (cause, isRacing, isOnHTTP3, attempts)
+    }
+
+    /// What ended the attempt.
+    package enum Cause {
+        /// libcurl's error, which is none of this side's.
+        case error(CURLcode)
+        /// The time limit for connecting to an alternative service.
+        case connectLimit
+        /// Another time limit, which ends the exchange.
+        case limit
+    }
+
+    /// What follows from a failure.
+    package enum Verdict: Hashable, Sendable {
+        /// It says nothing about the alternative service.
+        case none
+        /// The alternative service has failed, and so has the exchange.
+        case failed
+        /// The request is sent again without the alternative service, which may work: a server may close a connection that
+        /// was idle when the request was sent.
+        case left
+        /// The alternative service has failed, and the request is sent again without it.
+        case failedAndLeft
+
+        var isReported: Bool { self == .failed || self == .failedAndLeft }
+        var isLeft: Bool { self == .left || self == .failedAndLeft }
+    }
+
+    /// Returns what follows from the failure.
+    ///
+    /// | cause | attempt | verdict |
+    /// |---|---|---|
+    /// | the connection limit | not a race, the only kind that has the limit | failed and left |
+    /// | another limit | a race that QUIC has not won | none |
+    /// | | any other | failed |
+    /// | an error that the origin's own connection would have met, too | any | none |
+    /// | any other error | a race in which both ways failed, or a connection without HTTP/3 | none |
+    /// | | no connection | failed and left |
+    /// | | the first connection, which was made for the request | failed and left |
+    /// | | the first connection, which was reused | left |
+    /// | | a later connection | failed if it was made for the request |
+    package func verdict(isNewConnection: () -> Bool) -> Verdict {
+        let isAlternative = isOnHTTP3 || !isRacing
+        switch cause {
+        case .connectLimit: return isAlternative ? .failedAndLeft : .left
+        case .limit: return isAlternative ? .failed : .none
+        case .error(CURLE_COULDNT_RESOLVE_HOST), .error(CURLE_OPERATION_TIMEDOUT), .error(CURLE_ABORTED_BY_CALLBACK),
+            .error(CURLE_OUT_OF_MEMORY), .error(CURLE_INTERFACE_FAILED):
+            return .none
+        case .error:
+            guard attempts > 0 else { return isRacing ? .none : .failedAndLeft }
+            guard isOnHTTP3 else { return .none }
+            switch (isNewConnection(), attempts == 1) {
+            case (true, true): return .failedAndLeft
+            case (false, true): return .left
+            case (true, false): return .failed
+            case (false, false): return .none
+            }
+        }
+    }
+}
 
 extension Transfer {
     /// Notes the version that the connection speaks, and that an attempt at an alternative service is over.
@@ -30,26 +104,17 @@ extension Transfer {
         if let route = state.alternative, state.connection.isHTTP3 { route.report(true) }
     }
 
-    /// Whether libcurl's error is a failure of the alternative service: no byte of a response was received from it, and
-    /// the origin's own connection would not have failed in the same way.
-    func isAlternativeFailed(_ code: CURLcode) -> Bool {
-        guard state.alternative != nil, state.failure == nil, uploadError == nil, !state.parser.hasBegun else {
-            return false
-        }
-        switch code {
-        case CURLE_COULDNT_RESOLVE_HOST, CURLE_OPERATION_TIMEDOUT, CURLE_ABORTED_BY_CALLBACK, CURLE_OUT_OF_MEMORY,
-            CURLE_INTERFACE_FAILED:
-            return false
-        default:
-            // After a race both ways have failed.
-            return state.repeating.attempts > 0 ? state.connection.isHTTP3 : !isRacing
-        }
-    }
-
-    /// Whether the request must be sent again without its alternative service, which has failed. Only requests that may
-    /// be repeated have one.
-    func mustLeaveAlternative(after code: CURLcode) -> Bool {
-        isAlternativeFailed(code) && state.repeating.attempts <= 1
+    /// Decides what a failure says about the alternative service, and reports it if it has failed. Returns whether the
+    /// request must be sent again without it. Only requests that may be repeated have one.
+    func leavesAlternative(after failure: AlternativeFailure.Cause) -> Bool {
+        guard let route = state.alternative, !state.parser.hasBegun else { return false }
+        if case .error = failure, state.failure != nil || uploadError != nil { return false }
+        let verdict = AlternativeFailure(
+            cause: failure, isRacing: exchange.isRacing(route), isOnHTTP3: state.connection.isHTTP3,
+            attempts: state.repeating.attempts
+        ).verdict { handle.long(CURLINFO_NUM_CONNECTS) > 0 }
+        if verdict.isReported { route.report(false) }
+        return verdict.isLeft
     }
 
     /// Whether the exchange attempts QUIC and TCP at the same time.
@@ -65,23 +130,6 @@ extension Transfer {
         let timeouts = exchange.options.timeouts
         let least = [timeouts.connect, timeouts.total].compactMap(\.self).min().map { $0 / 4 }
         return TransferClock.Limit(kind: .connect, duration: min(least ?? .seconds(2), .seconds(2)), since: start)
-    }
-
-    /// Reports that the alternative service failed, if no byte of a response was received from it.
-    func reportFailedAlternative() {
-        guard let route = state.alternative, !state.parser.hasBegun, state.connection.isHTTP3 || !isRacing else {
-            return
-        }
-        route.report(false)
-    }
-
-    /// Reports that the alternative service failed if libcurl's error says so. A server may close a connection that was
-    /// idle when the request was sent, which is no failure.
-    func reportFailedAlternative(after code: CURLcode) {
-        guard isAlternativeFailed(code), state.repeating.attempts == 0 || handle.long(CURLINFO_NUM_CONNECTS) > 0 else {
-            return
-        }
-        reportFailedAlternative()
     }
 }
 

@@ -157,7 +157,6 @@ extension Transfer {
         // A response that was delivered, perhaps without the end of its body, is the only one.
         let isHeld = state.receiving.isHeld || state.receiving.refusedPart != nil
         guard !state.parser.isComplete || isHeld && !isStreamWhole else { return false }
-        if mustLeaveAlternative(after: code) { return true }
         guard !state.connection.isSpoilt, state.receiving.refusedPart == nil else {
             return state.failure == nil && state.repeating.mayMove
         }
