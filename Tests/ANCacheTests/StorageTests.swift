@@ -180,6 +180,15 @@ import Testing
         #expect((80_000...100_000).contains(memory.usage.memoryBytes))
     }
 
+    @Test func `no more entries are removed than the limit requires`() async throws {
+        for cache in [disk(entries: 1_100), .memory(entries: 1_100)] {
+            for number in 0..<1_103 { try await cache.store(Self.bytes(10), "\(number)") }
+            #expect(cache.usage.entries == 1_100)
+            for number in 0..<3 { #expect(try await cache.body("\(number)") == nil) }
+            #expect(try await cache.body("3") != nil)
+        }
+    }
+
     @Test func `a response larger than a quarter of the capacity is not stored`() async throws {
         for cache in [disk(capacity: 400_000), .memory(400_000)] {
             try await cache.store(Self.bytes(100_001), "a")

@@ -1,20 +1,24 @@
 // SPDX-License-Identifier: MIT
 
+import ANSystem
+
 /// The entries of a cache: which exist, which of them are in memory, and which were used least recently.
 ///
 /// A pure value: the cache performs the removals that it returns.
-struct CacheIndex: Sendable {
+package struct CacheIndex: Sendable {
     private let limits: CacheLimits
     private let hasDisk: Bool
     private var buckets: [CacheKey: [Slot]] = [:]
     private var clock: UInt64 = 0
     /// The number of entries.
-    private(set) var count = 0
+    package private(set) var count = 0
     /// The number of bytes in memory.
     private(set) var memoryBytes = 0
     private var memoryCount = 0
-    /// The uses of entries in memory, the least recent first. Those that are not the last of their entry are ignored.
-    private var memory = UseQueue()
+    /// The uses of entries, and of those in memory, the least recent first. Those that are not the last of their entry are
+    /// ignored.
+    private var uses = BinaryHeap<Use>()
+    private var memoryUses = BinaryHeap<Use>()
     /// The number of bytes in files.
     private(set) var diskBytes: Int64 = 0
     /// The number of invalidations so far, and the value it had at the last one of a key or, above a number of keys, of
@@ -31,20 +35,43 @@ struct CacheIndex: Sendable {
         let id: UInt64
         /// The entry, if it is in memory.
         var entry: CacheEntry?
-        /// The time of the last use: a count of uses, or 0 if it was not used in this process.
-        var lastUse: UInt64
+        /// The last use that is known.
+        var lastUse: UseTime
         /// The memory that the entry occupies; 0 if it is not in memory.
         var memoryCost = 0
     }
 
+    /// The time of a use. Those in this process are later than those that a file records.
+    struct UseTime: Comparable, Sendable {
+        /// The count of uses in this process; 0 if the entry was not used in it.
+        var count: UInt64
+        /// The time that the entry's file records, unless the entry was used in this process; the least one until it
+        /// is read.
+        var recorded = Int64.min
+
+        static func < (first: UseTime, second: UseTime) -> Bool {
+            (first.count, first.recorded) < (second.count, second.recorded)
+        }
+    }
+
+    /// A part of an eviction.
+    package struct Eviction: Sendable {
+        /// The files of the entries that were removed.
+        package var removals: [Removal] = []
+        /// The entries that are next unless their files record later uses. If there are any, the eviction goes on when
+        /// these times have been read.
+        package var unread: [EntryName] = []
+    }
+
     /// The files of an entry that was removed.
-    struct Removal: Sendable, Hashable {
-        let name: EntryName
+    package struct Removal: Sendable, Hashable {
+        package let name: EntryName
         /// Whether another entry uses the same body file.
         let keepsBody: Bool
     }
 
-    init(_ limits: CacheLimits, hasDisk: Bool) {
+    /// Creates an index without entries.
+    package init(_ limits: CacheLimits, hasDisk: Bool) {
         self.limits = limits
         self.hasDisk = hasDisk
     }
@@ -63,21 +90,26 @@ struct CacheIndex: Sendable {
     // MARK: Changes
 
     /// Adds the files that a scan of the directory found.
-    mutating func add(_ names: some Sequence<EntryName>) {
+    package mutating func add(_ names: some Sequence<EntryName>) {
         for name in names {
             diskBytes += name.size
             count += 1
-            buckets[name.key, default: []].append(Slot(name: name, id: name.id, entry: nil, lastUse: 0))
+            append(Slot(name: name, id: name.id, entry: nil, lastUse: UseTime(count: 0)), name.key)
         }
     }
 
     /// Adds an entry as the most recently used one.
-    mutating func insert(_ entry: CacheEntry, key: CacheKey, name: EntryName?) {
+    package mutating func insert(_ entry: CacheEntry, key: CacheKey, name: EntryName?) {
         clock += 1
         diskBytes += name?.size ?? 0
         count += 1
-        buckets[key, default: []].append(Slot(name: name, id: entry.id, entry: nil, lastUse: clock))
+        append(Slot(name: name, id: entry.id, entry: nil, lastUse: UseTime(count: clock)), key)
         keep(entry, key: key)
+    }
+
+    private mutating func append(_ slot: Slot, _ key: CacheKey) {
+        buckets[key, default: []].append(slot)
+        record(Use(time: slot.lastUse, key: key, id: slot.id))
     }
 
     /// Keeps an entry in memory if it fits.
@@ -90,17 +122,35 @@ struct CacheIndex: Sendable {
         buckets[key]?[place].memoryCost = cost
         memoryBytes += cost
         memoryCount += 1
-        memory.insert(MemoryUse(time: buckets[key]?[place].lastUse ?? 0, key: key, id: entry.id))
-        if memory.count > 2 * memoryCount + Self.few { removeObsoleteUses() }
+        if let time = buckets[key]?[place].lastUse { recordInMemory(Use(time: time, key: key, id: entry.id)) }
     }
 
     /// Makes an entry the most recently used one. Returns its files, in which the use is recorded for other processes.
-    mutating func use(_ id: UInt64, key: CacheKey) -> EntryName? {
+    package mutating func use(_ id: UInt64, key: CacheKey) -> EntryName? {
         clock += 1
         guard let place = buckets[key]?.firstIndex(where: { $0.id == id }) else { return nil }
-        buckets[key]?[place].lastUse = clock
-        if buckets[key]?[place].entry != nil { memory.insert(MemoryUse(time: clock, key: key, id: id)) }
+        let use = Use(time: UseTime(count: clock), key: key, id: id)
+        buckets[key]?[place].lastUse = use.time
+        record(use)
+        if buckets[key]?[place].entry != nil { recordInMemory(use) }
         return buckets[key]?[place].name
+    }
+
+    private mutating func record(_ use: Use) {
+        uses.insert(use)
+        if uses.count > 2 * count + Self.few { uses.removeAll { [buckets] in Self.slot(of: $0, in: buckets) == nil } }
+    }
+
+    private mutating func recordInMemory(_ use: Use) {
+        memoryUses.insert(use)
+        if memoryUses.count > 2 * memoryCount + Self.few {
+            memoryUses.removeAll { [buckets] in Self.slot(of: $0, in: buckets)?.entry == nil }
+        }
+    }
+
+    /// Returns the slot of a use; `nil` if the use is not the last one of an entry.
+    private static func slot(of use: Use, in buckets: [CacheKey: [Slot]]) -> Slot? {
+        buckets[use.key]?.first { $0.id == use.id && $0.lastUse == use.time }
     }
 
     /// Removes the entries of a key that satisfy a condition, and returns their files.
@@ -159,53 +209,59 @@ struct CacheIndex: Sendable {
 
     // MARK: Bounds
 
-    /// Whether an eviction by ``evict(lastUse:)`` is due.
-    var isOverLimit: Bool {
-        count > limits.entries || diskBytes > limits.diskBytes || memoryBytes > limits.memoryBytes
-    }
+    /// Whether an eviction by ``evict(_:)`` is due.
+    var isOverLimit: Bool { isOverDiskLimit || memoryBytes > limits.memoryBytes }
 
-    /// Whether the time of the last use matters of entries that were not used in this process.
-    var needsTimes: Bool { hasDisk && (count > limits.entries || diskBytes > limits.diskBytes) }
+    private var isOverDiskLimit: Bool { count > limits.entries || diskBytes > limits.diskBytes }
 
-    /// Removes the least recently used entries until the limits are kept, and returns their files.
+    /// Removes the least recently used entries until the limits are kept, or until the times are needed that files
+    /// record. Each removal takes logarithmic time.
     ///
-    /// Above a thousand entries, a sixteenth more is removed, so that the sorting is rare.
+    /// The recorded time of an entry that was not used in this process is read again before the entry is removed,
+    /// because other processes may have used it.
     ///
-    /// - Parameter lastUse: Returns the time of the last use of an entry that was not used in this process.
-    mutating func evict(lastUse: (EntryName) -> Int64?) -> [Removal] {
-        var removals: [Removal] = []
-        if memoryBytes > limits.memoryBytes {
-            let target = limits.memoryBytes - (memoryCount > Self.few ? limits.memoryBytes / 16 : 0)
-            while memoryBytes > target, let use = memory.popFirst() {
-                guard isLast(use) else { continue }
-                if hasDisk { forget(use.id, use.key) } else { removals += remove(use.key) { $0.id == use.id } }
+    /// - Parameter times: The times that the files of entries record, which were read for this eviction.
+    package mutating func evict(_ times: [EntryName: Int64] = [:]) -> Eviction {
+        var eviction = Eviction()
+        while memoryBytes > limits.memoryBytes, let use = memoryUses.popFirst() {
+            guard Self.slot(of: use, in: buckets)?.entry != nil else { continue }
+            if hasDisk {
+                forget(use.id, use.key)
+            } else {
+                eviction.removals += remove(use.key) { $0.id == use.id }
             }
         }
-        guard count > limits.entries || diskBytes > limits.diskBytes else { return removals }
-        let share: Int64 = count > Self.few ? 16 : .max
-        let (entries, bytes) = (
-            limits.entries - limits.entries / Int(share), limits.diskBytes - limits.diskBytes / share
-        )
-        let order = all.map {
-            (key: $0.key, slot: $0.slot, time: $0.slot.lastUse > 0 ? nil : $0.slot.name.flatMap(lastUse))
+        var unread: [Use] = []
+        while isOverDiskLimit, let use = uses.popFirst() {
+            guard let slot = Self.slot(of: use, in: buckets) else { continue }
+            if let first = unread.first, first.time < use.time {
+                uses.insert(use)
+                break
+            }
+            if use.time.count == 0, let name = slot.name {
+                guard let time = times[name] else {
+                    unread.append(use)
+                    eviction.unread.append(name)
+                    continue
+                }
+                if time > use.time.recorded {
+                    setLastUse(UseTime(count: 0, recorded: time), of: use)
+                    continue
+                }
+            }
+            eviction.removals += remove(use.key) { $0.id == use.id }
         }
-        .sorted { ($0.slot.lastUse, $0.time ?? .min) < ($1.slot.lastUse, $1.time ?? .min) }
-        for (key, slot, _) in order {
-            guard count > entries || diskBytes > bytes else { break }
-            removals += remove(key) { $0.id == slot.id }
-        }
-        return removals
+        for use in unread { uses.insert(use) }
+        return eviction
     }
 
-    /// Whether a use is the last one of an entry in memory.
-    private func isLast(_ use: MemoryUse) -> Bool {
-        slots(use.key).contains { $0.id == use.id && $0.entry != nil && $0.lastUse == use.time }
-    }
-
-    private mutating func removeObsoleteUses() {
-        var current = UseQueue()
-        while let use = memory.popFirst() { if isLast(use) { current.insert(use) } }
-        memory = current
+    /// Changes the time of an entry's last use to one that its file records.
+    private mutating func setLastUse(_ time: UseTime, of use: Use) {
+        guard let place = buckets[use.key]?.firstIndex(where: { $0.id == use.id }) else { return }
+        buckets[use.key]?[place].lastUse = time
+        let use = Use(time: time, key: use.key, id: use.id)
+        uses.insert(use)
+        if buckets[use.key]?[place].entry != nil { recordInMemory(use) }
     }
 
     /// Drops an entry from memory that is on the disk.
@@ -221,42 +277,11 @@ struct CacheIndex: Sendable {
     private static let mostVariants = 32
 }
 
-/// A use of an entry in memory.
-private struct MemoryUse {
-    let time: UInt64
+/// A use of an entry.
+private struct Use: Comparable {
+    let time: CacheIndex.UseTime
     let key: CacheKey
     let id: UInt64
-}
 
-/// A binary heap of uses, the least recent first.
-private struct UseQueue {
-    private var uses: [MemoryUse] = []
-
-    var count: Int { uses.count }
-
-    mutating func insert(_ use: MemoryUse) {
-        uses.append(use)
-        var child = uses.count - 1
-        while child > 0, uses[child].time < uses[(child - 1) / 2].time {
-            uses.swapAt(child, (child - 1) / 2)
-            child = (child - 1) / 2
-        }
-    }
-
-    mutating func popFirst() -> MemoryUse? {
-        guard let last = uses.popLast() else { return nil }
-        guard let first = uses.first else { return last }
-        uses[0] = last
-        var parent = 0
-        while true {
-            var least = parent
-            for child in [2 * parent + 1, 2 * parent + 2]
-            where child < uses.count && uses[child].time < uses[least].time {
-                least = child
-            }
-            guard least != parent else { return first }
-            uses.swapAt(least, parent)
-            parent = least
-        }
-    }
+    static func < (first: Use, second: Use) -> Bool { first.time < second.time }
 }

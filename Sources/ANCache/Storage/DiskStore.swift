@@ -217,15 +217,17 @@ extension FileDescriptor {
 /// | entry | `KEY-ID-BODY-SIZE-LENGTH.entry`: the key, the entry, its body file or 0, the size of both in bytes |
 /// | body | `KEY-BODY.body` |
 package struct EntryName: Hashable, Sendable {
-    let key: CacheKey
+    /// The key of the entry.
+    package let key: CacheKey
     /// The number of the entry; 0 for a body.
-    let id: UInt64
+    package let id: UInt64
     /// The number of the body file; 0 if the body is in the entry's file.
     let body: UInt64
     /// The size of the entry's file and its body file in bytes; 0 for a body.
     let size: Int64
 
-    init(key: CacheKey, id: UInt64, body: UInt64, size: Int64) {
+    /// Creates the name of an entry, or of a body if `id` is 0.
+    package init(key: CacheKey, id: UInt64, body: UInt64, size: Int64) {
         self.key = key
         self.id = id
         self.body = body

@@ -223,12 +223,13 @@ public final class ResponseCache: Sendable {
     private func evict() {
         guard index.withLock({ $0.isOverLimit }) else { return }
         var times: [EntryName: Int64] = [:]
-        if let disk, index.withLock({ $0.needsTimes }) {
-            // Read without the lock, because there may be many files.
-            let unused = index.withLock { $0.all.filter { $0.slot.lastUse == 0 }.compactMap(\.slot.name) }
-            for name in unused { times[name] = disk.lastUse(of: name) ?? 0 }
+        while true {
+            let eviction = index.withLock { $0.evict(times) }
+            perform(eviction.removals)
+            guard !eviction.unread.isEmpty else { return }
+            // Read without the lock, because there may be many files. A missing one is the first to be removed.
+            for name in eviction.unread { times[name] = disk?.lastUse(of: name) ?? .min }
         }
-        perform(index.withLock { $0.evict { times[$0] } })
     }
 
     /// Scans the directory from time to time, so that it keeps its limits although other processes use it.

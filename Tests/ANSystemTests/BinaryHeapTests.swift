@@ -1,6 +1,6 @@
 // SPDX-License-Identifier: MIT
 
-import AsyncNetworking
+import ANSystem
 import Synchronization
 import TestSupport
 import Testing
