@@ -2,6 +2,7 @@
 
 import ANHTTP
 import FoundationEssentials
+import HTTPTypes
 import Testing
 
 @Suite struct URLReferenceTests {
@@ -24,5 +25,21 @@ import Testing
         let base = try #require(URL(string: "http://a.example/v1/x?q=1#old"))
         let (reference, expected) = Self.cases[index]
         #expect(URL(reference: reference, relativeTo: base)?.absoluteString == expected)
+    }
+
+    @Test(
+        arguments: [
+            ("/caf\u{E9}", "http://a.example/caf%E9"),
+            ("/\u{E9}\u{FF}?\u{80}#\u{A0}", "http://a.example/%E9%FF?%80#%A0"),
+            // UTF-8 beside another byte.
+            ("/\u{C3}\u{A9}/\u{E9}", "http://a.example/%C3%A9/%E9"), ("/\u{C3}\u{A9}", "http://a.example/%C3%A9"),
+            ("/%E9\u{E9} x", "http://a.example/%E9%E9%20x"),
+            // U+FFFD itself.
+            ("/\u{EF}\u{BF}\u{BD}", "http://a.example/%EF%BF%BD"),
+        ] as [(bytes: String, url: String)])
+    func `each byte of a field that is not UTF-8 is encoded`(bytes: String, url: String) throws {
+        let base = try #require(URL(string: "http://a.example/v1/x"))
+        let field = HTTPField(name: .location, value: bytes.unicodeScalars.map { UInt8($0.value) })
+        #expect(URL(reference: field.reference, relativeTo: base)?.absoluteString == url)
     }
 }

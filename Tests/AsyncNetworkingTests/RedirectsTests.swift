@@ -36,6 +36,13 @@ import Testing
         #expect(last.headers[.contentType] == (becameGet ? nil : "text/plain"))
     }
 
+    @Test func `a Location in Latin-1 is followed with its bytes`() async throws {
+        let location = HTTPField(name: .location, value: Array("/caf".utf8) + [0xE9])
+        let transport = MockTransport(MockResponse(status: .found, headers: HTTPFields([location])), .text("end"))
+        _ = try await SessionManager(on: transport).data(for: Request(url: url("http://a.example/v1/x")))
+        #expect(transport.requests.last?.request.url.absoluteString == "http://a.example/caf%E9")
+    }
+
     @Test(arguments: [
         "Content-Digest", "Repr-Digest", "Digest", "Content-MD5", "Content-Range", "Content-Disposition",
         "Last-Modified", "Trailer",

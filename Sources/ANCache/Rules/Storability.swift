@@ -101,8 +101,8 @@ package enum Invalidation {
         let own = CacheKey.origin(of: request.target)
         var targets: Set = [request.target]
         for name in [HTTPField.Name.location, .contentLocation] {
-            for value in head.headers[values: name] {
-                guard let other = URL(reference: value, relativeTo: url) else { continue }
+            for field in head.headers where field.name == name {
+                guard let other = URL(reference: field.reference, relativeTo: url) else { continue }
                 let target = CacheKey.target(other)
                 if CacheKey.origin(of: target) == own { targets.insert(target) }
             }

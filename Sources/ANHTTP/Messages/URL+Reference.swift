@@ -1,6 +1,7 @@
 // SPDX-License-Identifier: MIT
 
 package import FoundationEssentials
+package import HTTPTypes
 
 extension URL {
     /// Creates the absolute URL of a reference (RFC 3986 §5); `nil` if it is malformed or contains a control character.
@@ -46,6 +47,30 @@ extension URL {
         if segments.last == "." || segments.last == ".." { kept.append("") }
         components.percentEncodedPath = "/" + kept.joined(separator: "/")
         return components.url ?? self
+    }
+}
+
+extension HTTPField {
+    /// The value as a reference. If it is not UTF-8, the bytes above 0x7F are percent-encoded, as browsers do.
+    package var reference: String {
+        // The coded form is the safe way to the bytes: a string with one character of Latin-1 for each.
+        guard value.unicodeScalars.contains("\u{FFFD}"), let coded = try? JSONEncoder().encode(self),
+            let text = try? JSONDecoder().decode(CodedValue.self, from: coded).value
+        else { return value }
+        let bytes = text.unicodeScalars.map { UInt8(truncatingIfNeeded: $0.value) }
+        // The field may contain U+FFFD itself.
+        guard Swift.String(validating: bytes, as: UTF8.self) == nil else { return value }
+        return bytes.reduce(into: "") { result, byte in
+            if byte < 0x80 {
+                result.unicodeScalars.append(UnicodeScalar(byte))
+            } else {
+                result += "%" + Swift.String(byte, radix: 16, uppercase: true)
+            }
+        }
+    }
+
+    private struct CodedValue: Decodable {
+        let value: String
     }
 }
 

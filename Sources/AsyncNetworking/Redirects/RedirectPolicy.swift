@@ -88,7 +88,7 @@ public struct RedirectPolicy: Sendable {
         after head: ResponseHead, to request: Request, strictURL: (URL) -> URL = { $0 }
     ) throws(SessionError) -> Request? {
         guard isEnabled, [301, 302, 303, 307, 308].contains(head.status.code),
-            let location = head.headers.first(.location)
+            let location = head.headers.first(where: { $0.name == .location })?.reference
         else { return nil }
         var next = request
         next.url = try target(
