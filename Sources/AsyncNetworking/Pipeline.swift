@@ -1,6 +1,7 @@
 // SPDX-License-Identifier: MIT
 
 import ANHTTP
+import ANSerialization
 import ANSystem
 import FoundationEssentials
 import HTTPTypes
@@ -195,7 +196,11 @@ final class Pipeline: Sendable {
         _ response: OpenResponse, of call: Call, _ body: (ResponseHead, ResponseBody) async throws -> Value
     ) async throws -> Value {
         try await withTaskCancellationHandler {
-            try await body(response.head, response.body)
+            do {
+                return try await body(response.head, response.body)
+            } catch let error as SerializationError where error.isOfStream {
+                throw error.naming(response.head.url.redactedDescription)
+            }
         } onCancel: {
             call.cancel()
         }

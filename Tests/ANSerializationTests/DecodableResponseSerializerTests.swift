@@ -36,7 +36,7 @@ import Testing
         expectFailure {
             try decode(User.self, body)
         } where: { error in
-            if case .emptyBody(200, "User") = error { true } else { false }
+            if case .emptyBody(200, "User", nil) = error { true } else { false }
         }
     }
 
@@ -273,7 +273,7 @@ import Testing
         expectFailure {
             try serializer.value(of: head, Data(body.utf8)) as Any
         } where: { error in
-            if case .emptyBody(status, _) = error { true } else { false }
+            if case .emptyBody(status, _, _) = error { true } else { false }
         }
     }
 

@@ -85,7 +85,7 @@ import Testing
         expectFailure {
             try value(of: .propertyList(User.self), status: 204, type: nil, [])
         } where: { error in
-            if case .emptyBody(204, "User") = error { true } else { false }
+            if case .emptyBody(204, "User", nil) = error { true } else { false }
         }
     }
 

@@ -43,7 +43,7 @@ import Testing
         expectFailure {
             try value(of: .string, type: "text/plain; charset=utf-8", [0xE9])
         } where: { error in
-            if case .text(.invalidBytes("utf-8")) = error { true } else { false }
+            if case .text(.invalidBytes(charset: "utf-8")) = error { true } else { false }
         }
     }
 
@@ -52,7 +52,7 @@ import Testing
         expectFailure {
             try value(of: .string, type: "text/plain; charset=\(charset)", [0xFF, 0xFF, 0xFF, 0xFF, 0x81])
         } where: { error in
-            if case .text(.invalidBytes(charset)) = error { true } else { false }
+            if case .text(.invalidBytes(charset: charset)) = error { true } else { false }
         }
     }
 
@@ -60,7 +60,7 @@ import Testing
         expectFailure {
             try value(of: StringResponseSerializer(fallback: nil), type: "text/plain", [0xE9])
         } where: { error in
-            if case .text(.invalidBytes("utf-8")) = error { true } else { false }
+            if case .text(.invalidBytes(charset: "utf-8")) = error { true } else { false }
         }
         #expect(try value(of: StringResponseSerializer(fallback: .windows1252), type: nil, [0x80]) == "€")
     }

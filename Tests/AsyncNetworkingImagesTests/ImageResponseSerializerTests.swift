@@ -42,7 +42,7 @@ import Testing
         #expect(throws: ImageError.unknownFormat) { try value(of: Data("<html>".utf8)) }
         #expect(throws: ImageError.truncated(.png)) { try value(of: png.prefix(20)) }
         let error = #expect(throws: SerializationError.self) { try value(of: Data()) }
-        guard case .emptyBody(status: 200, wanted: "image") = error else {
+        guard case .emptyBody(status: 200, wanted: "image", url: _) = error else {
             Issue.record("\(String(describing: error))")
             return
         }

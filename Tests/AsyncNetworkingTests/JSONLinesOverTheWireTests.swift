@@ -57,6 +57,7 @@ import Testing
         guard case .serialization(.jsonStream(let failure)) = error, case .tooLong(1_048_576) = failure.reason else {
             throw error
         }
+        #expect("\(error)".contains(" of the stream of \(server.url("/").absoluteString) is longer"))
     }
 
     /// Calls a closure for an interim response.

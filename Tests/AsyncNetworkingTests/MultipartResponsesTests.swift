@@ -45,7 +45,9 @@ import Testing
         let error = try await sessionError {
             try await api.withResponse(for: request) { head, body in _ = try body.parts(of: head) }
         }
-        guard case .serialization(.parts(.notMultipart(contentType: "text/plain"))) = error else { throw error }
+        guard case .serialization(.parts(let failure)) = error else { throw error }
+        #expect(
+            failure.description == "The response of http://a.example/ is not multipart: its media type is text/plain.")
     }
 
     @Test func `a truncated body is a SessionError`() async throws {
@@ -58,6 +60,7 @@ import Testing
                 for try await part in try body.parts(of: head) { _ = try await part.body.collect(upTo: 100) }
             }
         }
-        guard case .serialization(.parts(.unexpectedEnd)) = error else { throw error }
+        guard case .serialization(.parts(let failure)) = error else { throw error }
+        #expect(failure.description.hasPrefix("The multipart response of http://a.example/ ended before"))
     }
 }

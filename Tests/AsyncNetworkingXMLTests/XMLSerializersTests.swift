@@ -77,7 +77,7 @@ import Testing
 
     @Test func `an empty body is an error for a tree, nil for an optional, and accepted for events`() throws {
         let error = failure { try value(of: .xmlDocument, "") }
-        guard case .emptyBody(200, _)? = error else { throw error ?? .url(.noHost("")) }
+        guard case .emptyBody(200, _, _)? = error else { throw error ?? .url(.noHost("")) }
         #expect(try value(of: .optional(.xmlDocument), "") == nil)
         let content = try value(of: .xmlParser, "")
         #expect(xmlFailure { try content.parse(with: Recorder()) }?.reason == .unexpectedEnd)
@@ -133,7 +133,7 @@ import Testing
             try value(
                 of: .xmlDocument, Data("<a>".utf8) + [0xFF, 0xFF] + Data("</a>".utf8), type: "a/x+xml; charset=gbk")
         }
-        guard case .text(.invalidBytes("gbk"))? = other else {
+        guard case .text(.invalidBytes(charset: "gbk"))? = other else {
             Issue.record("\(String(describing: other))")
             return
         }

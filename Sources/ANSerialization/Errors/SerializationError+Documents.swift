@@ -6,7 +6,7 @@ import ANHTTP
 
 extension SerializationError {
     /// A JSON document that is malformed (RFC 8259), nested more than 512 levels deep, contains a number that is too
-    /// large for a `Double`, or is not permitted by the ``JSONReadingOptions``.
+    /// large or too small for a `Double`, or is not permitted by the ``JSONReadingOptions``.
     ///
     /// The ``description`` names the reason.
     public struct JSONFailure: Hashable, Sendable {
@@ -39,7 +39,7 @@ extension SerializationError {
             case invalidUTF8
             /// A string contains an invalid escape, or an unpaired surrogate.
             case invalidEscape
-            /// A number is too large for a finite double.
+            /// A number is too large for a finite double, or rounded to zero although it is not zero.
             case numberOutOfRange
             /// Arrays and objects are nested more deeply than the limit.
             case tooDeep(limit: Int)
@@ -73,9 +73,10 @@ extension SerializationError {
         public var underlying: any Error
         /// The URL of the response, without user information, query values and fragment.
         ///
-        /// It is set when a session serializes a response. `nil` for other documents: a ``Rejection`` or an event that
-        /// the program decodes, a text of a JSON stream, a part of a multipart response, and a response that the
-        /// program passes to a serializer.
+        /// It is set when a session serializes a response, and for the errors ``SerializationError/jsonStream(_:)`` and
+        /// ``SerializationError/parts(_:)`` that a closure with a session's response throws. `nil` for other documents:
+        /// a ``Rejection`` or an event that the program decodes, a text of a JSON stream, the content of a part, and a
+        /// response that the program passes to a serializer.
         public package(set) var url: String?
     }
 
@@ -156,8 +157,28 @@ extension SerializationError {
 
     /// A problem with reading a multipart response: its boundary, a limit, its syntax, or the order of reading.
     public struct PartsFailure: Hashable, Sendable, CustomStringConvertible {
-        /// A sentence that describes the problem and what to check.
-        public let description: String
+        private let subject: String
+        private let problem: String
+        /// The URL of the response; see ``DecodingFailure/url``.
+        package var url: String?
+
+        /// Creates a failure whose description is the two texts, with the URL of the response between them.
+        fileprivate init(_ subject: String, _ problem: String) {
+            (self.subject, self.problem) = (subject, problem)
+        }
+
+        /// A sentence that describes the problem and what to check, with the URL of the response if it is known.
+        public var description: String { subject + url.ofClause + problem }
+    }
+
+    /// Whether the error concerns a body that is read as it arrives.
+    package var isOfStream: Bool {
+        switch self {
+        case .jsonStream, .parts: true
+        case .url, .parameters, .multipart, .rejected, .emptyBody, .text, .json, .propertyList, .xml, .decoding,
+            .compound:
+            false
+        }
     }
 
     /// Returns the error with the URL of the response whose document could not be read.
@@ -177,7 +198,19 @@ extension SerializationError {
             return .xml(failure)
         case .compound(let errors):
             return .compound(errors.map { ($0 as? SerializationError)?.naming(url) ?? $0 })
-        case .url, .parameters, .multipart, .rejected, .emptyBody, .text, .jsonStream, .parts:
+        case .emptyBody(let status, let wanted, _):
+            return .emptyBody(status: status, wanted: wanted, url: url)
+        case .text(var failure):
+            failure.url = url
+            return .text(failure)
+        case .jsonStream(var failure):
+            failure.url = url
+            return .jsonStream(failure)
+        case .parts(var failure):
+            failure.url = url
+            return .parts(failure)
+        case .url, .parameters, .multipart, .rejected:
+            // The first three concern a request, and a rejection has the response's head.
             return self
         }
     }
@@ -206,7 +239,7 @@ extension SerializationError.JSONFailure.Reason: CustomStringConvertible {
         case .trailingBytes: "there is text after the value"
         case .invalidUTF8: "a string is not UTF-8"
         case .invalidEscape: "a string has an invalid escape"
-        case .numberOutOfRange: "a number is too large"
+        case .numberOutOfRange: "a number is too large or too small for a double"
         case .tooDeep(let limit): "values are nested more than \(limit) levels deep"
         case .fragment:
             "the outermost value is neither an array nor an object, which requires the option allowsFragments,"
@@ -264,23 +297,24 @@ extension SerializationError.XMLFailure: CustomStringConvertible {
 extension SerializationError.PartsFailure {
     /// Creates the failure of a response whose media type is not multipart.
     package static func notMultipart(contentType: String?) -> Self {
-        Self("The response is not multipart: its media type is \(contentType.map { Excerpt.of($0) } ?? "missing").")
+        Self("The response", " is not multipart: its media type is \(contentType.map { Excerpt.of($0) } ?? "missing").")
     }
 
     /// Creates the failure of a `Content-Type` without a boundary, or with an invalid one.
     package static func boundary(_ boundary: String?) -> Self {
         Self(
-            "The multipart response has \(boundary.map { "the invalid boundary “\(Excerpt.of($0))”" } ?? "no boundary")."
+            "The multipart response",
+            " has \(boundary.map { "the invalid boundary “\(Excerpt.of($0))”" } ?? "no boundary")."
         )
     }
 
     /// The failure of a body that ended before the closing delimiter.
     package static let unexpectedEnd = Self(
-        "The multipart response ended before its closing delimiter; it may be truncated.")
+        "The multipart response", " ended before its closing delimiter; it may be truncated.")
 
     /// Creates the failure of a line of a part's header, whose beginning is given, that is not a header field.
     package static func header(_ line: String) -> Self {
-        Self("A part of the multipart response has a malformed header line: “\(Excerpt.of(line))”.")
+        Self("A part of the multipart response", " has a malformed header line: “\(Excerpt.of(line))”.")
     }
 
     /// Creates the failure of exceeding a limit of ``MultipartLimits``.
@@ -288,25 +322,24 @@ extension SerializationError.PartsFailure {
         switch exceeded {
         case .header:
             Self(
-                "A part's header in the multipart response has more than \(limit) bytes; raise the limit if that is "
+                "A part's header in the multipart response",
+                " has more than \(limit) bytes; raise the limit if that is "
                     + "expected.")
         case .parts:
-            Self("The multipart response has more than \(limit) parts; raise the limit if that is expected.")
+            Self("The multipart response", " has more than \(limit) parts; raise the limit if that is expected.")
         case .part:
-            Self("A part of the multipart response has more than \(limit) bytes; raise the limit if that is expected.")
+            Self(
+                "A part of the multipart response",
+                " has more than \(limit) bytes; raise the limit if that is expected.")
         case .preamble:
-            Self("The multipart response has no part within its first \(limit) bytes; check its boundary.")
+            Self("The multipart response", " has no part within its first \(limit) bytes; check its boundary.")
         }
     }
 
     /// The failure of two tasks that read the same body concurrently, or of reading a part after the next one was
     /// requested.
     package static let outOfTurn = Self(
-        "The parts of a multipart response must be read in order, by one task: read a part before the next one.")
-
-    private init(_ description: String) {
-        self.init(description: description)
-    }
+        "The parts of a multipart response", " must be read in order, by one task: read a part before the next one.")
 
     /// A limit of ``MultipartLimits``.
     package enum Limit: Hashable, Sendable {

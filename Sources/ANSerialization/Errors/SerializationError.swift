@@ -42,14 +42,14 @@ public indirect enum SerializationError: Error, Sendable {
     /// The response has no body, or one that counts as empty by ``EmptyResponseRules``, although a value was requested.
     ///
     /// `status` is the status code of the response, and `wanted` the name of the requested type, such as `User`, or a
-    /// description, such as `image`.
-    case emptyBody(status: Int, wanted: String)
+    /// description, such as `image`; for `url`, see ``DecodingFailure/url``.
+    case emptyBody(status: Int, wanted: String, url: String? = nil)
     /// The body is not valid text in its charset, or the charset is unknown.
     ///
     /// It is also thrown for XML, except that invalid UTF-8 in XML is ``xml(_:)``.
     case text(TextFailure)
     /// The body is not valid JSON by RFC 8259 or the ``JSONReadingOptions``, is nested more than 512 levels deep, or
-    /// contains a number that is too large for a `Double`.
+    /// contains a number that is too large for a `Double`, or so small that it would become zero.
     case json(JSONFailure)
     /// The body is not a valid property list, or is rejected as unsafe: it is nested more than 64 levels deep, contains
     /// itself, or expands excessively.
@@ -114,13 +114,25 @@ public indirect enum SerializationError: Error, Sendable {
     }
 
     /// A body that cannot be decoded as text: its charset is unknown, or its bytes are invalid in the charset.
-    public enum TextFailure: Hashable, Sendable {
-        /// The given charset, from the `Content-Type` or the document itself, is unknown: not one of the names that
-        /// ``TextEncoding/init(charset:)`` accepts, or not installed with glibc.
-        case unknownCharset(String)
-        /// The body is invalid in the given charset: the one that the serializer or the response specifies, or else the
-        /// one that was assumed.
-        case invalidBytes(charset: String)
+    ///
+    /// The ``description`` names the reason.
+    public struct TextFailure: Hashable, Sendable {
+        /// The charset: the one that the serializer, the response's `Content-Type` or the document specifies, or else
+        /// the one that was assumed.
+        public let charset: String
+        /// Whether the charset is unknown: not one of the names that ``TextEncoding/init(charset:)`` accepts, or not
+        /// installed with glibc. Otherwise, the body is invalid in the charset.
+        public let isUnknownCharset: Bool
+        /// The URL of the response; see ``DecodingFailure/url``.
+        package var url: String?
+
+        /// Creates the failure of a charset that is unknown.
+        package static func unknownCharset(_ charset: String) -> Self {
+            Self(charset: charset, isUnknownCharset: true)
+        }
+
+        /// Creates the failure of a body that is invalid in a charset.
+        package static func invalidBytes(charset: String) -> Self { Self(charset: charset, isUnknownCharset: false) }
     }
 }
 
@@ -159,8 +171,8 @@ extension SerializationError: CustomStringConvertible, LocalizedError {
         case .parameters(let failure): failure.description
         case .multipart(let failure): failure.description
         case .rejected(let rejection): rejection.description
-        case .emptyBody(let status, let wanted):
-            "The response with status \(status) has no body, but a value of type \(wanted) was requested. If that may happen, request "
+        case .emptyBody(let status, let wanted, let url):
+            "The response\(url.ofClause) with status \(status) has no body, but a value of type \(wanted) was requested. If that may happen, request "
                 + "an optional: `.optional(…)` or `.decodable(Value?.self)`."
         case .text(let failure): failure.description
         case .json(let failure): failure.description
@@ -177,15 +189,14 @@ extension SerializationError: CustomStringConvertible, LocalizedError {
 }
 
 extension SerializationError.TextFailure: CustomStringConvertible {
-    /// A sentence with the charset that describes the problem and what to check.
+    /// A sentence with the charset, and the URL of the response if it is known, that describes the problem and what to
+    /// check.
     public var description: String {
-        switch self {
-        case .unknownCharset(let charset):
-            "The charset “\(Excerpt.of(charset))” of the response is unknown; request data, or specify the encoding."
-        case .invalidBytes(let charset):
-            "The bytes of the response are not valid in the charset “\(Excerpt.of(charset))”; request data, or specify the "
-                + "encoding."
-        }
+        let problem =
+            isUnknownCharset
+            ? "The charset “\(Excerpt.of(charset))” of the response\(url.ofClause) is unknown"
+            : "The bytes of the response\(url.ofClause) are not valid in the charset “\(Excerpt.of(charset))”"
+        return problem + "; request data, or specify the encoding."
     }
 }
 
@@ -208,6 +219,8 @@ extension SerializationError {
         public var bytes: Data
         /// The reason for the failure.
         package var reason: Reason
+        /// The URL of the response; see ``DecodingFailure/url``.
+        package var url: String?
 
         /// The error of the decoder for a text that is not valid, usually ``SerializationError/json(_:)``, or does not
         /// match the requested type, ``SerializationError/decoding(_:)``; `nil` for a text that is too long, was cut
@@ -231,15 +244,16 @@ extension SerializationError {
 }
 
 extension SerializationError.JSONStreamFailure: CustomStringConvertible {
-    /// A sentence with the ``number`` of the text, the reason, and an excerpt of the text.
+    /// A sentence with the ``number`` of the text, the reason, an excerpt of the text, and the URL of the response if it
+    /// is known.
     public var description: String {
         switch reason {
-        case .invalid(let error): "Line or text \(number) of the stream: \(error)"
+        case .invalid(let error): "Line or text \(number) of the stream\(url.ofClause): \(error)"
         case .tooLong(let limit):
-            "Line or text \(number) of the stream is longer than \(limit) bytes: “\(Excerpt.of(bytes))”; raise the limit."
-        case .truncated: "Text \(number) of the sequence was cut off: “\(Excerpt.of(bytes))”."
+            "Line or text \(number) of the stream\(url.ofClause) is longer than \(limit) bytes: “\(Excerpt.of(bytes))”; raise the limit."
+        case .truncated: "Text \(number) of the sequence\(url.ofClause) was cut off: “\(Excerpt.of(bytes))”."
         case .unseparated:
-            "Bytes after text \(number) of the sequence do not follow a record separator: “\(Excerpt.of(bytes))”."
+            "Bytes after text \(number) of the sequence\(url.ofClause) do not follow a record separator: “\(Excerpt.of(bytes))”."
         }
     }
 }

@@ -25,7 +25,7 @@ public import FoundationEssentials
 /// | accepts the missing body | the next child is tried; without a value, the result is this child's empty value |
 ///
 /// A child accepts a missing body if it accepts the response and its ``EmptyResponseRules`` permit the missing body; if
-/// its type has no empty value, ``SerializationError/emptyBody(status:wanted:)`` is thrown. If no child has a value or
+/// its type has no empty value, ``SerializationError/emptyBody(status:wanted:url:)`` is thrown. If no child has a value or
 /// accepts a missing body, ``SerializationError/compound(_:)`` contains the error of each child in order. For responses
 /// of any other media type, put a child that accepts all of them last, such as a mapped ``DataResponseSerializer``.
 ///
@@ -57,7 +57,7 @@ public struct CompoundResponseSerializer<Output: Sendable>: AdjustableResponseSe
     /// - Throws: ``SerializationError/rejected(_:)`` if the first child that accepts the media type and can read the
     ///   body rejects the status; ``SerializationError/compound(_:)`` if no child has a value, and none accepts the
     ///   response and permits its missing body; the error of the first child that does, such as
-    ///   ``SerializationError/emptyBody(status:wanted:)``, if it has no empty value.
+    ///   ``SerializationError/emptyBody(status:wanted:url:)``, if it has no empty value.
     public func serialize(_ head: ResponseHead, _ body: Data) throws -> Output {
         let outcome = firstOutcome(of: head, body)
         if let error = outcome.error { throw error }

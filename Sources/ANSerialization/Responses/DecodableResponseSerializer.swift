@@ -8,7 +8,7 @@ import HTTPTypes
 ///
 /// For an empty body that ``emptyResponses`` permits, the result is the empty value of the type if it has one, such as
 /// `nil` for `.decodable(User?.self)`. Any other empty body fails with
-/// ``SerializationError/emptyBody(status:wanted:)``.
+/// ``SerializationError/emptyBody(status:wanted:url:)``.
 public struct DecodableResponseSerializer<Value: Decodable & Sendable>: AdjustableResponseSerializer,
     EmptyAcceptingSerializer
 {
@@ -48,7 +48,7 @@ public struct DecodableResponseSerializer<Value: Decodable & Sendable>: Adjustab
     /// - Throws: ``SerializationError/decoding(_:)`` if the body does not match the type, with the coding path and the
     ///   text there, and for every error of a decoder other than `JSONDecoder` and `PropertyListDecoder`;
     ///   ``SerializationError/json(_:)`` or ``SerializationError/propertyList(_:)`` if the body is malformed;
-    ///   ``SerializationError/emptyBody(status:wanted:)`` if it is empty, and the type has no empty value or
+    ///   ``SerializationError/emptyBody(status:wanted:url:)`` if it is empty, and the type has no empty value or
     ///   ``emptyResponses`` does not permit the status.
     public func serialize(_ head: ResponseHead, _ body: Data) throws -> Value {
         try decode(head, body)

@@ -35,8 +35,8 @@ extension Optional: EmptyRepresentable {
 /// | empty | permitted | ``EmptyResponse`` | its only value |
 /// | empty | permitted | ``JSONValue`` | ``JSONValue/null`` |
 /// | empty | permitted | ``PropertyListValue`` | an empty dictionary |
-/// | empty | permitted | any other | ``SerializationError/emptyBody(status:wanted:)`` |
-/// | empty | any other | any | ``SerializationError/emptyBody(status:wanted:)`` |
+/// | empty | permitted | any other | ``SerializationError/emptyBody(status:wanted:url:)`` |
+/// | empty | any other | any | ``SerializationError/emptyBody(status:wanted:url:)`` |
 ///
 /// With ``json``, the default for JSON, a body of exactly one space counts as empty, too.
 ///
@@ -65,10 +65,10 @@ public struct EmptyResponseRules: Hashable, Sendable {
     public static let anyStatus = EmptyResponseRules()
     /// The body may be empty with 204, 205 and 304, which never have one (RFC 9110 §15.3.5, §15.3.6, §15.4.5). With any
     /// other status, even in a response to HEAD, an empty body fails with
-    /// ``SerializationError/emptyBody(status:wanted:)``. 304 must also be accepted by the ``ResponseValidation``, which
+    /// ``SerializationError/emptyBody(status:wanted:url:)``. 304 must also be accepted by the ``ResponseValidation``, which
     /// rejects it by default.
     public static let noContent = EmptyResponseRules(statuses: [204, 205, 304])
-    /// The body must not be empty: an empty one fails with ``SerializationError/emptyBody(status:wanted:)``.
+    /// The body must not be empty: an empty one fails with ``SerializationError/emptyBody(status:wanted:url:)``.
     public static let never = EmptyResponseRules(statuses: [])
     /// The body may be empty with any status, and a body of exactly one space counts as empty; the default for JSON.
     public static let json = EmptyResponseRules(countsSpace: true)

@@ -42,9 +42,9 @@ public struct JSONResponseSerializer: AdjustableResponseSerializer, EmptyAccepti
     /// media type are not validated here.
     ///
     /// - Throws: ``SerializationError/json(_:)`` for a body that is malformed, nested more than 512 levels deep,
-    ///   contains a number that is too large for a `Double`, or is, without ``JSONReadingOptions/allowsFragments``,
+    ///   contains a number that is too large or too small for a `Double`, or is, without ``JSONReadingOptions/allowsFragments``,
     ///   neither an array nor an object;
-    ///   ``SerializationError/emptyBody(status:wanted:)`` for an empty body that ``emptyResponses`` does not permit.
+    ///   ``SerializationError/emptyBody(status:wanted:url:)`` for an empty body that ``emptyResponses`` does not permit.
     public func serialize(_ head: ResponseHead, _ body: Data) throws(SerializationError) -> JSONValue {
         guard !emptyResponses.isBlank(body) else {
             return try emptyResponses.emptyValue(JSONValue.self, status: head.status.code)

@@ -31,7 +31,7 @@ public struct PropertyListResponseSerializer: AdjustableResponseSerializer, Empt
     ///
     /// - Throws: ``SerializationError/propertyList(_:)`` for a body that is malformed, nested more than 64 levels deep,
     ///   contains itself, or expands excessively; ``SerializationError/decoding(_:)`` for the references of keyed
-    ///   archives (`CF$UID`); ``SerializationError/emptyBody(status:wanted:)`` for an empty body that
+    ///   archives (`CF$UID`); ``SerializationError/emptyBody(status:wanted:url:)`` for an empty body that
     ///   ``emptyResponses`` does not permit.
     public func serialize(_ head: ResponseHead, _ body: Data) throws(SerializationError) -> PropertyListValue {
         let serializer = DecodableResponseSerializer(

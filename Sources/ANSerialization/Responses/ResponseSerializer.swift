@@ -157,7 +157,7 @@ extension ResponseSerializer where Self == EmptyResponseSerializer {
 extension ResponseSerializer {
     /// Returns a serializer that decodes the body from JSON, and accepts the statuses 200 to 299 with the media types
     /// of JSON. For an optional type an empty body, or a single space, results in `nil`, for most others in
-    /// ``SerializationError/emptyBody(status:wanted:)``.
+    /// ``SerializationError/emptyBody(status:wanted:url:)``.
     ///
     /// - Parameters:
     ///   - type: The type to decode.
@@ -171,7 +171,7 @@ extension ResponseSerializer {
 
     /// Returns a serializer that decodes the body with a decoder for any format, and accepts the statuses 200 to 299.
     /// For an optional type an empty body results in `nil`, for most others in
-    /// ``SerializationError/emptyBody(status:wanted:)``.
+    /// ``SerializationError/emptyBody(status:wanted:url:)``.
     ///
     /// - Parameters:
     ///   - type: The type to decode.
@@ -186,7 +186,7 @@ extension ResponseSerializer {
 
     /// Returns a serializer that decodes the body from a property list, in XML or the binary format, and accepts the
     /// statuses 200 to 299 with `application/x-plist`. For an optional type an empty body results in `nil`, for most
-    /// others in ``SerializationError/emptyBody(status:wanted:)``.
+    /// others in ``SerializationError/emptyBody(status:wanted:url:)``.
     ///
     /// - Parameters:
     ///   - type: The type to decode.

@@ -161,7 +161,7 @@ public struct Rejection: Sendable {
     ///     that reads dates from ISO 8601 text. See ``JSONCoding``.
     /// - Throws: ``SerializationError/json(_:)`` or another error of the decoder's format if the ``body`` is malformed
     ///   or cut off; ``SerializationError/decoding(_:)`` if it does not match the type;
-    ///   ``SerializationError/emptyBody(status:wanted:)`` if it is empty or a single space, and the type has no empty
+    ///   ``SerializationError/emptyBody(status:wanted:url:)`` if it is empty or a single space, and the type has no empty
     ///   value such as `nil`.
     public func decoded<Value: Decodable & Sendable>(
         as type: Value.Type, decoder: (any ResponseDecoder)? = nil
