@@ -25,6 +25,8 @@ import Testing
         def finite(text):
             value = float(text)
             if abs(value) == float("inf"): raise ValueError()
+            # Python rounds to zero.
+            if value == 0 and any(digit in text.lower().split("e")[0] for digit in "123456789"): raise ValueError()
             return value
 
         def canonical(value):

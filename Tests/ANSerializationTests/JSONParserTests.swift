@@ -19,7 +19,8 @@ import Testing
             ("18446744073709551615", .unsigned(18_446_744_073_709_551_615)),
             ("18446744073709551616", .double(18_446_744_073_709_551_616)),
             ("1.0", .double(1)), ("0.1", .double(0.1)), ("-2.5e-3", .double(-0.0025)), ("1E+2", .double(100)),
-            ("1e-400", .double(0)), ("9007199254740993", .integer(9_007_199_254_740_993)),
+            ("4.9e-324", .double(.leastNonzeroMagnitude)), ("0e-400", .double(0)),
+            ("9007199254740993", .integer(9_007_199_254_740_993)),
         ] as [(String, JSONValue)])
     func `integers are exact and other numbers are doubles`(json: String, value: JSONValue) throws {
         #expect(try parse(json.utf8) == value)

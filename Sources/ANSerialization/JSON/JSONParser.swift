@@ -139,8 +139,15 @@ struct JSONParser {
         let text = String(decoding: bytes[start..<position], as: UTF8.self)
         if isInteger, let integer = Int64(text) { return .integer(integer) }
         if isInteger, let integer = UInt64(text) { return .unsigned(integer) }
-        guard let double = Double(text), double.isFinite else { throw failure(.numberOutOfRange, at: start) }
+        guard let double = Double(text), double.isFinite, double != 0 || Self.isZero(text) else {
+            throw failure(.numberOutOfRange, at: start)
+        }
         return .double(double)
+    }
+
+    /// Whether a number that was rounded to zero is zero: its digits before an exponent are.
+    private static func isZero(_ number: String) -> Bool {
+        number.utf8.prefix { $0 | 0x20 != UInt8(ascii: "e") }.allSatisfy { !(0x31...0x39).contains($0) }
     }
 
     // MARK: Strings

@@ -9,9 +9,11 @@
 /// A ``JSONResponseSerializer`` reads one from a response, and ``Parameters/init(_:)-(ParameterValue)`` converts one for
 /// a request.
 ///
-/// When parsed, integers of up to 64 bits are exact; all other numbers are rounded to the nearest double, and one that
-/// is too large for a double is an error. If a name occurs more than once in an object, the first member counts. Numbers
-/// of different cases are not equal, such as `1` and `1.0`; compare their ``double``. See
+/// When parsed, integers of up to 64 bits are exact; all other numbers are rounded to the nearest double. One that
+/// is too large for a double is an error, as is one that would become zero. If a name occurs more than once in an
+/// object, the first member counts; names that differ only in Unicode normalization are the same, as all strings of
+/// Swift. `JSONDecoder` does the same. Numbers of different cases are not equal, such as `1` and `1.0`; compare their
+/// ``double``. See
 /// ``JSONReadingOptions/allowsJSON5`` for the differences in JSON5.
 public enum JSONValue: Hashable, Sendable {
     /// The literal `null`. It is a value: a missing member or element is `nil` instead.
@@ -30,8 +32,7 @@ public enum JSONValue: Hashable, Sendable {
     case string(String)
     /// An array, whose elements are in the order of the document.
     case array([JSONValue])
-    /// An object, whose members have no order. When parsed, the last of several members with the same name wins, in
-    /// JSON5 the first.
+    /// An object, whose members have no order. When parsed, the first of several members with the same name counts.
     case object([String: JSONValue])
 
     /// The member with a name; `nil` if there is no such member or the value is not an object. A member that is null is
