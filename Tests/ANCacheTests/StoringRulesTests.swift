@@ -86,6 +86,11 @@ import Testing
         #expect(isStored(200, ["Cache-Control: private=\"set-cookie\""], .get()))
     }
 
+    @Test func `a refusal by a proxy is not stored, with a challenge or without`() {
+        #expect(!isStored(407, ["Cache-Control: max-age=60"]))
+        #expect(!isStored(407, ["Cache-Control: max-age=60", "Proxy-Authenticate: Basic realm=x"]))
+    }
+
     @Test func `§7.3 Set-Cookie does not prevent storage`() {
         #expect(isStored(200, ["Cache-Control: max-age=60", "Set-Cookie: a=b"]))
     }

@@ -73,6 +73,27 @@ import Testing
             }
         }
     }
+
+    @Test(arguments: [401, 503])
+    func `the body of an answered challenge, and of a response that is retried, may be endless`(status: Int)
+        async throws
+    {
+        try await StubServer.with { server in
+            let headers: HeaderPairs = status == 401 ? ["WWW-Authenticate": "Basic realm=x"] : [:]
+            server.enqueue(
+                Script([
+                    .reply(Reply(status: status, headers: headers, framing: .contentLength(declared: 1 << 40))), .hang,
+                ]),
+                .text("end"))
+            let manager = SessionManager(for: server) {
+                $0.retryPolicy = RetryPolicy(limit: 1).with { $0.backoff = Backoff(base: .zero) }
+            }
+            var request = try manager.request(.get, "a")
+            request.credential = Credential(user: "ada", password: "secret")
+            let text = try await manager.withResponse(for: request) { _, body in try await body.collect(upTo: 100) }
+            #expect(text == Data("end".utf8))
+        }
+    }
 }
 
 @Suite(.timeLimit(.minutes(5))) struct RetriesOverTheWireTests {

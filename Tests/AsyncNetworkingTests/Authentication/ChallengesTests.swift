@@ -305,6 +305,16 @@ extension MockTransport {
         #expect(await asked.values.isEmpty)
     }
 
+    @Test func `a refusal by a proxy without a challenge is the response`() async throws {
+        let transport = MockTransport(.status(.proxyAuthenticationRequired))
+        let manager = SessionManager(on: transport) {
+            $0.proxy = .proxy(Proxy(.http, host: "proxy.example", port: 3128))
+            $0.authentication.challengeHandler = { _ in .use(ada) }
+        }
+        #expect(try await manager.data(for: Request(url: url("http://a.example/"))).statusCode == 407)
+        #expect(transport.requests.count == 1)
+    }
+
     @Test func `a credential that the environment's proxy for http accepted is not sent to the one for https`()
         async throws
     {

@@ -62,6 +62,19 @@ import Testing
         }
     }
 
+    @Test func `a request without cookies is not answered by a response to one with them`() async throws {
+        try await StubServer.with { server in
+            server.route("/", .data(Data("a".utf8), headers: ["Cache-Control": "max-age=60"]))
+            let manager = SessionManager(for: server) { $0.cache = .memory() }
+            try await manager.cookies.set(Cookie(name: "a", value: "b", domain: #require(server.url("/").host())))
+            #expect(try await get("/", from: manager).hasSuffix("network"))
+            var request = try manager.request(.get, "/")
+            request.handlesCookies = false
+            #expect(try await manager.data(for: request).metrics.source != .cache)
+            #expect(server.activity.requests.map { $0.headers["Cookie"] } == ["a=b", nil])
+        }
+    }
+
     // MARK: The program's decision
 
     @Test func `willCache changes or refuses a response`() async throws {
