@@ -127,6 +127,7 @@ final class Pipeline: Sendable {
     /// Makes a call for a task's request, and returns the value that a closure makes from its response.
     ///
     /// - Parameters:
+    ///   - record: Records which requests a server may have seen; `nil` if the caller does not repeat them.
     ///   - body: Receives the response's head, and its body, which is valid only while the closure runs.
     @inline(never)
     func perform<Value>(
@@ -358,16 +359,13 @@ struct Call: Sendable {
     /// Receives the events of an exchange.
     var sink: (any TransferEventSink)? { retries == nil ? events : record }
 
-    /// Takes the ownership of an exchange, the source of whose body is given.
+    /// Takes the ownership of an exchange, the source of whose body is given, or of a body that is read in its place.
     mutating func own(_ body: ResponseBody) {
         if let last { others.append(last) }
         last = body
     }
 
-    /// Replaces the body of the last exchange by one that is read, and closed, in its place.
-    mutating func replace(by body: ResponseBody) { last = body }
-
-    /// Closes the exchanges that are open.
+    /// Closes the exchanges that are open, the last one first, which may use one before it.
     mutating func close() async {
         guard let last else { return }
         await last.close()

@@ -262,6 +262,26 @@ struct Intercepting: Interceptor {
         }
     }
 
+    @Test func `all exchanges of concurrent requests are closed, also if a response is stored`() async throws {
+        let events = EventList<String>()
+        let transport = NotingTransport(events, pairs: true)
+        let manager = SessionManager { configuration in
+            configuration.transport = transport
+            configuration.cache = .memory()
+            configuration.attemptInterceptors = [
+                Intercepting { request, next in
+                    async let first = next(request)
+                    async let second = next(request)
+                    return try await [first, second][0]
+                }
+            ]
+        }
+        try await manager.withResponse(for: Request(url: url("http://a.example/"))) { _, body in
+            _ = try await body.collect(upTo: 10)
+        }
+        #expect(await Set(events.values) == ["open 1", "open 2", "close 1", "close 2"])
+    }
+
     @Test func `a chain that is kept sends nothing after its interceptor has returned`() async throws {
         let slot = Lock<Chain?>(nil)
         let manager = SessionManager(on: transport) {
@@ -318,9 +338,14 @@ struct Intercepting: Interceptor {
 /// the status is the last component of the path, or 200.
 private struct NotingTransport: Transport {
     let events: EventList<String>
+    /// Opened by the second request; the first one waits for it. `nil` if requests do not come in pairs.
+    private let gate: ScriptGate?
     private let count = Lock(0)
 
-    init(_ events: EventList<String>) { self.events = events }
+    init(_ events: EventList<String>, pairs: Bool = false) {
+        self.events = events
+        gate = pairs ? try? ScriptGate() : nil
+    }
 
     func open(
         _ request: Request, delivery: BodyDelivery, reporting: (any TransferEventSink)?
@@ -330,9 +355,11 @@ private struct NotingTransport: Transport {
             return count
         }
         await events.append("open \(number)")
+        if number == 2 { gate?.open() }
+        if number == 1 { try await gate?.wait() }
         let status = HTTPResponse.Status(code: Int(request.url.lastPathComponent) ?? 200)
         return OpenResponse(
-            head: ResponseHead(status: status, url: request.url),
+            head: ResponseHead(status: status, headers: [.cacheControl: "max-age=60"], url: request.url),
             body: ResponseBody(source: Source(number: number, events: events)))
     }
 

@@ -20,7 +20,7 @@ package struct CookieMirror: Sendable {
         case jar
     }
 
-    /// What changed in a store.
+    /// The changes of a store.
     package struct Changes: Sendable {
         /// The cookies that are new or have changed.
         package var updated: [Cookie] = []

@@ -28,9 +28,9 @@ package struct AlternativeFailure {
         (self.cause, self.isRacing, self.isOnHTTP3, self.attempts) = (cause, isRacing, isOnHTTP3, attempts)
     }
 
-    /// What ended the attempt.
+    /// The end of the attempt.
     package enum Cause {
-        /// libcurl's error, which is none of this side's.
+        /// libcurl's error, other than one of this side.
         case error(CURLcode)
         /// The time limit for connecting to an alternative service.
         case connectLimit
@@ -38,7 +38,7 @@ package struct AlternativeFailure {
         case limit
     }
 
-    /// What follows from a failure.
+    /// The consequence of a failure.
     package enum Verdict: Hashable, Sendable {
         /// It says nothing about the alternative service.
         case none

@@ -36,7 +36,7 @@ package struct TransferSending {
 
     package var isPaused: Bool { body == .paused }
 
-    /// What libcurl is told when it asks for bytes.
+    /// The answer when libcurl asks for bytes.
     package enum Reply {
         /// The next bytes of the source.
         case bytes

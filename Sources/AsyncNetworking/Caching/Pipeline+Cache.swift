@@ -174,7 +174,7 @@ extension Pipeline {
             await storing.close()
         }
         stored.body.provenance = response.body.provenance
-        call.replace(by: storing)
+        call.own(storing)
         return stored
     }
 

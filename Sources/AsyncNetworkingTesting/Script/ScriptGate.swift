@@ -36,7 +36,7 @@ public final class ScriptGate: Sendable {
     }
 
     /// Waits until the gate is open; throws `CancellationError` if the task is cancelled.
-    func wait() async throws {
+    package func wait() async throws {
         try await isOpen.wait { $0 }
     }
 }
