@@ -141,7 +141,7 @@ private final class Passage: Sendable {
         }
         call.retries = last.retries
         call.record = last.record
-        for body in open.values.joined() { call.own(body) }
+        for (_, bodies) in open.sorted(by: { $0.key < $1.key }) { bodies.forEach { call.own($0) } }
         return Set(open.keys)
     }
 }

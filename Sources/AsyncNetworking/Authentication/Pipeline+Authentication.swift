@@ -35,7 +35,7 @@ extension Pipeline {
     ) async throws -> OpenResponse {
         guard policy.answersChallenges || request.credential != nil else { return try await next(request, &call) }
         let supported = transport.authenticationSchemes
-        var answers = ChallengeAnswers(request, policy, on: self)
+        var answers = ChallengeAnswers(request, policy, origin: call.credentialOrigin, on: self)
         while true {
             var attempt = request
             try answers.apply(to: &attempt)
@@ -77,13 +77,14 @@ private struct ChallengeAnswers {
     /// The `domain` parameter of the server's latest Digest challenge.
     private var digestDomain: String?
 
-    init(_ request: Request, _ policy: AuthenticationPolicy, on pipeline: Pipeline) {
+    /// - Parameter origin: The origin of the request; `nil` if the program set `Authorization` itself.
+    init(_ request: Request, _ policy: AuthenticationPolicy, origin: Origin?, on pipeline: Pipeline) {
         self.request = request
         self.policy = policy
         self.pipeline = pipeline
         answersServer =
             !request.headers.contains(.authorization) && request.transportAuthentication?.signature == nil
-        credential = answersServer ? request.credential ?? policy.credential(for: Origin(request.url)) : nil
+        credential = answersServer ? request.credential ?? origin.flatMap { policy.credential(for: $0) } : nil
         let cache = pipeline.credentialCache(for: request)
         let cached = answersServer ? cache?.answer(for: request, credential) : nil
         // The opening handshake of a WebSocket connection can be authenticated by a header field only.
