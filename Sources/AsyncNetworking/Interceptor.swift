@@ -91,10 +91,17 @@ private final class Passage: Sendable {
     private struct State: Sendable {
         /// The call as the last request has left it.
         var call: Call
-        /// The responses that can be read, by the number of their requests.
-        var open: [Int: [ResponseBody]] = [:]
+        /// The responses that can be read.
+        var open: [OpenExchanges] = []
         var requestCount = 0
         var isOver = false
+    }
+
+    /// The exchanges that one request has left open.
+    struct OpenExchanges: Sendable {
+        /// The number of the request.
+        let number: Int
+        let bodies: [ResponseBody]
     }
 
     init(
@@ -111,10 +118,10 @@ private final class Passage: Sendable {
     func send(_ request: Request) async throws -> OpenResponse {
         let (begun, number, closed) = state.withLock { state in
             state.requestCount += 1
-            defer { state.open = [:] }
-            return (state.isOver ? nil : state.call, state.requestCount, state.open.values.joined())
+            defer { state.open = [] }
+            return (state.isOver ? nil : state.call, state.requestCount, state.open)
         }
-        for body in closed { await body.close() }
+        for body in closed.flatMap(\.bodies) { await body.close() }
         guard var call = begun else { throw CancellationError() }
         do {
             var response = try await pipeline.intercept(
@@ -122,7 +129,7 @@ private final class Passage: Sendable {
             if response.body.provenance == .received { response.body.provenance = .lent(number) }
             try state.withLock { state throws in
                 guard !state.isOver else { throw CancellationError() }
-                state.open[number] = call.release()
+                state.open.append(OpenExchanges(number: number, bodies: call.release()))
                 state.call = call
             }
             return response
@@ -133,16 +140,16 @@ private final class Passage: Sendable {
         }
     }
 
-    /// Gives the call back, and with it the responses that are open. Returns the numbers of their requests.
-    func finish(_ call: inout Call) -> Set<Int> {
+    /// Gives the call back, and with it the exchanges that are open, which it returns.
+    func finish(_ call: inout Call) -> [OpenExchanges] {
         let (open, last) = state.withLock { state in
-            defer { (state.isOver, state.open) = (true, [:]) }
+            defer { (state.isOver, state.open) = (true, []) }
             return (state.open, state.call)
         }
         call.retries = last.retries
         call.record = last.record
-        for (_, bodies) in open.sorted(by: { $0.key < $1.key }) { bodies.forEach { call.own($0) } }
-        return Set(open.keys)
+        for exchanges in open { exchanges.bodies.forEach { call.own($0) } }
+        return open
     }
 }
 
@@ -186,7 +193,7 @@ extension Pipeline {
             var response = try await first.intercept(request, next: Chain(passage, of: call))
             let open = passage.finish(&call)
             if case .lent(let number) = response.body.provenance {
-                guard open.contains(number) else {
+                guard open.contains(where: { $0.number == number }) else {
                     throw SessionError.closedResponse(ofInterceptor: "\(type(of: first))")
                 }
                 response.body.provenance = .received
