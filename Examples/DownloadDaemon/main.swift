@@ -18,7 +18,7 @@ func download(_ urls: [URL], to directory: String) async throws {
     // Unfinished downloads are cancelled two seconds after SIGTERM, and keep what has arrived.
     let ending = Task { try await api.shutdownOnSignal(draining: .seconds(2)) }
     defer { ending.cancel() }
-    let options = DownloadOptions.durable.with { $0.flushInterval = 500_000 }
+    let options = DownloadOptions.durable
     var tasks = try api.restoredDownloads(in: directory, options: options)
     let restored = Set(tasks.compactMap { $0.request?.url })
     for url in urls where !restored.contains(url) {

@@ -10,7 +10,7 @@ func callVerbs(_ api: SessionManager, user: User, password: String, token: Strin
         let user = try await api.get("users/7", as: .decodable(User.self)).value
         print(user)
     }
-    let created = try await api.post("users", json: user, as: .decodable(User.self)).value
+    let created = try await api.post("users", body: .json(user), as: .decodable(User.self)).value
     let page = try await api.get("users", parameters: ["name": "Ada", "page": 2], as: .json).value
     try await api.post("login", parameters: ["user": "ada", "password": password])
     let report = try await api.get("report", timeout: .seconds(5)).value
@@ -22,7 +22,7 @@ func callVerbs(_ api: SessionManager, user: User, password: String, token: Strin
 func callWithBodies(_ api: SessionManager, path: String, lines: AsyncStream<String>) async throws {
     var form = MultipartFormData()
     try form.append(file: path, name: "portrait")
-    try await api.post("photos", form: form)
+    try await api.post("photos", body: .form(form))
     try await api.put("disk.iso", body: .file(path))
     try await api.post("log", body: .writer { log in for await line in lines { try await log.write(line) } })
 }

@@ -36,7 +36,7 @@ func useVerbs(_ api: SessionManager) async throws {
     // snippet.verbs
     let user = try await api.get("users/7", as: .decodable(User.self)).value
     let found = try await api.get("users", parameters: ["name": "Ada", "page": 2], as: .json).value
-    let created = try await api.post("users", json: User(id: 8, name: "Ada"), as: .decodable(User.self))
+    let created = try await api.post("users", body: .json(User(id: 8, name: "Ada")), as: .decodable(User.self))
     try await api.put("users/8/portrait", body: .file("portrait.png"), headers: [.contentType: "image/png"])
     try await api.delete("users/\(created.value.id)", as: .empty)
     // snippet.end

@@ -211,7 +211,7 @@ enum Async {
         func upload(_ photo: Data, of product: Int, progress: (Double) -> Void) async throws {
             var form = MultipartFormData()
             try form.append(photo, name: "photo", fileName: "a.jpg", mediaType: "image/jpeg")
-            let upload = session.upload("products/\(product)/photo", form: form)
+            let upload = session.upload("products/\(product)/photo", body: .form(form))
             for await state in upload.progress { progress(state.fraction ?? 0) }
             _ = try await upload.value
         }

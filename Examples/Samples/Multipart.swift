@@ -7,11 +7,12 @@ func postForm<Lines: AsyncSequence & Sendable>(_ api: SessionManager, lines: Lin
 where Lines.Element == Data {
     // snippet.overview
     var form = MultipartFormData()
+    form.append("Ada", name: "user")
     try form.append(file: "/tmp/portrait.png", name: "portrait")
     try form.append(.stream(lines), name: "log", fileName: "today.log")
-    let request = try api.request(.post, "users", parameters: ["name": "Ada"], form: form)
+    let response = try await api.post("users", body: .form(form))
     // snippet.end
-    print(try await api.data(for: request).statusCode)
+    print(response.statusCode)
 }
 
 func relate(_ page: Data, _ picture: Data) throws -> MultipartFormData {

@@ -56,19 +56,6 @@ func chooseSerializer() throws -> SessionManager {
     return SessionManager { $0.requestSerializer = serializer }
 }
 
-func signQueries(secret: String) -> HTTPRequestSerializer {
-    var serializer = HTTPRequestSerializer()
-    // snippet.forms-and-queries-2
-    serializer.customQuery = { request, parameters in
-        let query = try URLEncodedFormEncoder().encode(parameters)
-        return "\(query)&signature=\(sign(request.method.rawValue + query, secret))"
-    }
-    // snippet.end
-    return serializer
-}
-
-private func sign(_ text: String, _ secret: String) -> Int { text.count + secret.count }
-
 func compress(_ report: Data, to url: URL) -> Request {
     var request = Request(method: .put, url: url, body: .bytes(report))
     // snippet.compressed-bodies

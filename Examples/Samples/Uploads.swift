@@ -15,7 +15,7 @@ func upload(_ api: SessionManager) async throws {
 
 func uploadInScope(_ api: SessionManager, form: MultipartFormData) async throws {
     // snippet.scoped
-    let request = try api.request(.post, "photos", form: form)
+    let request = try api.request(.post, "photos", body: .form(form))
     let response = try await api.withUpload(request) { upload in
         for await progress in upload.progress { print(progress.fraction ?? 0) }
         return try await upload.value
@@ -36,7 +36,7 @@ func sendForm(_ api: SessionManager) async throws {
     var form = MultipartFormData()
     form.append("Ada", name: "user")
     try form.append(file: "/tmp/portrait.png", name: "portrait")
-    let upload = api.upload("photos", form: form)
+    let upload = api.upload("photos", body: .form(form))
     // snippet.end
     print(try await upload.value.statusCode)
 }

@@ -34,7 +34,7 @@ func upload(_ file: String, to url: URL) async throws {
     try form.append(.stream(Countdown(), isReplayable: true), name: "log", fileName: "countdown.log")
     form.throttle = .rate(bytesPerSecond: 4_000_000)
 
-    let task = api.upload(url.absoluteString, form: form)
+    let task = api.upload(url.absoluteString, body: .form(form))
     for await progress in task.progress { print("\(progress.completedBytes) bytes sent") }
     let response = try await task.value
     print("Status \(response.statusCode): \(String(decoding: response.value, as: UTF8.self))")

@@ -49,9 +49,9 @@ final class Pipeline: Sendable {
     let uptime: Stopwatch
     /// The header fields of requests that do not have their own.
     let headers: HTTPFields
-    /// A request that carries the session's transfer options, inherited by requests without options.
-    let template: Request
-    private let jsonDecoder: JSONDecoder
+    /// The session's transfer options, which requests without options inherit.
+    let options: SharedTransferOptions
+    private let json: JSONCoding
 
     init(
         transport: any Transport, configuration: SessionConfiguration, headers: HTTPFields, registry: TaskRegistry
@@ -82,8 +82,8 @@ final class Pipeline: Sendable {
         randomUnit = configuration.randomUnit
         uptime = Stopwatch(clock)
         self.headers = headers
-        jsonDecoder = configuration.json.decoder
-        template = Request(url: URL(filePath: "/"), options: configuration.transfer)
+        json = configuration.json
+        options = SharedTransferOptions(configuration.transfer)
     }
 
     /// The steps, in order.
@@ -91,6 +91,8 @@ final class Pipeline: Sendable {
     /// A new step is one entry at its place in this list: a closure that changes the request, or a condition and a
     /// function that asks for a response by its ``Next`` and returns one.
     private static let steps: [Step] = [
+        // Encodes JSON and forms.
+        Step { try $1.encodeBody(with: $0.json.encoder) },
         // The interceptors around the whole call.
         Step(if: { pipeline, _ in !pipeline.interceptors.isEmpty }) {
             try await $0.intercept($1, &$2, by: $0.interceptors[...], $3)
@@ -185,8 +187,8 @@ final class Pipeline: Sendable {
     @inline(never)
     func respond(to request: Request, _ call: inout Call) async throws -> OpenResponse {
         var response = try await perform(request, &call, from: 0)
-        response.head.jsonDecoder = jsonDecoder
-        response.body.jsonDecoder = jsonDecoder
+        response.head.jsonDecoder = json.decoder
+        response.body.jsonDecoder = json.decoder
         return response
     }
 
@@ -322,7 +324,7 @@ final class Pipeline: Sendable {
     }
 
     private func fillDefaults(of request: inout Request) {
-        request.inheritOptions(from: template)
+        request.inheritOptions(options)
         request.headers.fill(from: headers)
     }
 }

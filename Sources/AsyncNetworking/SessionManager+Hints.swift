@@ -35,8 +35,8 @@ extension SessionManager {
     @available(*, unavailable, message: "Write as: .decodable(User.self), with the type in place of User.")
     @_documentation(visibility: internal)
     public nonisolated func post<Value: Decodable>(
-        _ target: some RequestTarget, parameters: Parameters? = nil, json: (any Encodable)? = nil,
-        form: MultipartFormData? = nil, body: RequestBody = .none, headers: HTTPFields = [:],
+        _ target: some RequestTarget, parameters: Parameters? = nil, body: RequestBody = .none,
+        headers: HTTPFields = [:],
         timeout: Duration? = nil, options: ((inout TransferOptions) -> Void)? = nil, as type: Value.Type
     ) async throws -> Response<Value> { throw CancellationError() }
 
@@ -50,8 +50,8 @@ extension SessionManager {
     )
     @_documentation(visibility: internal)
     public nonisolated func post<Serializer: ResponseSerializer>(
-        _ target: some RequestTarget, parameters: Parameters? = nil, json: (any Encodable)? = nil,
-        form: MultipartFormData? = nil, body: RequestBody = .none, headers: [String: String],
+        _ target: some RequestTarget, parameters: Parameters? = nil, body: RequestBody = .none,
+        headers: [String: String],
         timeout: Duration? = nil, options: ((inout TransferOptions) -> Void)? = nil,
         as serializer: Serializer = DataResponseSerializer()
     ) async throws -> Response<Serializer.Output> { throw CancellationError() }
@@ -60,8 +60,8 @@ extension SessionManager {
     @available(*, unavailable, message: "Write as: .decodable(User.self), with the type in place of User.")
     @_documentation(visibility: internal)
     public nonisolated func put<Value: Decodable>(
-        _ target: some RequestTarget, parameters: Parameters? = nil, json: (any Encodable)? = nil,
-        form: MultipartFormData? = nil, body: RequestBody = .none, headers: HTTPFields = [:],
+        _ target: some RequestTarget, parameters: Parameters? = nil, body: RequestBody = .none,
+        headers: HTTPFields = [:],
         timeout: Duration? = nil, options: ((inout TransferOptions) -> Void)? = nil, as type: Value.Type
     ) async throws -> Response<Value> { throw CancellationError() }
 
@@ -75,8 +75,8 @@ extension SessionManager {
     )
     @_documentation(visibility: internal)
     public nonisolated func put<Serializer: ResponseSerializer>(
-        _ target: some RequestTarget, parameters: Parameters? = nil, json: (any Encodable)? = nil,
-        form: MultipartFormData? = nil, body: RequestBody = .none, headers: [String: String],
+        _ target: some RequestTarget, parameters: Parameters? = nil, body: RequestBody = .none,
+        headers: [String: String],
         timeout: Duration? = nil, options: ((inout TransferOptions) -> Void)? = nil,
         as serializer: Serializer = DataResponseSerializer()
     ) async throws -> Response<Serializer.Output> { throw CancellationError() }
@@ -85,8 +85,8 @@ extension SessionManager {
     @available(*, unavailable, message: "Write as: .decodable(User.self), with the type in place of User.")
     @_documentation(visibility: internal)
     public nonisolated func patch<Value: Decodable>(
-        _ target: some RequestTarget, parameters: Parameters? = nil, json: (any Encodable)? = nil,
-        form: MultipartFormData? = nil, body: RequestBody = .none, headers: HTTPFields = [:],
+        _ target: some RequestTarget, parameters: Parameters? = nil, body: RequestBody = .none,
+        headers: HTTPFields = [:],
         timeout: Duration? = nil, options: ((inout TransferOptions) -> Void)? = nil, as type: Value.Type
     ) async throws -> Response<Value> { throw CancellationError() }
 
@@ -100,8 +100,8 @@ extension SessionManager {
     )
     @_documentation(visibility: internal)
     public nonisolated func patch<Serializer: ResponseSerializer>(
-        _ target: some RequestTarget, parameters: Parameters? = nil, json: (any Encodable)? = nil,
-        form: MultipartFormData? = nil, body: RequestBody = .none, headers: [String: String],
+        _ target: some RequestTarget, parameters: Parameters? = nil, body: RequestBody = .none,
+        headers: [String: String],
         timeout: Duration? = nil, options: ((inout TransferOptions) -> Void)? = nil,
         as serializer: Serializer = DataResponseSerializer()
     ) async throws -> Response<Serializer.Output> { throw CancellationError() }
@@ -110,8 +110,8 @@ extension SessionManager {
     @available(*, unavailable, message: "Write as: .decodable(User.self), with the type in place of User.")
     @_documentation(visibility: internal)
     public nonisolated func delete<Value: Decodable>(
-        _ target: some RequestTarget, parameters: Parameters? = nil, json: (any Encodable)? = nil,
-        form: MultipartFormData? = nil, body: RequestBody = .none, headers: HTTPFields = [:],
+        _ target: some RequestTarget, parameters: Parameters? = nil, body: RequestBody = .none,
+        headers: HTTPFields = [:],
         timeout: Duration? = nil, options: ((inout TransferOptions) -> Void)? = nil, as type: Value.Type
     ) async throws -> Response<Value> { throw CancellationError() }
 
@@ -125,8 +125,8 @@ extension SessionManager {
     )
     @_documentation(visibility: internal)
     public nonisolated func delete<Serializer: ResponseSerializer>(
-        _ target: some RequestTarget, parameters: Parameters? = nil, json: (any Encodable)? = nil,
-        form: MultipartFormData? = nil, body: RequestBody = .none, headers: [String: String],
+        _ target: some RequestTarget, parameters: Parameters? = nil, body: RequestBody = .none,
+        headers: [String: String],
         timeout: Duration? = nil, options: ((inout TransferOptions) -> Void)? = nil,
         as serializer: Serializer = DataResponseSerializer()
     ) async throws -> Response<Serializer.Output> { throw CancellationError() }

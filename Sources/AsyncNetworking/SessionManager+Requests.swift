@@ -17,7 +17,7 @@ extension SessionManager {
     ///   calling task is cancelled or the manager cancels its requests; or the error of an interceptor or another
     ///   closure of the program's own.
     public nonisolated func data(for request: Request) async throws -> Response<Data> {
-        let limit = request.maximumBodySize(inheritingFrom: pipeline.template)
+        let limit = request.options(inheriting: pipeline.options).value.maximumBodySize
         return try await perform(
             registry.begin(.data, request), request, delivery: .collected(upTo: limit)
         ) { head, body in
@@ -108,23 +108,17 @@ extension SessionManager {
     /// Creates the request that a verb such as ``get(_:parameters:headers:timeout:options:as:)`` would send, without
     /// sending it.
     ///
-    /// At most one of `json`, `form` and `body` may be given, and parameters together with `json` or `body` only if
-    /// they are encoded into the query. Parameters are encoded by ``SessionConfiguration/requestSerializer`` into the
-    /// query or the body, depending on the method; with a form, they become fields that precede its parts, for any
-    /// method. With neither parameters nor a body, the default serializer adds an empty form body for methods other
-    /// than GET, HEAD and DELETE.
+    /// Parameters are encoded by ``SessionConfiguration/requestSerializer`` into the query or the body, depending on the
+    /// method. With neither parameters nor a body, the default serializer adds an empty form body for methods other than
+    /// GET, HEAD and DELETE. Fields of a multipart form are appended to the form.
     ///
     /// - Parameters:
     ///   - method: The method; any method may have a body.
     ///   - target: A path or URL as a string, resolved against the base URL, or a `URL`; see
     ///     ``ANSerialization/URLResolver``.
     ///   - parameters: The parameters; `nil`, the default, for none. Empty ones may result in a body, as in JSON.
-    ///   - json: A value for a JSON body, encoded by ``SessionConfiguration/json``; `nil`, the default, for none.
-    ///     `Content-Type` is `application/json` unless `headers` contain another.
-    ///   - form: A multipart form for the body; `nil`, the default, for none. One without parts counts as `nil` if
-    ///     there are no parameters either. With any form, `Content-Type` in `headers` is an error, because that field
-    ///     contains the form's boundary.
-    ///   - body: Any other body; ``ANHTTP/RequestBody/none`` by default.
+    ///   - body: The body, such as `.json(user)`, `.form(form)` or `.file(path)`; ``ANHTTP/RequestBody/none`` by
+    ///     default. JSON is encoded by ``SessionConfiguration/json``.
     ///   - headers: Header fields that replace all others of the same name: those of the serializer, of the session's
     ///     configuration, and the default ones. None by default.
     ///   - timeout: The time limit of the whole call, measured from the time when the request is sent; `nil`, the
@@ -132,31 +126,26 @@ extension SessionManager {
     ///   - options: Modifies the session's transfer options for this request, and is called before this function
     ///     returns; `nil`, the default, changes none.
     /// - Returns: The request, without the header fields that the session adds when it is sent.
-    /// - Throws: ``SessionError/serialization(_:)`` if the URL or a part of the request cannot be created, if more than
-    ///   one of `json`, `form` and `body` is given, if parameters would replace a body, or if `headers` contain
-    ///   `Content-Type` together with a form.
+    /// - Throws: ``SessionError/serialization(_:)`` if the URL or a part of the request cannot be created, if parameters
+    ///   would replace a body, or if `headers` contain `Content-Type` together with a form.
     public nonisolated func request(
         _ method: HTTPRequest.Method, _ target: some RequestTarget, parameters: Parameters? = nil,
-        json: (any Encodable)? = nil, form: MultipartFormData? = nil, body: RequestBody = .none,
-        headers: HTTPFields = [:], timeout: Duration? = nil, options: ((inout TransferOptions) -> Void)? = nil
+        body: RequestBody = .none, headers: HTTPFields = [:], timeout: Duration? = nil,
+        options: ((inout TransferOptions) -> Void)? = nil
     ) throws -> Request {
-        do throws(SerializationError) {
-            var request = Request(method: method, url: try target.resolved(by: resolver), body: body)
-            if let json { try request.setBody(json: json, encoder: configuration.json.encoder) }
-            if parameters != nil { request[SessionJSONEncoder.self] = configuration.json.encoder }
-            if let form {
-                guard !headers.contains(.contentType) else { throw .multipart(.contentTypeReplaced) }
-                request = try configuration.requestSerializer.serialize(request, parameters: parameters, form: form)
-            } else {
-                request = try configuration.requestSerializer.serialize(request, parameters: parameters)
-            }
-            if parameters != nil { request[SessionJSONEncoder.self] = nil }
+        do {
+            var request = Request(
+                method: method, url: try target.resolved(by: resolver), headers: headers, body: body)
+            try request.encodeBody(with: configuration.json.encoder)
+            request = try configuration.requestSerializer.serialize(request, parameters: parameters)
+            // A serializer may leave JSON to the session's encoder.
+            try request.encodeBody(with: configuration.json.encoder)
             request.headers.replace(with: headers)
             if let timeout { request.timeout = timeout }
-            if let options { request.changeOptions(inheritingFrom: pipeline.template, by: options) }
+            if let options { request.changeOptions(inheritingFrom: pipeline.options, by: options) }
             return request
         } catch {
-            throw SessionError.serialization(error)
+            throw SessionError.lifting(error)
         }
     }
 }

@@ -84,8 +84,9 @@ import Testing
             "nested": ["a": ["b": 1]], "json": json,
         ]
         let parameters = Parameters(values)
-        let request = try JSONRequestSerializer().serialize(
+        var request = try JSONRequestSerializer().serialize(
             Request(method: .post, url: URL(filePath: "/")), parameters: parameters)
+        try request.encodeBody(with: JSONEncoder())
         guard case .bytes(let sent) = request.body.content else {
             Issue.record("There is no body.")
             return

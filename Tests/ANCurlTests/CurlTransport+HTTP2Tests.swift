@@ -494,16 +494,11 @@ import Testing
         }
     }
 
-    @Test(arguments: [false, true])
-    func `an open connection of a version that is not allowed or was not offered is not used`(
-        isNegotiationOff: Bool
-    ) async throws {
+    @Test func `an open connection of a version that is not allowed or was not offered is not used`() async throws {
         try await withBothVersions { server in
             let transport = try CurlTransport(http2: .multiplexed)
             let first = options()
-            let second = options {
-                if isNegotiationOff { $0.tls.negotiatesProtocol = false } else { $0.httpVersion = .http1 }
-            }
+            let second = options { $0.httpVersion = .http1 }
             #expect(try await transport.text(server.request(options: first)) == "2")
             #expect(try await transport.text(server.request(options: second)) == "1")
         }

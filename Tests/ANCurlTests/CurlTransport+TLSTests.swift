@@ -134,15 +134,6 @@ import Testing
         }
     }
 
-    @Test func `without ALPN nothing is offered`() async throws {
-        try await withServer { server in
-            let options = trusting.with { $0.tls.negotiatesProtocol = false }
-            let text = try await CurlTransport().text(server.request(options: options))
-            #expect(text == "secret")
-            #expect(try await server.requests(count: 1)[0].tls?.applicationProtocol == nil)
-        }
-    }
-
     @Test(arguments: [TrustRoots.file("/nonexistent.pem"), .pem(Data("nothing".utf8))])
     func `authorities that cannot be read are an error`(roots: TrustRoots) async throws {
         try await withServer { server in

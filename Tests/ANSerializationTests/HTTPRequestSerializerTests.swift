@@ -79,64 +79,6 @@ import Testing
         #expect(request.bytes == "a=1")
     }
 
-    @Test(
-        arguments: [
-            (.query, "POST", ["a": 1], "http://example.com/v1?a=1", nil),
-            (.query, "POST", nil, "http://example.com/v1", ""),
-            (.query, "GET", ["a": 1], "http://example.com/v1?a=1", nil),
-            (.body, "GET", ["a": 1], "http://example.com/v1", "a=1"),
-            (.body, "GET", nil, "http://example.com/v1", nil),
-            (.body, "POST", nil, "http://example.com/v1", ""),
-        ] as [(HTTPRequestSerializer.Destination, String, Parameters?, String, String?)])
-    func `the destination of parameters is configurable`(
-        destination: HTTPRequestSerializer.Destination, method: String, parameters: Parameters?, url: String,
-        body: String?
-    ) throws {
-        var serializer = HTTPRequestSerializer()
-        serializer.destination = destination
-        let request = try serializer.serialize(makeRequest(method), parameters: parameters)
-        #expect(request.url.absoluteString == url)
-        #expect(request.bytes == body)
-        #expect(request.headers[.contentType] == (body == nil ? nil : "application/x-www-form-urlencoded"))
-    }
-
-    @Test func `the destination also applies to JSON`() throws {
-        var serializer = JSONRequestSerializer()
-        serializer.base.destination = .body
-        #expect(try serializer.serialize(makeRequest("DELETE"), parameters: ["a": 1]).bytes == #"{"a":1}"#)
-        serializer.base.destination = .query
-        let request = try serializer.serialize(makeRequest("POST"), parameters: ["a": 1])
-        #expect(request.url.absoluteString == "http://example.com/v1?a=1")
-        #expect(request.bytes == nil)
-        #expect(try serializer.serialize(makeRequest("POST"), parameters: nil).headers.isEmpty)
-    }
-
-    @Test func `the text of a custom query is sent unchanged, also for empty parameters`() throws {
-        var serializer = HTTPRequestSerializer()
-        serializer.customQuery = { request, parameters in
-            let isEmpty = parameters == [:]
-            return "m=\(request.method.rawValue)" + (isEmpty ? "" : "&%5b=+")
-        }
-        let get = try serializer.serialize(makeRequest("GET"), parameters: ["a": 1])
-        #expect(get.url.absoluteString == "http://example.com/v1?m=GET&%5b=+")
-        #expect(try serializer.serialize(makeRequest("POST"), parameters: [:]).bytes == "m=POST")
-        #expect(try serializer.serialize(makeRequest("POST"), parameters: nil).bytes == "")
-        #expect(try serializer.serialize(makeRequest("GET"), parameters: nil).url.query() == nil)
-    }
-
-    @Test func `an error of the custom query is kept`() {
-        struct Refusal: Error {}
-        var serializer = HTTPRequestSerializer()
-        serializer.customQuery = { _, _ in throw Refusal() }
-        for method in ["GET", "POST"] {
-            expectFailure {
-                try serializer.serialize(makeRequest(method), parameters: [:])
-            } where: { error in
-                if case .parameters(let failure) = error { failure.underlying is Refusal } else { false }
-            }
-        }
-    }
-
     @Test(arguments: ["a#b", "a b", "ä", "a\n"])
     func `a raw query that is invalid in a URL is rejected`(text: String) throws {
         expectFailure {
@@ -155,64 +97,6 @@ import Testing
             "\(error)".hasPrefix("“\(text)” cannot be the query")
         }
     }
-
-    @Test func `forms use the configured text encoding`() throws {
-        var serializer = HTTPRequestSerializer()
-        serializer.stringEncoding = .isoLatin1
-        let request = try serializer.serialize(makeRequest("POST"), parameters: .raw("ä"))
-        guard case .bytes(let data) = request.body.content else {
-            Issue.record("no bytes")
-            return
-        }
-        #expect(data == Data([0xE4]))
-        #expect(try serializer.serialize(makeRequest("POST"), parameters: ["ä": "ö"]).bytes == "%C3%A4=%C3%B6")
-        expectFailure {
-            try serializer.serialize(makeRequest("POST"), parameters: .raw("€"))
-        } where: { error in
-            if case .parameters(.textEncoding(path: nil)) = error { true } else { false }
-        }
-    }
-
-    private enum Purpose: RequestAttribute {
-        static let defaultValue = "browsing"
-    }
-
-    @Test func `options and attributes apply to requests that do not set them`() throws {
-        var serializer = HTTPRequestSerializer()
-        serializer.changeOptions { $0.timeouts.idle = .seconds(5) }
-        serializer[Purpose.self] = "prefetching"
-        let session = try Request(
-            url: makeRequest("GET").url,
-            options: TransferOptions().with {
-                $0.timeouts.idle = .seconds(9)
-                $0.timeouts.total = .seconds(90)
-            })
-        for method in ["GET", "POST"] {
-            for each in [serializer, JSONRequestSerializer(base: serializer)] as [any RequestSerializer] {
-                var request = try each.serialize(makeRequest(method), parameters: ["a": 1])
-                #expect(request.options == nil)
-                #expect(request[Purpose.self] == "prefetching")
-                request.inheritOptions(from: session)
-                #expect(request.options?.timeouts.idle == .seconds(5))
-                #expect(request.options?.timeouts.total == .seconds(90))
-            }
-        }
-        var own = try makeRequest("GET")
-        own.options = TransferOptions()
-        own[Purpose.self] = "own"
-        own = try serializer.serialize(own, parameters: nil)
-        #expect(own.options == TransferOptions())
-        #expect(own[Purpose.self] == "own")
-    }
-
-    @Test func `options that are not changed come from the session`() throws {
-        let session = Request(url: try makeRequest("GET").url, options: TransferOptions())
-        var request = try HTTPRequestSerializer().serialize(makeRequest("GET"), parameters: nil)
-        #expect(request.headers.isEmpty)
-        #expect(request[Purpose.self] == "browsing")
-        request.inheritOptions(from: session)
-        #expect(request.sharedOptions === session.sharedOptions)
-    }
 }
 
 func makeRequest(_ method: String) throws -> Request {
@@ -224,5 +108,14 @@ extension Request {
     /// The body as text; `nil` without a body or for a streamed one.
     var bytes: String? {
         if case .bytes(let data) = body.content { String(decoding: data, as: UTF8.self) } else { nil }
+    }
+}
+
+extension RequestSerializer {
+    /// Returns a request as a session would send it, with its body encoded.
+    func encode(_ request: Request, parameters: Parameters?) throws -> Request {
+        var request = try serialize(request, parameters: parameters)
+        try request.encodeBody(with: JSONCoding.standard.encoder)
+        return request
     }
 }

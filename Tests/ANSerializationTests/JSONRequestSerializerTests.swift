@@ -14,7 +14,7 @@ import Testing
     private func serialize(
         _ method: String, _ parameters: Parameters?, with serializer: some RequestSerializer
     ) throws -> Request {
-        try serializer.serialize(makeRequest(method), parameters: parameters)
+        try serializer.encode(makeRequest(method), parameters: parameters)
     }
 
     @Test func `parameters are encoded as JSON`() throws {

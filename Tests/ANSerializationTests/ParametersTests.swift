@@ -68,7 +68,7 @@ import Testing
         let parameters: Parameters = ["a": list]
         for serializer in [.http, .json, .propertyList] as [any RequestSerializer] {
             expectFailure {
-                try serializer.serialize(makeRequest("POST"), parameters: parameters)
+                try serializer.encode(makeRequest("POST"), parameters: parameters)
             } where: { error in
                 guard case .parameters(let failure) = error else { return false }
                 return failure.path?.hasPrefix("a[") == true && failure.description.contains("Opaque is not Encodable")
@@ -80,7 +80,7 @@ import Testing
         var list: [Any] = []
         for _ in 0..<100_000 { list = [list] }
         expectFailure {
-            try JSONRequestSerializer().serialize(makeRequest("POST"), parameters: Parameters(list))
+            try JSONRequestSerializer().encode(makeRequest("POST"), parameters: Parameters(list))
         } where: { error in
             if case .parameters(.tooDeep(limit: 512)) = error { true } else { false }
         }

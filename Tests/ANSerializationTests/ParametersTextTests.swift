@@ -17,7 +17,7 @@ import Testing
         ] as [(Double, String)])
     func `dates are encoded in UTC and the Gregorian calendar`(seconds: Double, text: String) throws {
         let parameters = Parameters.date(Date(timeIntervalSince1970: seconds))
-        let request = try JSONRequestSerializer().serialize(makeRequest("POST"), parameters: parameters)
+        let request = try JSONRequestSerializer().encode(makeRequest("POST"), parameters: parameters)
         #expect(request.bytes == "\"\(text)\"")
     }
 

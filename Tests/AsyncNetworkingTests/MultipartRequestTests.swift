@@ -14,9 +14,10 @@ import Testing
             server.fallback { _ in .text("ok") }
             let manager = SessionManager(baseURL: server.url("/v1/"))
             var form = try MultipartFormData(boundary: "B")
+            try form.append(["a": 1])
             try form.append(Data("x".utf8), name: "f", fileName: "f.txt")
             let request = try manager.request(
-                #require(HTTPRequest.Method(method)), "up", parameters: ["a": 1], form: form, headers: [.accept: "a/b"])
+                #require(HTTPRequest.Method(method)), "up", body: .form(form), headers: [.accept: "a/b"])
             _ = try await manager.data(for: request)
             let received = try #require(server.activity.requests.first)
             let expected =
@@ -32,8 +33,10 @@ import Testing
 
     @Test func `a call cannot replace the Content-Type, which contains the boundary`() throws {
         let manager = SessionManager(baseURL: URL(string: "http://a.example/"))
+        var form = MultipartFormData()
+        form.append("x", name: "a")
         do {
-            _ = try manager.request(.post, "p", form: MultipartFormData(), headers: [.contentType: "text/plain"])
+            _ = try manager.request(.post, "p", body: .form(form), headers: [.contentType: "text/plain"])
             Issue.record("nothing was thrown")
         } catch SessionError.serialization(.multipart(.contentTypeReplaced)) {}
     }
@@ -47,7 +50,7 @@ import Testing
                 var form = try MultipartFormData(boundary: "B")
                 try form.append(
                     .stream(Once(), length: 1, isReplayable: isReplayable), name: "f", fileName: nil)
-                let request = try manager.request(.post, "old", form: form)
+                let request = try manager.request(.post, "old", body: .form(form))
                 do {
                     _ = try await manager.data(for: request)
                     #expect(isReplayable)
@@ -65,7 +68,7 @@ import Testing
             let manager = SessionManager(baseURL: server.url("/"))
             var form = MultipartFormData()
             try form.append(.stream(Once(), length: 2), name: "f", fileName: nil)
-            let request = try manager.request(.post, "p", form: form)
+            let request = try manager.request(.post, "p", body: .form(form))
             do {
                 _ = try await manager.data(for: request)
                 Issue.record("nothing was thrown")
@@ -92,23 +95,6 @@ import Testing
             #expect(received.body.starts(with: [0x1F, 0x8B]))
             #expect(received.body.count < 10_000)
         }
-    }
-
-    @Test func `a serializer's cache policy and timeouts apply to its requests only`() async throws {
-        let transport = MockTransport(.text("ok"))
-        var serializer = HTTPRequestSerializer()
-        serializer.cachePolicy = .reload
-        serializer.changeOptions { $0.timeouts.idle = .seconds(5) }
-        let manager = SessionManager(on: transport) { [serializer] in
-            $0.requestSerializer = serializer
-            $0.timeouts.total = .seconds(9)
-        }
-        _ = try await manager.get("p")
-        _ = try await manager.data(for: Request(url: #require(URL(string: "http://a.example/"))))
-        let sent = transport.requests.map(\.request)
-        #expect(sent.map { $0.headers[.cacheControl] } == ["no-cache", nil])
-        #expect(sent.map { $0.options?.timeouts.idle } == [.seconds(5), .seconds(60)])
-        #expect(sent.map { $0.options?.timeouts.total } == [.seconds(9), .seconds(9)])
     }
 }
 

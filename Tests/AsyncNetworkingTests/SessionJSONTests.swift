@@ -35,7 +35,7 @@ import Testing
         let transport = Self.echo
         let api = SessionManager(on: transport) { $0.requestSerializer = .json }
         let note = Note()
-        #expect(try await api.post("x", json: note, as: .decodable(Note.self)).value == note)
+        #expect(try await api.post("x", body: .json(note), as: .decodable(Note.self)).value == note)
         let sent = try await api.post("x", parameters: ["createdAt": note.createdAt], as: .decodable(Note.self))
         #expect(sent.value == note)
         #expect(
@@ -54,14 +54,47 @@ import Testing
         let transport = Self.echo
         let api = Self.session(transport)
         let note = Note()
-        #expect(try await api.post("x", json: note, as: .decodable(Note.self)).value == note)
+        #expect(try await api.post("x", body: .json(note), as: .decodable(Note.self)).value == note)
         #expect(
             try await api.post("x", parameters: ["createdAt": note.createdAt], as: .decodable(Note.self)).value == note)
-        let nested = try await api.post("x", json: note, as: .optional(.decodable(Note.self)))
+        let nested = try await api.post("x", body: .json(note), as: .optional(.decodable(Note.self)))
         #expect(nested.map { $0?.createdAt }.value == note.createdAt)
         for received in transport.requests.suffix(3) {
             #expect(String(decoding: received.body, as: UTF8.self) == #"{"created_at":86400}"#)
         }
+    }
+
+    @Test func `a body of a program's own request is encoded by the session when it is sent`() async throws {
+        let transport = Self.echo
+        let api = Self.session(transport)
+        var request = Request(method: .post, url: try url("http://a.example/"), body: .json(Note()))
+        #expect(request.body.kind == .stream)
+        #expect(request.body.isReplayable)
+        #expect(try await api.response(for: request, as: .decodable(Note.self)).value == Note())
+        _ = try await api.upload(request).value
+        request.body = .json(Note(), encoder: JSONCoding.standard.encoder)
+        request.headers[.contentType] = "application/vnd.note+json"
+        #expect(try await api.data(for: request).statusCode == 200)
+        #expect(
+            transport.requests.map { String(decoding: $0.body, as: UTF8.self) } == [
+                #"{"created_at":86400}"#, #"{"created_at":86400}"#, #"{"createdAt":"1970-01-02T00:00:00Z"}"#,
+            ])
+        #expect(
+            transport.requests.map { $0.request.headers[.contentType] } == [
+                "application/json", "application/json", "application/vnd.note+json",
+            ])
+        request.body = .json(Double.infinity)
+        await #expect(throws: SessionError.self) { try await api.data(for: request) }
+        #expect(transport.requests.count == 3)
+    }
+
+    @Test func `without a session a body is encoded while it is sent`() async throws {
+        let transport = MockTransport(.text("ok"))
+        let request = Request(method: .post, url: try url("http://a.example/"), body: .json(Note()))
+        try await transport.withResponse(for: request, delivery: .streamed, reporting: nil) { _, _ in }
+        let sent = try transport.onlyRequest
+        #expect(String(decoding: sent.body, as: UTF8.self) == #"{"createdAt":"1970-01-02T00:00:00Z"}"#)
+        #expect(sent.request.headers[.contentType] == nil)
     }
 
     @Test func `streams, events and rejections follow the session's strategies`() async throws {

@@ -11,7 +11,7 @@ extension SessionManager {
     /// Waits until requests are refused, which shows that a concurrent life-cycle call has started.
     fileprivate func isRefusing() async throws {
         try await eventually {
-            let probe = upload("probe")
+            let probe = upload("probe", body: .none)
             probe.cancel()
             do {
                 _ = try await probe.value

@@ -119,20 +119,20 @@ import Testing
         let json = Note(isRead: true)
         switch method {
         case "POST":
-            try await manager.post("p", json: json)
-            try await manager.post("p", form: form)
+            try await manager.post("p", body: .json(json))
+            try await manager.post("p", body: .form(form))
             try await manager.post("p", body: .string("own"))
         case "PUT":
-            try await manager.put("p", json: json)
-            try await manager.put("p", form: form)
+            try await manager.put("p", body: .json(json))
+            try await manager.put("p", body: .form(form))
             try await manager.put("p", body: .string("own"))
         case "PATCH":
-            try await manager.patch("p", json: json)
-            try await manager.patch("p", form: form)
+            try await manager.patch("p", body: .json(json))
+            try await manager.patch("p", body: .form(form))
             try await manager.patch("p", body: .string("own"))
         default:
-            try await manager.delete("p", json: json)
-            try await manager.delete("p", form: form)
+            try await manager.delete("p", body: .json(json))
+            try await manager.delete("p", body: .form(form))
             try await manager.delete("p", body: .string("own"))
         }
         let received = transport.requests
@@ -155,13 +155,13 @@ import Testing
     @Test func `the type of a JSON body can be replaced`() async throws {
         let transport = MockTransport(.text("ok"))
         let manager = SessionManager(on: transport)
-        try await manager.patch("p", json: [1], headers: [.contentType: "application/merge-patch+json"])
+        try await manager.patch("p", body: .json([1]), headers: [.contentType: "application/merge-patch+json"])
         #expect(try transport.onlyRequest.request.headers[.contentType] == "application/merge-patch+json")
     }
 
     @Test func `a value that fails to encode itself is an error with its path`() async throws {
         let manager = SessionManager(on: MockTransport(.text("ok")))
-        let error = try await sessionError { try await manager.post("p", json: ["a": [Double.nan]]) }
+        let error = try await sessionError { try await manager.post("p", body: .json(["a": [Double.nan]])) }
         guard case .serialization(.parameters(let failure)) = error, failure.path == "a[0]" else { throw error }
     }
 
@@ -171,11 +171,9 @@ import Testing
         var form = MultipartFormData()
         form.append("1", name: "a")
         let calls: [() async throws -> Void] = [
-            { try await manager.post("p", parameters: ["a": 1], json: 1) },
+            { try await manager.post("p", parameters: ["a": 1], body: .json(1)) },
             { try await manager.post("p", parameters: ["a": 1], body: .string("x")) },
-            { try await manager.post("p", json: 1, form: form) },
-            { try await manager.post("p", json: 1, body: .string("x")) },
-            { try await manager.post("p", form: form, body: .string("x")) },
+            { try await manager.post("p", parameters: ["a": 1], body: .form(form)) },
         ]
         for call in calls {
             let error = try await sessionError(call)
@@ -225,10 +223,8 @@ import Testing
 
     @Test func `the options of a call change the session's for this call only`() async throws {
         let transport = MockTransport(.text("ok"))
-        var serializer = HTTPRequestSerializer()
-        serializer.changeOptions { $0.maximumBodySize = 5 }
-        let manager = SessionManager(on: transport) { [serializer] in
-            $0.requestSerializer = serializer
+        let manager = SessionManager(on: transport) {
+            $0.requestSerializer = SmallBodies()
             $0.timeouts.connect = .seconds(4)
         }
         _ = try await manager.get("p", options: { $0.timeouts.idle = .seconds(3) })
@@ -239,11 +235,20 @@ import Testing
         #expect(options.map(\.maximumBodySize) == [5, 5])
     }
 
+    /// A serializer of the program's own, which limits the responses to its requests.
+    private struct SmallBodies: RequestSerializer {
+        func serialize(_ request: Request, parameters: Parameters?) throws(SerializationError) -> Request {
+            var request = request
+            request.changeOptions { $0.maximumBodySize = 5 }
+            return request
+        }
+    }
+
     @MainActor @Test func `a call from the main actor can use the actor's state for its options`() async throws {
         let transport = MockTransport(.text("ok"))
         let manager = SessionManager(on: transport)
         let settings = Settings()
-        try await manager.post("p", json: settings.note, options: { $0.maximumBodySize = settings.limit })
+        try await manager.post("p", body: .json(settings.note), options: { $0.maximumBodySize = settings.limit })
         #expect(try transport.onlyRequest.request.options?.maximumBodySize == 7)
     }
 

@@ -83,11 +83,6 @@ enum Dialect: Sendable {
         #expect(metrics.cipher?.contains("GCM") == true || metrics.cipher?.contains("CHACHA20") == true)
     }
 
-    @Test func `without ALPN, HTTP 1 is used over TLS`() async throws {
-        let manager = try SessionManager(for: .nginxTLS) { $0.tls.negotiatesProtocol = false }
-        #expect(try await manager.get("small.json").metrics.httpVersion == .http1_1)
-    }
-
     @Test func `50 concurrent requests share few connections over HTTP 2`() async throws {
         let manager = try Dialect.http2OverTLS.manager()
         let metrics = try await withThrowingTaskGroup { group in

@@ -33,7 +33,7 @@ struct OurClient: BenchmarkClient {
     }
 
     func post() async throws {
-        _ = try await manager.post(url, json: Order.sample, as: .decodable(Customer.self)).value
+        _ = try await manager.post(url, body: .json(Order.sample), as: .decodable(Customer.self)).value
     }
 
     func download(to file: OutputFile) async throws {

@@ -19,7 +19,7 @@ extension TaskDriver {
 
     private func receiveData(_ body: ResponseBody, _ expected: Int64, _ core: TransferCore) async throws {
         // Requests of the manager have the options of its session.
-        let limit = core.request?.maximumBodySize ?? 0
+        let limit = core.request?.options?.maximumBodySize ?? 0
         var data = Data()
         defer { change { [data] in $0.data = data } }
         for try await chunk in body {

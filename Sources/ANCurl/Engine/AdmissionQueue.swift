@@ -206,7 +206,7 @@ extension AdmissionQueue {
     init(_ limits: ConnectionLimits) {
         self.init(
             perOrigin: limits.maximumConnectionsPerHost > 0 ? limits.maximumConnectionsPerHost : .max,
-            total: limits.maximumConnections ?? .max, streams: limits.maximumStreamsPerConnection)
+            total: limits.maximumConnections ?? .max, streams: ConnectionLimits.maximumStreams)
     }
 }
 

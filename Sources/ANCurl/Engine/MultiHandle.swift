@@ -50,7 +50,7 @@ struct MultiHandle: ~Copyable {
         set(CURLMOPT_MAX_HOST_CONNECTIONS, limits.maximumConnectionsPerHost)
         // libcurl sets no limit for 0.
         set(CURLMOPT_MAX_TOTAL_CONNECTIONS, limits.maximumConnections.map { max(1, $0) } ?? 0)
-        set(CURLMOPT_MAX_CONCURRENT_STREAMS, max(1, limits.maximumStreamsPerConnection))
+        set(CURLMOPT_MAX_CONCURRENT_STREAMS, ConnectionLimits.maximumStreams)
         set(CURLMOPT_MAXCONNECTS, limits.maximumIdleConnections)
         set(CURLMOPT_PIPELINING, Int(isMultiplexing ? CURLPIPE_MULTIPLEX : CURLPIPE_NOTHING))
     }

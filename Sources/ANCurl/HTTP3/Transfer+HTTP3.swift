@@ -157,11 +157,9 @@ extension Exchange {
         }
     }
 
-    /// The HTTP versions that the exchange may use. libcurl fails a request for an http URL that prefers HTTP/3, and
-    /// without negotiation it would use HTTP/2 on an open connection.
+    /// The HTTP versions that the exchange may use. libcurl fails a request for an http URL that prefers HTTP/3.
     var version: HTTPVersionPolicy {
         switch options.httpVersion {
-        case .automatic where !options.tls.negotiatesProtocol, .http2 where !options.tls.negotiatesProtocol: .http1
         case .http3 where !isSecure || bypassesQUIC: .automatic
         case let policy: policy
         }
@@ -177,7 +175,7 @@ extension Exchange {
         guard let route = request[AlternativeRoute.self], isSecure, options.httpVersion == .automatic,
             (try? CurlLibrary.current.get().usesNGTCP2) == true, mayBeRepeated, request.trailers == nil,
             webSocket == nil, authentication == nil, !bypassesQUIC,
-            options.tls.negotiatesProtocol, options.tls.maximumVersion ?? .v1_3 >= .v1_3,
+            options.tls.maximumVersion ?? .v1_3 >= .v1_3,
             options.connection.hostOverrides.isEmpty || route.port == port
         else { return nil }
         return route

@@ -59,7 +59,6 @@ extension EasyHandle {
     private func apply(_ tls: TLSOptions) throws(CurlFailure) {
         try set(CURLOPT_SSLVERSION, tls.curlVersions)
         try set(CURLOPT_PROXY_SSLVERSION, tls.curlVersions)
-        if !tls.negotiatesProtocol { try set(CURLOPT_SSL_ENABLE_ALPN, false) }
         if let ciphers = tls.cipherList {
             for option in [CURLOPT_SSL_CIPHER_LIST, CURLOPT_PROXY_SSL_CIPHER_LIST] { try set(option, ciphers) }
         }

@@ -2,7 +2,7 @@
 
 public import FoundationEssentials
 
-/// The body of a request: empty, bytes, a file, a stream of chunks, or bytes that a closure writes.
+/// The body of a request: empty, bytes, a file, a stream of chunks, bytes that a closure writes, JSON, or a form.
 ///
 /// A body of known length is sent with `Content-Length`; any other, and one with ``Request/trailers``, is chunked over
 /// HTTP/1.1. A replayable body can be sent again for a redirect, a challenge, a retry, or after a reused connection
@@ -11,6 +11,8 @@ public import FoundationEssentials
 public struct RequestBody: Sendable {
     /// The source of the body.
     package let content: Content
+    /// How a session encodes the body; `nil` for one that is sent as it is.
+    package let encoding: Encoding?
     private var sharedGate: Gate?
 
     /// Returns when the next bytes may be read; `nil`, the default, if they may be read at any time. Awaited before the
@@ -20,8 +22,20 @@ public struct RequestBody: Sendable {
         set { sharedGate = newValue.map(Gate.init) }
     }
 
-    private init(content: Content) {
+    private init(content: Content, encoding: Encoding? = nil) {
         self.content = content
+        self.encoding = encoding
+    }
+
+    /// Creates a body that a session encodes when the request is created or begins.
+    ///
+    /// - Parameters:
+    ///   - isReplayable: Whether the body can be sent more than once.
+    ///   - write: Writes the body where it is sent without a session.
+    ///   - encode: Replaces the body of a request by its encoded form, and adds the fields that describe it.
+    package init(isReplayable: Bool, write: @escaping BodyWriting, encode: @escaping Encoding.Encode) {
+        self.init(
+            content: .writer(length: nil, isReplayable: isReplayable, write: write), encoding: Encoding(encode: encode))
     }
 
     /// Returns this body with the gate of another one, from which it was made.
@@ -147,7 +161,7 @@ public struct RequestBody: Sendable {
         /// The file with this path.
         case file(String)
         /// Bytes that are produced while they are sent: by a sequence, a closure or a form, for a throttled body, or by
-        /// compressing a file, a stream, or more than 1 MiB in memory.
+        /// compressing a file, a stream, or more than 1 MiB in memory. Also JSON before a session has encoded it.
         case stream
     }
 
@@ -195,6 +209,17 @@ public struct RequestBody: Sendable {
         case file(path: String)
         // Indirect, because requests are copied often and few have such a body.
         indirect case writer(length: Int64?, isReplayable: Bool, write: BodyWriting)
+    }
+
+    /// A closure that encodes a body, behind a reference for the same reason.
+    package final class Encoding: Sendable {
+        package typealias Encode = @Sendable (inout Request, JSONEncoder) throws -> Void
+
+        package let encode: Encode
+
+        init(encode: @escaping Encode) {
+            self.encode = encode
+        }
     }
 
     /// A gate behind a reference, for the same reason.

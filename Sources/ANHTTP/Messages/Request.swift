@@ -101,48 +101,34 @@ public struct Request: Sendable {
         set { attributes[attribute] = newValue }
     }
 
-    /// Inherits the options of `other` if this request has none, and changes them.
+    /// Changes options that this request inherits if it has none.
     @inline(never)
-    package mutating func changeOptions(inheritingFrom other: Request, by change: (inout TransferOptions) -> Void) {
-        inheritOptions(from: other)
-        options = (options ?? TransferOptions()).with(change)
+    package mutating func changeOptions(
+        inheritingFrom inherited: SharedTransferOptions, by change: (inout TransferOptions) -> Void
+    ) {
+        inheritOptions(inherited)
+        options = options?.with(change)
     }
 
-    /// Inherits the options of `other` if this request has none, and applies the request's changes. The options are
-    /// shared, and copied only if they are changed.
+    /// Inherits options if this request has none, and applies the request's changes. The options are shared, and copied
+    /// only if they are changed.
     ///
     /// Not inlined, because options are large and would otherwise take space in the caller's asynchronous frame.
     @inline(never)
-    package mutating func inheritOptions(from other: Request) {
-        guard sharedOptions == nil else { return }
-        sharedOptions = other.sharedOptions
-        let changes = self[OptionsChanges.self]
-        guard !changes.isEmpty else { return }
-        var changed = options ?? TransferOptions()
-        for change in changes { change(&changed) }
-        options = changed
+    package mutating func inheritOptions(_ inherited: SharedTransferOptions) {
+        if sharedOptions == nil { sharedOptions = options(inheriting: inherited) }
     }
 
-    /// Returns the maximum size in bytes of this request's collected response body, with options inherited from
-    /// `other`.
+    /// Returns the options of this request, with inherited ones if it has none.
     @inline(never)
-    package func maximumBodySize(inheritingFrom other: Request) -> Int {
-        guard sharedOptions == nil else { return maximumBodySize }
-        guard !self[OptionsChanges.self].isEmpty else { return other.maximumBodySize }
-        var request = self
-        request.inheritOptions(from: other)
-        return request.maximumBodySize
+    package func options(inheriting inherited: SharedTransferOptions) -> SharedTransferOptions {
+        if let sharedOptions { return sharedOptions }
+        let changes = self[OptionsChanges.self]
+        guard !changes.isEmpty else { return inherited }
+        var changed = inherited.value
+        for change in changes { change(&changed) }
+        return SharedTransferOptions(changed)
     }
-
-    /// Returns whether this request's response is decoded, with options inherited from `other`.
-    package func decodesContent(inheritingFrom other: Request) -> Bool {
-        var request = self
-        request.inheritOptions(from: other)
-        return request.sharedOptions?.value.decodesContent ?? true
-    }
-
-    /// The maximum size in bytes of a collected response body.
-    package var maximumBodySize: Int { sharedOptions?.value.maximumBodySize ?? TransferOptions().maximumBodySize }
 }
 
 /// The key of the changes that a request makes to the session's options.
@@ -207,11 +193,6 @@ package struct RequestAttributes: Sendable {
             return value as? Attribute.Value ?? Attribute.defaultValue
         }
         set { values[ObjectIdentifier(Attribute.self)] = newValue }
-    }
-
-    /// Adds the attributes of `others` that are not set here.
-    package mutating func fill(from others: RequestAttributes) {
-        values.merge(others.values) { own, _ in own }
     }
 }
 

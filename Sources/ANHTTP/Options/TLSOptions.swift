@@ -49,9 +49,6 @@ public struct TLSOptions: Hashable, Sendable {
     /// The groups for the key exchange, such as `X25519:P-256`; `nil`, the default, for OpenSSL's. See
     /// SSL_CTX_set1_groups_list(3). An unknown one fails connections with ``TransportError/TLSFailure/handshake``.
     public var curves: String?
-    /// Whether the HTTP version is negotiated in the handshake (ALPN, RFC 7301); `true` by default. Without it,
-    /// ``HTTPVersionPolicy/automatic`` uses HTTP/1.1.
-    public var negotiatesProtocol = true
     /// Whether sessions are resumed (RFC 8446 §2.2), which makes handshakes cheaper; `true` by default. If `false`,
     /// each new connection performs a full handshake. Sessions are never resumed under a policy that differs from the
     /// default, or with other trusted authorities or another identity than those with which they were established.

@@ -160,12 +160,12 @@ public struct DecompressionLimit: Hashable, Sendable {
     /// The maximum number of decoded bytes; 1 GiB by default, `nil` for no limit, and 0 permits only empty bodies. If a
     /// body has several codings, it applies to the output of each.
     public var maximumSize: Int? = 1 << 30
-    /// The maximum ratio of decoded to received bytes, checked while the body is decoded; 200 by default, `nil` for no
-    /// limit. A ratio below 1 counts as 1. If a body has several codings, it applies to the output of each.
+    /// The maximum ratio of decoded to received bytes, checked while the body is decoded, from 1 MiB on; 200 by
+    /// default, `nil` for no limit. A ratio below 1 counts as 1. If a body has several codings, it applies to the output
+    /// of each.
     public var maximumRatio: Int? = 200
-    /// The number of decoded bytes up to which the ratio is not checked; 1 MiB by default, and 0 or less checks it from
-    /// the first byte on.
-    public var ratioThreshold = 1 << 20
+    /// The number of decoded bytes up to which the ratio is not checked.
+    package var ratioThreshold = 1 << 20
 
     /// Creates the default limits: 1 GiB, and a ratio of 200 from 1 MiB on.
     public init() {}
@@ -252,6 +252,9 @@ public struct ConnectionOptions: Hashable, Sendable {
 
 /// The limits of a transport's connection pool. A session has one pool; see `SessionConfiguration.connectionLimits`.
 public struct ConnectionLimits: Hashable, Sendable {
+    /// The maximum number of concurrent exchanges on one HTTP/2 or HTTP/3 connection, of which the server may allow
+    /// fewer; libcurl's own default.
+    package static let maximumStreams = 100
     /// The maximum number of connections to one host and port, active or idle; 6 by default, 0 or less for no limit.
     ///
     /// Further exchanges wait, first in, first out, unless they can share an HTTP/2 or HTTP/3 connection; see
@@ -267,9 +270,6 @@ public struct ConnectionLimits: Hashable, Sendable {
     /// one that has been idle longest first; 256 by default. 0 or less leaves the limit to libcurl: none in 7.88, four
     /// times the number of exchanges in recent versions. See CURLMOPT_MAXCONNECTS(3).
     public var maximumIdleConnections = 256
-    /// The maximum number of concurrent exchanges on one HTTP/2 or HTTP/3 connection; 100 by default, and a value below
-    /// 1 counts as 1. The server may allow fewer. See CURLMOPT_MAX_CONCURRENT_STREAMS(3).
-    public var maximumStreamsPerConnection = 100
     /// The longest time that a connection may be idle and still be reused, rounded up to whole seconds, at least
     /// 1 s and at most about 24 days; 118 s by default. See CURLOPT_MAXAGE_CONN(3).
     ///

@@ -12,7 +12,7 @@ public import FoundationEssentials
 /// byte of the request has been sent. By default the chain must end at the ``TLSOptions/trustRoots``, and the
 /// certificate must be valid for the host.
 ///
-/// | `pinningMode` | `allowsInvalidCertificates` | the server is accepted if |
+/// | pinned | `allowsInvalidCertificates` | the server is accepted if |
 /// |---|---|---|
 /// | `none` | no | the chain is valid |
 /// | `none` | yes | always; with `validatesDomainName`, never: the name in an unverified certificate proves nothing |
@@ -33,7 +33,7 @@ public import FoundationEssentials
 /// one, requests over https fail with ``TransportError/Reason/unsupported(_:)``.
 public struct SecurityPolicy: Hashable, Sendable {
     /// The part of a chain that is compared with the pins; ``PinningMode/none`` by default.
-    public var pinningMode = PinningMode.none
+    package var pinningMode = PinningMode.none
     /// The pinned certificates in DER; empty by default. In public-key mode, the keys of these certificates are pinned.
     /// One that cannot be parsed fails requests with ``TransportError/TLSFailure/badSecurityPolicy(_:)``, except in
     /// mode ``PinningMode/none``, which ignores them.

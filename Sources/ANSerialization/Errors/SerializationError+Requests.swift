@@ -88,21 +88,18 @@ extension SerializationError.ParametersFailure {
         Self(path, "The parameter “\(Excerpt.of(path))” cannot be sent: \(Excerpt.of(reason, limit: 300))")
     }
 
-    /// Creates the failure of text that cannot be represented in the selected encoding: that of a parameter, or of a
-    /// whole form if `path` is `nil`.
-    package static func textEncoding(path: String?) -> Self {
-        let subject = path.map { "The text of “\(Excerpt.of($0))”" } ?? "The form"
-        return Self(path, "\(subject) has characters that the selected encoding does not support; use UTF-8.")
+    /// Creates the failure of the text of a parameter that cannot be represented in the selected encoding.
+    package static func textEncoding(path: String) -> Self {
+        Self(
+            path,
+            "The text of “\(Excerpt.of(path))” has characters that the selected encoding does not support; use UTF-8.")
     }
 
-    /// Creates the failure of the custom closure for queries.
-    package static func custom(_ error: any Error) -> Self {
-        Self(path: nil, underlying: error, description: "The closure that encodes queries failed: \(error)")
-    }
-
-    /// The failure of a request that would have two bodies, for example one from parameters and a form.
+    /// The failure of a request that would have two bodies, one from parameters and another one.
     package static let bodyPresent = Self(
-        nil, "The request would have two bodies; pass only one of parameters, a JSON value, a form and another body.")
+        nil,
+        "The request would have two bodies, from parameters and another one; append fields to a form by append(_:), and encode other parameters into the query."
+    )
 
     /// Creates the failure of an `Encodable` value to encode itself.
     package static func encodable(path: String, reason: String, underlying: any Error) -> Self {

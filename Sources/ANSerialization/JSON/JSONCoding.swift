@@ -7,7 +7,7 @@ public import FoundationEssentials
 ///
 /// | JSON | used |
 /// |---|---|
-/// | request bodies passed as `json:` | the encoder |
+/// | ``ANHTTP/RequestBody/json(_:encoder:)`` | the encoder |
 /// | parameters of a ``JSONRequestSerializer`` | the encoder, see ``JSONRequestSerializer/encoder`` |
 /// | ``ResponseSerializer/decodable(_:decoder:)``, ``Rejection/decoded(as:decoder:)``, decoded events | the decoder |
 /// | `ResponseBody.jsonLines(of:)` and `jsonSequence(of:)` | the decoder |
@@ -55,12 +55,6 @@ public struct JSONCoding: Sendable {
 
     /// The values used outside of a session.
     package static let standard = JSONCoding()
-}
-
-/// The key of the session's encoder, by which it reaches the serializer of a request.
-package enum SessionJSONEncoder: RequestAttribute {
-    /// No encoder.
-    package static var defaultValue: JSONEncoder? { nil }
 }
 
 /// The text of dates by ISO 8601, in the Gregorian calendar also before 1582.

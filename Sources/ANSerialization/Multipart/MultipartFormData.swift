@@ -15,7 +15,7 @@ import HTTPTypes
 /// let (contentType, body) = try form.makeBody()
 /// ```
 ///
-/// The functions of a session accept it as `form`; ``makeBody()`` is for other requests.
+/// The functions of a session accept it as `body: .form(form)`; ``makeBody()`` is for other clients.
 ///
 /// Files stay on disk until the body is sent. In the names of fields and files, `"`, CR, LF and NUL are written as
 /// `%22`, `%0D`, `%0A` and `%00`, as by browsers (WHATWG HTML §4.10.21.8; NUL in addition); all other characters are
@@ -62,6 +62,8 @@ public struct MultipartFormData: Sendable {
 
     /// Whether the body has no parts.
     package var isEmpty: Bool { segments.isEmpty }
+    /// Whether all parts can be sent more than once.
+    var isReplayable: Bool { segments.all.allSatisfy(\.isReplayable) }
 
     /// The value of the `Content-Type` field, such as `multipart/form-data; boundary=B`: the multipart subtype, the
     /// boundary, quoted if necessary, and the parameters of ``Subtype/related(type:start:)``.
@@ -279,7 +281,7 @@ public struct MultipartFormData: Sendable {
 
     private func plainBody() throws(SerializationError) -> RequestBody {
         let segments = try completeSegments()
-        return .writer(length: length, isReplayable: segments.allSatisfy(\.isReplayable)) {
+        return .writer(length: length, isReplayable: isReplayable) {
             try await segments.write(to: $0)
         }
     }
@@ -292,16 +294,6 @@ public struct MultipartFormData: Sendable {
         if case .bytes(let bytes)? = segments.first { segments[0] = .bytes(bytes.dropFirst(2)) }
         segments.append(.bytes(lastLine))
         return segments
-    }
-
-    /// Inserts fields before all parts.
-    mutating func prepend(
-        _ parameters: Parameters, encoder: URLEncodedFormEncoder, stringEncoding: String.Encoding
-    ) throws(SerializationError) {
-        let others = segments
-        segments = BodySegments()
-        defer { segments.append(others) }
-        try append(parameters, encoder: encoder, stringEncoding: stringEncoding)
     }
 }
 

@@ -11,10 +11,10 @@ public import FoundationEssentials
 /// | any other | `nil` | no body and no `Content-Type`; a body of the request is kept |
 /// | any other | any, including empty | a JSON body, and `Content-Type: application/json` unless it is set |
 ///
-/// ``HTTPRequestSerializer/destination`` of the `base` overrides the distinction by method. Names keep the order of the
-/// parameters, unless they are sorted. The outermost value of a body may be of any type (RFC 8259 §2).
-public struct JSONRequestSerializer: FormFieldSerializer {
-    /// The serializer for queries, which also provides the fields, options and attributes of every request.
+/// Names keep the order of the parameters, unless they are sorted. The outermost value of a body may be of any type
+/// (RFC 8259 §2).
+public struct JSONRequestSerializer: RequestSerializer {
+    /// The serializer for queries, which also provides the fields of every request.
     package var base: HTTPRequestSerializer
     /// The layout of the JSON text; compact by default.
     package var writingOptions: WritingOptions
@@ -28,8 +28,7 @@ public struct JSONRequestSerializer: FormFieldSerializer {
     /// Creates a serializer, whose ``encoder`` is `nil`.
     ///
     /// - Parameters:
-    ///   - base: The serializer for queries and multipart fields, which also provides the header fields of every
-    ///     request; by default without header fields.
+    ///   - base: The serializer for queries, which also provides the header fields of every request; by default without header fields.
     ///   - writingOptions: The layout of the JSON text; compact by default.
     public init(base: HTTPRequestSerializer = HTTPRequestSerializer(), writingOptions: WritingOptions = []) {
         self.base = base
@@ -41,24 +40,22 @@ public struct JSONRequestSerializer: FormFieldSerializer {
     /// - Parameters:
     ///   - request: The request, whose header fields are kept.
     ///   - parameters: The parameters; `nil` adds no body, whereas empty parameters are encoded as a JSON body.
-    /// - Throws: ``SerializationError/parameters(_:)`` if the parameters contain a value that cannot be encoded, such
-    ///   as NaN without a strategy of the ``encoder`` for it or a date outside the years 1 to 9999 in ISO 8601, are
+    /// - Returns: The request, whose JSON body the session encodes, like ``ANHTTP/RequestBody/json(_:encoder:)``.
+    /// - Throws: ``SerializationError/parameters(_:)``, from here or when the session encodes the body, if the parameters
+    ///   contain a value that cannot be encoded, such as NaN without a strategy of the ``encoder`` for it or a date outside the years 1 to 9999 in ISO 8601, are
     ///   nested more than 512 levels deep, would become the body of a request that already has one, or, for a query,
     ///   are not a dictionary. A ``SerializationError`` that a closure of the `base`'s encoder throws is thrown
     ///   unchanged.
     public func serialize(_ request: Request, parameters: Parameters?) throws(SerializationError) -> Request {
         try base.serialize(request, parameters: parameters, type: "application/json") {
             value throws(SerializationError) in
-            var writer = JSONWriter(
-                options: writingOptions,
-                encoder: encoder ?? request[SessionJSONEncoder.self] ?? JSONCoding.standard.encoder)
-            try writer.write(value)
-            return writer.result
+            .json(encoder: encoder) { [writingOptions] encoder throws(SerializationError) in
+                var writer = JSONWriter(options: writingOptions, encoder: encoder)
+                try writer.write(value)
+                return writer.result
+            }
         }
     }
-
-    /// The serializer whose encoder and text encoding apply to fields of forms.
-    package var fieldSerializer: HTTPRequestSerializer { base }
 
     /// The layout of JSON text; without options, it is compact and keeps the order of the names.
     ///
@@ -88,16 +85,15 @@ public struct JSONRequestSerializer: FormFieldSerializer {
 /// | any other | `nil` | no body and no `Content-Type`; a body of the request is kept |
 /// | any other | any, including empty | a property list, and `Content-Type: application/x-plist` unless it is set |
 ///
-/// ``HTTPRequestSerializer/destination`` of the `base` overrides the distinction by method. The outermost value must be
-/// a dictionary or an array. Property lists support neither null nor dictionaries with repeated names, and the XML
+/// The outermost value must be a dictionary or an array. Property lists support neither null nor dictionaries with repeated names, and the XML
 /// format no control characters except tab, LF and CR (XML 1.0 §2.2); other parameters fail with
 /// ``SerializationError/parameters(_:)``.
 ///
 /// Dates must be in the years 1 to 9999 for XML, which stores whole seconds, and finite for the binary format; others
 /// fail with ``SerializationError/parameters(_:)``. In XML, Foundation writes and reads dates before October 15, 1582
 /// in the Julian calendar.
-public struct PropertyListRequestSerializer: FormFieldSerializer {
-    /// The serializer for queries, which also provides the fields, options and attributes of every request.
+public struct PropertyListRequestSerializer: RequestSerializer {
+    /// The serializer for queries, which also provides the fields of every request.
     package var base: HTTPRequestSerializer
     /// The format of property lists; XML by default.
     package var format: Format
@@ -105,8 +101,7 @@ public struct PropertyListRequestSerializer: FormFieldSerializer {
     /// Creates a serializer.
     ///
     /// - Parameters:
-    ///   - base: The serializer for queries and multipart fields, which also provides the header fields of every
-    ///     request; by default without header fields.
+    ///   - base: The serializer for queries, which also provides the header fields of every request; by default without header fields.
     ///   - format: The format of property lists; XML by default.
     public init(base: HTTPRequestSerializer = HTTPRequestSerializer(), format: Format = .xml) {
         self.base = base
@@ -124,12 +119,9 @@ public struct PropertyListRequestSerializer: FormFieldSerializer {
     ///   ``SerializationError`` that a closure of the `base`'s encoder throws is thrown unchanged.
     public func serialize(_ request: Request, parameters: Parameters?) throws(SerializationError) -> Request {
         try base.serialize(request, parameters: parameters, type: "application/x-plist") {
-            value throws(SerializationError) in try PropertyListTree.write(value, format: format)
+            value throws(SerializationError) in .bytes(try PropertyListTree.write(value, format: format))
         }
     }
-
-    /// The serializer whose encoder and text encoding apply to fields of forms.
-    package var fieldSerializer: HTTPRequestSerializer { base }
 
     /// A format of property lists; ``xml`` by default.
     @nonexhaustive

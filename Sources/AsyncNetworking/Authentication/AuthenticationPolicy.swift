@@ -64,13 +64,12 @@ public struct AuthenticationPolicy: Sendable {
     /// ``SessionError/transport(_:)`` instead.
     public var challengeHandler:
         (@Sendable (AuthenticationChallenge) async throws -> AuthenticationChallenge.Disposition)?
-    /// The maximum number of credentials tried for one request with the server, and likewise with the proxy; 5 by
-    /// default. After that the challenge is returned as the response; if a proxy refused to open a tunnel, the request
-    /// fails. With 0 or less, no challenge is answered, but a credential that names a single scheme is still used with
-    /// the first request. A redirect or a retry starts over.
-    public var maximumCredentials = 5
+    /// The maximum number of credentials tried for one request with the server, and likewise with the proxy. After that
+    /// the challenge is returned as the response; if a proxy refused to open a tunnel, the request fails. A redirect or a
+    /// retry starts over.
+    static let maximumCredentials = 5
 
-    /// Creates a policy without credentials, tokens, signatures or a challenge handler; ``maximumCredentials`` is 5.
+    /// Creates a policy without credentials, tokens, signatures or a challenge handler.
     public init() {}
 
     /// The policy without credentials, tokens, signatures or a challenge handler, which is a session's default. Set as

@@ -90,10 +90,10 @@ private struct ChallengeAnswers {
         // The opening handshake of a WebSocket connection can be authenticated by a header field only.
         server = AuthenticationPlan(
             credential, cached: request.webSocketUpgrade == nil || cached?.answer.scheme == .basic ? cached : nil,
-            limit: policy.maximumCredentials)
+            limit: AuthenticationPolicy.maximumCredentials)
         proxy = AuthenticationPlan(
             nil, cached: policy.challengeHandler == nil ? nil : cache?.proxyAnswer(for: request).map { ($0, nil) },
-            limit: policy.maximumCredentials)
+            limit: AuthenticationPolicy.maximumCredentials)
     }
 
     /// Adds the chosen answers to a request.

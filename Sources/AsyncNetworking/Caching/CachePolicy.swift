@@ -2,7 +2,6 @@
 
 import ANCache
 public import ANHTTP
-package import ANSerialization
 public import FoundationEssentials
 import HTTPTypes
 
@@ -81,14 +80,6 @@ extension Request {
     /// Whether the request has options, policies or other attributes of its own, apart from the cache policy.
     package var hasOwnPolicies: Bool {
         options != nil || attributes.hasAttributes(besides: CachePolicy.OfRequest.self)
-    }
-}
-
-extension HTTPRequestSerializer {
-    /// The cache policy of the serializer's requests; `nil`, the default, uses the session's.
-    package var cachePolicy: CachePolicy? {
-        get { self[CachePolicy.OfRequest.self] }
-        set { self[CachePolicy.OfRequest.self] = newValue }
     }
 }
 

@@ -67,7 +67,7 @@ final class DownloadFile {
         var fields = request.headers
         fields.fill(from: pipeline.headers)
         self.fields = fields
-        decodesContent = request.decodesContent(inheritingFrom: pipeline.template)
+        decodesContent = request.options(inheriting: pipeline.options).value.decodesContent
         self.stopwatch = stopwatch
         hasOwnRange = request.headers.contains(.range)
         mayContinue = request.method == .get && !hasOwnRange

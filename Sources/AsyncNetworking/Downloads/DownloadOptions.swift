@@ -63,11 +63,9 @@ public struct DownloadOptions: Sendable {
     /// header fields. The option is ignored if ``expectedDigest`` is `nil`, if a closure chooses the path, or if the
     /// file cannot be read or is not a regular file.
     public var skipsVerifiedFile = false
-    /// The number of bytes after which a durable download flushes its file to the disk and updates its record; 8 MiB by
-    /// default; with 0 or less, it does so after each chunk. It also does so after the first chunk that arrives a
-    /// second or more after the last flush. At most the bytes since the last flush are lost if the process is killed.
-    /// The interval has no effect on a download that is not durable.
-    public var flushInterval: Int64 = 8 << 20
+    /// The number of bytes after which a durable download flushes its file to the disk and updates its record. It also
+    /// does so after the first chunk that arrives a second or more after the last flush.
+    package var flushInterval: Int64 = 8 << 20
 
     /// Creates the default options: a download that is not durable, starts over if it cannot be resumed, keeps its
     /// partial file after a failure, expects no digest, and always sends a request.

@@ -120,8 +120,7 @@ package struct RetryPlan {
         // The result may be that of an interceptor, without an exchange.
         seen.note(request, result)
         return seen.requests.allSatisfy { request in
-            policy.methods.contains(request.method)
-                || policy.idempotencyKeyField.map { request.headers.contains($0) } ?? false
+            policy.methods.contains(request.method) || request.headers.contains(.idempotencyKey)
         }
     }
 

@@ -18,7 +18,7 @@ public import HTTPTypes
 /// | no retry if | details |
 /// |---|---|
 /// | there were ``limit`` retries | |
-/// | a server may have acted on the request, as after every response, including a redirect and the answer to an exchange that an interceptor repeated | unless its method is one of ``methods`` (by default the idempotent ones, RFC 9110 §9.2.2) or it has an ``idempotencyKeyField`` |
+/// | a server may have acted on the request, as after every response, including a redirect and the answer to an exchange that an interceptor repeated | unless its method is one of ``methods`` (by default the idempotent ones, RFC 9110 §9.2.2) or it has an `Idempotency-Key` |
 /// | the body is not replayable | see ``ANHTTP/RequestBody/isReplayable`` |
 /// | `Retry-After` exceeds ``maximumRetryAfter`` | the caller decides whether to wait that long |
 /// | the wait would not end before the ``deadline`` | |
@@ -49,7 +49,7 @@ public struct RetryPolicy: Sendable {
     public var backoff = Backoff()
     /// The statuses of responses that are retriable; 408, 425, 429, 500, 502, 503 and 504 by default. If empty, no
     /// response is retried unless ``decision`` says so. After any response the server may have acted on the request, so
-    /// ``methods`` and ``idempotencyKeyField`` apply.
+    /// ``methods`` apply.
     public var statuses: Set<Int> = [408, 425, 429, 500, 502, 503, 504]
     /// The kinds of errors that are retriable; ``Failure/transient`` by default: failures of name lookup, of
     /// connecting, of the TLS handshake and of a proxy, lost connections, and timeouts of the request or response. If
@@ -57,15 +57,13 @@ public struct RetryPolicy: Sendable {
     public var failures = Failure.transient
     /// The methods that are retriable even if the server may have acted on the request, as after every response; GET,
     /// HEAD, OPTIONS, TRACE, PUT and DELETE by default (RFC 9110 §9.2.2). A request with another method, such as POST,
-    /// is retried only after a failure before it reached the server, with an ``idempotencyKeyField``, or if
+    /// is retried only after a failure before it reached the server, with an `Idempotency-Key`, or if
     /// ``decision`` says so.
-    public var methods: Set<HTTPRequest.Method> = [.get, .head, .options, .trace, .put, .delete]
-    /// The header field by which a server recognizes a repeated request: a request with this field is retriable
-    /// regardless of its method, even if the server may have acted on it.
     ///
-    /// `Idempotency-Key` by default (draft-ietf-httpapi-idempotency-key-header); `nil` for none. The library never adds
-    /// the field: the program sets it, with a value that is unique for each request. All retries send the same value.
-    public var idempotencyKeyField: HTTPField.Name? = .idempotencyKey
+    /// By `Idempotency-Key` a server recognizes a repeated request (draft-ietf-httpapi-idempotency-key-header). The
+    /// library never adds the field: the program sets it, with a value that is unique for each request, and all retries
+    /// send the same value.
+    public var methods: Set<HTTPRequest.Method> = [.get, .head, .options, .trace, .put, .delete]
     /// The longest `Retry-After` to wait for; 60 s by default, `nil` for no limit. A response with a longer one is not
     /// retried, but returned to the caller, unless ``decision`` chooses the wait. With zero or less, that applies to
     /// any `Retry-After` that asks for a wait.

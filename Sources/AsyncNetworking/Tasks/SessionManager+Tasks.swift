@@ -114,7 +114,7 @@ extension SessionManager {
     /// Performs a task's request and collects the body; waits whenever the task is suspended.
     nonisolated func collect(_ task: RunningTask) async throws -> Response<Data> {
         let core = task.core
-        let limit = task.request.maximumBodySize(inheritingFrom: pipeline.template)
+        let limit = task.request.options(inheriting: pipeline.options).value.maximumBodySize
         return try await perform(
             task.erased, task.gatedRequest(), delivery: .streamed, reporting: core
         ) { head, body in
@@ -154,10 +154,10 @@ extension SessionManager {
         makeUploadTask(for: .success(request), as: serializer)
     }
 
-    /// Starts sending a form or another body.
+    /// Starts sending a body.
     ///
     /// ```swift
-    /// let upload = api.upload("photos", form: form)
+    /// let upload = api.upload("photos", body: .form(form))
     /// for await progress in upload.progress { print(progress.fraction ?? 0) }
     /// let response = try await upload.value
     /// ```
@@ -172,11 +172,8 @@ extension SessionManager {
     ///
     /// - Parameters:
     ///   - target: A path or URL as a string, resolved against the base URL, or a `URL`.
-    ///   - form: A multipart form for the body; `nil`, the default, for none. One without parts counts as `nil`. With
-    ///     any form, `Content-Type` in `headers` is an error.
-    ///   - body: Any other body; ``ANHTTP/RequestBody/none`` by default. If both `form` and `body` are given, the task
-    ///     fails with ``SessionError/serialization(_:)``. With neither, the default serializer adds an empty form body,
-    ///     unless the method is GET, HEAD or DELETE.
+    ///   - body: The body, such as `.form(form)` or `.file(path)`. JSON is encoded by
+    ///     ``SessionConfiguration/json``.
     ///   - method: The method; POST by default.
     ///   - headers: Header fields that replace all others of the same name; none by default.
     ///   - timeout: The time limit of the whole call; `nil`, the default, for none. See `Request.timeout`.
@@ -185,13 +182,10 @@ extension SessionManager {
     /// - Returns: The task, which is running or, with ``SessionConfiguration/maximumConcurrentTransfers``, waits for
     ///   its turn.
     public nonisolated func upload<Serializer: ResponseSerializer>(
-        _ target: some RequestTarget, form: MultipartFormData? = nil, body: RequestBody = .none,
-        method: HTTPRequest.Method = .post, headers: HTTPFields = [:], timeout: Duration? = nil,
-        as serializer: Serializer = DataResponseSerializer()
+        _ target: some RequestTarget, body: RequestBody, method: HTTPRequest.Method = .post,
+        headers: HTTPFields = [:], timeout: Duration? = nil, as serializer: Serializer = DataResponseSerializer()
     ) -> TransferTask<Response<Serializer.Output>> {
-        let wanted = Result {
-            try request(method, target, form: form, body: body, headers: headers, timeout: timeout)
-        }
+        let wanted = Result { try request(method, target, body: body, headers: headers, timeout: timeout) }
         return makeUploadTask(for: wanted, as: serializer).started()
     }
 

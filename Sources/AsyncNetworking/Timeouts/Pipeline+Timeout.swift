@@ -46,7 +46,7 @@ extension Request {
     @inline(never)
     func continuing(_ other: Request) -> Request {
         var request = self
-        if other.sharedOptions != nil { request.inheritOptions(from: other) }
+        if let options = other.sharedOptions { request.inheritOptions(options) }
         if let limits = other[TimeLimits.self] {
             let own = request[TimeLimits.self]?.call
             let call = own.map { TimeLimit(duration: $0.duration, stopwatch: limits.call?.stopwatch) } ?? limits.call

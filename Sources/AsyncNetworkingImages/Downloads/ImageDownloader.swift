@@ -231,7 +231,8 @@ public final class ImageDownloader: Sendable {
 
     /// Performs the request of a download.
     private func load(_ request: Request, of number: Int) async throws -> ImageContent {
-        let limit = request.maximumBodySize(inheritingFrom: Request(url: request.url, options: transferOptions))
+        let limit = request.options(inheriting: SharedTransferOptions(session.configuration.transfer)).value
+            .maximumBodySize
         return try await session.withResponse(for: request, validating: serializer.validation) { head, body in
             var file = PartialImage(head)
             for try await chunk in body {
@@ -241,8 +242,6 @@ public final class ImageDownloader: Sendable {
             return try serializer.serialize(head, file.data)
         }
     }
-
-    private var transferOptions: TransferOptions { session.configuration.transfer }
 
     /// Reports the state of a download to its receipts.
     private func update(_ number: Int, _ status: ImageDownload.Status) {

@@ -32,7 +32,7 @@ import HTTPTypes
     func calls(on api: SessionManager) async throws {
         let limit = Duration.seconds(1)
         _ = try await api.get("x", options: { $0.timeouts.idle = limit })
-        _ = try await api.post("x", json: [1], options: { $0.timeouts.idle = limit })
+        _ = try await api.post("x", body: .json([1]), options: { $0.timeouts.idle = limit })
         let request = try api.request(.get, "x", options: { $0.timeouts.idle = limit })
         try await api.withResponse(for: request, validating: .statusOnly) { _, body in
             for try await line in body.lines { self.lines.append(line) }
@@ -85,8 +85,6 @@ import HTTPTypes
 
     func serializers() {
         _ = URLEncodedFormEncoder().with { $0.arrays = .indexed }
-        var serializer = HTTPRequestSerializer()
-        serializer.customQuery = { _, _ in "" }
     }
 
     func responses(of api: SessionManager) async throws {

@@ -1,0 +1,85 @@
+// SPDX-License-Identifier: MIT
+
+public import ANHTTP
+public import FoundationEssentials
+import HTTPTypes
+
+// Bodies that a session encodes: by a verb when it creates the request, and for a `Request` of the program's own when it
+// is sent. Both set `Content-Type`.
+
+extension RequestBody {
+    /// Creates a replayable body with a value as JSON.
+    ///
+    /// ```swift
+    /// let created = try await api.post("users", body: .json(user), as: .decodable(User.self)).value
+    /// ```
+    ///
+    /// A session encodes it, and sets `Content-Type: application/json` unless the request has another. A value that
+    /// cannot be encoded fails with ``SerializationError``, in a `SessionError`. A transport that is used without a
+    /// session does not set the field, and encodes the value while it is sent.
+    ///
+    /// - Parameters:
+    ///   - value: The value; one of any type, also a number or a text (RFC 8259 §2).
+    ///   - encoder: The encoder, which must not be changed afterwards; `nil`, the default, for the session's, see
+    ///     ``JSONCoding``, or without a session for one that writes dates as ISO 8601 text.
+    public static func json(_ value: some Encodable & Sendable, encoder: JSONEncoder? = nil) -> RequestBody {
+        .json(encoder: encoder) { encoder throws(SerializationError) in
+            do {
+                return try encoder.encode(value)
+            } catch {
+                throw .encoding(value, error)
+            }
+        }
+    }
+
+    /// Creates a body with the JSON text that a closure returns for an encoder.
+    static func json(
+        encoder: JSONEncoder?, _ encode: @escaping @Sendable (JSONEncoder) throws(SerializationError) -> Data
+    ) -> RequestBody {
+        RequestBody(isReplayable: true) { writer in
+            try await writer.write(encode(encoder ?? JSONCoding.standard.encoder))
+        } encode: { request, standard in
+            request.body = .bytes(try encode(encoder ?? standard))
+            request.headers.fill(.contentType, "application/json")
+        }
+    }
+
+    /// Creates a body with a multipart form; no body for a form without parts.
+    ///
+    /// ```swift
+    /// try await api.post("photos", body: .form(form))
+    /// ```
+    ///
+    /// A session sets `Content-Type` with the form's boundary; a request that has the field already fails with
+    /// ``SerializationError/multipart(_:)``, in a `SessionError`, and so does a form whose body cannot be made, see
+    /// ``MultipartFormData/makeBody()``. A transport that is used without a session does not set the field. The body is
+    /// replayable if all parts are.
+    public static func form(_ form: MultipartFormData) -> RequestBody {
+        guard !form.isEmpty else { return .none }
+        return RequestBody(isReplayable: form.isReplayable) { writer in
+            try await form.makeBody().body.write(to: writer)
+        } encode: { request, _ in
+            guard !request.headers.contains(.contentType) else {
+                throw SerializationError.multipart(.contentTypeReplaced)
+            }
+            (request.headers[.contentType], request.body) = try form.makeBody()
+        }
+    }
+}
+
+extension Request {
+    /// Whether the request has a body, even an empty one.
+    var hasBody: Bool {
+        if case .none = body.content { false } else { true }
+    }
+
+    /// Encodes a body such as JSON or a form, and adds the fields that describe it; other bodies are not changed.
+    ///
+    /// - Throws: ``SerializationError``.
+    package mutating func encodeBody(with encoder: JSONEncoder) throws {
+        guard let encoding = body.encoding else { return }
+        let gated = body
+        try encoding.encode(&self, encoder)
+        body = body.gated(as: gated)
+    }
+}
