@@ -14,7 +14,7 @@ struct TokenResponse: Decodable, Sendable {
 }
 
 struct Narrator: EventMonitor {
-    func receive(_ event: RequestEvent, of task: AnyTransferTask) {
+    func receive(_ event: TaskEvent, of task: AnyTransferTask) {
         switch event {
         case .exchange(.started), .exchange(.head), .refreshingToken: print("#\(task.id)", event)
         default: break

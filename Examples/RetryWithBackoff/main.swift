@@ -10,7 +10,7 @@ import AsyncNetworkingTesting
 import FoundationEssentials
 
 struct Narrator: EventMonitor {
-    func receive(_ event: RequestEvent, of task: AnyTransferTask) {
+    func receive(_ event: TaskEvent, of task: AnyTransferTask) {
         switch event {
         case .exchange(.started), .exchange(.head), .retrying, .ended: print(event)
         default: break

@@ -54,7 +54,7 @@ func showTotal(_ api: SessionManager, _ downloads: [DownloadTask], _ manifest: [
 struct FailureLog: EventMonitor {
     let lines: AsyncStream<String>.Continuation
 
-    func receive(_ event: RequestEvent, of task: AnyTransferTask) {
+    func receive(_ event: TaskEvent, of task: AnyTransferTask) {
         switch event {
         case .retrying, .ended: lines.yield("\(task) \(event)")
         default: break

@@ -170,17 +170,27 @@ final class Pipeline: Sendable {
         reporting events: (any TransferEventSink)?
     ) -> Call {
         request.startTimeout(on: clock)
-        let monitor = monitors.isEmpty ? nil : CallMonitor(task, monitors: monitors, sink: events)
+        let isObserved = !monitors.isEmpty || task.core != nil
+        let monitor = isObserved ? CallMonitor(task, monitors: monitors, sink: events) : nil
         monitor?.receive(.began)
         return Call(delivery: delivery, events: monitor ?? events, monitor: monitor)
     }
 
-    /// Ends a call: closes its exchanges. Returns the error with the name of the time limit that has expired.
+    /// Ends a call: closes its exchanges. Returns the error that the caller receives.
     func end(_ call: inout Call, of request: Request, failing error: (any Error)?) async -> (any Error)? {
         await call.close()
-        let error = error.map(request.namingTimeout)
-        call.monitor?.receive(.ended(error.map { .failure($0) } ?? .success(())))
+        let error = error.map { lifted(request.namingTimeout($0)) }
+        call.monitor?.end(error.map { TaskOutcome($0) } ?? .succeeded)
         return error
+    }
+
+    /// Converts an error of a lower layer into the error that the caller receives.
+    ///
+    /// Not inlined: errors are large, and inlining would reserve space for them in the frame of every request.
+    @inline(never)
+    func lifted(_ error: any Error) -> any Error {
+        if (error as? TransportError)?.reason == .shutDown, registry.isCancelling { return CancellationError() }
+        return SessionError.lifting(error)
     }
 
     /// Returns the response to a request of a call. Its body can be read until the call asks again, or ends.

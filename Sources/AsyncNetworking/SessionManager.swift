@@ -101,21 +101,8 @@ public actor SessionManager {
         body: (ResponseHead, ResponseBody) async throws -> Value
     ) async throws -> Value {
         defer { if task.core == nil { registry.end(task.id) } }
-        do {
-            return try await pipeline.perform(
-                task, request, delivery: delivery, reporting: events, notingIn: record, body: body)
-        } catch {
-            throw lifted(error)
-        }
-    }
-
-    /// Converts an error of a lower layer into the error that the caller receives.
-    ///
-    /// Not inlined: errors are large, and inlining would reserve space for them in the frame of every request.
-    @inline(never)
-    nonisolated func lifted(_ error: any Error) -> any Error {
-        if (error as? TransportError)?.reason == .shutDown, registry.isCancelling { return CancellationError() }
-        return SessionError.lifting(error)
+        return try await pipeline.perform(
+            task, request, delivery: delivery, reporting: events, notingIn: record, body: body)
     }
 
     // MARK: Event loop

@@ -51,7 +51,7 @@ import Testing
                 case .created: words.append("created")
                 case .resumed: words.append("resumed")
                 case .response: words.append("response")
-                case .finished: words.append("finished")
+                case .ended: words.append("finished")
                 default: break
                 }
             }

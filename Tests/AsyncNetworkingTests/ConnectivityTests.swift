@@ -217,7 +217,7 @@ import Testing
         struct Waits: EventMonitor {
             let seen: AsyncStream<String>.Continuation
 
-            func receive(_ event: RequestEvent, of task: AnyTransferTask) {
+            func receive(_ event: TaskEvent, of task: AnyTransferTask) {
                 if case .waitingForConnectivity = event { seen.yield("\(event)") }
             }
         }

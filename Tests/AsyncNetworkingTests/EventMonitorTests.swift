@@ -32,7 +32,7 @@ import Testing
         var name = ""
         let lines: Lines
 
-        func receive(_ event: RequestEvent, of task: AnyTransferTask) {
+        func receive(_ event: TaskEvent, of task: AnyTransferTask) {
             let line = "\(event)"
             lines.append(name + (line.firstRange(of: " after ").map { String(line[..<$0.lowerBound]) } ?? line))
         }
@@ -88,7 +88,7 @@ import Testing
         struct Numbers: EventMonitor {
             let lines: Lines
 
-            func receive(_ event: RequestEvent, of task: AnyTransferTask) {
+            func receive(_ event: TaskEvent, of task: AnyTransferTask) {
                 guard case .began = event else { return }
                 lines.append("\(task.id) \(task.kind) \(task.request?.url.lastPathComponent ?? "")")
             }
@@ -101,6 +101,31 @@ import Testing
         // The identifiers are unique within the process, which runs other tests as well.
         let ids = try all.map { try #require(UInt64($0[0])) }
         #expect(ids[0] < ids[1])
+    }
+
+    @Test func `a task reports the same events, and ends once, with the outcome of its serializer`() async throws {
+        let transport = MockTransport(.redirect(.found, to: "/b"), .json("{"))
+        let manager = SessionManager(on: transport) { $0.eventMonitors = [Log(lines: lines)] }
+        let task = manager.upload(try manager.request(.put, "a", body: .string("x")), as: .json)
+        _ = try? await task.value
+        let observed = await lines.close().filter { !$0.hasSuffix("bytes") }
+        let read = await task.events.reduce(into: [String]()) { $0.append("\($1)") }
+        #expect(observed.first == "began")
+        #expect(observed.last?.hasPrefix("failed: ") == true)
+        #expect(observed.count { $0.hasPrefix("ended") || $0.hasPrefix("failed") } == 1)
+        let own = ["created", "resumed", "has "]
+        let shared = read.filter { line in !own.contains { line.hasPrefix($0) } }
+        #expect(shared.map { $0.prefix(17) } == observed.map { $0.prefix(17) })
+        #expect(read.prefix(2) == ["created", "resumed"])
+        #expect(read.contains { $0.hasPrefix("is redirected by 302") })
+    }
+
+    @Test func `monitors do not see a task that never ran`() async throws {
+        let manager = SessionManager(on: MockTransport(.text("x"))) { $0.eventMonitors = [Log(lines: lines)] }
+        let task = try manager.makeDataTask(for: manager.request(.get, "x"))
+        task.cancel()
+        _ = try? await task.value
+        #expect(await lines.close().isEmpty)
     }
 
     @Test func `over a real connection the events have the same order`() async throws {

@@ -60,10 +60,10 @@ import Testing
 
     @Test func `durations of events have at most three decimals`() {
         let attempt = RetryHistory.Attempt(outcome: .status(503), wait: .nanoseconds(40_670_587))
-        #expect("\(RequestEvent.retrying(after: attempt))" == "waits 0.041 seconds for a retry, because of status 503")
+        #expect("\(TaskEvent.retrying(after: attempt))" == "waits 0.041 seconds for a retry, because of status 503")
         var metrics = TransferMetrics()
         metrics.total = .nanoseconds(1_234_567_890)
-        #expect("\(RequestEvent.exchange(.finished(metrics)))" == "exchange finished after 1.235 seconds")
+        #expect("\(TaskEvent.exchange(.finished(metrics)))" == "exchange finished after 1.235 seconds")
         #expect(
             "\(RetryHistory.StopReason.retryAfter(.nanoseconds(60_000_000_001)))"
                 == "the server asks to wait 60.0 seconds")

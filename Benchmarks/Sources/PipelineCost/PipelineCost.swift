@@ -92,5 +92,5 @@ private struct Passing: Interceptor {
 }
 
 private struct Deaf: EventMonitor {
-    func receive(_ event: RequestEvent, of task: AnyTransferTask) {}
+    func receive(_ event: TaskEvent, of task: AnyTransferTask) {}
 }

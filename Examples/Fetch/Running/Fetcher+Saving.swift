@@ -42,9 +42,9 @@ extension Fetcher {
     ) async {
         for await event in events {
             switch event {
-            case .informational(let head): narrator.say(head: head)
+            case .exchange(.informational(let head)): narrator.say(head: head)
             case .response(let head): narrator.say(head: head)
-            case .metrics(let metrics): watcher.receive(.finished(metrics))
+            case .exchange(let event): watcher.receive(event)
             case .continued(let offset, _) where !output.isSilent:
                 narrator.tell("\(path): resuming after \(Quantity.bytes(offset))\n")
             default: break

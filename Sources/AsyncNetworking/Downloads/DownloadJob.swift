@@ -73,30 +73,25 @@ extension SessionManager {
 
     /// Requests the missing bytes of a file, as often as necessary, and writes them: all requests are one call.
     private nonisolated func fill(_ file: DownloadFile, by task: RunningTask) async throws -> Response<Void> {
-        do {
-            return try await pipeline.call(
-                task.erased, task.gatedRequest { file.prepare(&$0) }, delivery: .streamed, reporting: task.core
-            ) { request, call in
-                var request = request
-                while true {
-                    let response = try await pipeline.respond(to: request, &call)
-                    let end = try await pipeline.read(response, of: call) { head, body in
-                        try await write(head, body, to: file, by: task.core)
-                    }
-                    switch end {
-                    case .complete(let response):
-                        return response
-                    case .next(let rest):
-                        rest.prepare(&request)
-                    case .failed(let error, let rest):
-                        rest.prepare(&request)
-                        try await pipeline.waitForRetry(
-                            after: error, hasProgress: rest.hasProgress, of: request, &call)
-                    }
+        try await pipeline.call(
+            task.erased, task.gatedRequest { file.prepare(&$0) }, delivery: .streamed, reporting: task.core
+        ) { request, call in
+            var request = request
+            while true {
+                let response = try await pipeline.respond(to: request, &call)
+                let end = try await pipeline.read(response, of: call) { head, body in
+                    try await write(head, body, to: file, by: task.core)
+                }
+                switch end {
+                case .complete(let response):
+                    return response
+                case .next(let rest):
+                    rest.prepare(&request)
+                case .failed(let error, let rest):
+                    rest.prepare(&request)
+                    try await pipeline.waitForRetry(after: error, hasProgress: rest.hasProgress, of: request, &call)
                 }
             }
-        } catch {
-            throw lifted(error)
         }
     }
 

@@ -64,7 +64,7 @@ final class EventReader {
         } catch {
             let error = await disconnect(failing: error) ?? error
             close()
-            throw session.lifted(error)
+            throw session.pipeline.lifted(error)
         }
     }
 
@@ -87,7 +87,7 @@ final class EventReader {
         } catch {
             let error = await disconnect(failing: error) ?? error
             try Task.checkCancellation()
-            return try await reconnect(after: session.lifted(error))
+            return try await reconnect(after: session.pipeline.lifted(error))
         }
         _ = await disconnect()
         return try await reconnect(after: nil)
@@ -119,7 +119,7 @@ final class EventReader {
         }
     }
 
-    /// Ends the connection, if there is one; returns the error with the name of the time limit that has expired.
+    /// Ends the connection, if there is one; returns the error that the caller receives.
     private func disconnect(failing error: (any Error)? = nil) async -> (any Error)? {
         await connection.take()?.end(on: session, failing: error)
     }

@@ -29,7 +29,7 @@ extension SessionManager {
         let (core, isTaken) = registry.begin { id in
             TransferCore(
                 id: id, kind: kind, request: wanted, priority: priority, scheduler: scheduler,
-                stopwatch: pipeline.uptime)
+                stopwatch: pipeline.uptime, monitors: pipeline.monitors)
         }
         prepare(core)
         guard isTaken, let wanted else {

@@ -1,12 +1,56 @@
 // SPDX-License-Identifier: MIT
 
 public import ANHTTP
-import ANSystem
 
-/// An event in the life of a task. ``AnyTransferTask/events`` yields all events of a task in order.
+// The events of a task, as a tree. `*` marks an event that occurs any number of times, `?` one that may be missing, and
+// `+` one that only the task itself reports, not a monitor:
+//
+//     created                          +
+//     ├── resumed                      *+
+//     ├── suspended                    *+
+//     ├── cancelled                    ?+
+//     ├── began                        ?  missing if the task ends before it runs
+//     │   ├── exchange(.started)       *  the first request, or one after a redirect, a retry or a challenge
+//     │   │   ├── exchange(.informational) *
+//     │   │   ├── exchange(.uploadProgress) *  for monitors
+//     │   │   ├── exchange(.head)      ?
+//     │   │   ├── exchange(.downloadProgress) *  for monitors
+//     │   │   └── exchange(.finished)  ?  missing if nothing could be sent
+//     │   ├── refreshingToken          *  before an exchange
+//     │   ├── answeringChallenge       *  between two exchanges
+//     │   ├── waitingForConnectivity   *  between two exchanges
+//     │   ├── redirected               *  between two exchanges
+//     │   ├── retrying                 *  between two attempts
+//     │   ├── response                 *+ of a download several, if it is continued
+//     │   ├── continued                *+
+//     │   ├── uploadProgress           *+
+//     │   └── downloadProgress         *+
+//     └── ended
+
+/// An event in the life of a task: of one that a function returned, as its ``AnyTransferTask/events``, and of every
+/// request of a session, also of an async function, as each ``EventMonitor`` receives it.
+///
+/// | event | when | received by |
+/// |---|---|---|
+/// | ``created``, ``resumed``, ``suspended``, ``cancelled`` | the program controls a task | readers |
+/// | ``began`` | the request begins | both |
+/// | ``exchange(_:)`` | during each exchange, from `started` to `finished` | both, its progress by monitors |
+/// | ``redirected(by:to:)`` | after an exchange answered by a redirect that is followed | both |
+/// | ``refreshingToken`` | before waiting for an ``Authenticator`` to refresh its token | both |
+/// | ``answeringChallenge(of:)`` | after an exchange that is answered by a challenge for which there is a credential | both |
+/// | ``waitingForConnectivity(_:)`` | after an exchange that failed because there is no route, before waiting for one | both |
+/// | ``retrying(after:)`` | after an attempt that will be retried, before the wait | both |
+/// | ``response(_:)`` | the head of the response that the task is about has arrived | readers |
+/// | ``continued(offset:total:)`` | a download is resumed | readers |
+/// | ``uploadProgress(_:)``, ``downloadProgress(_:)`` | the task has made progress | readers |
+/// | ``ended(_:)`` | last, in every case | both |
+///
+/// A request that an interceptor or the response cache answers without the network has no exchange. A download that
+/// needs several requests has the events of all between ``began`` and ``ended(_:)``, an event source that reconnects
+/// both for each. The validation of a cached response in the background has no events.
 @nonexhaustive
 public enum TaskEvent: Sendable {
-    /// The task was created; always the first event.
+    /// The task was created; always its first event.
     case created
     /// The task was started, or continued after a suspension; it runs as soon as
     /// ``SessionConfiguration/maximumConcurrentTransfers`` permits.
@@ -16,11 +60,29 @@ public enum TaskEvent: Sendable {
     /// The task was cancelled and will end, usually with the outcome ``TaskOutcome/cancelled``; it ends successfully if
     /// it was already complete.
     case cancelled
-    /// A request is about to be sent: the first one, or one after a redirect, a retry, a challenge or a wait for a
-    /// route; with all header fields except those that the transport adds.
-    indirect case request(Request)
-    /// An interim response, with a status of 100–199.
-    indirect case informational(ResponseHead)
+    /// The request begins, before interceptors receive it; the first event that monitors receive. A task begins its
+    /// request when it first runs, not when it is created.
+    case began
+    /// An event of one exchange with a server; see ``ANHTTP/TransferEvent``. A request has a further exchange for each
+    /// redirect, answered challenge, token refreshed after a 401, wait for a route, and retry. Its progress is passed to
+    /// monitors only: a task reports its own.
+    indirect case exchange(TransferEvent)
+    /// A redirect, the response with the head `by`, is followed: `to` is sent next. `to` is the request that
+    /// ``RedirectPolicy/decision`` returned or, without one, that the policy proposed, before credentials are added.
+    indirect case redirected(by: ResponseHead, to: Request)
+    /// The request needs a new bearer token, before it is sent or because the server answered the last one with 401,
+    /// and waits for the ``Authenticator`` to refresh it. The event is also reported, but without a wait, if another
+    /// request has refreshed the token since this one was sent.
+    case refreshingToken
+    /// There is a credential for this protection space, and the request is sent again with it; if its body is not
+    /// replayable, it fails instead. Not reported for credentials that are sent without waiting for a challenge: one
+    /// that names a single scheme, and one that a server or proxy of this session has accepted before.
+    indirect case answeringChallenge(of: ProtectionSpace)
+    /// The request failed with this error because there is no route, and is sent again when there is one, unless
+    /// ``ANHTTP/Timeouts/connectivity``, `Request.timeout` or ``RetryPolicy/deadline`` expires before.
+    case waitingForConnectivity(TransportError)
+    /// This attempt failed, and the request is sent again after its ``ANHTTP/RetryHistory/Attempt/wait``.
+    indirect case retrying(after: RetryHistory.Attempt)
     /// The head of the final response has arrived; redirects, answered challenges and retried responses are not
     /// reported. A download that needs several requests reports several. A response that is rejected afterwards is
     /// reported, too, but not one that only shows that a download cannot be resumed.
@@ -33,10 +95,11 @@ public enum TaskEvent: Sendable {
     /// Bytes of the response's body were received; see ``AnyTransferTask/downloadProgress``. A late or slow reader
     /// receives only the latest of these events.
     case downloadProgress(TransferProgress)
-    /// An exchange has ended, successfully or not, with these metrics.
-    indirect case metrics(TransferMetrics)
     /// The task has ended with this outcome; always the last event.
-    case finished(TaskOutcome)
+    ///
+    /// The outcome of a request of an async function covers receiving the response and, if it is streamed, the closure
+    /// that reads it: a failure after that, such as of the serializer, counts as success.
+    case ended(TaskOutcome)
 }
 
 extension TaskEvent {
@@ -82,185 +145,100 @@ public struct TaskStatus: Sendable {
     public var outcome: TaskOutcome?
 }
 
-/// The values of a stream in order, kept for readers that come later.
+/// A receiver of the events of a session's requests, for logs, metrics and traces. It takes effect as one of the
+/// ``SessionConfiguration/eventMonitors``.
 ///
-/// Each value has a number, starting at 1, by which a reader knows which values it has received. A value may replace
-/// earlier ones: a late or slow reader then receives only the newest.
-package struct EventLog<Element> {
-    private var entries: [Entry] = []
-    private var lastNumber = 0
-    /// Whether the stream has ended.
-    package private(set) var isFinished = false
-
-    fileprivate struct Entry {
-        let number: Int
-        let element: Element
-    }
-
-    /// Creates an empty log.
-    package init() {}
-
-    /// The next value for a reader.
-    package enum NextValue<Value> {
-        /// A value that the reader has not received yet.
-        case value(Value, number: Int)
-        /// No new value yet.
-        case wait
-        /// The end of the stream.
-        case end
-    }
-
-    /// The kept values, oldest first.
-    package var elements: some BidirectionalCollection<Element> { entries.lazy.map(\.element) }
-
-    /// Appends a value; returns `false` after the end.
+/// ```swift
+/// struct RequestLog: EventMonitor {
+///     func receive(_ event: TaskEvent, of task: AnyTransferTask) {
+///         print(task, event)
+///     }
+/// }
+/// ```
+///
+/// The events of one request arrive in order and one at a time, unless an interceptor sends requests concurrently.
+/// Events of different requests are interleaved, and `task` identifies the request. Events are delivered synchronously on the thread where they occur, often the
+/// network thread, so a monitor must not block. The session keeps its monitors as long as it exists; without monitors
+/// it creates no events.
+public protocol EventMonitor: Sendable {
+    /// Receives an event of a request, from ``TaskEvent/began`` to ``TaskEvent/ended(_:)``.
+    ///
+    /// Called synchronously on the thread where the event occurs, often the network thread, so it must return
+    /// immediately. Calls for different requests may overlap; calls for one request do not, unless an interceptor sends
+    /// requests concurrently.
     ///
     /// - Parameters:
-    ///   - element: The value.
-    ///   - isReplaced: Whether an earlier value is replaced; `nil`, the default, replaces none.
-    @discardableResult
-    package mutating func append(_ element: Element, replacing isReplaced: ((Element) -> Bool)? = nil) -> Bool {
-        guard !isFinished else { return false }
-        if let isReplaced { entries.removeAll { isReplaced($0.element) } }
-        // A task without incidents sends six events, and the progress of each direction.
-        if entries.isEmpty { entries.reserveCapacity(8) }
-        lastNumber += 1
-        entries.append(Entry(number: lastNumber, element: element))
-        return true
+    ///   - event: The event.
+    ///   - task: The request's task, whose ``AnyTransferTask/id`` distinguishes requests.
+    func receive(_ event: TaskEvent, of task: AnyTransferTask)
+}
+
+/// Forwards the events of one call to its task and to the monitors of its session.
+final class CallMonitor: TransferEventSink {
+    private let task: AnyTransferTask
+    private let monitors: [any EventMonitor]
+    /// A further receiver of the events of exchanges; the task's, if it has one.
+    private let sink: (any TransferEventSink)?
+
+    init(_ task: AnyTransferTask, monitors: [any EventMonitor], sink: (any TransferEventSink)?) {
+        self.task = task
+        self.monitors = monitors
+        self.sink = sink
     }
 
-    /// Marks the end of the values.
-    package mutating func finish() {
-        isFinished = true
+    func receive(_ event: TransferEvent) {
+        sink?.receive(event)
+        for monitor in monitors { monitor.receive(.exchange(event), of: task) }
     }
 
-    /// Returns the next value for a reader that has received the values up to number `seen` and is interested in those
-    /// for which `select` returns a value.
-    package func next<Value>(after seen: Int, _ select: (Element) -> Value?) -> NextValue<Value> {
-        for entry in entries[index(after: seen)...] {
-            if let value = select(entry.element) { return .value(value, number: entry.number) }
-        }
-        return isFinished ? .end : .wait
+    func receive(_ event: TaskEvent) {
+        task.core?.receive(event)
+        for monitor in monitors { monitor.receive(event, of: task) }
     }
 
-    /// Returns the index of the first entry with a number above `seen`.
-    private func index(after seen: Int) -> Int {
-        guard seen > 0 else { return 0 }
-        return entries.lastIndex { $0.number <= seen }.map { $0 + 1 } ?? 0
+    /// Reports the end of the request of an async function; a task reports its own, which may be later.
+    func end(_ outcome: TaskOutcome) {
+        if task.core == nil { receive(.ended(outcome)) }
     }
 }
 
-extension EventLog.Entry: Sendable where Element: Sendable {}
-extension EventLog: Sendable where Element: Sendable {}
-extension EventLog.NextValue: Sendable where Value: Sendable {}
+extension TaskEvent: CustomStringConvertible {
+    /// The event as text for a log line, without header fields, bodies or the secrets of URLs. The text of an error is
+    /// that of its own description: for a rejected response it includes the beginning of the body, which may be secret.
+    public var description: String { words.printable }
 
-/// A multicast stream that yields the newest value to any number of readers.
-///
-/// Each reader first receives the newest value, then newer ones as fast as it iterates, then the end. A slow reader
-/// skips values but always receives the last one, and takes no memory for skipped ones.
-package final class Broadcast<Element: Sendable>: Sendable {
-    private let state = Lock(State())
-
-    private struct State: Sendable {
-        var log = EventLog<Element>()
-        var waiters = Waiters<CheckedContinuation<Void, Never>>()
-    }
-
-    /// Creates a stream without a value.
-    package init() {}
-
-    /// A stream of the values for one reader.
-    ///
-    /// The stream keeps the broadcast alive.
-    package var stream: BroadcastStream<Element> {
-        BroadcastStream { [self] seen in await state.next(in: \.log, among: \.waiters, after: seen) { $0 } }
-    }
-
-    /// Sends a value to all readers.
-    package func send(_ element: Element) {
-        update { $0.append(element) { _ in true } }
-    }
-
-    /// Ends the stream.
-    package func finish() {
-        update { $0.finish() }
-    }
-
-    private func update(_ body: (inout EventLog<Element>) -> Void) {
-        let waiters = state.withLock { state in
-            body(&state.log)
-            return state.waiters.takeAll()
-        }
-        for waiter in waiters { waiter.resume() }
-    }
-}
-
-/// A stream that any number of readers may iterate at any time, each with its own position.
-///
-/// Streams report the progress and events of a task, the progress of a ``TransferGroup``, the states of an
-/// ``EventSource``, and, in other modules, those of images and of network activity:
-///
-/// | stream | values | a slow reader |
-/// |---|---|---|
-/// | ``AnyTransferTask/events`` | all events, from the first one on | receives all of them, except outdated progress |
-/// | any other | the latest value first, then newer ones | skips values, but never the last |
-///
-/// The stream of a task, a group or an event source ends with it. Cancelling the task that reads a stream ends only
-/// that iteration; the task, group or source continues. A stream never throws: the error of a task is thrown by its
-/// ``TransferTask/value``.
-public struct BroadcastStream<Element: Sendable>: AsyncSequence, Sendable {
-    /// Returns the next value for a reader that has received those up to a number, and its own number; `nil` at the
-    /// end, or if the calling task is cancelled.
-    typealias Source = @Sendable (_ seen: Int) async -> (Element, number: Int)?
-
-    private let source: Source
-
-    init(_ source: @escaping Source) {
-        self.source = source
-    }
-
-    /// Returns the stream, which keeps an object as long as it is read.
-    func keeping(_ object: some AnyObject & Sendable) -> BroadcastStream {
-        BroadcastStream { [source] seen in
-            defer { withExtendedLifetime(object) {} }
-            return await source(seen)
-        }
-    }
-
-    /// Returns an iterator that starts at the latest value or, for the events of a task, at the first one, even if the
-    /// stream has ended.
-    public func makeAsyncIterator() -> Iterator {
-        Iterator(source: source)
-    }
-
-    /// An iterator over the values until the stream ends or the calling task is cancelled.
-    public struct Iterator: AsyncIteratorProtocol {
-        fileprivate let source: Source
-        private var seen = 0
-
-        fileprivate init(source: @escaping Source) {
-            self.source = source
-        }
-
-        /// Returns the next value, waiting for it if necessary; `nil` at the end, or if the calling task is cancelled.
-        public mutating func next() async -> Element? {
-            guard let (element, number) = await source(seen) else { return nil }
-            seen = number
-            return element
+    private var words: String {
+        switch self {
+        case .created: "created"
+        case .resumed: "resumed"
+        case .suspended: "suspended"
+        case .cancelled: "cancelled"
+        case .began: "began"
+        case .exchange(.started(let request)): "sends \(request)"
+        case .exchange(.informational(let head)): "received an interim \(head.status.code)"
+        case .exchange(.head(let head)): "received \(head.status.code) over \(head.version)"
+        case .exchange(.uploadProgress(let progress)): "sent \(progress.words)"
+        case .exchange(.downloadProgress(let progress)): "received \(progress.words)"
+        case .exchange(.finished(let metrics)): "exchange finished after \(metrics.total.rounded)"
+        case .exchange: "exchange event"
+        case .redirected(let head, let request): "is redirected by \(head.status.code) to \(request)"
+        case .refreshingToken: "waits for a new token"
+        case .answeringChallenge(let space): "answers a challenge by \(space)"
+        case .waitingForConnectivity(let error): "waits for a route: \(error)"
+        case .retrying(let attempt): "waits \(attempt.wait.rounded) for a retry, because of \(attempt.outcome)"
+        case .response(let head): "has the response \(head.status.code)"
+        case .continued(let offset, let total): "continues after \(offset)\(total.map { " of \($0)" } ?? "") bytes"
+        case .uploadProgress(let progress): "has sent \(progress.words)"
+        case .downloadProgress(let progress): "has received \(progress.words)"
+        case .ended(.succeeded): "ended"
+        case .ended(.cancelled): "was cancelled"
+        case .ended(.failed(let error)): "failed: \(error)"
         }
     }
 }
 
-extension Lock {
-    /// Waits for the next value of a log; see ``BroadcastStream/Source``.
-    func next<Element, Selected>(
-        in log: any KeyPath<Value, EventLog<Element>> & Sendable, among waiters: WaitersPath, after seen: Int,
-        _ select: (Element) -> Selected?
-    ) async -> (Selected, number: Int)? {
-        let next = await wait(among: waiters) { value -> EventLog<Element>.NextValue<Selected>? in
-            let next = value[keyPath: log].next(after: seen, select)
-            return if case .wait = next { nil } else { next }
-        }
-        return if case .value(let value, let number) = next { (value, number) } else { nil }
+extension TransferProgress {
+    fileprivate var words: String {
+        "\(completedBytes)\(totalBytes.map { " of \($0)" } ?? "") bytes"
     }
 }

@@ -14,6 +14,7 @@ package final class TransferCore: Sendable {
     private let scheduler: TaskScheduler
     /// Measures the time since the session was created.
     let stopwatch: Stopwatch
+    private let monitors: [any EventMonitor]
     private let state: Lock<State>
 
     /// The mutable state of a task.
@@ -60,13 +61,14 @@ package final class TransferCore: Sendable {
 
     init(
         id: UInt64, kind: TaskKind, request: Request?, priority: TransferPriority,
-        scheduler: TaskScheduler, stopwatch: Stopwatch
+        scheduler: TaskScheduler, stopwatch: Stopwatch, monitors: [any EventMonitor]
     ) {
         self.id = id
         self.kind = kind
         self.request = request
         self.scheduler = scheduler
         self.stopwatch = stopwatch
+        self.monitors = monitors
         state = Lock(State(priority))
     }
 
@@ -97,7 +99,7 @@ package final class TransferCore: Sendable {
                 case .response(let head): status.response = head
                 case .uploadProgress(let progress): status.uploadProgress = progress
                 case .downloadProgress(let progress): status.downloadProgress = progress
-                case .finished(let outcome): status.outcome = outcome
+                case .ended(let outcome): status.outcome = outcome
                 default: break
                 }
             }
@@ -181,7 +183,7 @@ package final class TransferCore: Sendable {
     /// The most recently sent request.
     package var sentRequest: Request? {
         state.withLock { state in
-            for case .request(let request) in state.log.elements.reversed() { return request }
+            for case .exchange(.started(let request)) in state.log.elements.reversed() { return request }
             return nil
         }
     }
@@ -189,7 +191,7 @@ package final class TransferCore: Sendable {
     /// The metrics of each exchange.
     package var exchanges: [TransferMetrics] {
         state.withLock { state in
-            state.log.elements.compactMap { if case .metrics(let metrics) = $0 { metrics } else { nil } }
+            state.log.elements.compactMap { if case .exchange(.finished(let metrics)) = $0 { metrics } else { nil } }
         }
     }
 
@@ -247,17 +249,24 @@ package final class TransferCore: Sendable {
         update { $0.record(received: $0.tracker.complete(size, isStored: isStored)) }
     }
 
+    /// Records an event of the request.
+    func receive(_ event: TaskEvent) {
+        update { $0.record(event) }
+    }
+
     /// Records the end of the work.
     func finish(_ outcome: TaskOutcome) {
-        let action = update { state in
-            guard let action = state.machine.finish() else { return TaskStateMachine.Action.nothing }
+        let (action, hasBegun) = update { state in
+            guard let action = state.machine.finish() else { return (TaskStateMachine.Action.nothing, false) }
             state.stopWork = nil
-            state.record(.finished(outcome))
+            state.record(.ended(outcome))
             state.log.finish()
             state.observers = [:]
-            return action
+            return (action, state.log.elements.contains { if case .began = $0 { true } else { false } })
         }
         scheduler.apply(action, of: self)
+        guard hasBegun else { return }
+        for monitor in monitors { monitor.receive(.ended(outcome), of: AnyTransferTask(self)) }
     }
 
     // MARK: Operations of the scheduler
@@ -311,21 +320,19 @@ package final class TransferCore: Sendable {
 extension TransferCore: TransferEventSink {
     package func receive(_ event: TransferEvent) {
         switch event {
-        case .started(let request):
+        case .started:
             let time = stopwatch.elapsed
             update { state in
-                state.record(.request(request))
+                state.record(.exchange(event))
                 state.tracker.beginExchange(at: time)
             }
-        case .informational(let head): update { $0.record(.informational(head)) }
         case .uploadProgress(let progress):
             let time = stopwatch.elapsed
             update { $0.record(.uploadProgress($0.tracker.send(progress, at: time))) }
         case .downloadProgress(let progress):
             let time = stopwatch.elapsed
             update { $0.record(received: $0.tracker.receive(progress, at: time)) }
-        case .finished(let metrics): update { $0.record(.metrics(metrics)) }
-        case .head: break
+        case .informational, .head, .finished: receive(.exchange(event))
         }
     }
 }

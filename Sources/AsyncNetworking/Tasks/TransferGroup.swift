@@ -84,7 +84,7 @@ public struct TransferGroup: Sendable {
                 let time = first.stopwatch.elapsed
                 state.withLock { state in
                     switch event {
-                    case .finished: state.finish(index)
+                    case .ended: state.finish(index)
                     case .suspended: state.setSuspended(index, true)
                     case .resumed: state.setSuspended(index, false)
                     case .uploadProgress(let progress) where isUpload: state.update(index, progress, at: time)

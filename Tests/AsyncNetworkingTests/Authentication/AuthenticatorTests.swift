@@ -54,7 +54,7 @@ private struct Gate: Sendable {
 private struct WaitsForTokens: EventMonitor {
     let seen: AsyncStream<Void>.Continuation
 
-    func receive(_ event: RequestEvent, of task: AnyTransferTask) {
+    func receive(_ event: TaskEvent, of task: AnyTransferTask) {
         if case .refreshingToken = event { seen.yield() }
     }
 }

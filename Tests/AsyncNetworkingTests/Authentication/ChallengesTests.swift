@@ -581,7 +581,7 @@ final class EventLines: EventMonitor {
         (stream, continuation) = AsyncStream.makeStream()
     }
 
-    func receive(_ event: RequestEvent, of task: AnyTransferTask) {
+    func receive(_ event: TaskEvent, of task: AnyTransferTask) {
         continuation.yield("\(event)")
     }
 

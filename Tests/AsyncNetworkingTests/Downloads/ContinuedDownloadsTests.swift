@@ -179,7 +179,7 @@ private final class RetryMonitor: EventMonitor {
 
     var names: [String] { list.withLock { $0 } }
 
-    func receive(_ event: RequestEvent, of task: AnyTransferTask) {
+    func receive(_ event: TaskEvent, of task: AnyTransferTask) {
         let name: String? =
             switch event {
             case .began: "began"

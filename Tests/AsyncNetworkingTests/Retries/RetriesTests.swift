@@ -253,7 +253,7 @@ import Testing
         struct Retries: EventMonitor {
             let seen: AsyncStream<Duration>.Continuation
 
-            func receive(_ event: RequestEvent, of task: AnyTransferTask) {
+            func receive(_ event: TaskEvent, of task: AnyTransferTask) {
                 if case .retrying(let attempt) = event { seen.yield(attempt.wait) }
             }
         }

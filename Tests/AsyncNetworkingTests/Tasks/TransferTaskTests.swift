@@ -16,24 +16,32 @@ extension TaskEvent {
         case .resumed: "resumed"
         case .suspended: "suspended"
         case .cancelled: "cancelled"
-        case .request(let request): "request \(request.url.lastPathComponent)"
-        case .informational(let head): "informational \(head.status.code)"
+        case .exchange(.started(let request)): "request \(request.url.lastPathComponent)"
+        case .exchange(.informational(let head)): "informational \(head.status.code)"
+        case .exchange(.head): "head"
+        case .exchange(.finished): "metrics"
         case .response(let head): "response \(head.status.code)"
         case .continued(let offset, let total): "continued \(offset) of \(total.map(String.init) ?? "?")"
         case .uploadProgress, .downloadProgress: "progress"
-        case .metrics: "metrics"
-        case .finished(.succeeded): "succeeded"
-        case .finished(.failed): "failed"
-        case .finished(.cancelled): "was cancelled"
+        case .redirected(let head, _): "redirected \(head.status.code)"
+        case .exchange, .refreshingToken, .answeringChallenge, .waitingForConnectivity, .retrying: "\(self)"
+        case .began: "began"
+        case .ended(.succeeded): "succeeded"
+        case .ended(.failed): "failed"
+        case .ended(.cancelled): "was cancelled"
         @unknown default: "?"
         }
     }
 }
 
 extension AnyTransferTask {
-    /// The short names of all events except for those of progress, whose number depends on timing.
+    /// The short names of all events except for those of progress, whose number depends on timing, and those that precede
+    /// a request and a response.
     var allEvents: [String] {
-        get async { await events.reduce(into: []) { $0.append($1.words) }.filter { $0 != "progress" } }
+        get async {
+            let all = await events.reduce(into: []) { $0.append($1.words) }
+            return all.filter { !["progress", "began", "head"].contains($0) }
+        }
     }
 }
 
@@ -84,8 +92,8 @@ extension TransferTask {
         task.resume()
         _ = try await task.value
         let expected = [
-            "created", "resumed", "request a", "metrics", "request b", "informational 103", "response 200", "metrics",
-            "succeeded",
+            "created", "resumed", "request a", "metrics", "redirected 302", "request b", "informational 103",
+            "response 200", "metrics", "succeeded",
         ]
         #expect(await early == expected)
         #expect(await task.allEvents == expected)
@@ -109,7 +117,8 @@ extension TransferTask {
         let late = await task.events.reduce(into: []) { $0.append($1.words) }
         #expect(
             late == [
-                "created", "resumed", "request x", "progress", "response 200", "progress", "metrics", "succeeded",
+                "created", "resumed", "began", "request x", "progress", "head", "response 200", "progress", "metrics",
+                "succeeded",
             ])
     }
 

@@ -153,7 +153,7 @@ struct Logger: Interceptor, EventMonitor {
         try await next(request)
     }
 
-    func receive(_ event: RequestEvent, of task: AnyTransferTask) {
+    func receive(_ event: TaskEvent, of task: AnyTransferTask) {
         print(event)
     }
 }

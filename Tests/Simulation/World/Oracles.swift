@@ -296,7 +296,7 @@ final class EventGrammar: TransferEventSink {
         var (hasRequest, last): (Bool, TransferProgress?) = (false, nil)
         for (index, event) in events.enumerated() {
             switch event {
-            case .request: (hasRequest, last) = (true, nil)
+            case .exchange(.started): (hasRequest, last) = (true, nil)
             case .response where !hasRequest && !usesCache:
                 ledger.violate(8, "task \(call) has a response before a request")
             case .downloadProgress(let progress):
@@ -307,7 +307,7 @@ final class EventGrammar: TransferEventSink {
                     ledger.violate(8, "the progress of task \(call) exceeds its total")
                 }
                 last = progress
-            case .finished where index < events.count - 1: ledger.violate(8, "task \(call) has events after its end")
+            case .ended where index < events.count - 1: ledger.violate(8, "task \(call) has events after its end")
             default: break
             }
         }
