@@ -209,7 +209,7 @@ let package = Package(
             name: "Simulate", dependencies: ["SimulationWorld"], path: "Tests/Simulation/Driver",
             swiftSettings: settings),
         .testTarget(name: "SimulationTests", dependencies: ["SimulationWorld"], swiftSettings: settings),
-        .testTarget(name: "HouseTests", dependencies: ["TestSupport"], swiftSettings: settings),
+        .testTarget(name: "HouseTests", dependencies: ["TestSupport", httpTypes], swiftSettings: settings),
         .testTarget(
             name: "RealServerTests",
             dependencies: [

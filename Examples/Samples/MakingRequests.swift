@@ -92,7 +92,7 @@ func useChecksum(_ api: SessionManager) async throws -> Int {
 
 // snippet.api-key
 extension HTTPField.Name {
-    static let apiKey = HTTPField.Name(parsed: "x-api-key") ?? .authorization
+    static let apiKey = HTTPField.Name("X-API-Key")!
 }
 // snippet.end
 

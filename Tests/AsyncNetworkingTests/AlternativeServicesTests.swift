@@ -11,7 +11,7 @@ import Testing
 
 /// Sessions whose servers offer alternative services.
 @Suite(.timeLimit(.minutes(5))) struct AlternativeServicesTests {
-    private static let field = HTTPField.Name("Alt-Svc") ?? .via
+    private static let field = HTTPField.Name(constant: "Alt-Svc")
 
     /// Returns a transport whose responses have the field, except those for `/plain`.
     private func transport(_ value: String = #"h3=":444""#, status: HTTPResponse.Status = .ok) -> MockTransport {

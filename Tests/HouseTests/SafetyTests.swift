@@ -1,5 +1,6 @@
 // SPDX-License-Identifier: MIT
 
+import HTTPTypes
 import Testing
 
 /// Where code may opt out of safety checks, and where it may trap.
@@ -37,7 +38,9 @@ import Testing
     /// Code that may trap, with the reason.
     private static let allowedTraps: [(path: String, code: String)] = [
         // Required by the Swift runtime: `assumeIsolated` on another thread than the loop's would be a data race.
-        ("Sources/ANSystem/EventLoop.swift", "precondition(isOnThread, ")
+        ("Sources/ANSystem/EventLoop.swift", "precondition(isOnThread, "),
+        // Names that are constants of the library; another field in place of a wrong one would be sent silently.
+        ("Sources/ANHTTP/Messages/HTTPFields.swift", "preconditionFailure("),
     ]
 
     @Test(arguments: SourceTree.sources.filter { file in !unsafePlaces.contains { file.path.hasPrefix($0) } })
@@ -86,6 +89,18 @@ import Testing
         let (path, code) = Self.allowedTraps[index]
         let text = try #require(SourceTree.text(of: path), "\(path) does not exist; remove its exception")
         #expect(text.contains(code), "\(path) does not contain `\(code)`; remove the exception")
+    }
+
+    @Test func `constants are the names of header fields that they say`() throws {
+        var names: [String] = []
+        for file in SourceTree.sources {
+            for line in file.lines {
+                names += line.matches(of: /HTTPField\.Name\(constant: "([^"]*)"\)/).map { String($0.1) }
+                #expect(line.firstMatch(of: /HTTPField\.Name\(.*\) \?\? \./) == nil, "\(file.path): another field")
+            }
+        }
+        #expect(names.count > 8)
+        for name in names { #expect(HTTPField.Name(name)?.rawName == name) }
     }
 
     @Test func `code is distinguished from comments and strings`() {

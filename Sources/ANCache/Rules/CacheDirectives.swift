@@ -160,15 +160,11 @@ extension CacheDirectives.Seconds {
 
 extension HTTPField.Name {
     /// `Pragma` (RFC 9111 §5.4).
-    package static var pragma: HTTPField.Name { Self.known("Pragma") }
+    package static let pragma = HTTPField.Name(constant: "Pragma")
     /// `Proxy-Connection`, which is not standardized (RFC 9112 §C.2.2).
-    static var proxyConnection: HTTPField.Name { Self.known("Proxy-Connection") }
+    static let proxyConnection = HTTPField.Name(constant: "Proxy-Connection")
     /// `Keep-Alive` (RFC 9112 §C.2.2).
-    static var keepAlive: HTTPField.Name { Self.known("Keep-Alive") }
+    static let keepAlive = HTTPField.Name(constant: "Keep-Alive")
     /// `Proxy-Authentication-Info` (RFC 9110 §11.7.3).
-    static var proxyAuthenticationInfo: HTTPField.Name { Self.known("Proxy-Authentication-Info") }
-
-    private static func known(_ name: String) -> HTTPField.Name {
-        HTTPField.Name(name) ?? .cacheControl
-    }
+    static let proxyAuthenticationInfo = HTTPField.Name(constant: "Proxy-Authentication-Info")
 }

@@ -199,8 +199,8 @@ extension Exchange {
         }
         guard let route else { return try headerList(request, SharedTransferOptions(options)) }
         // The field names the alternative (RFC 7838 §5). A race may end at the origin.
-        if !isRacing(route), let name = HTTPField.Name("Alt-Used") {
-            request.headers[name] = "\(request.url.host() ?? ""):\(route.port)"
+        if !isRacing(route) {
+            request.headers[HTTPField.Name(constant: "Alt-Used")] = "\(request.url.host() ?? ""):\(route.port)"
         }
         if route.port != port {
             // Empty names stand for the host of the URL. See CURLOPT_CONNECT_TO(3).

@@ -271,7 +271,7 @@ extension URL {
 }
 
 extension HTTPField.Name {
-    fileprivate static let amzDate = HTTPField.Name(parsed: "x-amz-date") ?? .authorization
-    fileprivate static let amzSecurityToken = HTTPField.Name(parsed: "x-amz-security-token") ?? .authorization
-    fileprivate static let amzContentSHA256 = HTTPField.Name(parsed: "x-amz-content-sha256") ?? .authorization
+    fileprivate static let amzDate = HTTPField.Name(constant: "x-amz-date")
+    fileprivate static let amzSecurityToken = HTTPField.Name(constant: "x-amz-security-token")
+    fileprivate static let amzContentSHA256 = HTTPField.Name(constant: "x-amz-content-sha256")
 }

@@ -7,7 +7,7 @@ import COpenSSL
 import HTTPTypes
 
 extension HTTPField.Name {
-    fileprivate static let keepAlive = HTTPField.Name(parsed: "keep-alive") ?? .connection
+    fileprivate static let keepAlive = HTTPField.Name(constant: "keep-alive")
 }
 
 /// How far a response has been received, beside the parser of its head.

@@ -114,5 +114,5 @@ package struct WebSocketHandshake {
         }
     }
 
-    private static let host = HTTPField.Name(parsed: "host") ?? .accept
+    private static let host = HTTPField.Name(constant: "host")
 }

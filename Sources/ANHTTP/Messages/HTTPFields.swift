@@ -3,19 +3,26 @@
 import FoundationEssentials
 public import HTTPTypes
 
-// The texts are valid names.
+extension HTTPField.Name {
+    /// Creates a name that is a constant of the program; traps if it is not a token (RFC 9110 §5.6.2).
+    package init(constant name: StaticString) {
+        guard let name = HTTPField.Name("\(name)") else { preconditionFailure("“\(name)” is not a field name.") }
+        self = name
+    }
+}
+
 extension HTTPField.Name {
     /// `Content-Digest`, the digest of the content of a message (RFC 9530 §2). ``ContentDigest/fieldValue`` returns its
     /// value.
-    public static let contentDigest = HTTPField.Name("Content-Digest") ?? .ifNoneMatch
+    public static let contentDigest = HTTPField.Name(constant: "Content-Digest")
     /// `Idempotency-Key`, a key by which a server recognizes a request that is sent again
     /// (draft-ietf-httpapi-idempotency-key-header). By default a `RetryPolicy` also retries a POST that has the field.
     /// The library never adds it.
-    public static let idempotencyKey = HTTPField.Name("Idempotency-Key") ?? .ifNoneMatch
+    public static let idempotencyKey = HTTPField.Name(constant: "Idempotency-Key")
     /// `Last-Event-ID`, the ID of the event after which an event stream continues (WHATWG HTML, “The Last-Event-ID
     /// header”). A session's event source sends the field of its request with the first connection, and the ID of the
     /// last event, if any, when it reconnects.
-    public static let lastEventID = HTTPField.Name("Last-Event-ID") ?? .ifNoneMatch
+    public static let lastEventID = HTTPField.Name(constant: "Last-Event-ID")
 }
 
 extension HTTPFields {

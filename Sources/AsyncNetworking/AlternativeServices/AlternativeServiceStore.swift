@@ -131,8 +131,7 @@ extension AlternativeServiceTable.Key {
 }
 
 extension HTTPField.Name {
-    // The text is a valid name.
-    fileprivate static let altSvc = HTTPField.Name("Alt-Svc") ?? .via
+    fileprivate static let altSvc = HTTPField.Name(constant: "Alt-Svc")
 }
 
 extension SessionManager {

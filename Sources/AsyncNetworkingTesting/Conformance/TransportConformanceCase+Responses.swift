@@ -131,7 +131,7 @@ extension TransportConformanceCase {
 
 extension HTTPField.Name {
     /// The field name `X-Other`.
-    fileprivate static var other: HTTPField.Name { HTTPField.Name("X-Other") ?? .te }
+    fileprivate static var other: HTTPField.Name { HTTPField.Name(constant: "X-Other") }
     /// The field name `Link`.
-    fileprivate static var link: HTTPField.Name { HTTPField.Name("Link") ?? .te }
+    fileprivate static var link: HTTPField.Name { HTTPField.Name(constant: "Link") }
 }
