@@ -7,10 +7,10 @@ import FoundationEssentials
 /// The retries of a call. They go on after its response was returned, because reading the body may fail, too.
 struct Retries: Sendable {
     fileprivate(set) var plan: RetryPlan
-    /// Measures the time since the first attempt.
-    fileprivate let stopwatch: Stopwatch
-    /// The origin whose budget the retries use.
-    fileprivate let origin: Origin
+    /// The session's uptime at the first attempt.
+    fileprivate let start: Duration
+    /// Measures the time since the first attempt; `nil` without a deadline.
+    fileprivate let stopwatch: Stopwatch?
 }
 
 extension Pipeline {
@@ -57,12 +57,13 @@ extension Pipeline {
             var policy = request.retryPolicy ?? retryPolicy
             if let left = request.timeLeft { policy.deadline = min(policy.deadline ?? left, left) }
             let retries = Retries(
-                plan: RetryPlan(policy), stopwatch: Stopwatch(clock), origin: Origin(request.url))
-            if let budget = retries.plan.budget { ledger.deposit(retries.origin, budget, now: uptime.elapsed) }
+                plan: RetryPlan(policy), start: uptime.elapsed,
+                stopwatch: policy.deadline == nil ? nil : Stopwatch(clock))
+            if let budget = retries.plan.budget { ledger.deposit(request.url, budget, now: retries.start) }
             call.retries = retries
         }
-        if let retries = call.retries, let deadline = retries.plan.policy.deadline {
-            request.limitAttempts(to: deadline, since: retries.stopwatch)
+        if let retries = call.retries, let deadline = retries.plan.policy.deadline, let start = retries.stopwatch {
+            request.limitAttempts(to: deadline, since: start)
         }
     }
 
@@ -83,6 +84,8 @@ extension Pipeline {
     ) async throws -> Duration? {
         guard let retries = call.retries else { return nil }
         let plan = retries.plan
+        // The usual case, without a look at clocks and counts.
+        guard plan.policy.decision != nil || plan.isRetriable(result) else { return nil }
         var decision = RetryPolicy.Decision.followPolicy
         if let makeDecision = plan.policy.decision, RetryPlan.mayBeDecided(result) {
             decision = try await makeDecision(
@@ -90,7 +93,7 @@ extension Pipeline {
                     request: request, attempt: plan.attempt, result: result, isRetriable: plan.isRetriable(result)))
         }
         let timing = RetryPlan.Timing(
-            elapsed: retries.stopwatch.elapsed, now: Int64(now().timeIntervalSince1970), unit: randomUnit())
+            elapsed: uptime.elapsed - retries.start, now: Int64(now().timeIntervalSince1970), unit: randomUnit())
         let seen = call.record?.seen ?? SeenRequests()
         switch plan.step(after: result, of: request, seen: seen, decision: decision, at: timing) {
         case .finish:
@@ -99,7 +102,7 @@ extension Pipeline {
             call.retries?.plan.stop(because: reason)
             return nil
         case .retry(let wait):
-            if let budget = plan.budget, !ledger.withdraw(retries.origin, budget, now: uptime.elapsed) {
+            if let budget = plan.budget, !ledger.withdraw(request.url, budget, now: uptime.elapsed) {
                 call.retries?.plan.stop(because: .budget)
                 return nil
             }

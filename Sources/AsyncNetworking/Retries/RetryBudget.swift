@@ -1,6 +1,7 @@
 // SPDX-License-Identifier: MIT
 
 import ANSystem
+import FoundationEssentials
 
 /// A limit on the share of retries among the requests of a session to one origin (scheme, host and port), so that
 /// retries do not overload a server that is recovering. It takes effect as ``RetryPolicy/budget``.
@@ -74,17 +75,20 @@ final class RetryLedger: Sendable {
     /// one.
     private static let maximumHosts = 1_000
 
-    func deposit(_ host: Origin, _ budget: RetryBudget, now: Duration) {
+    func deposit(_ url: URL, _ budget: RetryBudget, now: Duration) {
+        // A host without an entry has a full budget.
+        guard buckets.withLock({ !$0.isEmpty }) else { return }
+        let host = Origin(url)
         buckets.withLock { buckets in
-            // A host without an entry has a full budget.
             guard var bucket = buckets[host] else { return }
             bucket.deposit(budget, now: now)
             buckets[host] = bucket.isFull(budget) ? nil : bucket
         }
     }
 
-    func withdraw(_ host: Origin, _ budget: RetryBudget, now: Duration) -> Bool {
-        buckets.withLock { buckets in
+    func withdraw(_ url: URL, _ budget: RetryBudget, now: Duration) -> Bool {
+        let host = Origin(url)
+        return buckets.withLock { buckets in
             if buckets[host] == nil, buckets.count >= Self.maximumHosts {
                 buckets = buckets.filter { !$0.value.isFull(budget) }
                 if buckets.count >= Self.maximumHosts, let other = buckets.keys.first { buckets[other] = nil }

@@ -119,9 +119,7 @@ package struct RetryPlan {
         var seen = seen
         // The result may be that of an interceptor, without an exchange.
         seen.note(request, result)
-        return seen.requests.allSatisfy { request in
-            policy.methods.contains(request.method) || request.headers.contains(.idempotencyKey)
-        }
+        return seen.allSatisfy { policy.methods.contains($0.method) || $0.isRecognized }
     }
 
     private func retryAfter(_ result: AttemptResult, at timing: Timing) -> Duration? {
@@ -159,9 +157,26 @@ package struct RetryPlan {
 /// An attempt may consist of several exchanges: those of redirects and challenges, and those of an interceptor that
 /// repeats or replaces the request. Only if none of them may have reached a server is any method repeatable.
 package struct SeenRequests: Sendable {
-    package private(set) var requests: [Request] = []
+    // Mostly there is one exchange.
+    private var first: Seen?
+    private var others: [Seen] = []
 
     package init() {}
+
+    /// A request, as far as its repetition is concerned.
+    package struct Seen: Sendable {
+        package let method: HTTPRequest.Method
+        /// Whether a server recognizes that it was repeated, by `Idempotency-Key`.
+        package let isRecognized: Bool
+    }
+
+    /// Whether no server has seen a request.
+    package var isEmpty: Bool { first == nil }
+
+    /// Returns whether all requests satisfy a predicate.
+    package func allSatisfy(_ predicate: (Seen) -> Bool) -> Bool {
+        (first.map(predicate) ?? true) && others.allSatisfy(predicate)
+    }
 
     /// Adds the request of an exchange, unless its failure shows that no server has seen it.
     ///
@@ -173,6 +188,7 @@ package struct SeenRequests: Sendable {
         {
             return
         }
-        requests.append(request)
+        let seen = Seen(method: request.method, isRecognized: request.headers.contains(.idempotencyKey))
+        if first == nil { first = seen } else { others.append(seen) }
     }
 }
