@@ -272,18 +272,15 @@ final class Pipeline: Sendable {
 
     /// Runs a wait that ends early if the session cancels its requests, as an exchange would.
     ///
-    /// - Returns: `false` if the wait exceeds `limit`.
+    /// - Returns: The value that `wait` returns; `nil` if it exceeds `limit`.
     /// - Throws: The error that `wait` throws, `CancellationError` if the task is cancelled, or
     ///   `TransportError.Reason.shutDown` if the session cancels its requests.
-    func waiting(
-        upTo limit: Duration? = nil, _ wait: @escaping @Sendable () async throws -> Void
-    ) async throws -> Bool {
+    func waiting<Value: Sendable>(
+        upTo limit: Duration? = nil, _ wait: @escaping @Sendable () async throws -> Value
+    ) async throws -> Value? {
         try Task.checkCancellation()
-        return try await withThrowingTaskGroup(of: WaitEnd.self) { group in
-            group.addTask {
-                try await wait()
-                return .over
-            }
+        return try await withThrowingTaskGroup(of: WaitEnd<Value>.self) { group in
+            group.addTask { .over(try await wait()) }
             group.addTask { [registry] in
                 await registry.waitUntilCancelling()
                 return .sessionEnds
@@ -296,8 +293,8 @@ final class Pipeline: Sendable {
             }
             defer { group.cancelAll() }
             switch try await group.next() {
-            case .over: return true
-            case .limit: return false
+            case .over(let value): return value
+            case .limit: return nil
             case .sessionEnds, nil:
                 try Task.checkCancellation()
                 throw TransportError(.shutDown)
@@ -329,8 +326,8 @@ final class Pipeline: Sendable {
         }
     }
 
-    private enum WaitEnd {
-        case over, limit, sessionEnds
+    private enum WaitEnd<Value: Sendable>: Sendable {
+        case over(Value), limit, sessionEnds
     }
 
     private func fillDefaults(of request: inout Request) {

@@ -76,3 +76,54 @@ extension Lock {
         return nil
     }
 }
+
+/// Who waits for whom: the shared transfers and the refreshes of tokens, for which requests wait that may themselves
+/// belong to one. A wait that would close a circle, so that none would end, is refused.
+enum WaitGraph {
+    /// The transfers and refreshes to which the current task belongs.
+    @TaskLocal static var leading: [ObjectIdentifier] = []
+
+    private static let waits = Lock<[Wait]>([])
+
+    private struct Wait: Equatable {
+        let waiting: ObjectIdentifier
+        let awaited: ObjectIdentifier
+    }
+
+    /// Runs a closure whose requests belong to a transfer or a refresh, which must live as long.
+    static func leading<Result>(
+        _ object: AnyObject, _ body: () async throws -> Result
+    ) async rethrows -> Result {
+        try await $leading.withValue(leading + [ObjectIdentifier(object)], operation: body)
+    }
+
+    /// Records that the current task waits for a transfer or a refresh, until ``end(for:)``. Returns `false` if that one
+    /// waits, directly or by way of others, for one to which the task belongs.
+    static func begin(for awaited: AnyObject) -> Bool {
+        let leading = leading
+        guard !leading.isEmpty else { return true }
+        return waits.withLock { waits in
+            var reached = [ObjectIdentifier(awaited)]
+            var next = 0
+            while next < reached.count {
+                let current = reached[next]
+                if leading.contains(current) { return false }
+                for wait in waits where wait.waiting == current && !reached.contains(wait.awaited) {
+                    reached.append(wait.awaited)
+                }
+                next += 1
+            }
+            waits += leading.map { Wait(waiting: $0, awaited: ObjectIdentifier(awaited)) }
+            return true
+        }
+    }
+
+    /// Ends a wait of the current task.
+    static func end(for awaited: AnyObject) {
+        let ended = leading.map { Wait(waiting: $0, awaited: ObjectIdentifier(awaited)) }
+        guard !ended.isEmpty else { return }
+        waits.withLock { waits in
+            for wait in ended { waits.firstIndex(of: wait).map { _ = waits.remove(at: $0) } }
+        }
+    }
+}

@@ -91,6 +91,39 @@ import Testing
         #expect(text.contains(code), "\(path) does not contain `\(code)`; remove the exception")
     }
 
+    /// The files of AsyncNetworking with a lock, and why an actor does not guard the state. In a request, a lock that is
+    /// entered and left costs 0.2 µs less than an actor.
+    private static let locks = [
+        "Authentication/CredentialCache.swift": "Each attempt looks credentials up, which must not suspend it.",
+        "Authentication/HandshakeDecisions.swift": "OpenSSL asks on the network thread.",
+        "Authentication/NetrcFile.swift": "The first look-up reads the file, and the others wait for it.",
+        "AlternativeServices/AlternativeServiceStore.swift": "Its public functions return at once.",
+        "Caching/CacheLookup.swift": "A body is read and closed by different tasks.",
+        "Caching/RequestFlights.swift": "A call ends its flight where it cannot suspend, in `defer`.",
+        "Caching/SessionCache.swift": "A call begins the validation of a response that it returns at once.",
+        "EventSources/EventSource.swift": "Copies share a reader, which an iterator takes without suspending.",
+        "Interceptor.swift": "An interceptor may send requests concurrently, and forget their responses.",
+        "Retries/Pipeline+Retries.swift": "The network thread reports the metrics.",
+        "Retries/RetryBudget.swift": "Each attempt looks the budget up, which must not suspend it.",
+        "StrictTransport/StrictTransportStore.swift": "Its public functions return at once.",
+        "Tasks/EventStreams.swift": "Values are sent from any thread.",
+        "Tasks/TaskQueue.swift": "Resuming and suspending a task returns at once.",
+        "Tasks/TaskRegistry.swift": "Functions that create a task, and the list of tasks, return at once.",
+        "Tasks/TransferCore.swift": "Resuming, cancelling and observing a task returns at once.",
+        "Tasks/TransferGroup.swift": "Tasks report their progress on any thread.",
+        "WebSockets/SessionManager+WebSockets.swift": "The transport hands the connection over on its own thread.",
+        "WebSockets/WebSocket.swift": "The bytes of a connection are handed over between tasks.",
+        "Waiters.swift": "Waits end where a task cannot suspend, in `defer`.",
+    ]
+
+    @Test func `the locks of AsyncNetworking are those that have a reason`() {
+        let files = SourceTree.sources.filter { file in
+            file.module == "AsyncNetworking" && !file.places(of: ["Lock"]).isEmpty
+                && file.lines.contains { $0.contains("= Lock") || $0.contains(": Lock<") }
+        }
+        #expect(Set(files.map { $0.path.replacing("Sources/AsyncNetworking/", with: "") }) == Set(Self.locks.keys))
+    }
+
     @Test func `constants are the names of header fields that they say`() throws {
         var names: [String] = []
         for file in SourceTree.sources {

@@ -192,12 +192,13 @@ public actor Authenticator {
 
     private func awaitRefresh() async throws {
         let ticket = waiters.makeTicket()
-        let refreshing = Self.refreshing
-        guard Self.beginWait(of: refreshing, for: self) else {
+        guard WaitGraph.begin(for: self) else {
             throw TransportError(
-                .internalInconsistency("The refreshes of two authenticators need a token of each other."))
+                .internalInconsistency(
+                    "The refreshes of two authenticators need a token of each other, or one waits for a request that needs its token."
+                ))
         }
-        defer { Self.endWait(of: refreshing, for: self) }
+        defer { WaitGraph.end(for: self) }
         try await withTaskCancellationHandler {
             try await withCheckedThrowingContinuation { (continuation: CheckedContinuation<Void, any Error>) in
                 guard !Task.isCancelled else { return continuation.resume(throwing: CancellationError()) }
@@ -272,37 +273,6 @@ public actor Authenticator {
     /// Whether the current task belongs to a refresh.
     static var isWithinRefresh: Bool { !refreshing.isEmpty }
 
-    /// The authenticators for which the refresh of each one waits, as often as it does.
-    private static let waits = Lock<[ObjectIdentifier: [ObjectIdentifier]]>([:])
-
-    /// Records that the refreshes of some authenticators wait for that of another one, until ``endWait(of:for:)``.
-    /// Returns `false` if that one waits for one of them, so that none would end.
-    private static func beginWait(of refreshing: Set<ObjectIdentifier>, for awaited: Authenticator) -> Bool {
-        guard !refreshing.isEmpty else { return true }
-        return waits.withLock { waits in
-            var reached = [ObjectIdentifier(awaited)]
-            var next = 0
-            while next < reached.count {
-                if refreshing.contains(reached[next]) { return false }
-                for other in waits[reached[next]] ?? [] where !reached.contains(other) { reached.append(other) }
-                next += 1
-            }
-            for waiting in refreshing { waits[waiting, default: []].append(ObjectIdentifier(awaited)) }
-            return true
-        }
-    }
-
-    private static func endWait(of refreshing: Set<ObjectIdentifier>, for awaited: Authenticator) {
-        guard !refreshing.isEmpty else { return }
-        waits.withLock { waits in
-            for waiting in refreshing {
-                guard let index = waits[waiting]?.firstIndex(of: ObjectIdentifier(awaited)) else { continue }
-                waits[waiting]?.remove(at: index)
-                if waits[waiting]?.isEmpty == true { waits[waiting] = nil }
-            }
-        }
-    }
-
     /// Whether the calling task runs the refresh closure of this authenticator.
     nonisolated var isBypassed: Bool { Self.refreshing.contains(ObjectIdentifier(self)) }
 
@@ -310,10 +280,12 @@ public actor Authenticator {
         _ authenticator: Authenticator, _ refresh: @Sendable () async throws -> BearerToken
     ) async -> Result<BearerToken, any Error> {
         await $refreshing.withValue(refreshing.union([ObjectIdentifier(authenticator)])) {
-            do {
-                return .success(try await refresh())
-            } catch {
-                return .failure(error)
+            await WaitGraph.leading(authenticator) {
+                do {
+                    return .success(try await refresh())
+                } catch {
+                    return .failure(error)
+                }
             }
         }
     }
@@ -391,14 +363,10 @@ extension Pipeline {
         _ authenticator: Authenticator, after refused: Authenticator.Ticket? = nil, for request: Request, _ call: Call
     ) async throws -> Authenticator.Ticket? {
         call.monitor?.receive(.refreshingToken)
-        let renewed = Lock<Authenticator.Ticket?>(nil)
-        let isInTime = try await waiting(upTo: request.timeLeft) {
-            let ticket = try await authenticator.renew(after: refused)
-            renewed.withLock { $0 = ticket }
-        }
+        let ticket = try await waiting(upTo: request.timeLeft) { try await authenticator.renew(after: refused) }
         // The error will name the limit of the call.
-        guard isInTime else { throw TransportError.timedOut(.request, nil, FailureContext()) }
-        return renewed.withLock(\.self)
+        guard let ticket else { throw TransportError.timedOut(.request, nil, FailureContext()) }
+        return ticket
     }
 }
 

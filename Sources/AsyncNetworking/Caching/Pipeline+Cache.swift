@@ -47,7 +47,7 @@ extension Pipeline {
                 guard let flight = lookup.flight else {
                     return try await send(request, &call, next, lookup, entries, decision)
                 }
-                return try await RequestFlights.$led.withValue(RequestFlights.led + [flight]) {
+                return try await WaitGraph.leading(flight) {
                     try await send(request, &call, next, lookup, entries, decision)
                 }
             }
@@ -64,8 +64,8 @@ extension Pipeline {
     /// Waits until another request's flight ends. Returns whether it ended without a result, because the other request
     /// was cancelled.
     private func wait(for flight: RequestFlights.Flight, _ request: Request) async throws -> Bool {
-        guard RequestFlights.beginWait(for: flight) else { return false }
-        defer { RequestFlights.endWait(for: flight) }
+        guard WaitGraph.begin(for: flight) else { return false }
+        defer { WaitGraph.end(for: flight) }
         _ = try await waiting(upTo: request.timeLeft) { await flight.wait() }
         try Task.checkCancellation()
         return flight.isAbandoned

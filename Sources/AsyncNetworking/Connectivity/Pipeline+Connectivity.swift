@@ -50,8 +50,8 @@ extension Pipeline {
         to target: ReachabilityTarget, because error: TransportError, _ request: Request, since stopwatch: Stopwatch
     ) async throws {
         let left = waitLeft(for: request, since: stopwatch)
-        let isInTime = try await waiting(upTo: left) { [routes] in try await routes.waitForRoute(to: target) }
-        guard isInTime else {
+        let end: Void? = try await waiting(upTo: left) { [routes] in try await routes.waitForRoute(to: target) }
+        guard end != nil else {
             // If the time of the call is over, the error will name that limit.
             throw TransportError.timedOut(.connectivity, request.options?.timeouts.connectivity, error.context)
         }
