@@ -35,6 +35,24 @@ import Testing
         #expect(!machine.hasWaiter)
     }
 
+    @Test(arguments: [(nil, false, nil), (10, false, 11), (10, true, 0), (-1, false, 0)] as [(Int?, Bool, Int?)])
+    func `a response that may be discarded is awaited up to a number of bytes`(
+        patience: Int?, isOverdue: Bool, buffered: Int?
+    ) {
+        var machine = Machine(reading: .collecting(limit: 100))
+        #expect(machine.wait(for: .response, "reader", buffered: 0) == nil)
+        #expect(machine.flush(buffered: 0) == nil)
+        machine.receiveHead(patience: patience)
+        if isOverdue { machine.endPatience() }
+        guard let buffered else {
+            #expect(machine.flush(buffered: 100) == nil)
+            #expect(machine.end() == "reader")
+            return
+        }
+        if buffered > 0 { #expect(machine.flush(buffered: buffered - 1) == nil) }
+        #expect(machine.flush(buffered: buffered) == "reader")
+    }
+
     @Test func `who waits for the head is not woken by bytes before it, but by the end`() {
         var machine = Machine(reading: .streaming(capacity: 100))
         #expect(machine.wait(for: .head, "reader", buffered: 0) == nil)
@@ -182,14 +200,14 @@ import Testing
             var buffered = 0
             for _ in 0..<30 {
                 switch Int.random(in: 0..<7, using: &random) {
-                case 0: machine.receiveHead()
+                case 0: machine.receiveHead(patience: Bool.random(using: &random) ? 5 : nil)
                 case 1:
                     let count = Int.random(in: 1...8, using: &random)
                     if machine.receiveBytes(count, buffered: buffered) == .take { buffered += count }
                 case 2: woken += [machine.flush(buffered: buffered)].compactMap(\.self)
                 case 3:
-                    let interest = [ExchangeStateMachine<Int>.Interest.head, .bytes, .end, .release].randomElement(
-                        using: &random)
+                    let interest = [ExchangeStateMachine<Int>.Interest.head, .bytes, .end, .response, .release]
+                        .randomElement(using: &random)
                     woken += [machine.wait(for: interest ?? .end, left, buffered: buffered)].compactMap(\.self)
                     left += 1
                 case 4:
@@ -199,6 +217,7 @@ import Testing
                     woken += [machine.close().strayReader].compactMap(\.self)
                 case 6 where Int.random(in: 0..<5, using: &random) == 0:
                     woken += [machine.end()].compactMap(\.self)
+                case 6: machine.endPatience()
                 default: break
                 }
             }

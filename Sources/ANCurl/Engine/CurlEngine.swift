@@ -246,6 +246,10 @@ actor CurlEngine: EventLoopSource {
                 transfer.startTime = nil
                 start(transfer)
                 queueDeadline(of: transfer)
+            } else if let time = transfer.state.receiving.handOverTime, time <= state.now {
+                transfer.state.receiving.handOverTime = nil
+                transfer.exchange.handOver()
+                queueDeadline(of: transfer)
             } else if let limit = transfer.nextLimit, limit.deadline <= state.now {
                 if transfer.state.receiving.isOver, transfer.state.sending.body != .ended {
                     endEarly(transfer)
@@ -269,6 +273,7 @@ actor CurlEngine: EventLoopSource {
     private func queueDeadline(of transfer: Transfer) {
         let limit = transfer.nextLimit
         var next = Self.earlier(transfer.startTime, limit?.deadline)
+        next = Self.earlier(next, transfer.state.receiving.handOverTime)
         if let limit, limit.kind == .idle, transfer.isDelivering {
             // Looks several times within the limit whether the system delivers the request.
             next = Self.earlier(next, state.now.advanced(by: max(.milliseconds(10), limit.duration / 4)))

@@ -4,7 +4,9 @@ import ANHTTP
 import ANSystem
 import FoundationEssentials
 
-extension Exchange: ResponseBodySource {
+extension Exchange: WholeBodySource {
+    var isWhole: Bool { state.withLock { $0.machine.isResponseOver && $0.failure == nil } }
+
     func next() async throws -> Data? {
         guard let decoder = try decoder() else { return try await nextReceived() }
         do {

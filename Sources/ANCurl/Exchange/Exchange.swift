@@ -120,13 +120,15 @@ final class Exchange: Sendable {
         state.set(\.pump, to: task)
     }
 
-    /// Starts the exchange and waits for its head, or for the whole response if the delivery is collected. If this
-    /// throws, the exchange is closed.
+    /// Starts the exchange and waits for its head, or for the whole response if the delivery is collected; of a long one
+    /// that may be discarded, for the beginning. If this throws, the exchange is closed.
     func start() async throws -> ResponseHead {
-        await wait(for: delivery == .streamed ? .head : .release) { engine.post(.add(self)) }
+        await wait(for: delivery == .streamed ? .head : .response) { engine.post(.add(self)) }
         do {
             let head = try state.withLock { state throws in
-                if let head = state.head, state.failure == nil || delivery == .streamed { return head }
+                if let head = state.head, state.failure == nil || delivery == .streamed || head.mayBeDiscarded {
+                    return head
+                }
                 throw state.failure ?? Self.endWithoutHead
             }
             if let webSocket, head.status.code == 101 {
@@ -180,15 +182,30 @@ final class Exchange: Sendable {
 
     var wasCancelled: Bool { isCancelled.load(ordering: .acquiring) }
 
+    /// The end of a body that may be discarded is awaited up to this number of bytes, and for this time. Receiving it
+    /// saves the connection.
+    static let patience = 64 << 10
+    static let patienceTime = Duration.milliseconds(100)
+
     func receive(_ head: ResponseHead, from address: SocketAddress?) {
+        let isLong = head.contentLength.map { $0 > Self.patience } ?? false
+        let patience = head.mayBeDiscarded ? isLong ? -1 : Self.patience : nil
         let hasBody = request.method != .head && head.status.code != 204 && head.status.code != 304
         let isEncoded = options.decodesContent && hasBody && head.headers.contains(.contentEncoding)
         state.withLock { state in
             state.head = head
             state.address = address
             if isEncoded { state.decoding = .undecided(head.headers[values: .contentEncoding]) }
-            state.machine.receiveHead()
+            state.machine.receiveHead(patience: patience)
         }
+    }
+
+    /// Hands a response that may be discarded over to the reader although it is not complete.
+    func handOver() {
+        state.withLock { state in
+            state.machine.endPatience()
+            return state.machine.flush(buffered: state.buffer.count)
+        }?.wake()
     }
 
     /// Receives bytes of the body; the result says whether they were accepted.

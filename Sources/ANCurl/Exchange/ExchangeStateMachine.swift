@@ -10,6 +10,9 @@ package struct ExchangeStateMachine<Waiter> {
     private var waiter: (Waiter, interest: Interest)?
     private var reading: Reading
     private var isPaused = false
+    /// The number of bytes of a body that may be discarded, up to which its end is awaited; `nil` if the end of the
+    /// exchange is awaited.
+    private var patience: Int?
 
     /// Creates a state machine for a reader with the given way of reading.
     package init(reading: Reading) {
@@ -34,6 +37,8 @@ package struct ExchangeStateMachine<Waiter> {
         case bytes
         /// The end of the response.
         case end
+        /// The end of the exchange, or the beginning of a long response that may be discarded.
+        case response
         /// The end of the exchange; the only interest allowed after the scope has ended.
         case release
     }
@@ -62,8 +67,17 @@ package struct ExchangeStateMachine<Waiter> {
     // MARK: The loop's side
 
     /// Notes that the head is complete.
-    package mutating func receiveHead() {
-        if progress == .awaitingHead { progress = .inBody }
+    ///
+    /// - Parameter patience: The number of bytes of the body up to which its end is awaited, if the response may be
+    ///   discarded; `nil` if it may not.
+    package mutating func receiveHead(patience: Int? = nil) {
+        guard progress == .awaitingHead else { return }
+        (progress, self.patience) = (.inBody, patience)
+    }
+
+    /// Notes that the end of a response that may be discarded was awaited for long enough.
+    package mutating func endPatience() {
+        if patience != nil { patience = -1 }
     }
 
     /// Returns what to do with `count` received bytes while `buffered` bytes are unread.
@@ -151,11 +165,12 @@ package struct ExchangeStateMachine<Waiter> {
         switch (waiter?.interest, progress) {
         case (nil, _): false
         case (_, .over): true
-        case (.release, _): false
+        case (.release, _), (.response, .responded): false
         case (_, .responded): true
         case (.head, .inBody): true
         case (.bytes, _): buffered > 0
-        case (.head, .awaitingHead), (.end, _): false
+        case (.response, .inBody): patience.map { buffered > $0 } ?? false
+        case (.head, .awaitingHead), (.response, .awaitingHead), (.end, _): false
         }
     }
 

@@ -22,6 +22,8 @@ package struct TransferReceiving: ~Copyable {
     private var unread = Unread.none
     /// The connection's handshake, if the response is delimited by the end of the connection.
     var handshake: Handshake?
+    /// The time at which a response that may be discarded is handed over although it is not complete.
+    var handOverTime: MonotonicInstant?
     var pace = ReportPace()
 
     /// Creates the state of a response of which nothing was received.
@@ -217,6 +219,9 @@ extension Transfer {
     func deliver(_ head: ResponseHead) {
         exchange.events?.receive(.head(head))
         exchange.receive(head, from: state.metrics.remoteAddress)
+        if head.mayBeDiscarded, exchange.delivery != .streamed {
+            state.receiving.handOverTime = loop.now.advanced(by: Exchange.patienceTime)
+        }
         loop.noteChange(of: self)
     }
 

@@ -140,6 +140,17 @@ extension ResponseBody {
     }
 }
 
+/// A source that knows whether the rest of its body can be read without waiting.
+package protocol WholeBodySource: ResponseBodySource {
+    /// Whether the body was received completely.
+    var isWhole: Bool { get }
+}
+
+extension ResponseBody {
+    /// Whether the rest of the body can be read without waiting; `false` if the source does not know.
+    package var isWhole: Bool { (source as? any WholeBodySource)?.isWhole ?? false }
+}
+
 extension ResponseBodySource {
     /// Does nothing, the default for sources without an exchange.
     public func cancel() {}
@@ -223,7 +234,7 @@ extension ResponseBody {
 }
 
 /// A source that transforms the chunks of another one.
-private struct TransformedBodySource: ResponseBodySource {
+private struct TransformedBodySource: WholeBodySource {
     let base: any ResponseBodySource
     let transform: @Sendable (Data) throws -> Data
 
@@ -235,13 +246,14 @@ private struct TransformedBodySource: ResponseBodySource {
         return nil
     }
 
+    var isWhole: Bool { (base as? any WholeBodySource)?.isWhole ?? false }
     var ending: ResponseEnding? { base.ending }
     func cancel() { base.cancel() }
     func close() async { await base.close() }
 }
 
 /// A response body in memory.
-final class BytesBodySource: ResponseBodySource {
+final class BytesBodySource: WholeBodySource {
     private let data: Data
     private let end: ResponseEnding
     private let isRead = Atomic(false)
@@ -263,6 +275,8 @@ final class BytesBodySource: ResponseBodySource {
         }
         return take() ?? Data()
     }
+
+    var isWhole: Bool { true }
 
     var ending: ResponseEnding? {
         isRead.load(ordering: .acquiring) ? end : nil

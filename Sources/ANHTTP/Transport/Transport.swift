@@ -1,5 +1,7 @@
 // SPDX-License-Identifier: MIT
 
+import HTTPTypes
+
 /// A type that performs single HTTP exchanges.
 ///
 /// A transport does not follow redirects, cache responses, or retry failed attempts. It repeats a request only if a
@@ -11,8 +13,9 @@ public protocol Transport: Sendable {
     /// Sends a request, and returns its response with the exchange open.
     ///
     /// If the delivery is ``BodyDelivery/streamed``, this returns as soon as the head has arrived; otherwise a transport
-    /// may wait for the complete body, as those of this package do. A failure before that is thrown by this function,
-    /// when nothing of the exchange is running any more, and a later one by the functions that read the body.
+    /// may wait for the complete body, as those of this package do, except for a long body of a response that may be
+    /// discarded; see ``BodyDelivery/collected(upTo:)``. A failure before that is thrown by this function, when nothing of the exchange is
+    /// running any more, and a later one by the functions that read the body.
     ///
     /// The caller must end the exchange by ``OpenResponse/close()``, also after the body was read to its end. The
     /// source of the body owns what the exchange needs to live, such as a task that reads the request's body.
@@ -110,9 +113,18 @@ public enum BodyDelivery: Hashable, Sendable {
     /// As a whole, once it is complete. A body of more than the given number of bytes, counted before decompression,
     /// fails with ``TransportError/Reason/responseTooLarge(_:)``. A limit of 0 or less permits only an empty body.
     /// There is no backpressure.
+    ///
+    /// The body of a response with status 300 or above may be discarded, because a session follows the redirect, answers
+    /// the challenge, or retries. libcurl's transport then returns the response before its body is complete if the body
+    /// has more than 64 KiB, or is not complete 100 ms after the head; and a failure of the body is one of reading it.
     case collected(upTo: Int)
     /// In chunks, as they arrive, with backpressure: see ``TransferOptions/streamBufferSize``.
     case streamed
+}
+
+extension ResponseHead {
+    /// Whether a session may discard the response and send another request; see ``BodyDelivery/collected(upTo:)``.
+    package var mayBeDiscarded: Bool { status.code >= 300 }
 }
 
 /// A receiver of the events of an exchange, for metrics, progress and logs.

@@ -97,7 +97,7 @@ extension Pipeline {
     ) async throws -> OpenResponse {
         let start = lookup.session.now()
         let response = try await next(request, &call)
-        return await store(
+        return try await store(
             response, of: &call, lookup, entries, ExchangeTimes(request: start, response: lookup.session.now()))
     }
 
@@ -134,7 +134,7 @@ extension Pipeline {
                 await call.close()
                 return .stored(use, entries[use.index], nil)
             case .replaced:
-                return .received(await store(response, of: &call, lookup, entries, times))
+                return .received(try await store(response, of: &call, lookup, entries, times))
             }
         } catch {
             guard let fallback, error.permitsStaleResponse else { throw error }
@@ -149,32 +149,29 @@ extension Pipeline {
         return response.body.metrics ?? TransferMetrics()
     }
 
-    /// Returns a response with a body that is stored when it is read. One that is collected has been stored.
+    /// Returns a response with a body that is stored when it is read. One that is collected has been stored, unless it may
+    /// be discarded and is not complete.
     private func store(
         _ response: OpenResponse, of call: inout Call, _ lookup: CacheLookup, _ entries: [CacheEntry],
         _ times: ExchangeTimes
-    ) async -> OpenResponse {
+    ) async throws -> OpenResponse {
         guard let storing = lookup.storing(response, entries, times) else {
             lookup.endFlight(isAbandoned: false)
             await lookup.noteUnstored(response.head, entries, times)
             return response
         }
         var stored = response
+        call.own(storing)
         switch call.delivery {
-        case .streamed:
-            stored.body = storing
-        case .collected(let limit):
+        case .collected(let limit) where !response.head.mayBeDiscarded || response.body.isWhole:
             // Whoever shares the transfer waits until the response is stored.
-            do {
-                let data = try await storing.collect(upTo: limit)
-                stored.body = ResponseBody(data, ending: storing.ending ?? ResponseEnding())
-            } catch {
-                stored.body = ResponseBody(source: FailedBodySource(error: error))
-            }
+            let data = try await storing.collect(upTo: limit)
+            stored.body = ResponseBody(data, ending: storing.ending ?? ResponseEnding())
             await storing.close()
+        case .collected, .streamed:
+            stored.body = storing
         }
         stored.body.provenance = response.body.provenance
-        call.own(storing)
         return stored
     }
 
@@ -212,14 +209,6 @@ private enum Validation {
     case stored(StoredUse, CacheEntry, TransferMetrics?)
     /// The 304 refers to no stored response.
     case mismatch
-}
-
-/// The body of a response that was received in vain.
-private struct FailedBodySource: ResponseBodySource {
-    let error: any Error
-    var ending: ResponseEnding? { nil }
-
-    func next() async throws -> Data? { throw error }
 }
 
 extension Error {

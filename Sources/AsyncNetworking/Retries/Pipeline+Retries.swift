@@ -24,15 +24,21 @@ extension Pipeline {
             do {
                 response = try await next(request, &call)
             } catch {
-                guard !(error is CancellationError) else { throw error }
                 try await waitForRetry(after: error, of: request, &call)
                 continue
             }
-            guard let wait = try await decide(.success(response.head), on: request, &call) else {
-                response.head.retryHistory = call.retries?.plan.history ?? RetryHistory()
-                return response
+            if let wait = try await decide(.success(response.head), on: request, &call) {
+                try await pause(after: .success(response.head), for: wait, &call)
+                continue
             }
-            try await pause(after: .success(response.head), for: wait, &call)
+            do {
+                try await response.receiveBody(call.delivery)
+            } catch {
+                try await waitForRetry(after: error, of: request, &call)
+                continue
+            }
+            response.head.retryHistory = call.retries?.plan.history ?? RetryHistory()
+            return response
         }
     }
 
@@ -43,6 +49,7 @@ extension Pipeline {
     func waitForRetry(
         after error: any Error, hasProgress: Bool = false, of request: Request, _ call: inout Call
     ) async throws {
+        guard !(error is CancellationError) else { throw error }
         if hasProgress { call.retries?.plan.noteProgress() }
         guard let wait = try await decide(.failure(error), on: request, &call) else {
             throw call.adding(historyTo: request.namingTimeout(error))
@@ -108,6 +115,18 @@ extension Pipeline {
             }
             return wait
         }
+    }
+}
+
+extension OpenResponse {
+    /// Receives the rest of a body that is collected, if the transport has not awaited its end because the response might
+    /// have been discarded.
+    fileprivate mutating func receiveBody(_ delivery: BodyDelivery) async throws {
+        guard case .collected(let limit) = delivery, head.mayBeDiscarded, !body.isWhole else { return }
+        let data = try await body.collect(upTo: limit)
+        let provenance = body.provenance
+        body = ResponseBody(data, ending: body.ending ?? ResponseEnding())
+        body.provenance = provenance
     }
 }
 

@@ -1,0 +1,180 @@
+// SPDX-License-Identifier: MIT
+
+import AsyncNetworking
+import AsyncNetworkingTesting
+import FoundationEssentials
+import HTTPTypes
+import Testing
+
+/// Bodies of responses after which the session sends another request, while the caller collects the body.
+@Suite(.timeLimit(.minutes(2))) struct DiscardedBodiesTests {
+    /// Bodies without an end, after which only the session can go on.
+    enum Endless: CaseIterable {
+        case declared, silent, flood, atLimit
+
+        func script(_ status: Int, _ headers: HeaderPairs) -> Script {
+            switch self {
+            case .declared:
+                Script([
+                    .reply(Reply(status: status, headers: headers, framing: .contentLength(declared: 1 << 40))), .hang,
+                ])
+            case .silent:
+                Script([
+                    .reply(
+                        Reply(
+                            status: status,
+                            headers: HeaderPairs(headers + [HeaderPair("Transfer-Encoding", "chunked")]),
+                            body: .string("5\r\nfirst\r\n"), framing: .asGiven)), .hang,
+                ])
+            case .flood:
+                Script([
+                    .reply(Reply(status: status, headers: headers, framing: .untilClose)), .generate(1 << 50),
+                ])
+            case .atLimit:
+                Script([
+                    .reply(Reply(status: status, headers: headers, framing: .untilClose)), .generate(1 << 16), .hang,
+                ])
+            }
+        }
+    }
+
+    private func manager(for server: StubServer, _ change: sending (inout SessionConfiguration) -> Void = { _ in })
+        -> SessionManager
+    {
+        SessionManager(for: server) {
+            $0.retryPolicy = RetryPolicy(limit: 1).with { $0.backoff = Backoff(base: .zero) }
+            change(&$0)
+        }
+    }
+
+    private func expectEnd(_ manager: SessionManager, times: Int = 1) async throws {
+        for _ in 0..<times { #expect(try await manager.data(for: manager.request(.get, "a")).text == "end") }
+    }
+
+    @Test(arguments: [302, 401, 503], Endless.allCases)
+    func `an endless body of a redirect, an answered challenge or a retried response is not read`(
+        status: Int, body: Endless
+    ) async throws {
+        try await StubServer.with { server in
+            let headers: HeaderPairs =
+                switch status {
+                case 302: ["Location": "/b"]
+                case 401: ["WWW-Authenticate": "Basic realm=x"]
+                default: [:]
+                }
+            server.enqueue(body.script(status, headers), .text("end"))
+            var request = try manager(for: server).request(.get, "a")
+            request.credential = Credential(user: "ada", password: "secret")
+            #expect(try await manager(for: server).data(for: request).text == "end")
+            #expect(server.activity.requests.map(\.connection) == [0, 1])
+        }
+    }
+
+    @Test(arguments: Endless.allCases)
+    func `an endless body of a proxy's answered challenge is not read`(body: Endless) async throws {
+        try await StubServer.with { proxy in
+            proxy.enqueue(body.script(407, ["Proxy-Authenticate": "Basic realm=x"]), .text("end"))
+            let manager = SessionManager {
+                $0.proxy = .proxy(Proxy(.http, host: "127.0.0.1", port: proxy.endpoint.port))
+                $0.authentication.challengeHandler = { _ in .use(Credential(user: "ada", password: "secret")) }
+            }
+            let request = Request(url: try #require(URL(string: "http://origin.invalid/")))
+            #expect(try await manager.data(for: request).text == "end")
+        }
+    }
+
+    @Test(arguments: Endless.allCases)
+    func `an endless body of a 401 for which a token is refreshed is not read`(body: Endless) async throws {
+        try await StubServer.with { server in
+            server.enqueue(body.script(401, ["WWW-Authenticate": "Bearer"]), .text("end"))
+            let authenticator = Authenticator(for: [server.url("/")], token: BearerToken("1")) { _ in BearerToken("2") }
+            let manager = manager(for: server) { $0.authentication.authenticators = [authenticator] }
+            try await expectEnd(manager)
+        }
+    }
+
+    @Test(arguments: Endless.allCases)
+    func `an endless body of a redirect that may be stored is not read`(body: Endless) async throws {
+        try await StubServer.with { server in
+            server.enqueue(body.script(301, ["Location": "/b", "Cache-Control": "max-age=60"]), .text("end"))
+            let manager = manager(for: server) { $0.cache = .memory() }
+            try await expectEnd(manager)
+        }
+    }
+
+    @Test func `a redirect with a short body is stored`() async throws {
+        try await StubServer.with { server in
+            server.route(
+                "/a",
+                .reply(status: 301, headers: ["Location": "/b", "Cache-Control": "max-age=60"], body: .string("x")))
+            server.route("/b", .text("end"))
+            let manager = manager(for: server) { $0.cache = .memory() }
+            try await expectEnd(manager, times: 2)
+            #expect(server.activity.requests.map(\.path) == ["/a", "/b", "/b"])
+            #expect(Set(server.activity.requests.map(\.connection)) == [0])
+        }
+    }
+
+    @Test func `the limit of a body does not apply to one that is discarded`() async throws {
+        try await StubServer.with { server in
+            server.enqueue(
+                .reply(status: 302, headers: ["Location": "/b"], body: .generated(2_000)),
+                .reply(status: 503, body: .generated(2_000)), .text("end"))
+            let manager = manager(for: server) { $0.transfer.maximumBodySize = 1_000 }
+            try await expectEnd(manager)
+        }
+    }
+
+    @Test func `the limit of a body applies to an error that is the response`() async throws {
+        try await StubServer.with { server in
+            server.fallback { _ in .reply(status: 404, body: .generated(2_000)) }
+            let manager = manager(for: server) { $0.transfer.maximumBodySize = 1_000 }
+            let error = try await sessionError { _ = try await manager.data(for: manager.request(.get, "a")) }
+            #expect(error.reason == .responseTooLarge(.body(limit: 1_000)))
+            #expect(server.activity.requests.count == 1)
+        }
+    }
+
+    @Test(arguments: [302, 401, 503])
+    func `the connection of a discarded response with a short body is used again`(status: Int) async throws {
+        try await StubServer.with { server in
+            let headers: HeaderPairs =
+                status == 302 ? ["Location": "/b"] : status == 401 ? ["WWW-Authenticate": "Basic realm=x"] : [:]
+            server.enqueue(.reply(status: status, headers: headers, body: .generated(3_000)), .text("end"))
+            let manager = manager(for: server)
+            var request = try manager.request(.get, "a")
+            request.credential = Credential(user: "ada", password: "secret")
+            #expect(try await manager.data(for: request).text == "end")
+            #expect(server.activity.requests.map(\.connection) == [0, 0])
+        }
+    }
+
+    @Test(arguments: [302, 401, 404, 503], [0, 1])
+    func `a long body of an error that is the response is complete`(status: Int, retries: Int) async throws {
+        try await StubServer.with { server in
+            server.fallback { _ in .reply(status: status, body: .generated(300_000)) }
+            let manager = SessionManager(for: server) {
+                $0.retryPolicy = RetryPolicy(limit: retries).with { $0.backoff = Backoff(base: .zero) }
+            }
+            let response = try await manager.data(for: manager.request(.get, "a"))
+            #expect(response.statusCode == status)
+            #expect(response.value.count == 300_000)
+            #expect(response.metrics.responseBodyBytes == 300_000)
+        }
+    }
+
+    @Test func `an error whose long body is cut is a failed attempt`() async throws {
+        try await StubServer.with { server in
+            let cut = Script([
+                .reply(Reply(status: 404, body: .generated(200_000), framing: .contentLength(declared: 300_000))),
+                .end(.close),
+            ])
+            server.enqueue(cut, .text("end"))
+            try await expectEnd(manager(for: server))
+            server.fallback { _ in cut }
+            let other = SessionManager(for: server)
+            let error = try await sessionError { _ = try await other.data(for: other.request(.get, "a")) }
+            #expect(error.reason == .connectionLost(.inBody(received: 200_000, expected: 300_000)))
+        }
+    }
+}
