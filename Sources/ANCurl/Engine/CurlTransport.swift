@@ -8,7 +8,7 @@ import HTTPTypes
 ///
 /// When the last reference to it is released, its connections are closed, even without a call to ``shutdown()``, and
 /// its thread ends, unless tasks still run on it (``eventLoopExecutor``).
-public struct CurlTransport: CookieStoringTransport, AlternativeRouteTransport {
+public struct CurlTransport: CookieStoringTransport, AlternativeRouteTransport, ProxyTransport {
     private let engine: CurlEngine
 
     /// Creates a transport and starts its thread.
@@ -99,6 +99,12 @@ public struct CurlTransport: CookieStoringTransport, AlternativeRouteTransport {
 
     /// Whether this libcurl can use alternative services.
     package var usesAlternatives: Bool { (try? CurlLibrary.current.get().usesNGTCP2) ?? false }
+
+    /// Returns whether a request is sent to a proxy: its own, or one that the environment names for the URL.
+    package func usesProxy(for request: Request) -> Bool {
+        let options = request.sharedOptions ?? engine.defaultOptions
+        return options.value.proxy.proxy(for: request.url) != nil
+    }
 
     /// The cookies of all exchanges, which remain available after ``shutdown()``.
     package var cookieJar: any CookieJar { engine }

@@ -54,6 +54,18 @@ extension ProxyPolicy {
         }
     }
 
+    /// Returns the proxy for a URL, with its address only if the environment names it; `nil` for a direct connection.
+    func proxy(for url: URL) -> Proxy? {
+        let exceptions =
+            switch self {
+            case .none: ProxyExceptions([])
+            case .environment: ProxyExceptions.ofEnvironment
+            case .proxy(let proxy): ProxyExceptions(proxy.bypass)
+            }
+        return exceptions.contain(url)
+            ? nil : proxy(isSecure: url.isHTTPS) { name in unsafe getenv(name).map { unsafe String(cString: $0) } }
+    }
+
     /// Returns the names of the environment variables that libcurl reads.
     private static func variables(isSecure: Bool) -> [String] {
         (isSecure ? ["https_proxy", "HTTPS_PROXY"] : ["http_proxy"]) + ["all_proxy", "ALL_PROXY"]
@@ -67,12 +79,7 @@ extension Transfer {
     }
 
     /// The proxy of the connection; `nil` for none.
-    var proxy: Proxy? {
-        if case .environment = exchange.options.proxy, ProxyExceptions.ofEnvironment.contain(exchange.request.url) {
-            return nil
-        }
-        return exchange.options.proxy.proxy(isSecure: exchange.isSecure, environment: Self.variable)
-    }
+    var proxy: Proxy? { exchange.options.proxy.proxy(for: exchange.request.url) }
 
     private static func variable(_ name: String) -> String? {
         unsafe getenv(name).map { unsafe String(cString: $0) }

@@ -245,6 +245,21 @@ extension Transport {
     package var usesAlternativeRoutes: Bool { (self as? any AlternativeRouteTransport)?.usesAlternatives ?? true }
 }
 
+/// A transport that knows whether the environment names a proxy.
+package protocol ProxyTransport: Transport {
+    /// Returns whether a request is sent to a proxy, and not directly to the server.
+    func usesProxy(for request: Request) -> Bool
+}
+
+extension Transport {
+    /// Whether a request may be sent to a proxy, from which a 407 then comes.
+    package func mayUseProxy(for request: Request) -> Bool {
+        if let transport = self as? any ProxyTransport { return transport.usesProxy(for: request) }
+        if case .none? = request.options?.proxy { return false }
+        return true
+    }
+}
+
 extension AlternativeRoute: RequestAttribute {
     /// The attribute of a request that may use the origin only.
     package static var defaultValue: AlternativeRoute? { nil }

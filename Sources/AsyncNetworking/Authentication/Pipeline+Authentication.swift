@@ -34,7 +34,6 @@ extension Pipeline {
         _ request: Request, _ call: inout Call, _ next: Next, by policy: AuthenticationPolicy
     ) async throws -> OpenResponse {
         guard policy.answersChallenges || request.credential != nil else { return try await next(request, &call) }
-        let supported = transport.authenticationSchemes
         var answers = ChallengeAnswers(request, policy, origin: call.credentialOrigin, on: self)
         while true {
             var attempt = request
@@ -42,7 +41,7 @@ extension Pipeline {
             let space: ProtectionSpace
             do {
                 let response = try await next(attempt, &call)
-                guard let refusal = Refusal(by: response.head, of: attempt, supported: supported),
+                guard let refusal = Refusal(by: response.head, of: attempt, on: transport),
                     let answered = try await answers.answer(refusal)
                 else {
                     answers.storeAccepted(after: response.head)
@@ -50,7 +49,7 @@ extension Pipeline {
                 }
                 space = answered
             } catch let error as TransportError {
-                guard let refusal = Refusal(by: error, of: attempt, supported: supported),
+                guard let refusal = Refusal(by: error, of: attempt, on: transport),
                     let answered = try await answers.answer(refusal)
                 else { throw error }
                 space = answered
@@ -182,12 +181,13 @@ private struct Refusal {
     let digestDomain: String?
 
     /// Creates a refusal from a response; `nil` if it contains no challenge with a supported scheme.
-    init?(by head: ResponseHead, of request: Request, supported: Set<AuthenticationScheme>) {
+    init?(by head: ResponseHead, of request: Request, on transport: any Transport) {
         let field: HTTPField.Name
         switch head.status.code {
         case 401: (isProxy, field) = (false, .wwwAuthenticate)
         // Over https, a proxy refuses the tunnel, which is an error.
-        case 407 where !request.url.isHTTPS && request.mayUseProxy: (isProxy, field) = (true, .proxyAuthenticate)
+        case 407 where !request.url.isHTTPS && transport.mayUseProxy(for: request):
+            (isProxy, field) = (true, .proxyAuthenticate)
         default: return nil
         }
         self.head = head
@@ -195,7 +195,8 @@ private struct Refusal {
             ChallengeParser.challenges(in: $0.value)
         }
         // libcurl, which answers challenges by the other schemes, only makes the connection of a WebSocket.
-        let supported = request.webSocketUpgrade == nil || isProxy ? supported : supported.intersection([.basic])
+        var supported = transport.authenticationSchemes
+        if request.webSocketUpgrade != nil, !isProxy { supported.formIntersection([.basic]) }
         func challenge(by scheme: AuthenticationScheme) -> ChallengeParser.Challenge? {
             challenges.first { AuthenticationScheme(name: $0.scheme) == scheme }
         }
@@ -207,12 +208,12 @@ private struct Refusal {
     }
 
     /// Creates a refusal from an error; `nil` unless a proxy asks for a credential.
-    init?(by error: TransportError, of request: Request, supported: Set<AuthenticationScheme>) {
+    init?(by error: TransportError, of request: Request, on transport: any Transport) {
         guard error.reason == .proxy(.authenticationRequired) else { return nil }
         isProxy = true
         head = nil
         digestDomain = nil
-        spaces = Self.spaces(ofProxy: true, request, supported) {
+        spaces = Self.spaces(ofProxy: true, request, transport.authenticationSchemes) {
             error.context.proxySchemes.contains($0) ? .some(nil) : nil
         }
         if spaces.isEmpty { return nil }
@@ -236,18 +237,6 @@ private struct Refusal {
                         scheme: scheme, realm: $0)
                 }
             }
-    }
-}
-
-extension Request {
-    /// Whether the request may be sent to a proxy.
-    fileprivate var mayUseProxy: Bool {
-        switch options?.proxy ?? .environment {
-        case .none: return false
-        case .proxy: return true
-        // Whether a variable names one for the URL is not known here.
-        case .environment: return true
-        }
     }
 }
 

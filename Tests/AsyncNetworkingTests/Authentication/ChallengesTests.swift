@@ -3,7 +3,9 @@
 import AsyncNetworking
 import AsyncNetworkingTesting
 import FoundationEssentials
+import Glibc
 import HTTPTypes
+import TestSupport
 import Testing
 
 /// `ada` and `lovelace`, RFC 7617 §2.
@@ -303,6 +305,33 @@ extension MockTransport {
         }
         #expect(try await manager.data(for: Request(url: url(address))).statusCode == 407)
         #expect(await asked.values.isEmpty)
+    }
+
+    @Test(.exitTest) func `a server cannot ask for the credential of a proxy if the environment names none for it`()
+        async
+    {
+        // In a separate process: the environment is shared by all tests.
+        await #expect(processExitsWith: .success) {
+            for name in ["http_proxy", "all_proxy", "ALL_PROXY", "no_proxy", "NO_PROXY"] { unsafe unsetenv(name) }
+            try await StubServer.with { server in
+                server.fallback { _ in .status(407, headers: ["Proxy-Authenticate": "Basic realm=x"]) }
+                let asked = EventList<Bool>()
+                let manager = SessionManager {
+                    $0.authentication.challengeHandler = {
+                        await asked.append($0.protectionSpace.isProxy)
+                        return .rejectProtectionSpace
+                    }
+                }
+                for url in [nil, "http://127.0.0.1:\(server.endpoint.port)"] {
+                    if let url { unsafe setenv("http_proxy", url, 1) }
+                    try #require(try await manager.data(for: Request(url: server.url("/"))).statusCode == 407)
+                    try #require(await asked.values == (url == nil ? [] : [true]))
+                }
+                unsafe setenv("no_proxy", "127.0.0.1", 1)
+                try #require(try await manager.data(for: Request(url: server.url("/"))).statusCode == 407)
+                try #require(await asked.values == [true])
+            }
+        }
     }
 
     @Test func `a refusal by a proxy without a challenge is the response`() async throws {
