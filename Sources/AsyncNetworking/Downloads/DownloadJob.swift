@@ -83,7 +83,10 @@ extension SessionManager {
                     try await write(head, body, to: file, by: task.core)
                 }
                 switch end {
-                case .complete(let response):
+                case .complete(var response):
+                    if let history = call.retries?.history, !history.earlierAttempts.isEmpty {
+                        response.metrics.retryHistory = history
+                    }
                     return response
                 case .next(let rest):
                     rest.prepare(&request)

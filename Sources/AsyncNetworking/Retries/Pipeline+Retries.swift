@@ -7,10 +7,22 @@ import FoundationEssentials
 /// The retries of a call. They go on after its response was returned, because reading the body may fail, too.
 struct Retries: Sendable {
     fileprivate(set) var plan: RetryPlan
+    /// Measures the time of the session.
+    fileprivate let uptime: Stopwatch
     /// The session's uptime at the first attempt.
     fileprivate let start: Duration
     /// Measures the time since the first attempt; `nil` without a deadline.
     fileprivate let stopwatch: Stopwatch?
+
+    /// The time since the first attempt.
+    fileprivate var elapsed: Duration { uptime.elapsed - start }
+
+    /// The attempts so far, with the time of the call.
+    var history: RetryHistory {
+        var history = plan.history
+        if !history.earlierAttempts.isEmpty { history.callDuration = elapsed }
+        return history
+    }
 }
 
 extension Pipeline {
@@ -37,7 +49,7 @@ extension Pipeline {
                 try await waitForRetry(after: error, of: request, &call)
                 continue
             }
-            response.head.retryHistory = call.retries?.plan.history ?? RetryHistory()
+            response.head.retryHistory = call.retries?.history ?? RetryHistory()
             return response
         }
     }
@@ -64,7 +76,7 @@ extension Pipeline {
             var policy = request.retryPolicy ?? retryPolicy
             if let left = request.timeLeft { policy.deadline = min(policy.deadline ?? left, left) }
             let retries = Retries(
-                plan: RetryPlan(policy), start: uptime.elapsed,
+                plan: RetryPlan(policy), uptime: uptime, start: uptime.elapsed,
                 stopwatch: policy.deadline == nil ? nil : Stopwatch(clock))
             if let budget = retries.plan.budget { ledger.deposit(request.url, budget, now: retries.start) }
             call.retries = retries
@@ -100,7 +112,7 @@ extension Pipeline {
                     request: request, attempt: plan.attempt, result: result, isRetriable: plan.isRetriable(result)))
         }
         let timing = RetryPlan.Timing(
-            elapsed: uptime.elapsed - retries.start, now: Int64(now().timeIntervalSince1970), unit: randomUnit())
+            elapsed: retries.elapsed, now: Int64(now().timeIntervalSince1970), unit: randomUnit())
         let seen = call.record?.seen ?? SeenRequests()
         switch plan.step(after: result, of: request, seen: seen, decision: decision, at: timing) {
         case .finish:
@@ -135,7 +147,7 @@ extension Call {
     @inline(never)
     fileprivate func adding(historyTo error: any Error) -> any Error {
         guard let retries, var error = error as? TransportError else { return error }
-        error.context.retryHistory = retries.plan.history
+        error.context.retryHistory = retries.history
         return error
     }
 }
