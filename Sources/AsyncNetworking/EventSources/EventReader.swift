@@ -108,6 +108,7 @@ final class EventReader {
         let task = try session.registry.begin(.stream, request)
         var call = pipeline.begin(&request, of: task, delivery: .streamed, reporting: nil)
         call.record = record
+        if !id.isEmpty, !isSendable { call.monitor?.receive(.omittingLastEventID(id)) }
         do {
             let response = try await pipeline.respond(to: request, &call)
             try await Self.validate(response.head, response.body)

@@ -10,6 +10,7 @@ public import ANHTTP
 //     ├── suspended                    *+
 //     ├── cancelled                    ?+
 //     ├── began                        ?  missing if the task ends before it runs
+//     │   ├── omittingLastEventID      ?  first, if an event source reconnects
 //     │   ├── exchange(.started)       *  the first request, or one after a redirect, a retry or a challenge
 //     │   │   ├── exchange(.informational) *
 //     │   │   ├── exchange(.uploadProgress) *  for monitors
@@ -34,6 +35,7 @@ public import ANHTTP
 /// |---|---|---|
 /// | ``created``, ``resumed``, ``suspended``, ``cancelled`` | the program controls a task | readers |
 /// | ``began`` | the request begins | both |
+/// | ``omittingLastEventID(_:)`` | before a request of an event source that cannot name the last event | monitors |
 /// | ``exchange(_:)`` | during each exchange, from `started` to `finished` | both, its progress by monitors |
 /// | ``redirected(by:to:)`` | after an exchange answered by a redirect that is followed | both |
 /// | ``refreshingToken`` | before waiting for an ``Authenticator`` to refresh its token | both |
@@ -63,6 +65,9 @@ public enum TaskEvent: Sendable {
     /// The request begins, before interceptors receive it; the first event that monitors receive. A task begins its
     /// request when it first runs, not when it is created.
     case began
+    /// An ``EventSource`` reconnects without `Last-Event-ID`, because no header field can contain this ID of the last event,
+    /// such as one with a control character. The server may then send events again, or leave out some.
+    case omittingLastEventID(String)
     /// An event of one exchange with a server; see ``ANHTTP/TransferEvent``. A request has a further exchange for each
     /// redirect, answered challenge, token refreshed after a 401, wait for a route, and retry. Its progress is passed to
     /// monitors only: a task reports its own.
@@ -214,6 +219,7 @@ extension TaskEvent: CustomStringConvertible {
         case .suspended: "suspended"
         case .cancelled: "cancelled"
         case .began: "began"
+        case .omittingLastEventID(let id): "is sent without the ID of the last event, “\(id)”"
         case .exchange(.started(let request)): "sends \(request)"
         case .exchange(.informational(let head)): "received an interim \(head.status.code)"
         case .exchange(.head(let head)): "received \(head.status.code) over \(head.version)"

@@ -93,8 +93,13 @@ import Testing
     @Test(arguments: ["a\u{1}b", "a\u{7F}", "\u{1B}"])
     func `an ID that a field cannot contain is not sent in another form`(id: String) async throws {
         let transport = MockTransport(.events([ServerSentEvent(data: "x", id: id)]), .status(.noContent))
-        _ = try await collect(session(transport).events(for: Self.request()), passing: 1)
+        let lines = EventLines()
+        let session = session(transport) { $0.eventMonitors = [lines] }
+        _ = try await collect(session.events(for: Self.request()), passing: 1)
         #expect(Self.lastIDs(transport) == [nil, nil])
+        let omissions = await lines.close().filter { $0.contains("without the ID") }
+        #expect(omissions.count == 1)
+        #expect(omissions.first?.contains(id) == false, "Control characters are escaped.")
     }
 
     @Test func `a source continues after a lost connection`() async throws {
