@@ -207,7 +207,10 @@ import Testing
             }
             // A complete certificate before a damaged one.
             let damaged = root.pemData + intermediate.certificate.pemData.dropLast(30)
-            for roots in [TrustRoots.pem(damaged), .systemAnd(damaged)] {
+            let path = "/tmp/an-roots-\(UUID().uuidString).pem"
+            defer { try? FileManager.default.removeItem(atPath: path) }
+            try damaged.write(to: URL(filePath: path))
+            for roots in [TrustRoots.pem(damaged), .systemAnd(damaged), .file(path)] {
                 try await expectFailure(.badTrustRoots, server, .with { $0.tls.trustRoots = roots })
             }
             var lists = SecurityPolicy()

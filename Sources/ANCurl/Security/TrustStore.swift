@@ -20,7 +20,8 @@ import FoundationEssentials
         case .system:
             try loadSystem()
         case .file(let path):
-            guard unsafe X509_STORE_load_file(raw, path) == 1 else { throw .init(failure: .badTrustRoots) }
+            guard let bytes = try? FileOrData.file(path).read() else { throw .init(failure: .badTrustRoots) }
+            try add(certificatesIn: bytes)
         case .pem(let bytes):
             try add(certificatesIn: bytes)
         case .systemAnd(let bytes):

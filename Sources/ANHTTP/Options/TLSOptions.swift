@@ -84,8 +84,9 @@ public enum TrustRoots: Hashable, Sendable {
     /// environment variables `SSL_CERT_FILE` and `SSL_CERT_DIR`, which are read once. A file that cannot be read fails
     /// requests with ``TransportError/TLSFailure/badTrustRoots``.
     case system
-    /// The certificates of a PEM file instead of the system's. It is read once, and again for new connections after it
-    /// changes; a file that cannot be read fails requests with ``TransportError/TLSFailure/badTrustRoots``.
+    /// The certificates of a file, in PEM or one in DER, instead of the system's. It is read once, and again for new
+    /// connections after it changes. As with ``pem(_:)``, a file that cannot be read completely, or that contains no
+    /// certificate, fails requests with ``TransportError/TLSFailure/badTrustRoots``.
     case file(String)
     /// PEM certificates in memory, or one in DER, instead of the system's. Data without a certificate, or with one that
     /// cannot be parsed, fails requests with ``TransportError/TLSFailure/badTrustRoots``.
