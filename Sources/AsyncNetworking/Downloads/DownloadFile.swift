@@ -54,7 +54,7 @@ final class DownloadFile {
     private var range: ContentRange?
     var flushed = (size: Int64(0), time: Duration.zero)
     /// The bytes of the record that was written last.
-    var lastRecord: Data?
+    var lastRecord: FileStamp?
 
     /// Opens the temporary file, including the bytes of an earlier download if there are any.
     ///

@@ -100,16 +100,16 @@ enum DownloadRecord {
     /// `NAME_MAX` of Linux less the longest suffix, `.part.json.new`.
     private static let longestName = 255 - 14
 
-    /// Writes a record, and returns its bytes.
-    static func write(_ data: ResumeData) throws(SystemError) -> Data {
+    /// Writes a record, and returns the file's identity.
+    static func write(_ data: ResumeData) throws(SystemError) -> FileStamp? {
         // Encoding these types as JSON cannot fail.
-        guard let bytes = try? JSONEncoder().encode(data) else { return Data() }
+        guard let bytes = try? JSONEncoder().encode(data) else { return nil }
         let path = path(beside: data.partialFile)
         var file = try PartialFile(path: path + ".new", opening: .either, mode: 0o600)
         try file.truncate(to: 0)
         try file.write(bytes.bytes)
         try file.move(to: path)
-        return bytes
+        return FileStamp(path: path)
     }
 
     /// Reads the record beside a partial file; returns `nil` if it is missing or malformed, or another user may have
@@ -161,10 +161,10 @@ enum DownloadRecord {
 
     /// Removes the record beside a partial file.
     ///
-    /// - Parameter last: The bytes of the record that this download has written last; `nil` for any record. After the
-    ///   partial file was moved, another download of the same path may have begun, and written its own.
-    static func remove(beside partialFile: String, if last: Data? = nil) {
-        guard last == nil ? read(beside: partialFile) != nil : bytes(beside: partialFile) == last else { return }
+    /// - Parameter last: The record that this download has written last; `nil` for any record. After the partial file was
+    ///   moved, another download of the same path may have begun, and written its own, perhaps with the same bytes.
+    static func remove(beside partialFile: String, if last: FileStamp? = nil) {
+        guard last.map(\.isCurrent) ?? (read(beside: partialFile) != nil) else { return }
         FileLocation.remove(path(beside: partialFile))
     }
 

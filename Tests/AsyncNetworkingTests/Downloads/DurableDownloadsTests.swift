@@ -225,6 +225,113 @@ import Testing
         }
     }
 
+    // MARK: Other users, and a lack of descriptors
+
+    /// A download of the same path may begin between the move of the file and the removal of the record.
+    @Test func `a record that another download has written stays, even with the same bytes`() async throws {
+        let gate = try ScriptGate()
+        try await StubServer.with { server in
+            let head = Reply(body: .generated(500), framing: .contentLength(declared: 1_000))
+            server.route("/file", Script([.reply(head), .wait(gate), .generate(500)]))
+            let task = SessionManager(for: server).download("file", to: .file(file), options: .durable)
+            try await eventually {
+                try directory.contents.contains("file.part") && directory.read("file.part").count == 500
+            }
+            let record = try directory.read("file.part.json")
+            try FileManager.default.removeItem(atPath: "\(file).part.json")
+            _ = try directory.write(record, to: "file.part.json")
+            gate.open()
+            _ = try await task.value
+            #expect(try directory.contents == ["file", "file.part.json"])
+        }
+    }
+
+    /// As root, files can be given to another user.
+    @Test(.enabled(if: geteuid() == 0), arguments: ["file.part", "file.part.json"])
+    func `files that another user has planted are neither used nor overwritten`(name: String) async throws {
+        try await StubServer.with { server in
+            try await breakOff(server)
+            let victim = try directory.write(Data("precious".utf8), to: "victim")
+            if name == "file.part.json" { try rewriteRecord { $0.destination = victim } }
+            let isGiven = unsafe chown("\(directory.path)/\(name)", 65_534, 65_534) == 0
+            try #require(isGiven)
+            let manager = SessionManager(for: server)
+            if name == "file.part.json" {
+                #expect(try manager.restoredDownloads(in: directory.path).isEmpty)
+                let file = try await manager.download("file", to: .file(file), options: .durable).value
+                #expect(file.response.statusCode == 200)
+                #expect(try directory.read("file") == Self.bytes)
+            } else {
+                for task in try manager.restoredDownloads(in: directory.path) {
+                    task.resume()
+                    await #expect(throws: SessionError.self) { try await task.value }
+                }
+                let error = try await sessionError {
+                    _ = try await manager.download("file", to: .file(file), options: .durable).value
+                }
+                #expect(error.fileFailure?.reason == .notPermitted)
+                #expect(try directory.read("file.part") == Self.bytes.prefix(400))
+            }
+            #expect(try directory.read("victim") == Data("precious".utf8))
+        }
+    }
+
+    @Test(.exitTest, arguments: [true, false])
+    func `a lack of descriptors when a download begins or ends is named, and the download goes on later`(begins: Bool)
+        async
+    {
+        await #expect(processExitsWith: .success) { [begins] in
+            let directory = try TemporaryDirectory()
+            let gate = try ScriptGate()
+            try await StubServer.with { server in
+                let head = Reply(
+                    headers: ["ETag": "\"a\""], body: .generated(500), framing: .contentLength(declared: 1_000))
+                server.route("/file", begins ? .generated(1_000) : Script([.reply(head), .wait(gate), .generate(500)]))
+                server.route("/warm", .text("x"))
+                let manager = SessionManager(for: server)
+                // Opens the connection.
+                _ = try await manager.data(for: manager.request(.get, "warm"))
+                let path = "\(directory.path)/file"
+                var limit = rlimit()
+                unsafe getrlimit(__rlimit_resource_t(RLIMIT_NOFILE.rawValue), &limit)
+                let old = limit.rlim_cur
+                let download = manager.download("file", to: .file(path), options: .durable)
+                download.suspend()
+                if !begins {
+                    download.resume()
+                    try await eventually {
+                        try directory.contents.contains("file.part") && directory.read("file.part").count == 500
+                    }
+                }
+                limit.rlim_cur = 256
+                unsafe setrlimit(__rlimit_resource_t(RLIMIT_NOFILE.rawValue), &limit)
+                var taken: [Int32] = []
+                while case let number = dup(0), number >= 0 { taken.append(number) }
+                gate.open()
+                if begins { download.resume() }
+                let result: Result<Void, any Error>
+                do {
+                    _ = try await download.value
+                    result = .success(())
+                } catch {
+                    result = .failure(error)
+                }
+                for number in taken { Glibc.close(number) }
+                limit.rlim_cur = old
+                unsafe setrlimit(__rlimit_resource_t(RLIMIT_NOFILE.rawValue), &limit)
+                if case .failure(let error) = result {
+                    try #require("\(error)".contains("Too many open files"))
+                    server.serve(ServedFile(Self.bytes))
+                    _ = try await manager.download("file", to: .file(path), options: .durable).value
+                } else {
+                    try #require(!begins)
+                }
+                try #require(try directory.read("file").count == 1_000)
+                try #require(try directory.contents == ["file"])
+            }
+        }
+    }
+
     // MARK: After a restart
 
     @Test func `durable downloads are found after a restart, and can be given credentials`() async throws {
