@@ -220,6 +220,24 @@ import Testing
         }
     }
 
+    @Test(arguments: [400, 401, 403, 413, 417, 429, 500])
+    func `the error of a refusal before the body names the status, and contains the reason`(status: Int) async throws {
+        try await StubServer.with { server in
+            let reply = Reply(status: status, headers: ["Connection": "close"], body: .string("The reason."))
+            server.route("/up", Script([.reply(reply), .end(.close)], readsBodyFirst: false, expectation: .withhold))
+            let manager = SessionManager(for: server) { $0.expectContinueTimeout = .seconds(60) }
+            let body = RequestBody.bytes(Data(count: 5_000_000))
+            let error = try await sessionError { _ = try await manager.upload("up", body: body, method: .put).value }
+            #expect(error.statusCode == status)
+            #expect(error.responseBody == Data("The reason.".utf8))
+            #expect("\(error)".contains("was rejected: status \(status) "))
+            #expect("\(error)".contains("“The reason.”"))
+            // Once more without the expectation that 417 refuses.
+            let expectations = server.activity.requests.map { $0.headers["Expect"] }
+            #expect(expectations == (status == 417 ? ["100-continue", nil] : ["100-continue"]))
+        }
+    }
+
     @Test func `after 100 Continue the body is sent, and the interim response is an event`() async throws {
         try await StubServer.with { server in
             server.route("/up", .status(201))
