@@ -11,12 +11,16 @@ import COpenSSL
     /// Whether every operation so far has succeeded.
     private var isSound: Bool
 
-    /// A hash algorithm (FIPS 180-4).
+    /// A hash algorithm (RFC 1321, FIPS 180-4).
     package enum Algorithm {
+        /// MD5, which is broken; for protocols that require it.
+        case md5
         /// SHA-1, which no longer resists collisions; for protocols that require it.
         case sha1
         case sha256
         case sha512
+        /// SHA-512/256, which is not SHA-512 cut to 256 bits.
+        case sha512_256
     }
 
     /// Creates a digest that has received no bytes.
@@ -24,9 +28,11 @@ import COpenSSL
         unsafe context = EVP_MD_CTX_new()
         let function =
             switch algorithm {
+            case .md5: unsafe EVP_md5()
             case .sha1: unsafe EVP_sha1()
             case .sha256: unsafe EVP_sha256()
             case .sha512: unsafe EVP_sha512()
+            case .sha512_256: unsafe EVP_sha512_256()
             }
         isSound = unsafe context != nil && EVP_DigestInit_ex(context, function, nil) == 1
     }

@@ -142,8 +142,62 @@ import Testing
             let (head, body) = try await CurlTransport().collect(digestRequest(server, "/", method))
             #expect(head.status.code == 401)
             #expect(String(decoding: body, as: UTF8.self) == "ten bytes.")
-            // The second answer would be stale again. The third request has no credential.
-            #expect(server.activity.requests.map { $0.headers["Authorization"] != nil } == [false, true, false])
+            // The second answer would be stale again.
+            #expect(server.activity.requests.map { $0.headers["Authorization"] != nil } == [false, true])
+            #expect(Set(server.activity.requests.map(\.connection)) == [0])
+        }
+    }
+
+    @Test(arguments: [HTTPRequest.Method.get, .post], [BodyDelivery.streamed, .collected(upTo: 1_000)])
+    func `the body of a challenge may be endless`(method: HTTPRequest.Method, delivery: BodyDelivery) async throws {
+        try await StubServer.with { server in
+            for framing in [Reply.Framing.contentLength(declared: 1 << 40), .untilClose] {
+                let headers: HeaderPairs = ["WWW-Authenticate": #"Digest realm="a", nonce="b", qop="auth""#]
+                server.enqueue(
+                    Script([.reply(Reply(status: 401, headers: headers, framing: framing)), .generate(1 << 40)]),
+                    .text("end"))
+                let text = try await CurlTransport().withResponse(
+                    for: digestRequest(server, "/", method), delivery: delivery
+                ) { _, body in
+                    String(decoding: try await body.collect(upTo: 100), as: UTF8.self)
+                }
+                #expect(text == "end")
+            }
+        }
+    }
+
+    @Test func `only the events of the last exchange are reported`() async throws {
+        try await StubServer.with { server in
+            server.enqueue(
+                .status(401, headers: ["WWW-Authenticate": #"Digest realm="a", nonce="b", qop="auth""#]), .text("end"))
+            let events = EventRecorder()
+            _ = try await CurlTransport().withResponse(
+                for: digestRequest(server, "/"), delivery: .streamed, reporting: events
+            ) { _, body in try await body.collect(upTo: 100) }
+            let statuses = events.events.compactMap { if case .head(let head) = $0 { head.status.code } else { nil } }
+            #expect(statuses == [200])
+            let ends = events.events.filter { if case .finished = $0 { true } else { false } }
+            #expect(ends.count == 1)
+        }
+    }
+
+    @Test(arguments: ["SHA-512-256", "MD5-sess"], ["auth", "auth-int"])
+    func `a challenge that libcurl cannot answer is answered`(algorithm: String, protection: String) async throws {
+        try await StubServer.with { server in
+            server.fallback { request in
+                guard let answer = request.headers["Authorization"] else {
+                    let digest = #"realm="a", nonce="b", qop="\#(protection)""#
+                    return .status(
+                        401,
+                        headers: [
+                            "WWW-Authenticate": "Digest \(digest), algorithm=SHA-3",
+                            "WWW-Authenticate": "Digest \(digest), algorithm=\(algorithm)",
+                        ])
+                }
+                return .text("\(answer.contains("algorithm=\(algorithm)")) \(request.bodyLength)")
+            }
+            let text = try await CurlTransport().text(digestRequest(server, "/"))
+            #expect(text == "true 8")
         }
     }
 

@@ -1,6 +1,6 @@
 // SPDX-License-Identifier: MIT
 
-import AsyncNetworking
+import ANHTTP
 import Testing
 
 @Suite struct ChallengeParserTests {

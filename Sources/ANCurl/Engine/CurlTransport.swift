@@ -10,6 +10,8 @@ import HTTPTypes
 /// its thread ends, unless tasks still run on it (``eventLoopExecutor``).
 public struct CurlTransport: CookieStoringTransport, AlternativeRouteTransport, ProxyTransport {
     private let engine: CurlEngine
+    /// The options of requests that have none of their own.
+    var defaultOptions: SharedTransferOptions { engine.defaultOptions }
 
     /// Creates a transport and starts its thread.
     ///
@@ -46,13 +48,26 @@ public struct CurlTransport: CookieStoringTransport, AlternativeRouteTransport, 
     public func open(
         _ request: Request, delivery: BodyDelivery, reporting events: (any TransferEventSink)?
     ) async throws -> OpenResponse {
+        if let answer = request.transportAuthentication?.server, answer.scheme == .digest,
+            request.webSocketUpgrade == nil
+        {
+            return try await openAnswering(request, with: answer.credential, delivery, events)
+        }
+        let (exchange, head) = try await perform(request, delivery, events)
+        return OpenResponse(head: head, body: ResponseBody(source: exchange))
+    }
+
+    /// Starts an exchange, and waits for its head, or for the response if the body is collected.
+    func perform(
+        _ request: Request, _ delivery: BodyDelivery, _ events: (any TransferEventSink)?
+    ) async throws -> (Exchange, ResponseHead) {
         let exchange = try makeExchange(request, delivery, events)
         let head = try await withTaskCancellationHandler {
             try await exchange.start()
         } onCancel: {
             exchange.cancel()
         }
-        return OpenResponse(head: head, body: ResponseBody(source: exchange))
+        return (exchange, head)
     }
 
     /// Returns the exchange for a request. If its body has to be read from a source, a pump begins to wait for demand.

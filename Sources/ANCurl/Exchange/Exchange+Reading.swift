@@ -7,6 +7,9 @@ import FoundationEssentials
 extension Exchange: WholeBodySource {
     var isWhole: Bool { state.withLock { $0.machine.isResponseOver && $0.failure == nil } }
 
+    /// Receives the rest of a body that is discarded, unless it is long, so that the connection can be used again.
+    func receiveRest() async { await waitToRead(.response) }
+
     func next() async throws -> Data? {
         guard let decoder = try decoder() else { return try await nextReceived() }
         do {

@@ -4,6 +4,8 @@ import ANHTTP
 import CCurl
 import HTTPTypes
 
+// ``DigestAnswer`` responds to the challenges of servers by Digest, and libcurl to all others except Basic.
+//
 // If libcurl responds to challenges, an exchange has several legs, each with a request and a response. libcurl does not
 // report whether it will respond to a challenge, but it can be inferred: the body of such a response is not delivered,
 // and the next event is another leg. Therefore the head of each 401 and 407 is held until either is known.
@@ -118,20 +120,18 @@ extension Transfer {
         let isAnonymous = !state.repeating.omitted.isEmpty && state.repeating.omitted == exchange.probes
         guard exchange.answersChallenges, exchange.webSocket == nil, !isAnonymous else { return .response }
         switch head.status.code {
-        case 401 where isStale(head.headers[values: .wwwAuthenticate], for: .server):
-            return .refusal(.credentials(.server))
-        case 407 where isStale(head.headers[values: .proxyAuthenticate], for: .proxy):
+        case 407 where isStale(head.headers[values: .proxyAuthenticate]):
             return .refusal(.credentials(.proxy))
         case 401, 407: return .undecided
         default: return state.repeating.probes.isEmpty ? .response : .refusal(.credentials(state.repeating.probes))
         }
     }
 
-    /// Whether a party to which libcurl has just answered a challenge calls the answer stale (RFC 7616 §3.3). libcurl would
+    /// Whether a proxy whose challenge libcurl has just answered calls the answer stale (RFC 7616 §3.3). libcurl would
     /// answer again as often as redirects are permitted, and discard the body of the last response.
-    private func isStale(_ challenges: [String], for party: Probes) -> Bool {
+    private func isStale(_ challenges: [String]) -> Bool {
         guard state.sending.count == 0 || exchange.upload.isReplayable else { return false }
-        return state.repeating.answered.contains(party)
+        return state.repeating.answered.contains(.proxy)
             && challenges.contains { $0.lowercased().contains(/\bstale\s*=\s*"?true/) }
     }
 

@@ -219,7 +219,7 @@ extension Transfer {
     func deliver(_ head: ResponseHead) {
         exchange.events?.receive(.head(head))
         exchange.receive(head, from: state.metrics.remoteAddress)
-        if head.mayBeDiscarded, exchange.delivery != .streamed {
+        if head.mayBeDiscarded {
             state.receiving.handOverTime = loop.now.advanced(by: Exchange.patienceTime)
         }
         loop.noteChange(of: self)

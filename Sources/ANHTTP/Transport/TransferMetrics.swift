@@ -29,8 +29,9 @@ public struct TransferMetrics: Hashable, Sendable {
     /// The time until the end of the exchange; zero for a response from a cache without an exchange.
     public var total: Duration = .zero
 
-    /// The number of bytes of request heads sent, including those of tunnels and of answers to challenges. If the
-    /// request was sent again on another connection, the earlier heads may be missing.
+    /// The number of bytes of request heads sent, including those of tunnels and of answers to challenges, except that
+    /// the exchange in which a server challenges by Digest is not counted. If the request was sent again on another
+    /// connection, the earlier heads may be missing.
     public var requestHeadBytes: Int64 = 0
     /// The number of bytes of the request body passed to libcurl for sending, after any compression; if it was sent
     /// again, those of the last time.

@@ -22,7 +22,7 @@ public import FoundationEssentials
 /// | ``challengeHandler`` | it is called if there is no credential, or if the credential was refused |
 ///
 /// A credential that names a single scheme is used with the first request: Basic and Negotiate are sent at once; for
-/// Digest and NTLM, libcurl first obtains a challenge by a request without the body.
+/// Digest and NTLM, the transport first obtains a challenge by a request without the body.
 ///
 /// A 401 for which there is no answer is returned as the response, and so is the last one if the answers run out. The
 /// bodies of answered challenges are discarded. An accepted credential is stored for its protection space and sent with
