@@ -181,6 +181,23 @@ import Testing
         }
     }
 
+    @Test(arguments: ["/", "/a/../b", "/a/./b?x=1&y=%7E", "/%41b;c=(d)?", "/.well-known/x", "?q", ""])
+    func `the answer names the target that is sent`(target: String) async throws {
+        try await StubServer.with { server in
+            server.fallback { request in
+                guard let answer = request.headers["Authorization"] else {
+                    return .status(401, headers: ["WWW-Authenticate": #"Digest realm="a", nonce="b", qop="auth""#])
+                }
+                return .text("\(answer.contains("uri=\"\(request.target)\","))")
+            }
+            let url = try #require(URL(string: "http://127.0.0.1:\(server.endpoint.port)\(target)"))
+            var request = digestRequest(server, "/", .get)
+            request.url = url
+            let text = try await CurlTransport().text(request)
+            #expect(text == "true")
+        }
+    }
+
     @Test(arguments: ["SHA-512-256", "MD5-sess"], ["auth", "auth-int"])
     func `a challenge that libcurl cannot answer is answered`(algorithm: String, protection: String) async throws {
         try await StubServer.with { server in

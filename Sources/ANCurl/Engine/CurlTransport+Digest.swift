@@ -57,10 +57,11 @@ extension DigestAnswer {
     /// Creates the answer to the challenge of a response; `nil` if it has none that can be answered.
     fileprivate init?(to head: ResponseHead, of request: Request, with credential: Credential) {
         guard head.status.code == 401 else { return nil }
-        // As libcurl sends them: without dot segments, and with a path.
-        let url = URL(reference: request.url.absoluteString, relativeTo: request.url) ?? request.url
-        let path = url.path(percentEncoded: true)
-        let query = url.query(percentEncoded: true).map { "?" + $0 } ?? ""
+        // As libcurl sends them: with a path, and without dot segments.
+        let hasDots = request.url.path(percentEncoded: true).contains("/.")
+        let url = hasDots ? URL(reference: request.url.absoluteString, relativeTo: request.url) : nil
+        let path = (url ?? request.url).path(percentEncoded: true)
+        let query = request.url.query(percentEncoded: true).map { "?" + $0 } ?? ""
         let body: Data? =
             switch request.body.content {
             case .none: Data()
