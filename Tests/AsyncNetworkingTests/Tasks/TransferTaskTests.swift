@@ -24,7 +24,8 @@ extension TaskEvent {
         case .continued(let offset, let total): "continued \(offset) of \(total.map(String.init) ?? "?")"
         case .uploadProgress, .downloadProgress: "progress"
         case .redirected(let head, _): "redirected \(head.status.code)"
-        case .exchange, .refreshingToken, .answeringChallenge, .waitingForConnectivity, .retrying: "\(self)"
+        case .exchange, .omittingLastEventID, .refreshingToken, .answeringChallenge, .waitingForConnectivity, .retrying:
+            "\(self)"
         case .began: "began"
         case .ended(.succeeded): "succeeded"
         case .ended(.failed): "failed"
