@@ -248,6 +248,8 @@ final class Pipeline: Sendable {
             index += 1
             if try step.prepare(self, &request) { return step.function }
         }
+        // An interceptor or a redirect policy may have set another body.
+        try request.encodeBody(with: json.encoder)
         try request.limitToTimeLeft(on: clock)
         return nil
     }
@@ -345,7 +347,7 @@ struct Call: Sendable {
     let delivery: BodyDelivery
     /// Receives the events of each exchange.
     let events: (any TransferEventSink)?
-    /// Receives the events between exchanges; `nil` if the session has no monitors.
+    /// Receives the events between exchanges; `nil` for an async function of a session without monitors.
     let monitor: CallMonitor?
     /// Records the exchanges; `nil` if nothing repeats the request.
     var record: AttemptRecord?

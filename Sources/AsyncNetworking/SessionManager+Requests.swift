@@ -110,7 +110,7 @@ extension SessionManager {
     ///
     /// Parameters are encoded by ``SessionConfiguration/requestSerializer`` into the query or the body, depending on the
     /// method. With neither parameters nor a body, the default serializer adds an empty form body for methods other than
-    /// GET, HEAD and DELETE. Fields of a multipart form are appended to the form.
+    /// GET, HEAD and DELETE. A form takes its fields by its own functions; parameters beside it would be a second body.
     ///
     /// - Parameters:
     ///   - method: The method; any method may have a body.

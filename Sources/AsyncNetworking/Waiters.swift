@@ -80,50 +80,70 @@ extension Lock {
 /// Who waits for whom: the shared transfers and the refreshes of tokens, for which requests wait that may themselves
 /// belong to one. A wait that would close a circle, so that none would end, is refused.
 enum WaitGraph {
-    /// The transfers and refreshes to which the current task belongs.
-    @TaskLocal static var leading: [ObjectIdentifier] = []
+    /// The transfers and refreshes to which the current task belongs, also those that have ended since: tasks that the
+    /// program has created within one keep this value.
+    @TaskLocal private static var members: [Member] = []
 
     private static let waits = Lock<[Wait]>([])
 
-    private struct Wait: Equatable {
+    fileprivate struct Wait: Equatable {
         let waiting: ObjectIdentifier
         let awaited: ObjectIdentifier
     }
+
+    /// A transfer or refresh until it ends.
+    private final class Member: Sendable {
+        private let object: Lock<ObjectIdentifier?>
+
+        init(_ object: AnyObject) { self.object = Lock(ObjectIdentifier(object)) }
+
+        var current: ObjectIdentifier? { object.withLock(\.self) }
+        func end() { object.withLock { $0 = nil } }
+    }
+
+    private static var leading: [ObjectIdentifier] { members.compactMap(\.current) }
 
     /// Runs a closure whose requests belong to a transfer or a refresh, which must live as long.
     static func leading<Result>(
         _ object: AnyObject, _ body: () async throws -> Result
     ) async rethrows -> Result {
-        try await $leading.withValue(leading + [ObjectIdentifier(object)], operation: body)
+        let member = Member(object)
+        defer { member.end() }
+        return try await $members.withValue(members + [member], operation: body)
     }
 
-    /// Records that the current task waits for a transfer or a refresh, until ``end(for:)``. Returns `false` if that one
-    /// waits, directly or by way of others, for one to which the task belongs.
-    static func begin(for awaited: AnyObject) -> Bool {
+    /// Records that the current task waits for a transfer or a refresh, until the result is ended. Returns `nil` if that
+    /// one waits, directly or by way of others, for one to which the task belongs.
+    static func begin(for awaited: AnyObject) -> Waiting? {
         let leading = leading
-        guard !leading.isEmpty else { return true }
+        guard !leading.isEmpty else { return Waiting() }
         return waits.withLock { waits in
             var reached = [ObjectIdentifier(awaited)]
             var next = 0
             while next < reached.count {
                 let current = reached[next]
-                if leading.contains(current) { return false }
+                if leading.contains(current) { return nil }
                 for wait in waits where wait.waiting == current && !reached.contains(wait.awaited) {
                     reached.append(wait.awaited)
                 }
                 next += 1
             }
-            waits += leading.map { Wait(waiting: $0, awaited: ObjectIdentifier(awaited)) }
-            return true
+            let begun = leading.map { Wait(waiting: $0, awaited: ObjectIdentifier(awaited)) }
+            waits += begun
+            return Waiting(waits: begun)
         }
     }
 
-    /// Ends a wait of the current task.
-    static func end(for awaited: AnyObject) {
-        let ended = leading.map { Wait(waiting: $0, awaited: ObjectIdentifier(awaited)) }
-        guard !ended.isEmpty else { return }
-        waits.withLock { waits in
-            for wait in ended { waits.firstIndex(of: wait).map { _ = waits.remove(at: $0) } }
+    /// A wait that was recorded.
+    struct Waiting: Sendable {
+        fileprivate var waits: [Wait] = []
+
+        /// Removes the record.
+        func end() {
+            guard !waits.isEmpty else { return }
+            WaitGraph.waits.withLock { all in
+                for wait in waits { all.firstIndex(of: wait).map { _ = all.remove(at: $0) } }
+            }
         }
     }
 }

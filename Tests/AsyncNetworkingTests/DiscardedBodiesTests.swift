@@ -102,6 +102,111 @@ import Testing
         }
     }
 
+    @Test(arguments: [false, true])
+    func `an endless response to a request whose body is held back for Digest is not read`(isStreamed: Bool)
+        async throws
+    {
+        try await StubServer.with { server in
+            server.enqueue(Endless.flood.script(200, [:]), .text("end"))
+            var request = try manager(for: server).request(.post, "a", body: .string("content"))
+            request.credential = Credential(user: "ada", password: "secret", schemes: [.digest])
+            let manager = manager(for: server)
+            let response =
+                isStreamed
+                ? try await manager.upload(request, as: .string).value.value : try await manager.data(for: request).text
+            #expect(response == "end")
+            #expect(server.activity.requests.map(\.text) == ["", "content"])
+        }
+    }
+
+    @Test func `a late challenge by Digest is answered, and an overloaded server is not sent the body`() async throws {
+        let challenge: HeaderPairs = ["WWW-Authenticate": #"Digest realm="x", nonce="n", qop="auth""#]
+        try await StubServer.with { server in
+            server.enqueue(.status(415), .status(401, headers: challenge), .text("end"))
+            var request = try manager(for: server).request(.post, "a", body: .string("content"))
+            request.credential = Credential(user: "ada", password: "secret", schemes: [.digest])
+            #expect(try await manager(for: server).data(for: request).text == "end")
+            #expect(server.activity.requests.map(\.text) == ["", "content", "content"])
+        }
+        try await StubServer.with { server in
+            server.enqueue(.status(503))
+            var request = try SessionManager(for: server).request(.post, "a", body: .string("content"))
+            request.credential = Credential(user: "ada", password: "secret", schemes: [.digest])
+            request.retryPolicy = RetryPolicy(limit: 0)
+            #expect(try await SessionManager(for: server).data(for: request).statusCode == 503)
+            #expect(server.activity.requests.map(\.text) == [""])
+        }
+    }
+
+    @Test func `Basic is used if no challenge by Digest can be answered`() async throws {
+        let challenge: HeaderPairs = [
+            "WWW-Authenticate": #"Digest realm="a", nonce="n", algorithm=SHA-512, Basic realm="b""#
+        ]
+        try await StubServer.with { server in
+            server.enqueue(.status(401, headers: challenge), .text("end"))
+            var request = try manager(for: server).request(.get, "a")
+            request.credential = Credential(user: "ada", password: "secret")
+            #expect(try await manager(for: server).data(for: request).text == "end")
+            #expect(server.activity.requests.last?.headers["Authorization"]?.hasPrefix("Basic ") == true)
+        }
+    }
+
+    @Test func `coded bytes without content do not escape the limit of a collected error`() async throws {
+        // Empty stored blocks of Deflate, in a gzip member.
+        let member: [UInt8] = [0x1F, 0x8B, 8, 0, 0, 0, 0, 0, 0, 3]
+        let blocks = Data(member + Array(repeating: [0, 0, 0, 0xFF, 0xFF], count: 200_000).flatMap(\.self))
+        try await StubServer.with { server in
+            server.fallback { _ in
+                .reply(status: 404, headers: ["Content-Encoding": "gzip"], body: .bytes(blocks))
+            }
+            let manager = manager(for: server) { $0.maximumBodySize = 100_000 }
+            do {
+                _ = try await manager.data(for: manager.request(.get, "a"))
+                Issue.record("nothing was thrown")
+            } catch let error as SessionError {
+                guard case .responseTooLarge(.body(limit: 100_000)) = error.reason else { throw error }
+            }
+        }
+    }
+
+    @Test func `a long error that may be stored is shared by the requests that wait for it`() async throws {
+        try await StubServer.with { server in
+            server.fallback { _ in
+                .reply(
+                    status: 404, headers: ["Cache-Control": "max-age=60"],
+                    body: .string(String(repeating: "x", count: 200_000)))
+            }
+            let manager = manager(for: server) {
+                $0.cache = .memory()
+                $0.sharesTransfers = true
+            }
+            let sizes = try await withThrowingTaskGroup(of: Int.self) { group in
+                for _ in 0..<8 {
+                    group.addTask { try await manager.data(for: manager.request(.get, "a")).value.count }
+                }
+                return try await group.reduce(into: []) { $0.append($1) }
+            }
+            #expect(sizes == Array(repeating: 200_000, count: 8))
+            #expect(server.activity.requests.count == 1)
+        }
+    }
+
+    @Test func `the program's decision about a head holds for its body`() async throws {
+        try await StubServer.with { server in
+            server.enqueue(
+                .reply(
+                    status: 503, body: .generated(70_000), framing: .contentLength(declared: 1 << 20)
+                ).thenClose, .text("end"))
+            let manager = manager(for: server) {
+                $0.retryPolicy.decision = { context in
+                    if case .success = context.result { .stop } else { .followPolicy }
+                }
+            }
+            await #expect(throws: SessionError.self) { try await manager.data(for: manager.request(.get, "a")) }
+            #expect(server.activity.requests.count == 1)
+        }
+    }
+
     @Test func `a redirect with a short body is stored`() async throws {
         try await StubServer.with { server in
             server.route(

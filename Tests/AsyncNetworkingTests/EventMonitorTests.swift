@@ -1,9 +1,11 @@
 // SPDX-License-Identifier: MIT
 
+import ANSystem
 import AsyncNetworking
 import AsyncNetworkingTesting
 import FoundationEssentials
 import HTTPTypes
+import TestSupport
 import Testing
 
 @Suite struct EventMonitorTests {
@@ -118,6 +120,23 @@ import Testing
         #expect(shared.map { $0.prefix(17) } == observed.map { $0.prefix(17) })
         #expect(read.prefix(2) == ["created", "resumed"])
         #expect(read.contains { $0.hasPrefix("is redirected by 302") })
+    }
+
+    @Test func `a task that has ended does not keep the monitors`() async throws {
+        final class Keeper: EventMonitor {
+            let tasks = Lock([AnyTransferTask]())
+
+            func receive(_ event: TaskEvent, of task: AnyTransferTask) { tasks.withLock { $0.append(task) } }
+        }
+        weak var kept: Keeper?
+        do {
+            let keeper = Keeper()
+            kept = keeper
+            let manager = SessionManager(on: MockTransport(.text("x"))) { $0.eventMonitors = [keeper] }
+            _ = try await manager.upload(try manager.request(.get, "x")).value
+            #expect(!keeper.tasks.withLock(\.isEmpty))
+        }
+        try await eventually { kept == nil }
     }
 
     @Test func `monitors do not see a task that never ran`() async throws {

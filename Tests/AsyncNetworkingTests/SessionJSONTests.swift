@@ -88,6 +88,48 @@ import Testing
         #expect(transport.requests.count == 3)
     }
 
+    @Test func `a body that is compressed or throttled before it is encoded is encoded by the session`() async throws {
+        let transport = MockTransport(.text("ok"))
+        let api = Self.session(transport)
+        let url = try url("http://a.example/")
+        let notes = [Note](repeating: Note(), count: 100)
+        var request = Request(method: .post, url: url, body: .json(notes))
+        request.compressBody()
+        _ = try await api.data(for: request)
+        request = Request(method: .post, url: url, body: .json(Note()))
+        request.compressBody()
+        _ = try await api.data(for: request)
+        request.body = try .json(Note()).throttled(.rate(bytesPerSecond: 1 << 20))
+        _ = try await api.data(for: request)
+        try await api.post("x", body: .json(notes).compressed(), headers: [.contentEncoding: "gzip"])
+        let sent = transport.requests
+        #expect(sent.map { $0.request.headers[.contentType] } == Array(repeating: "application/json", count: 4))
+        #expect(sent.map { $0.request.headers[.contentEncoding] } == ["gzip", nil, nil, "gzip"])
+        let short = Data(#"{"created_at":86400}"#.utf8)
+        #expect(sent[1].body == short)
+        #expect(sent[2].body == short)
+        #expect(sent[0].body.starts(with: [0x1F, 0x8B]) && sent[0].body == sent[3].body)
+    }
+
+    @Test func `a body that an interceptor sets is encoded by the session`() async throws {
+        struct Replacing: Interceptor {
+            func intercept(_ request: Request, next: Chain) async throws -> OpenResponse {
+                var request = request
+                request.body = .json(Note())
+                return try await next(request)
+            }
+        }
+        for isAttempt in [false, true] {
+            let transport = MockTransport(.text("ok"))
+            let api = SessionManager(on: transport) {
+                $0.json.encoder.dateEncodingStrategy = .secondsSince1970
+                if isAttempt { $0.attemptInterceptors = [Replacing()] } else { $0.interceptors = [Replacing()] }
+            }
+            try await api.post("x", body: .none)
+            #expect(try transport.onlyRequest.body == Data(#"{"createdAt":86400}"#.utf8))
+        }
+    }
+
     @Test func `without a session a body is encoded while it is sent`() async throws {
         let transport = MockTransport(.text("ok"))
         let request = Request(method: .post, url: try url("http://a.example/"), body: .json(Note()))

@@ -8,14 +8,14 @@ import HTTPTypes
 extension CurlTransport {
     /// Sends a request, and again with the answer if the server challenges it by Digest.
     ///
-    /// A request with a body is sent without it at first, and then with it, whatever the server responds.
+    /// A request with a body is sent without it at first.
     ///
-    /// | response to the first request | then |
+    /// | response | then |
     /// |---|---|
-    /// | 401 with a challenge that can be answered | the request is sent with the answer, to which any response is the last |
-    /// | another 401, or 407 | this is the response |
-    /// | any other, if the request has no body | this is the response |
-    /// | any other | the request is sent with its body |
+    /// | to the answer | it is the response |
+    /// | 401 with a challenge that can be answered, if the body can be sent again or was not sent | the request is sent with the answer |
+    /// | any other to the request without its body, except 401, 407, 429 and 5xx | the request is sent with its body |
+    /// | any other | it is the response |
     func openAnswering(
         _ request: Request, with credential: Credential, _ delivery: BodyDelivery, _ events: (any TransferEventSink)?
     ) async throws -> OpenResponse {
@@ -23,23 +23,47 @@ extension CurlTransport {
         let start = MonotonicInstant.now
         var plain = request
         plain.transportAuthentication?.server = nil
-        let probe = plain.withoutBody
-        let reaction: @Sendable (ResponseHead) -> ChallengeReaction = { [plain] head in
-            if let answer = DigestAnswer(to: head, of: plain, with: credential) { return .answer(answer) }
-            return probe == nil || head.status.code == 401 || head.status.code == 407 ? .none : .send
+        var probe = plain.withoutBody
+        while true {
+            let (isProbe, isReplayable, bytes) = (probe != nil, plain.body.isReplayable, plain.bodyBytes)
+            let reaction: @Sendable (ResponseHead) -> ChallengeReaction = { head in
+                if head.status.code == 401, isProbe || isReplayable,
+                    let challenge = DigestChallenge.first(
+                        in: head.headers[values: .wwwAuthenticate], knowsBody: bytes != nil)
+                {
+                    return .answer(challenge)
+                }
+                let isFinal = [401, 407, 429].contains(head.status.code) || head.status.kind == .serverError
+                return isProbe && !isFinal ? .send : .none
+            }
+            // The body of a response that may be dropped is not collected.
+            let (exchange, head) = try await perform(
+                probe ?? plain, isProbe ? .streamed : delivery,
+                events.map { HeadSink(passingTo: $0) { reaction($0) == .none } })
+            var isLast = false
+            switch reaction(head) {
+            case .send: break
+            case .answer(let challenge):
+                guard
+                    let answer = DigestAnswer(
+                        to: challenge, with: credential, method: plain.method.rawValue, target: plain.digestTarget,
+                        body: bytes)
+                else {
+                    return OpenResponse(head: head, body: ResponseBody(source: exchange))
+                }
+                plain.headers[.authorization] = answer.field
+                isLast = true
+            case .none: return OpenResponse(head: head, body: ResponseBody(source: exchange))
+            }
+            // Below 300 a body may be as long as that of any response.
+            if head.status.code >= 300 { await exchange.receiveRest() }
+            await exchange.close()
+            probe = nil
+            plain.shortenTotal(by: start.duration(to: .now), of: request, from: defaultOptions)
+            guard isLast else { continue }
+            let (answered, last) = try await perform(plain, delivery, events)
+            return OpenResponse(head: last, body: ResponseBody(source: answered))
         }
-        let (exchange, head) = try await perform(
-            probe ?? plain, delivery, events.map { HeadSink(passingTo: $0) { reaction($0) == .none } })
-        switch reaction(head) {
-        case .none: return OpenResponse(head: head, body: ResponseBody(source: exchange))
-        case .answer(let answer): plain.headers[.authorization] = answer.field
-        case .send: break
-        }
-        await exchange.receiveRest()
-        await exchange.close()
-        plain.shortenTotal(by: start.duration(to: .now), from: defaultOptions)
-        let (answered, last) = try await perform(plain, delivery, events)
-        return OpenResponse(head: last, body: ResponseBody(source: answered))
     }
 }
 
@@ -48,46 +72,47 @@ private enum ChallengeReaction: Equatable {
     /// Nothing: it is the response.
     case none
     /// The request with the answer to the challenge.
-    case answer(DigestAnswer)
+    case answer(DigestChallenge)
     /// The request with its body.
     case send
 }
 
-extension DigestAnswer {
-    /// Creates the answer to the challenge of a response; `nil` if it has none that can be answered.
-    fileprivate init?(to head: ResponseHead, of request: Request, with credential: Credential) {
-        guard head.status.code == 401 else { return nil }
-        // As libcurl sends them: with a path, and without dot segments.
-        let hasDots = request.url.path(percentEncoded: true).contains("/.")
-        let url = hasDots ? URL(reference: request.url.absoluteString, relativeTo: request.url) : nil
-        let path = (url ?? request.url).path(percentEncoded: true)
-        let query = request.url.query(percentEncoded: true).map { "?" + $0 } ?? ""
-        let body: Data? =
-            switch request.body.content {
-            case .none: Data()
-            case .bytes(let data): data
-            default: nil
-            }
-        self.init(
-            to: head.headers[values: .wwwAuthenticate], with: credential, method: request.method.rawValue,
-            target: (path.isEmpty ? "/" : path) + query, body: body)
-    }
-}
-
 extension Request {
+    /// The body, if it is in memory.
+    fileprivate var bodyBytes: Data? {
+        switch body.content {
+        case .none: Data()
+        case .bytes(let data): data
+        default: nil
+        }
+    }
+
+    /// The path and query as libcurl sends them: with a path, and without dot segments.
+    fileprivate var digestTarget: String {
+        let hasDots = url.path(percentEncoded: true).contains("/.")
+        let sent = hasDots ? URL(reference: url.absoluteString, relativeTo: url) ?? url : url
+        let path = sent.path(percentEncoded: true)
+        return (path.isEmpty ? "/" : path) + (url.query(percentEncoded: true).map { "?" + $0 } ?? "")
+    }
+
     /// The request with an empty body; `nil` if it has no body.
     fileprivate var withoutBody: Request? {
-        if case .none = body.content { return nil }
+        // An empty body is sent at once: the request without it would be the same.
+        if body.length == 0 { return nil }
         var request = self
         request.body = .bytes(Data())
         request.trailers = nil
-        for name in [HTTPField.Name.expect, .contentLength, .transferEncoding] { request.headers[name] = nil }
+        for name in [HTTPField.Name.expect, .contentLength, .transferEncoding, .contentEncoding, .contentDigest] {
+            request.headers[name] = nil
+        }
         return request
     }
 
     /// Leaves only the rest of the time for the whole exchange.
-    fileprivate mutating func shortenTotal(by elapsed: Duration, from defaults: SharedTransferOptions) {
-        var options = (sharedOptions ?? defaults).value
+    fileprivate mutating func shortenTotal(
+        by elapsed: Duration, of original: Request, from defaults: SharedTransferOptions
+    ) {
+        var options = (original.sharedOptions ?? defaults).value
         guard let total = options.timeouts.total else { return }
         options.timeouts.total = max(.milliseconds(1), total - elapsed)
         self.options = options

@@ -36,7 +36,7 @@ public struct CurlTransport: CookieStoringTransport, AlternativeRouteTransport, 
     }
 
     /// Sends a request, and returns its response: as soon as the head has arrived if the body is streamed, and when the
-    /// body is complete if it is collected. Cancelling the task cancels the exchange.
+    /// body is complete if it is collected; see ``ANHTTP/BodyDelivery/collected(upTo:)`` for statuses from 300 on. Cancelling the task cancels the exchange.
     ///
     /// - Parameters:
     ///   - request: The request to send, with the transport's options if it has none of its own. Changes by

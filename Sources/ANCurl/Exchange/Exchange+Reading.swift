@@ -12,6 +12,11 @@ extension Exchange: WholeBodySource {
 
     func next() async throws -> Data? {
         guard let decoder = try decoder() else { return try await nextReceived() }
+        return try await next(by: decoder)
+    }
+
+    /// Returns the next decoded bytes; `receive` learns the number of those received for them.
+    private func next(by decoder: ContentDecoder, _ receive: (Int) throws -> Void = { _ in }) async throws -> Data? {
         do {
             while true {
                 if let chunk = try decoder.next() { return chunk }
@@ -20,6 +25,7 @@ extension Exchange: WholeBodySource {
                     state.withLock { $0.isEndRead = true }
                     return nil
                 }
+                try receive(received.count)
                 decoder.push(received)
             }
         } catch let failure as ContentDecoder.Failure {
@@ -28,7 +34,7 @@ extension Exchange: WholeBodySource {
     }
 
     func collect(upTo limit: Int) async throws -> Data {
-        if try decoder() != nil { return try await collectDecoded(upTo: limit) }
+        if let decoder = try decoder() { return try await collect(by: decoder, upTo: limit) }
         while true {
             let (body, mustResume) = try state.withLock { state throws in
                 let body = try state.takeAll(limit: limit, of: request.url)
@@ -42,9 +48,15 @@ extension Exchange: WholeBodySource {
 
     /// Decodes a whole body. It does not run on the reader's actor, which decoding could block for a long time.
     @concurrent
-    private func collectDecoded(upTo limit: Int) async throws -> Data {
-        var body = Data()
-        while let chunk = try await next() {
+    private func collect(by decoder: ContentDecoder, upTo limit: Int) async throws -> Data {
+        var (body, received) = (Data(), 0)
+        func receive(_ count: Int) throws {
+            received += count
+            guard received <= max(0, limit) else {
+                throw TransportError(.responseTooLarge(.body(limit: limit)), context: decodingContext())
+            }
+        }
+        while let chunk = try await next(by: decoder, receive) {
             try body.collect(chunk, upTo: limit, decodingContext())
         }
         return body

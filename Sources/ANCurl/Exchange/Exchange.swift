@@ -126,7 +126,11 @@ final class Exchange: Sendable {
         await wait(for: delivery == .streamed ? .head : .response) { engine.post(.add(self)) }
         do {
             let head = try state.withLock { state throws in
-                if let head = state.head, state.failure == nil || delivery == .streamed || head.mayBeDiscarded {
+                if let head = state.head, state.failure == nil || delivery == .streamed { return head }
+                // The failure of a body that may be discarded belongs to reading it, unless the call itself ends.
+                if let head = state.head, head.mayBeDiscarded, let failure = state.failure as? TransportError,
+                    failure.reason != .shutDown
+                {
                     return head
                 }
                 throw state.failure ?? Self.endWithoutHead

@@ -13,24 +13,21 @@ package struct DigestAnswer: Equatable {
     /// The value of `Authorization`.
     package let field: String
 
-    /// Creates the answer to the first challenge that can be answered; `nil` if there is none.
+    /// Creates the answer to a challenge; `nil` if the system does not provide its algorithm.
     ///
     /// - Parameters:
-    ///   - challenges: The values of `WWW-Authenticate`.
+    ///   - challenge: The challenge.
     ///   - credential: The user name and the password.
     ///   - method: The method of the request.
     ///   - target: The path and query of the request, as they are sent.
-    ///   - body: The body; `nil` if it is not in memory, so that `auth-int` cannot be answered.
+    ///   - body: The body, which is used if the challenge asks for its protection.
     ///   - clientNonce: The nonce of this side; by default 128 random bits.
     package init?(
-        to challenges: [String], with credential: Credential, method: String, target: String, body: Data?,
+        to challenge: DigestChallenge, with credential: Credential, method: String, target: String, body: Data?,
         clientNonce: String? = nil
     ) {
         let clientNonce = clientNonce ?? Self.makeNonce()
-        let answers = challenges.lazy.flatMap(ChallengeParser.challenges).compactMap { challenge in
-            Self.field(challenge, credential, method, target, body, clientNonce)
-        }
-        guard let field = answers.first else { return nil }
+        guard let field = Self.field(challenge, credential, method, target, body, clientNonce) else { return nil }
         self.field = field
     }
 
@@ -40,19 +37,16 @@ package struct DigestAnswer: Equatable {
     }
 
     private static func field(
-        _ challenge: ChallengeParser.Challenge, _ credential: Credential, _ method: String, _ target: String,
+        _ challenge: DigestChallenge, _ credential: Credential, _ method: String, _ target: String,
         _ body: Data?, _ clientNonce: String
     ) -> String? {
-        guard challenge.scheme.lowercased() == "digest", let nonce = challenge.parameters["nonce"] else { return nil }
-        let realm = challenge.parameters["realm"] ?? ""
-        let names = challenge.parameters["algorithm"]
-        var algorithm = (names ?? "MD5").uppercased()
-        let isSession = algorithm.hasSuffix("-SESS")
-        if isSession { algorithm.removeLast(5) }
-        guard let function = functions[algorithm] else { return nil }
-        guard let protection = Protection(offered: challenge.parameters["qop"], knowsBody: body != nil) else {
-            return nil
-        }
+        let (realm, nonce, protection) = (challenge.realm, challenge.nonce, challenge.protection)
+        let function: MessageDigest.Algorithm =
+            switch challenge.algorithm {
+            case .md5: .md5
+            case .sha256: .sha256
+            case .sha512_256: .sha512_256
+            }
 
         func hash(_ parts: String...) -> String? { hash(bytes: Data(parts.joined(separator: ":").utf8)) }
         func hash(bytes: Data) -> String? {
@@ -63,7 +57,7 @@ package struct DigestAnswer: Equatable {
 
         let count = "00000001"
         guard var secret = hash(credential.user, realm, credential.password) else { return nil }
-        if isSession {
+        if challenge.isSession {
             guard let session = hash(secret, nonce, clientNonce) else { return nil }
             secret = session
         }
@@ -79,48 +73,20 @@ package struct DigestAnswer: Equatable {
                 ? body.flatMap(hash(bytes:)).flatMap { hash(method, target, $0) } : hash(method, target)
             response = request.flatMap { hash(secret, nonce, count, clientNonce, protection.rawValue, $0) }
         }
-        let hidesUser = challenge.parameters["userhash"]?.lowercased() == "true"
-        guard let response, let user = hidesUser ? hash(credential.user, realm) : credential.user else { return nil }
+        guard let response, let user = challenge.hidesUser ? hash(credential.user, realm) : credential.user else {
+            return nil
+        }
 
         var parts = [
             "username=\(user.quoted)", "realm=\(realm.quoted)", "nonce=\(nonce.quoted)", "uri=\(target.quoted)",
             "response=\"\(response)\"",
         ]
-        if let names { parts.append("algorithm=\(names)") }
-        if let opaque = challenge.parameters["opaque"] { parts.append("opaque=\(opaque.quoted)") }
-        if protection != .none || isSession { parts.append("cnonce=\(clientNonce.quoted)") }
+        if let name = challenge.algorithmName { parts.append("algorithm=\(name)") }
+        if let opaque = challenge.opaque { parts.append("opaque=\(opaque.quoted)") }
+        if protection != .none || challenge.isSession { parts.append("cnonce=\(clientNonce.quoted)") }
         if protection != .none { parts += ["qop=\(protection.rawValue)", "nc=\(count)"] }
-        if hidesUser { parts.append("userhash=true") }
+        if challenge.hidesUser { parts.append("userhash=true") }
         return "Digest " + parts.joined(separator: ", ")
-    }
-
-    private static let functions: [String: MessageDigest.Algorithm] = [
-        "MD5": .md5, "SHA-256": .sha256, "SHA-512-256": .sha512_256,
-    ]
-
-    /// What the answer protects (RFC 7616 §3.4).
-    private enum Protection: String {
-        /// The request line, without a nonce of this side (RFC 2069).
-        case none
-        /// The request line.
-        case auth
-        /// The request line and the body.
-        case integrity = "auth-int"
-
-        init?(offered list: String?, knowsBody: Bool) {
-            guard let list else {
-                self = .none
-                return
-            }
-            let offered = list.lowercased().split { $0 == "," || $0 == " " || $0 == "\t" }
-            if offered.contains("auth") {
-                self = .auth
-            } else if offered.contains("auth-int"), knowsBody {
-                self = .integrity
-            } else {
-                return nil
-            }
-        }
     }
 }
 

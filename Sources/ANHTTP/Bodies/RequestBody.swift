@@ -196,7 +196,8 @@ public struct RequestBody: Sendable {
 
     /// Whether a path names a pipe or a device, whose content is gone when it was read.
     private static func isStream(_ path: String) -> Bool {
-        if path.hasPrefix("/dev/") || path.hasPrefix("/proc/self/fd/") { return true }
+        let isDevice = path.hasPrefix("/dev/") && !path.hasPrefix("/dev/shm/")
+        if isDevice || path.hasPrefix("/proc/self/fd/") { return true }
         let resolved = URL(filePath: path).resolvingSymlinksInPath().path
         let type = (try? FileManager.default.attributesOfItem(atPath: resolved))?[.type] as? FileAttributeType
         return type.map { $0 != .typeRegular && $0 != .typeDirectory } ?? false

@@ -65,3 +65,70 @@ package struct ChallengeParser {
         if token.isEmpty || !isAlone { scanner = start }
     }
 }
+
+/// A challenge by Digest that can be answered (RFC 7616 §3.3).
+package struct DigestChallenge: Hashable, Sendable {
+    package let realm: String
+    package let nonce: String
+    package let opaque: String?
+    package let algorithm: Algorithm
+    /// The algorithm as the server names it; `nil` if it names none.
+    package let algorithmName: String?
+    /// Whether the secret depends on the nonces, as for algorithms that end with `-sess`.
+    package let isSession: Bool
+    package let protection: Protection
+    /// Whether the user name is sent as a digest.
+    package let hidesUser: Bool
+    /// The space-separated list of URIs with the same password; `nil` for all of the server.
+    package let domain: String?
+
+    /// A digest algorithm, without `-sess`.
+    package enum Algorithm: String, Sendable {
+        case md5 = "MD5"
+        case sha256 = "SHA-256"
+        case sha512_256 = "SHA-512-256"
+    }
+
+    /// What an answer protects (RFC 7616 §3.4).
+    package enum Protection: String, Sendable {
+        /// The request line, without a nonce of this side (RFC 2069).
+        case none
+        /// The request line.
+        case auth
+        /// The request line and the body.
+        case integrity = "auth-int"
+    }
+
+    /// Creates a value from a challenge; `nil` if it cannot be answered.
+    ///
+    /// - Parameter knowsBody: Whether the request's body is in memory, so that it can be protected.
+    package init?(_ challenge: ChallengeParser.Challenge, knowsBody: Bool) {
+        guard challenge.scheme.lowercased() == "digest", let nonce = challenge.parameters["nonce"] else { return nil }
+        algorithmName = challenge.parameters["algorithm"]
+        var name = (algorithmName ?? "MD5").uppercased()
+        isSession = name.hasSuffix("-SESS")
+        if isSession { name.removeLast(5) }
+        let offered = (challenge.parameters["qop"] ?? "").lowercased().split { ", \t".contains($0) }
+        guard let algorithm = Algorithm(rawValue: name) else { return nil }
+        if offered.isEmpty {
+            protection = .none
+        } else if offered.contains("auth") {
+            protection = .auth
+        } else if offered.contains("auth-int"), knowsBody {
+            protection = .integrity
+        } else {
+            return nil
+        }
+        self.nonce = nonce
+        self.algorithm = algorithm
+        realm = challenge.parameters["realm"] ?? ""
+        opaque = challenge.parameters["opaque"]
+        hidesUser = challenge.parameters["userhash"]?.lowercased() == "true"
+        domain = challenge.parameters["domain"]
+    }
+
+    /// Returns the first challenge of a response's fields that can be answered.
+    package static func first(in fields: [String], knowsBody: Bool) -> DigestChallenge? {
+        fields.lazy.flatMap(ChallengeParser.challenges).compactMap { DigestChallenge($0, knowsBody: knowsBody) }.first
+    }
+}

@@ -100,9 +100,10 @@ extension RequestBody {
         if case .file(let path, nil) = segment {
             segment = try .file(path, isReplayable: isReplayable)
         }
-        return .writer(length: segment.length, isReplayable: isReplayable) { [segment] writer in
+        let stream = RequestBody.writer(length: segment.length, isReplayable: isReplayable) { [segment] writer in
             try await [segment].write(to: throttle.pacing(writer, clock: clock))
         }
-        .gated(as: self)
+        return afterEncoding(without: stream) { $0.body = try $0.body.throttled(throttle, clock: clock) }
+            ?? stream.gated(as: self)
     }
 }

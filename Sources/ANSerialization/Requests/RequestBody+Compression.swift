@@ -35,7 +35,8 @@ extension Request {
     /// Compresses the body, sets `Content-Encoding`, and removes `Content-Length`.
     ///
     /// Nothing is changed if there is no body, if its known length is below `minimumSize`, or if `Content-Encoding` is
-    /// already set. Files and other bodies of unknown length are always compressed. Servers rarely announce support for
+    /// already set. Files and other bodies of unknown length are always compressed; JSON and forms are when a session
+    /// has encoded them. Servers rarely announce support for
     /// compressed requests; one that does not support them usually responds with status 415 (RFC 9110 §15.5.16).
     ///
     /// - Parameters:
@@ -46,6 +47,10 @@ extension Request {
     ///     even empty data.
     public mutating func compressBody(_ coding: ContentCoding = .gzip, level: Int = 6, minimumSize: Int64 = 1 << 10) {
         guard hasBody, headers.first(.contentEncoding) == nil else { return }
+        let later = body.afterEncoding(without: body) {
+            $0.compressBody(coding, level: level, minimumSize: minimumSize)
+        }
+        if let later { return body = later }
         if let length = body.length, length < minimumSize { return }
         body = body.compressed(coding, level: level)
         headers.append(HTTPField(name: .contentEncoding, value: coding.name))
@@ -77,12 +82,13 @@ extension RequestBody {
         case .bytes, .file, .writer: break
         }
         let segments = [BodySegment(self)]
-        return .writer(length: nil, isReplayable: isReplayable) { writer in
+        let stream = RequestBody.writer(length: nil, isReplayable: isReplayable) { writer in
             let output = try CompressedOutput(writer, coding, level: level)
             try await segments.write(to: RequestBodyWriter { chunk in try await output.write(chunk) })
             try await output.finish()
         }
-        .gated(as: self)
+        return afterEncoding(without: stream) { $0.body = $0.body.compressed(coding, level: level) }
+            ?? stream.gated(as: self)
     }
 }
 

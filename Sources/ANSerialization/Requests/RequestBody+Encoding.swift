@@ -67,6 +67,25 @@ extension RequestBody {
     }
 }
 
+extension RequestBody {
+    /// Returns this body with a change that a session makes once it has encoded it; `nil` for a body that is sent as it
+    /// is.
+    ///
+    /// - Parameter other: The changed body, for use without a session.
+    func afterEncoding(
+        without other: RequestBody, _ change: @escaping @Sendable (inout Request) throws -> Void
+    ) -> RequestBody? {
+        guard let encoding else { return nil }
+        return RequestBody(isReplayable: isReplayable) { writer in
+            try await other.write(to: writer)
+        } encode: { request, encoder in
+            try encoding.encode(&request, encoder)
+            try change(&request)
+        }
+        .gated(as: self)
+    }
+}
+
 extension Request {
     /// Whether the request has a body, even an empty one.
     var hasBody: Bool {

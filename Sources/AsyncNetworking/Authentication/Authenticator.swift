@@ -192,13 +192,13 @@ public actor Authenticator {
 
     private func awaitRefresh() async throws {
         let ticket = waiters.makeTicket()
-        guard WaitGraph.begin(for: self) else {
+        guard let waiting = WaitGraph.begin(for: self) else {
             throw TransportError(
                 .internalInconsistency(
                     "The refreshes of two authenticators need a token of each other, or one waits for a request that needs its token."
                 ))
         }
-        defer { WaitGraph.end(for: self) }
+        defer { waiting.end() }
         try await withTaskCancellationHandler {
             try await withCheckedThrowingContinuation { (continuation: CheckedContinuation<Void, any Error>) in
                 guard !Task.isCancelled else { return continuation.resume(throwing: CancellationError()) }

@@ -183,6 +183,7 @@ private struct Refusal {
     /// Creates a refusal from a response; `nil` if it contains no challenge with a supported scheme.
     init?(by head: ResponseHead, of request: Request, on transport: any Transport) {
         let field: HTTPField.Name
+        let isProxy: Bool
         switch head.status.code {
         case 401: (isProxy, field) = (false, .wwwAuthenticate)
         // Over https, a proxy refuses the tunnel, which is an error.
@@ -190,6 +191,7 @@ private struct Refusal {
             (isProxy, field) = (true, .proxyAuthenticate)
         default: return nil
         }
+        self.isProxy = isProxy
         self.head = head
         let challenges = head.headers.filter { $0.name == field }.flatMap {
             ChallengeParser.challenges(in: $0.value)
@@ -197,8 +199,17 @@ private struct Refusal {
         // libcurl, which answers challenges by the other schemes, only makes the connection of a WebSocket.
         var supported = transport.authenticationSchemes
         if request.webSocketUpgrade != nil, !isProxy { supported.formIntersection([.basic]) }
+        // The transport answers a server by Digest only if it knows the algorithm and what is to be protected.
+        let knowsBody =
+            switch request.body.kind {
+            case .none, .bytes: true
+            default: false
+            }
         func challenge(by scheme: AuthenticationScheme) -> ChallengeParser.Challenge? {
-            challenges.first { AuthenticationScheme(name: $0.scheme) == scheme }
+            challenges.first { challenge in
+                AuthenticationScheme(name: challenge.scheme) == scheme
+                    && (isProxy || scheme != .digest || DigestChallenge(challenge, knowsBody: knowsBody) != nil)
+            }
         }
         spaces = Self.spaces(ofProxy: isProxy, request, supported) { scheme in
             challenge(by: scheme).map { $0.parameters["realm"] }

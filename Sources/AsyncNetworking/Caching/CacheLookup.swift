@@ -172,6 +172,7 @@ struct CacheLookup: Sendable {
                 await store(stored.ended(ending.trailers, bodyLength: body.length), body, head, times)
             } notStored: { isLost in
                 await supersede(head, entries, times, isLost: isLost)
+                endFlight(isAbandoned: false)
             })
         storing.provenance = response.body.provenance
         return storing

@@ -12,7 +12,9 @@ extension Pipeline {
         guard let cache else { return try await next(request, &call) }
         var lookup = cacheLookup(request, in: cache)
         var mayWait = call.delivery != .streamed
-        defer { lookup.endFlight(isAbandoned: Task.isCancelled) }
+        defer {
+            if lookup.flight?.endsWithBody != true { lookup.endFlight(isAbandoned: Task.isCancelled) }
+        }
         // The entries whose body cannot be read.
         var unreadable: Set<UInt64> = []
         while true {
@@ -64,9 +66,9 @@ extension Pipeline {
     /// Waits until another request's flight ends. Returns whether it ended without a result, because the other request
     /// was cancelled.
     private func wait(for flight: RequestFlights.Flight, _ request: Request) async throws -> Bool {
-        guard WaitGraph.begin(for: flight) else { return false }
-        defer { WaitGraph.end(for: flight) }
-        _ = try await waiting(upTo: request.timeLeft) { await flight.wait() }
+        guard let waiting = WaitGraph.begin(for: flight) else { return false }
+        defer { waiting.end() }
+        _ = try await self.waiting(upTo: request.timeLeft) { await flight.wait() }
         try Task.checkCancellation()
         return flight.isAbandoned
     }
@@ -168,7 +170,11 @@ extension Pipeline {
             let data = try await storing.collect(upTo: limit)
             stored.body = ResponseBody(data, ending: storing.ending ?? ResponseEnding())
             await storing.close()
-        case .collected, .streamed:
+        case .collected:
+            // It is stored when it is read, and given up when it is closed.
+            lookup.flight?.endWithBody()
+            stored.body = storing
+        case .streamed:
             stored.body = storing
         }
         stored.body.provenance = response.body.provenance

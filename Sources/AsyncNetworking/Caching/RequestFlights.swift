@@ -26,11 +26,16 @@ final class RequestFlights: Sendable {
         private struct State: Sendable {
             var hasEnded = false
             var isAbandoned = false
+            var endsWithBody = false
             var waiters = Waiters<CheckedContinuation<Void, Never>>()
         }
 
         /// Whether the flight ended because its request was cancelled.
         var isAbandoned: Bool { state.withLock(\.isAbandoned) }
+
+        /// Whether the flight ends when its response is stored or closed, later than the step that leads it.
+        var endsWithBody: Bool { state.withLock(\.endsWithBody) }
+        func endWithBody() { state.set(\.endsWithBody, to: true) }
 
         /// Returns when the flight ends, or when the calling task is cancelled.
         func wait() async {

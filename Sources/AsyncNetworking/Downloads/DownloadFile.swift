@@ -53,7 +53,7 @@ final class DownloadFile {
     /// The range of this response; `nil` if it contains the whole file.
     private var range: ContentRange?
     var flushed = (size: Int64(0), time: Duration.zero)
-    /// The bytes of the record that was written last.
+    /// The file of the record that was written last.
     var lastRecord: FileStamp?
 
     /// Opens the temporary file, including the bytes of an earlier download if there are any.

@@ -7,6 +7,8 @@ import FoundationEssentials
 /// The retries of a call. They go on after its response was returned, because reading the body may fail, too.
 struct Retries: Sendable {
     fileprivate(set) var plan: RetryPlan
+    /// Whether the program has decided that there is no further attempt.
+    fileprivate var isStopped = false
     /// Measures the time of the session.
     fileprivate let uptime: Stopwatch
     /// The session's uptime at the first attempt.
@@ -101,7 +103,7 @@ extension Pipeline {
     private func decide(
         _ result: RetryPlan.AttemptResult, on request: Request, _ call: inout Call
     ) async throws -> Duration? {
-        guard let retries = call.retries else { return nil }
+        guard let retries = call.retries, !retries.isStopped else { return nil }
         let plan = retries.plan
         // The usual case, without a look at clocks and counts.
         guard plan.policy.decision != nil || plan.isRetriable(result) else { return nil }
@@ -110,6 +112,7 @@ extension Pipeline {
             decision = try await makeDecision(
                 RetryPolicy.Context(
                     request: request, attempt: plan.attempt, result: result, isRetriable: plan.isRetriable(result)))
+            if case .stop = decision { call.retries?.isStopped = true }
         }
         let timing = RetryPlan.Timing(
             elapsed: retries.elapsed, now: Int64(now().timeIntervalSince1970), unit: randomUnit())

@@ -38,10 +38,13 @@ public struct RetryBudget: Hashable, Sendable {
 /// The remaining budget of one host.
 package struct RetryBucket {
     package private(set) var tokens: Double
+    /// The largest capacity of the policies that share the count.
+    private var capacity: Double
     private var lastChange: Duration
 
     package init(_ budget: RetryBudget, now: Duration) {
         tokens = budget.capacity
+        capacity = budget.capacity
         lastChange = now
     }
 
@@ -59,11 +62,13 @@ package struct RetryBucket {
     }
 
     /// Whether the budget is full, so that the host's entry can be removed without effect.
-    package func isFull(_ budget: RetryBudget) -> Bool { tokens >= budget.capacity }
+    package var isFull: Bool { tokens >= capacity }
 
     private mutating func fill(_ budget: RetryBudget, by amount: Double, now: Duration) {
         let seconds = max(0, (now - lastChange) / .seconds(1))
-        tokens = min(budget.capacity, tokens + amount + seconds * budget.perSecond)
+        capacity = max(capacity, budget.capacity)
+        // A policy with a smaller capacity takes nothing away.
+        tokens = max(tokens, min(budget.capacity, tokens + amount + seconds * budget.perSecond))
         lastChange = now
     }
 }
@@ -82,7 +87,7 @@ final class RetryLedger: Sendable {
         buckets.withLock { buckets in
             guard var bucket = buckets[host] else { return }
             bucket.deposit(budget, now: now)
-            buckets[host] = bucket.isFull(budget) ? nil : bucket
+            buckets[host] = bucket.isFull ? nil : bucket
         }
     }
 
@@ -90,7 +95,7 @@ final class RetryLedger: Sendable {
         let host = Origin(url)
         return buckets.withLock { buckets in
             if buckets[host] == nil, buckets.count >= Self.maximumHosts {
-                buckets = buckets.filter { !$0.value.isFull(budget) }
+                buckets = buckets.filter { !$0.value.isFull }
                 if buckets.count >= Self.maximumHosts, let other = buckets.keys.first { buckets[other] = nil }
             }
             return buckets[host, default: RetryBucket(budget, now: now)].withdraw(budget, now: now)

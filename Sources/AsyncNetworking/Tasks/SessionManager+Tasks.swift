@@ -25,6 +25,16 @@ extension SessionManager {
         ending: (@Sendable (Result<Value, any Error>) async -> Void)? = nil,
         work: @escaping @Sendable (RunningTask) async throws -> Value
     ) -> TransferTask<Value> {
+        // Encoded now, so that its length is known.
+        let request = request.flatMap { request in
+            Result {
+                var request = request
+                do { try request.encodeBody(with: configuration.json.encoder) } catch {
+                    throw SessionError.lifting(error)
+                }
+                return request
+            }
+        }
         let wanted = try? request.get()
         let (core, isTaken) = registry.begin { id in
             TransferCore(

@@ -14,7 +14,6 @@ package final class TransferCore: Sendable {
     private let scheduler: TaskScheduler
     /// Measures the time since the session was created.
     let stopwatch: Stopwatch
-    private let monitors: [any EventMonitor]
     private let state: Lock<State>
 
     /// The mutable state of a task.
@@ -28,6 +27,8 @@ package final class TransferCore: Sendable {
         fileprivate var resumeData: ResumeData?
         /// Cancels the work; `nil` before the work begins and after it ends.
         fileprivate var stopWork: (@Sendable () -> Void)?
+        /// The monitors of the session until the task has ended: one may keep the task.
+        fileprivate var monitors: [any EventMonitor]
         /// Whether a cancelled task has called `stopWork`.
         fileprivate var isWorkStopped = false
         /// The events so far, with the latest progress of each direction.
@@ -37,8 +38,9 @@ package final class TransferCore: Sendable {
         fileprivate var lastObserver: UInt64 = 0
         fileprivate var waiters = Waiters<CheckedContinuation<Void, Never>>()
 
-        fileprivate init(_ priority: TransferPriority) {
+        fileprivate init(_ priority: TransferPriority, monitors: [any EventMonitor]) {
             self.priority = priority
+            self.monitors = monitors
             record(.created)
         }
 
@@ -68,8 +70,7 @@ package final class TransferCore: Sendable {
         self.request = request
         self.scheduler = scheduler
         self.stopwatch = stopwatch
-        self.monitors = monitors
-        state = Lock(State(priority))
+        state = Lock(State(priority, monitors: monitors))
     }
 
     // MARK: Operations of users
@@ -256,17 +257,20 @@ package final class TransferCore: Sendable {
 
     /// Records the end of the work.
     func finish(_ outcome: TaskOutcome) {
-        let (action, hasBegun) = update { state in
-            guard let action = state.machine.finish() else { return (TaskStateMachine.Action.nothing, false) }
-            state.stopWork = nil
+        let end = update { state -> End? in
+            guard let action = state.machine.finish() else { return nil }
             state.record(.ended(outcome))
             state.log.finish()
-            state.observers = [:]
-            return (action, state.log.elements.contains { if case .began = $0 { true } else { false } })
+            let hasBegun = state.log.elements.contains { if case .began = $0 { true } else { false } }
+            defer { (state.stopWork, state.observers, state.monitors) = (nil, [:], []) }
+            return End(
+                action: action, monitors: hasBegun ? state.monitors : [],
+                released: (state.stopWork, state.observers))
         }
-        scheduler.apply(action, of: self)
-        guard hasBegun else { return }
-        for monitor in monitors { monitor.receive(.ended(outcome), of: AnyTransferTask(self)) }
+        guard let end else { return }
+        // Before another task takes its place.
+        for monitor in end.monitors { monitor.receive(.ended(outcome), of: AnyTransferTask(self)) }
+        scheduler.apply(end.action, of: self)
     }
 
     // MARK: Operations of the scheduler
@@ -304,6 +308,15 @@ package final class TransferCore: Sendable {
         guard change.isCancelled else { return }
         change.stopWork?()
         update { $0.isWorkStopped = true }
+    }
+
+    /// What remains to be done at the end, outside of the lock.
+    private struct End {
+        let action: TaskStateMachine.Action
+        /// The monitors that have seen the beginning.
+        let monitors: [any EventMonitor]
+        /// Closures of the program, which are released after the lock.
+        let released: ((@Sendable () -> Void)?, [UInt64: @Sendable (TaskEvent) -> Void])
     }
 
     /// The actions to perform after a change of state, outside of the lock.

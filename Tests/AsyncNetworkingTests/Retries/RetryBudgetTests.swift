@@ -35,7 +35,7 @@ import Testing
         #expect(granted(&bucket, at: .seconds(4)) == 1)
         #expect(granted(&bucket, at: .seconds(1_000_000)) == 3)
         for _ in 0..<100 { bucket.deposit(budget, now: .seconds(1_000_000)) }
-        #expect(bucket.isFull(budget))
+        #expect(bucket.isFull)
         #expect(granted(&bucket, at: .seconds(1_000_000)) == 3)
     }
 
@@ -50,5 +50,14 @@ import Testing
         var bucket = RetryBucket(budget, now: .zero)
         let isGranted = bucket.withdraw(budget, now: .seconds(100))
         #expect(!isGranted)
+    }
+
+    @Test func `a policy with a smaller budget does not refill the count that it shares`() {
+        let (whole, small) = (RetryBudget(capacity: 10, perRequest: 0, perSecond: 0), RetryBudget(capacity: 0))
+        var bucket = RetryBucket(whole, now: .zero)
+        for _ in 0..<9 { _ = bucket.withdraw(whole, now: .zero) }
+        bucket.deposit(small, now: .seconds(1))
+        #expect(bucket.tokens == 1)
+        #expect(!bucket.isFull)
     }
 }
