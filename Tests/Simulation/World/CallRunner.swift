@@ -155,10 +155,9 @@ struct CallRunner: Sendable {
                 guard let data, resumptions < 3, !Task.isCancelled else { throw error }
                 resumptions += 1
                 ledger.cover("download.resumed")
-                // The program does not wait, as the library would.
                 ledger.update { state in
                     for index in state.arrivals.indices where state.arrivals[index].call == call.number {
-                        state.arrivals[index].retryAfter = nil
+                        state.arrivals[index].isOfEarlierRequest = true
                     }
                 }
                 task = session.makeDownloadTask(resuming: data, with: request, to: .file(path), options: options)

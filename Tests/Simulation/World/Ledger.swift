@@ -36,6 +36,9 @@ final class Ledger: Sendable {
         var isOpen = true
         /// Whether the head of the response has reached the client.
         var hasHead = false
+        /// Whether the program has made another request of its own since, by resuming a download: rules about what the
+        /// library repeats begin anew.
+        var isOfEarlierRequest = false
     }
 
     /// The facts of one call.

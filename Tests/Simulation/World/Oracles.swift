@@ -28,7 +28,8 @@ enum Oracles {
         let earlier = ledger.arrivals(of: arrival.call).filter { $0.number < index }
         repetition(arrival, after: earlier, ledger)
         credentials(arrival, ledger, settings)
-        pace(arrival, after: earlier, ledger)
+        let repeated = earlier.filter { !$0.isOfEarlierRequest }
+        pace(arrival, after: repeated, ledger)
         if let end = ledger.facts.calls[arrival.call]?.end, end < arrival.time, !settings.usesCache {
             ledger.violate(6, "call \(arrival.call) has ended and sends a request")
         }
@@ -36,7 +37,7 @@ enum Oracles {
             ledger.violate(6, "call \(arrival.call) was cancelled and sends a request")
         }
         // Attempts of a retry policy and connections of an event source begin anew.
-        let refusals = earlier.suffix(2).filter { other in
+        let refusals = repeated.suffix(2).filter { other in
             guard case .status(401) = other.outcome else { return false }
             return other.request.url == arrival.request.url && other.hasHead
         }
