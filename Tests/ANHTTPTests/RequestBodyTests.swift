@@ -26,6 +26,15 @@ import Testing
         #expect(body.isReplayable == isReplayable)
     }
 
+    @Test(arguments: ["/tmp", "/dev/shm"].filter { FileManager.default.isWritableFile(atPath: $0) })
+    func `a regular file is replayable, also in a file system below dev`(directory: String) throws {
+        let path = "\(directory)/\(UUID().uuidString)"
+        try Data("x".utf8).write(to: URL(filePath: path))
+        defer { try? FileManager.default.removeItem(atPath: path) }
+        #expect(RequestBody.file(path).isReplayable)
+        #expect(!RequestBody.file("/dev/null").isReplayable)
+    }
+
     @Test func `a body has a kind with its bytes or its path`() {
         #expect(RequestBody.none.kind == .none)
         #expect(RequestBody.string("ä").kind == .bytes(Data([0xC3, 0xA4])))

@@ -196,11 +196,11 @@ public struct RequestBody: Sendable {
 
     /// Whether a path names a pipe or a device, whose content is gone when it was read.
     private static func isStream(_ path: String) -> Bool {
-        let isDevice = path.hasPrefix("/dev/") && !path.hasPrefix("/dev/shm/")
-        if isDevice || path.hasPrefix("/proc/self/fd/") { return true }
         let resolved = URL(filePath: path).resolvingSymlinksInPath().path
         let type = (try? FileManager.default.attributesOfItem(atPath: resolved))?[.type] as? FileAttributeType
-        return type.map { $0 != .typeRegular && $0 != .typeDirectory } ?? false
+        // An open pipe, such as that of /dev/stdin, has no path.
+        guard let type else { return path.hasPrefix("/dev/") || path.hasPrefix("/proc/self/fd/") }
+        return type != .typeRegular && type != .typeDirectory
     }
 
     /// The source of a body.
