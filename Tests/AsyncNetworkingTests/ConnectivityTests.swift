@@ -76,6 +76,21 @@ import Testing
         #expect(await routes.targets == [.host("a.example")])
     }
 
+    @Test func `a request that has waited for a route is sent with the current token`() async throws {
+        let (transport, routes) = (MockTransport(Self.unreachable, .text("end")), Routes())
+        let authenticator = Authenticator(
+            for: [try #require(URL(string: "http://a.example"))], token: BearerToken("first")
+        ) { _ in BearerToken("refreshed") }
+        let manager = manager(transport, routes) { $0.authentication.authenticators = [authenticator] }
+        let task = Task { try await manager.get("x") }
+        try await eventually { await routes.waiting == 1 }
+        await authenticator.setToken(nil)
+        await routes.comeUp()
+        #expect(try await task.value.text == "end")
+        #expect(
+            transport.requests.map { $0.request.headers[.authorization] } == ["Bearer first", "Bearer refreshed"])
+    }
+
     @Test func `a name that cannot be resolved waits for the default route`() async throws {
         let unknown = MockResponse.failure(TransportError(.cannotResolve))
         let (transport, routes) = (MockTransport(unknown, .text("end")), Routes())

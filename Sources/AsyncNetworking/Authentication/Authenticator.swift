@@ -142,6 +142,11 @@ public actor Authenticator {
         isDue ? nil : current
     }
 
+    /// Whether a token is the current one, and no refresh is due.
+    func isCurrent(_ ticket: Ticket) -> Bool {
+        current?.version == ticket.version && !isDue
+    }
+
     /// Waits until there is a token newer than the refused one, and returns it.
     func renew(after refused: Ticket? = nil) async throws -> Ticket {
         while true {
@@ -342,14 +347,19 @@ extension Pipeline {
         _ policy: AuthenticationPolicy
     ) async throws -> OpenResponse {
         await authenticator.follow(clock, now)
-        var ticket = await authenticator.ticketToSend()
-        if ticket == nil { ticket = try await renew(authenticator, for: request, call) }
+        var ticket = try await ticketToSend(authenticator, for: request, call)
         var isLastTry = false
         while true {
             var attempt = request
             attempt.headers[.authorization] = ticket?.field
-            attempt.tokenLineage = ticket?.lineage
-            let response = try await answerChallenges(attempt, &call, next, by: policy)
+            attempt.token = ticket.map { SentToken(authenticator: authenticator, ticket: $0) }
+            let response: OpenResponse
+            do {
+                response = try await answerChallenges(attempt, &call, next, by: policy)
+            } catch is OutdatedToken {
+                ticket = try await ticketToSend(authenticator, for: request, call)
+                continue
+            }
             guard response.head.status.code == 401, !isLastTry else { return response }
             await call.close()
             ticket = try await renew(authenticator, after: ticket, for: request, call)
@@ -357,6 +367,14 @@ extension Pipeline {
             guard request.body.isReplayable else { throw SessionError.authentication(.bodyNotReplayable) }
             isLastTry = true
         }
+    }
+
+    /// Returns the token to send, after a refresh if one is due.
+    private func ticketToSend(
+        _ authenticator: Authenticator, for request: Request, _ call: Call
+    ) async throws -> Authenticator.Ticket? {
+        if let ticket = await authenticator.ticketToSend() { return ticket }
+        return try await renew(authenticator, for: request, call)
     }
 
     private func renew(
@@ -371,14 +389,31 @@ extension Pipeline {
 }
 
 extension Request {
-    /// The first token of which that of the request is a refreshed one, so that both belong to the same user; `nil` if
-    /// no authenticator has authorized the request.
-    var tokenLineage: Secret<String>? {
-        get { self[TokenLineage.self] }
-        set { self[TokenLineage.self] = newValue }
+    /// The token of the request; `nil` if no authenticator has authorized it.
+    var token: SentToken? {
+        get { self[SentTokenAttribute.self] }
+        set { self[SentTokenAttribute.self] = newValue }
+    }
+
+    /// Called after a wait between authorization and exchange, such as that for a route.
+    ///
+    /// - Throws: ``OutdatedToken`` if the token was replaced or removed, or has expired, so that the request must be
+    ///   authorized again.
+    func checkToken() async throws {
+        guard let token, await !token.authenticator.isCurrent(token.ticket) else { return }
+        throw OutdatedToken()
     }
 }
 
-private enum TokenLineage: RequestAttribute {
-    static var defaultValue: Secret<String>? { nil }
+/// The token that a request carries.
+struct SentToken: Sendable {
+    let authenticator: Authenticator
+    let ticket: Authenticator.Ticket
+}
+
+/// The token of a request that has not been sent is not that of its authenticator any more.
+struct OutdatedToken: Error {}
+
+private enum SentTokenAttribute: RequestAttribute {
+    static var defaultValue: SentToken? { nil }
 }

@@ -70,6 +70,7 @@ extension Pipeline {
         defer { waiting.end() }
         _ = try await self.waiting(upTo: request.timeLeft) { await flight.wait() }
         try Task.checkCancellation()
+        try await request.checkToken()
         return flight.isAbandoned
     }
 

@@ -100,7 +100,7 @@ final class SessionCache: Sendable {
     private func credentials(of request: Request) -> [String] {
         var parts: [String] = []
         for field in request.headers where sensitiveFields.contains(field.name) {
-            let lineage = field.name == .authorization ? request.tokenLineage : nil
+            let lineage = field.name == .authorization ? request.token?.ticket.lineage : nil
             parts += [field.name.canonicalName, lineage?.value ?? field.value]
         }
         if let user = request.url.userInformation { parts += ["user", user] }
