@@ -24,9 +24,13 @@ final class MockExchange: ResponseBodySource {
 
     // MARK: The request
 
-    /// Reads the complete body of the request.
-    func receiveRequest() async throws -> MockTransport.ReceivedRequest {
-        let body = try await readBody()
+    /// Reads the body of the request, as far as the server receives it.
+    func receiveRequest(_ reception: MockTransport.Reception) async throws -> MockTransport.ReceivedRequest {
+        var body = try await readBody(reception)
+        if let limit = reception.limit, body.count >= limit {
+            body = body.prefix(limit)
+            try await stop(reception)
+        }
         if !body.isEmpty {
             let count = Int64(body.count)
             state.withLock { $0.metrics.requestBodyBytes = count }
@@ -35,7 +39,16 @@ final class MockExchange: ResponseBodySource {
         return MockTransport.ReceivedRequest(request: request, body: body, trailers: try request.trailers?() ?? [:])
     }
 
-    private func readBody() async throws -> Data {
+    /// Performs what a server does that reads no further.
+    private func stop(_ reception: MockTransport.Reception) async throws {
+        switch reception {
+        case .complete, .answered: break
+        case .failing(_, let error): throw error
+        case .silent: try await limits.wait(in: .request, isSeen: true) { [transport] in try await transport.hang() }
+        }
+    }
+
+    private func readBody(_ reception: MockTransport.Reception) async throws -> Data {
         try await request.body.gate?()
         switch request.body.content {
         case .none:
@@ -49,22 +62,30 @@ final class MockExchange: ResponseBodySource {
                 throw TransportError(.requestBody(.file(path: path, reason: "\(error)")))
             }
         case .writer(let length, _, let write):
-            return try await readBody(length, write)
+            return try await readBody(length, write, upTo: reception.limit)
         }
     }
 
-    private func readBody(_ length: Int64?, _ write: BodyWriting) async throws -> Data {
+    private func readBody(_ length: Int64?, _ write: @escaping BodyWriting, upTo limit: Int?) async throws -> Data {
         try request.body.checkLength()
         let written = Lock(Data())
-        do {
-            let writer = RequestBodyWriter { chunk in written.withLock { $0.append(chunk) } }
-            try await write(writer.gated(by: request.body.gate))
-        } catch let error as CancellationError {
-            throw error
-        } catch {
-            throw TransportError(.requestBody(.source(error)))
+        let isFull: @Sendable () -> Bool = { limit.map { limit in written.withLock { $0.count >= limit } } ?? false }
+        try await limits.wait(in: .request, isActive: true) { [gate = request.body.gate] in
+            let writer = RequestBodyWriter { chunk in
+                written.withLock { $0.append(chunk) }
+                // The server reads no further: the source is ended as by the end of an exchange.
+                if isFull() { throw CancellationError() }
+            }
+            do {
+                try await write(writer.gated(by: gate))
+            } catch {
+                guard !isFull() else { return }
+                guard !(error is CancellationError) else { throw error }
+                throw TransportError(.requestBody(.source(error)))
+            }
         }
         let body = written.withLock { $0 }
+        guard !isFull() else { return body }
         if let length {
             let count = Int64(body.count)
             guard count >= length else {

@@ -44,7 +44,7 @@ extension MockResponse {
     }
 
     /// Creates the response of a script that does not depend on the request.
-    private init(_ script: Script) {
+    package init(_ script: Script) {
         self.init(
             script,
             answering: RecordedRequest(

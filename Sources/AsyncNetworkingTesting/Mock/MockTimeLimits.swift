@@ -27,14 +27,15 @@ final class MockTimeLimits: Sendable {
 
     /// Runs a wait for the server, and cancels it when a limit is reached.
     ///
+    /// - Parameter isActive: Whether the limit on the time without activity does not apply.
     /// - Parameter isSeen: Whether the limit is one of the sleepers of a ``ManualClock``, because nothing else ends the
     ///   wait.
     func wait<Value: Sendable>(
-        in phase: TransportError.TimeoutPhase, isSeen: Bool = false,
+        in phase: TransportError.TimeoutPhase, isSeen: Bool = false, isActive: Bool = false,
         _ work: @escaping @Sendable () async throws -> Value
     ) async throws -> Value {
         let begin = elapsed()
-        guard let limit = limit(at: begin) else { return try await work() }
+        guard let limit = limit(at: begin, isActive) else { return try await work() }
         defer {
             let waited = elapsed() - begin
             idleTime.withLock { $0 += waited }
@@ -54,10 +55,10 @@ final class MockTimeLimits: Sendable {
     }
 
     /// Returns the limit that will be reached first, and the time until then; `nil` if there is none.
-    private func limit(at time: Duration) -> (left: Duration, whole: Duration)? {
+    private func limit(at time: Duration, _ isActive: Bool) -> (left: Duration, whole: Duration)? {
         guard let timeouts = request.options?.timeouts else { return nil }
         let total = timeouts.total.map { ($0 - time, $0) }
-        let idle = timeouts.idle.map { ($0 - idleTime.withLock(\.self), $0) }
+        let idle = isActive ? nil : timeouts.idle.map { ($0 - idleTime.withLock(\.self), $0) }
         return [total, idle].compactMap(\.self).min { $0.0 < $1.0 }
     }
 

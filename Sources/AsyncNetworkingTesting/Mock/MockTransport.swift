@@ -16,7 +16,8 @@ public import HTTPTypes
 ///
 /// The transport does not handle cookies, answer authentication challenges or decompress bodies. Of the
 /// `TransferOptions` of a request, only the timeouts `total` and `idle` have an effect on the transport: a function,
-/// pause, gate or hang that exceeds one of them fails the exchange with `TransportError.Reason.timedOut`. They are
+/// pause, gate or hang that exceeds one of them fails the exchange with `TransportError.Reason.timedOut`, and `total`
+/// also limits the reading of a request body from its source. They are
 /// measured on the clock of the session if that is not the system's, otherwise on the clock of the transport. While a
 /// response hangs, the earlier one is among ``ManualClock/sleepers``.
 ///
@@ -25,6 +26,7 @@ public import HTTPTypes
 /// its next step.
 public final class MockTransport: Transport {
     private let handler: @Sendable (ReceivedRequest) async throws -> MockResponse
+    private let reception: @Sendable (Request) -> Reception
     private let clock: any Clock<Duration>
     private let state = Observed(State())
 
@@ -41,6 +43,7 @@ public final class MockTransport: Transport {
     ) {
         self.clock = clock
         self.handler = { try await handler($0.request) }
+        reception = { _ in .complete }
     }
 
     /// Creates a transport that returns the given responses in turn, one for each request, and then repeats the last
@@ -94,15 +97,39 @@ public final class MockTransport: Transport {
     public init(script: Script, clock: any Clock<Duration> = ContinuousClock()) {
         self.clock = clock
         handler = { MockResponse(script, answering: RecordedRequest($0)) }
+        reception = { _ in .complete }
     }
 
     /// Creates a transport that calls `handler` with each request and its body.
+    ///
+    /// - Parameter reception: Returns how the body of a request is received.
     init(
         receiving handler: @escaping @Sendable (ReceivedRequest) async throws -> MockResponse,
-        clock: any Clock<Duration>
+        reception: @escaping @Sendable (Request) -> Reception, clock: any Clock<Duration>
     ) {
         self.clock = clock
         self.handler = handler
+        self.reception = reception
+    }
+
+    /// The way in which a server receives the body of a request.
+    package enum Reception: Sendable {
+        /// To its end.
+        case complete
+        /// Until a number of bytes has arrived; the server answers without reading the others.
+        case answered(after: Int)
+        /// Until a number of bytes has arrived; then the exchange fails.
+        case failing(after: Int, TransportError)
+        /// Until a number of bytes has arrived; the server reads no others and does not answer.
+        case silent(after: Int)
+
+        /// The number of bytes after which the server stops reading; `nil` if it does not.
+        var limit: Int? {
+            switch self {
+            case .complete: nil
+            case .answered(let count), .failing(let count, _), .silent(let count): count
+            }
+        }
     }
 
     /// The requests received so far with their bodies, in the order in which their bodies were complete. Requests whose
@@ -159,7 +186,8 @@ public final class MockTransport: Transport {
         let limits = MockTimeLimits(request, clock: clock)
         let exchange = MockExchange(transport: self, request: request, limits: limits, events: events)
         do {
-            let received = try await exchange.receiveRequest()
+            let received = try await exchange.receiveRequest(reception(request))
+            try checkRunning()
             state.update { $0.requests.append(received) }
             exchange.begin(try await limits.wait(in: .responseHead) { [handler] in try await handler(received) })
             let head = try await exchange.nextHead()

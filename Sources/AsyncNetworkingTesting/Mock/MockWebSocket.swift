@@ -36,7 +36,7 @@ final class MockWebSocket: WebSocketLink {
         try state.update { $0.send(makeFrame) }.get()
     }
 
-    func close(_ closure: WebSocketClosure) async {
+    func close(_ closure: WebSocketClosure) async throws {
         state.update { $0.close(closure) }
         await withTaskGroup(of: Void.self) { group in
             group.addTask { [state] in try? await state.wait { $0.ending != nil } }
@@ -45,6 +45,7 @@ final class MockWebSocket: WebSocketLink {
             group.cancelAll()
         }
         state.update { $0.end(.success(())) }
+        try Task.checkCancellation()
     }
 
     func fail(_ violation: WebSocketViolation) {

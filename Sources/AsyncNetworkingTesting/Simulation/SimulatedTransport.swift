@@ -56,22 +56,26 @@ package final class SimulatedTransport: Transport {
     private let observe: (@Sendable (Request, ExchangeEvent) -> Void)?
 
     package enum ExchangeEvent: Sendable {
-        case begin, head, end
+        /// The exchange begins, the head of its response has arrived, the first chunk of its body, its end.
+        case begin, head, body, end
     }
 
     /// Creates a transport.
     ///
     /// - Parameters:
     ///   - world: The world, whose clock the transport follows.
-    ///   - observe: Called when an exchange begins, when the head of its response has arrived, and when it has ended.
+    ///   - reception: Returns how a server receives the body of a request; completely by default.
+    ///   - observe: Called for the events of an exchange.
     ///   - handler: Returns the response for a request.
     package init(
-        world: SimulatedWorld, observing observe: (@Sendable (Request, ExchangeEvent) -> Void)? = nil,
+        world: SimulatedWorld,
+        reception: @escaping @Sendable (Request) -> MockTransport.Reception = { _ in .complete },
+        observing observe: (@Sendable (Request, ExchangeEvent) -> Void)? = nil,
         _ handler: @escaping @Sendable (MockTransport.ReceivedRequest) async throws -> MockResponse
     ) {
         self.world = world
         self.observe = observe
-        mock = MockTransport(receiving: handler, clock: world.clock)
+        mock = MockTransport(receiving: handler, reception: reception, clock: world.clock)
         world.register { [mock] in await mock.shutdown() }
     }
 
@@ -86,8 +90,8 @@ package final class SimulatedTransport: Transport {
             observe?(request, .head)
             world.mark(lane, "○", "\(response.head.status.code)")
             response.body = ResponseBody(
-                source: LaneBodySource(base: response.body, lane: lane, world: world) { [observe] in
-                    observe?(request, .end)
+                source: LaneBodySource(base: response.body, lane: lane, world: world) { [observe] event in
+                    observe?(request, event)
                 })
             return response
         } catch {
@@ -112,22 +116,36 @@ private final class LaneBodySource: ResponseBodySource {
     private let base: ResponseBody
     private let lane: String
     private let world: SimulatedWorld
-    private let didEnd: @Sendable () -> Void
-    private let isClosed = Lock(false)
+    private let observe: @Sendable (SimulatedTransport.ExchangeEvent) -> Void
+    private let state = Lock(State())
 
-    init(base: ResponseBody, lane: String, world: SimulatedWorld, didEnd: @escaping @Sendable () -> Void) {
+    private struct State {
+        var hasBody = false
+        var isClosed = false
+    }
+
+    init(
+        base: ResponseBody, lane: String, world: SimulatedWorld,
+        observing observe: @escaping @Sendable (SimulatedTransport.ExchangeEvent) -> Void
+    ) {
         self.base = base
         self.lane = lane
         self.world = world
-        self.didEnd = didEnd
+        self.observe = observe
     }
 
     func next() async throws -> Data? {
         var iterator = base.makeAsyncIterator()
-        return try await iterator.next()
+        let chunk = try await iterator.next()
+        if chunk != nil { report(.body, \.hasBody) }
+        return chunk
     }
 
-    func collect(upTo limit: Int) async throws -> Data { try await base.collect(upTo: limit) }
+    func collect(upTo limit: Int) async throws -> Data {
+        let data = try await base.collect(upTo: limit)
+        if !data.isEmpty { report(.body, \.hasBody) }
+        return data
+    }
 
     var ending: ResponseEnding? { base.ending }
 
@@ -135,12 +153,19 @@ private final class LaneBodySource: ResponseBodySource {
 
     func close() async {
         await base.close()
-        let isFirst = isClosed.withLock { isClosed in
-            defer { isClosed = true }
-            return !isClosed
+        report(.end, \.isClosed)
+    }
+
+    /// Reports an event, if it is the first one of its kind.
+    private func report(
+        _ event: SimulatedTransport.ExchangeEvent, _ flag: any WritableKeyPath<State, Bool> & Sendable
+    ) {
+        let isFirst = state.withLock { state in
+            defer { state[keyPath: flag] = true }
+            return !state[keyPath: flag]
         }
         guard isFirst else { return }
-        world.mark(lane, "|", "ended", isOpen: false)
-        didEnd()
+        if case .end = event { world.mark(lane, "|", "ended", isOpen: false) }
+        observe(event)
     }
 }
