@@ -15,6 +15,8 @@ struct CacheOracle {
     /// The header fields of the request for which the response was used, and the cache mode of its call.
     let request: HTTPFields
     let mode: CacheMode
+    /// The cache partition of the session.
+    let partition: String
     /// The exchanges of the call.
     let exchanges: [Ledger.Arrival]
     /// All exchanges of the world, for invalidation and validation.
@@ -29,6 +31,7 @@ struct CacheOracle {
     var violation: String? {
         // A response that the call itself received needs no permission.
         if exchanges.contains(where: { $0.responseID == response.id }) { return nil }
+        if let reason = owner { return reason }
         let directives = Directives(response.headers)
         if directives.has("no-store") { return "it was stored in spite of no-store (§5.2.2.5)" }
         if Directives(response.request).has("no-store") { return "its request had no-store (§5.2.1.5)" }
@@ -48,6 +51,16 @@ struct CacheOracle {
         }
         if directives.has("no-cache") { return "no-cache demands a validation (§5.2.2.4)" }
         return staleness(directives)
+    }
+
+    /// Sessions of one user share all responses, others only those to requests without credentials.
+    private var owner: String? {
+        let isShared = [partition, response.partition].allSatisfy { $0.hasPrefix(Runner.unnamed) }
+        if isShared {
+            let cookie = response.request[.cookie]
+            return cookie == nil || cookie == request[.cookie] ? nil : "it was stored for \(cookie ?? "")"
+        }
+        return response.partition == partition ? nil : "it was stored for \(response.partition), not for \(partition)"
     }
 
     /// A stored response is used only for requests with the same values of the fields that `Vary` names (§4.1).
@@ -98,7 +111,7 @@ struct CacheOracle {
     private var hasFailed: Bool {
         exchanges.contains { exchange in
             switch exchange.outcome {
-            case .status(500...), .refused, .lost, .silent: true
+            case .status(500...), .refused, .lost, .silent, .noRoute: true
             case .status: !exchange.hasHead
             }
         }

@@ -18,12 +18,21 @@ struct CallRunner: Sendable {
     func perform(on session: SessionManager) async throws {
         let request = try request(on: session)
         switch call.kind {
+        case .upload where call.body == .task:
+            let task = session.makeUploadTask(for: request)
+            defer {
+                EventGrammar.judge(task.erased, of: call.number, program.settings, ledger)
+            }
+            try await withSuspension(of: task.erased) {
+                let response = try await task.value
+                try judge(response.value, response.head, request)
+            }
         case .data, .upload:
             let response = try await session.data(for: request)
             try judge(response.value, response.head, request)
         case .streamed:
             let (head, data) = try await session.withResponse(
-                for: request, reporting: EventGrammar(call.number, ledger)
+                for: request, reporting: program.settings.sendsConcurrently ? nil : EventGrammar(call.number, ledger)
             ) { head, body in
                 var data = Data()
                 for try await chunk in body { data.append(chunk) }
@@ -34,7 +43,7 @@ struct CallRunner: Sendable {
             let task = session.makeDataTask(for: request)
             defer {
                 EventGrammar.judge(
-                    task.erased, of: call.number, usesCache: program.settings.usesCache, ledger)
+                    task.erased, of: call.number, program.settings, ledger)
             }
             try await withSuspension(of: task.erased) {
                 let response = try await task.value
@@ -44,6 +53,10 @@ struct CallRunner: Sendable {
             try await download(request, on: session)
         case .events:
             try await receiveEvents(request, on: session)
+        case .group:
+            try await GroupRunner(runner: self, session: session).perform(request)
+        case .socket:
+            try await SocketRunner(runner: self, session: session).perform(request)
         }
     }
 
@@ -55,7 +68,8 @@ struct CallRunner: Sendable {
         request.headers[.language] = call.language
         if call.cookie { request.headers[.cookie] = "c=\(call.number)" }
         if call.hasIdempotencyKey { request.headers[.idempotencyKey] = "\(call.number)" }
-        if [.post, .put, .patch].contains(call.method) { request.body = .string("body of \(call.number)") }
+        if [.post, .put, .patch].contains(call.method) { try setBody(of: &request) }
+        request.headers[.partition] = Runner.partition(call.session, program.settings)
         if let limit = call.retryLimit { request.retryPolicy = Self.retryPolicy(limit, program.settings, ledger) }
         if let timeout = call.timeout { request.timeout = .milliseconds(timeout) }
         switch mode {
@@ -84,9 +98,66 @@ struct CallRunner: Sendable {
         }
     }
 
+    /// Adds a body, which is judged when servers receive it.
+    private func setBody(of request: inout Request) throws {
+        let text = "body of \(call.number)"
+        guard call.kind == .upload, call.body != .text else {
+            ledger.update { $0.bodies[call.number] = Data(text.utf8) }
+            request.body = .string(text)
+            return
+        }
+        let chunks = (0..<20).map { Data("\(text), part \($0);".utf8) }
+        let whole = chunks.reduce(Data(), +)
+        ledger.update { $0.bodies[call.number] = whole }
+        switch call.body {
+        case .text, .bytes: request.body = .bytes(whole)
+        case .file:
+            let path = "\(directory)/u\(call.number)"
+            try whole.write(to: URL(filePath: path))
+            request.body = .file(path)
+        case .stream, .task:
+            let isUsed = Lock(false)
+            request.body = .writer(length: call.hasIdempotencyKey ? Int64(whole.count) : nil) {
+                [ledger, call, world] writer in
+                let wasUsed = isUsed.withLock { isUsed in
+                    defer { isUsed = true }
+                    return isUsed
+                }
+                // Interceptors of the program may send it again.
+                if wasUsed {
+                    ledger.violate(3, "the body of call \(call.number), which can be read once, is sent again")
+                }
+                for chunk in chunks {
+                    try await world.pause(.zero ... .milliseconds(20))
+                    try await writer.write(chunk)
+                }
+            }
+        case .replayableStream:
+            request.body = .stream(Chunks(chunks: chunks, world: world), isReplayable: true)
+        }
+    }
+
+    /// The chunks of a body, which come after pauses.
+    private struct Chunks: AsyncSequence, Sendable {
+        let chunks: [Data]
+        let world: SimulatedWorld
+
+        func makeAsyncIterator() -> Iterator { Iterator(rest: chunks[...], world: world) }
+
+        struct Iterator: AsyncIteratorProtocol {
+            var rest: ArraySlice<Data>
+            let world: SimulatedWorld
+
+            mutating func next() async throws -> Data? {
+                try await world.pause(.zero ... .milliseconds(20))
+                return rest.popFirst()
+            }
+        }
+    }
+
     private var mode: CacheOracle.CacheMode { CacheOracle.CacheMode(rawValue: call.cacheMode) ?? .standard }
 
-    private func judge(_ data: Data, _ head: ResponseHead, _ request: Request) throws {
+    func judge(_ data: Data, _ head: ResponseHead, _ request: Request) throws {
         Oracles.wholeness(data, head, of: call, program, ledger)
         ledger.update { state in
             state.calls[call.number]?.status = head.status.code
@@ -100,7 +171,8 @@ struct CallRunner: Sendable {
         let exchanges = facts.arrivals.filter { $0.call == call.number }
         if !exchanges.contains(where: { $0.responseID == id }) { ledger.cover("oracle.5.stored") }
         let oracle = CacheOracle(
-            response: served, request: request.headers, mode: mode, exchanges: exchanges, all: facts.arrivals,
+            response: served, request: request.headers, mode: mode,
+            partition: Runner.partition(call.session, program.settings), exchanges: exchanges, all: facts.arrivals,
             begin: facts.calls[call.number]?.beginDate ?? 0, now: ledger.date)
         if let reason = oracle.violation { ledger.violate(5, "call \(call.number) uses response \(id): \(reason)") }
     }
@@ -152,20 +224,30 @@ struct CallRunner: Sendable {
                         ledger.violate(9, "download \(call.number) leaves \(names) without data to resume it")
                     }
                 }
+                if data != nil { judgeEnd(of: error) }
                 guard let data, resumptions < 3, !Task.isCancelled else { throw error }
                 resumptions += 1
                 ledger.cover("download.resumed")
-                ledger.update { state in
-                    for index in state.arrivals.indices where state.arrivals[index].call == call.number {
-                        state.arrivals[index].isOfEarlierRequest = true
-                    }
-                }
+                ledger.forget(call: call.number)
                 task = session.makeDownloadTask(resuming: data, with: request, to: .file(path), options: options)
             }
         }
     }
 
-    private func check(_ file: DownloadedFile, _ path: String) throws {
+    /// A download that could have been continued has used up its policy.
+    private func judgeEnd(of error: any Error) {
+        guard let error = error as? SessionError, error.isConnectionLoss, !program.settings.hasRetryBudget,
+            call.timeout == nil, program.settings.interceptors.isEmpty, program.settings.attemptInterceptors.isEmpty
+        else { return }
+        let limit = call.retryLimit ?? program.settings.retryLimit
+        let earlier = error.retryHistory.earlierAttempts.count
+        ledger.cover("oracle.7.download")
+        if earlier < limit {
+            ledger.violate(7, "download \(call.number) ends after \(earlier) of \(limit) retries, with \(error)")
+        }
+    }
+
+    func check(_ file: DownloadedFile, _ path: String) throws {
         guard let data = FileManager.default.contents(atPath: path) else {
             return ledger.violate(2, "download \(call.number) succeeds without a file")
         }
@@ -173,7 +255,9 @@ struct CallRunner: Sendable {
         guard let resource = Resource(file.response.head.url, seed: program.seed) else { return }
         ledger.cover("oracle.2.file")
         guard file.response.head.status == .ok || file.response.head.status == .partialContent else { return }
-        if !resource.isWhole(data, at: ledger.date) {
+        let isAnswered = file.response.head.headers[.answered] != nil
+        let original = ProgramInterceptor.original(data, file.response.head)
+        if isAnswered ? original != ProgramInterceptor.answer : !resource.isWhole(original, at: ledger.date) {
             ledger.violate(2, "the file of download \(call.number) is no version of \(resource.url)")
         }
     }
@@ -185,17 +269,55 @@ struct CallRunner: Sendable {
         request.headers[.accept] = "text/event-stream"
         request.method = .get
         var last = 0
-        for try await event in session.events(for: request, reconnectionTime: .milliseconds(100)) {
-            guard event.data == "\(call.resource)-\(last + 1)", event.id == "\(last + 1)" else {
-                return ledger.violate(2, "event source \(call.number) has \(event.data) after event \(last)")
+        do {
+            for try await event in session.events(for: request, reconnectionTime: .milliseconds(100)) {
+                guard event.data == "\(call.resource)-\(last + 1)", event.id == "\(last + 1)" else {
+                    return ledger.violate(2, "event source \(call.number) has \(event.data) after event \(last)")
+                }
+                last += 1
             }
-            last += 1
+        } catch {
+            // Another error, such as that of a refresh, is final.
+            if (error as? SessionError)?.isConnectionLoss == true { judgeEndOfEvents(after: last) }
+            throw error
         }
         try Task.checkCancellation()
+        judgeEndOfEvents(after: last)
         ledger.cover("events.complete")
         // With a limit of its own, a source ends when responses without events exceed it.
         if last != 20, call.retryLimit == nil {
             ledger.violate(2, "event source \(call.number) ends after event \(last) of 20")
+        }
+    }
+
+    /// A source with a limit ends only after so many reconnections without progress.
+    private func judgeEndOfEvents(after last: Int) {
+        guard last < 20, let limit = call.retryLimit, program.settings.interceptors.isEmpty,
+            program.settings.attemptInterceptors.isEmpty, ledger.facts.sessionClosed == nil, call.timeout == nil
+        else { return }
+        let arrivals = ledger.arrivals(of: call.number)
+        guard let end = arrivals.last else { return }
+        switch end.outcome {
+        case .refused, .lost, .silent, .noRoute: break
+        case .status(let status):
+            guard [408, 425, 429, 500, 502, 503, 504].contains(status), end.retryAfter ?? 0 <= 60 else { return }
+        }
+        let reconnections = arrivals.reversed().prefix { !$0.hasBody || $0.outcome != .status(200) }.count
+        let isFirst = reconnections == arrivals.count
+        ledger.cover("oracle.7.events")
+        if reconnections < limit + (isFirst ? 1 : 0) {
+            ledger.violate(
+                7, "event source \(call.number) ends after \(reconnections) failures with a limit of \(limit)")
+        }
+    }
+}
+
+extension SessionError {
+    /// Whether a connection was lost or could not be made.
+    fileprivate var isConnectionLoss: Bool {
+        switch reason {
+        case .connectionLost?, .cannotConnect?: true
+        default: false
         }
     }
 }

@@ -17,16 +17,20 @@ final class Ledger: Sendable {
 
     /// A request that a server received, and what became of it.
     struct Arrival: Sendable {
-        enum Outcome: Sendable {
+        enum Outcome: Equatable, Sendable {
             /// The request did not reach the server, or no answer has been given.
-            case refused, lost, silent
+            case refused, lost, silent, noRoute
             case status(Int)
         }
         let number: Int
         var call: Int
+        /// The repetition by an interceptor to which the request belongs.
+        let sequence: String
         let request: Request
         let time: Int64
         let date: Int64
+        /// How long before it its exchange began, in nanoseconds.
+        let sendingTime: Int64
         var outcome = Outcome.silent
         var processed = false
         /// Whether a 304 is about the response that the request names.
@@ -36,14 +40,22 @@ final class Ledger: Sendable {
         var isOpen = true
         /// Whether the head of the response has reached the client.
         var hasHead = false
-        /// Whether the program has made another request of its own since, by resuming a download: rules about what the
-        /// library repeats begin anew.
-        var isOfEarlierRequest = false
+        /// Whether a part of its body has.
+        var hasBody = false
+        /// Whether the program has sent the request again, by resuming a download or in an interceptor: rules about
+        /// what the library repeats begin anew.
+        var isForgotten = false
+        /// The end of the outage because of which the request was not sent.
+        var outageEnd: Int64?
+        /// How the server ends the WebSocket connection.
+        var socketEnding: SocketEnding?
     }
 
     /// The facts of one call.
     struct Ending: Sendable {
         var begin: Int64 = 0
+        /// Whether it is a group of tasks, which the program controls after pauses of its own.
+        var isGroup = false
         var beginDate: Int64 = 0
         var cancelled: Int64?
         var end: Int64?
@@ -53,6 +65,7 @@ final class Ledger: Sendable {
         var status: Int?
         var earlierAttempts: Int?
         var isConnectionFailure = false
+        var isRouteFailure = false
     }
 
     struct State: Sendable {
@@ -65,7 +78,15 @@ final class Ledger: Sendable {
         var revokedTokens: Set<String> = []
         var refusedTokens: Set<String> = []
         var refreshesRunning = 0
+        /// How many requests interceptors have made within each call.
+        var nestedCalls: [Int: Int] = [:]
+        /// When the open exchange of a call began, by its sequence.
+        var begins: [Int: [String: Int64]] = [:]
         var responses: [Int: ServedResponse] = [:]
+        /// The bodies of the requests of calls, and the calls and sequences whose servers answer before they have
+        /// received them.
+        var bodies: [Int: Data] = [:]
+        var answeredEarly: Set<String> = []
         /// When the session stopped accepting requests, and when all of its requests had ended.
         var sessionClosed: Int64?
         var sessionEnd: Int64?
@@ -95,11 +116,58 @@ final class Ledger: Sendable {
     func arrive(_ request: Request) -> Int {
         let (now, date) = (now, date)
         let call = request.headers[.call].flatMap { Int($0) } ?? 0
+        let sequence = request.headers[.sequence] ?? ""
         return state.withLock { state in
             state.arrivals.append(
-                Arrival(number: state.arrivals.count, call: call, request: request, time: now, date: date))
+                Arrival(
+                    number: state.arrivals.count, call: call, sequence: sequence, request: request, time: now,
+                    date: date, sendingTime: now - (state.begins[call]?[sequence] ?? now)))
             return state.arrivals.count - 1
         }
+    }
+
+    /// Records what a client sees of an exchange.
+    func observe(_ request: Request, _ event: SimulatedTransport.ExchangeEvent) {
+        let call = request.headers[.call].flatMap { Int($0) }
+        let (sequence, now) = (request.headers[.sequence] ?? "", now)
+        update { state in
+            if case .begin = event, let call { return state.begins[call, default: [:]][sequence] = now }
+            guard
+                let index = state.arrivals.lastIndex(where: {
+                    $0.call == call && $0.sequence == sequence && $0.isOpen
+                })
+            else { return }
+            switch event {
+            case .begin: break
+            case .head: state.arrivals[index].hasHead = true
+            case .body: state.arrivals[index].hasBody = true
+            case .end: state.arrivals[index].isOpen = false
+            }
+        }
+    }
+
+    /// Records that the program sends again what it has sent for a call, or within one of its repetitions.
+    func forget(call: Int, within sequence: String = "") {
+        update { state in
+            for index in state.arrivals.indices where state.arrivals[index].call == call {
+                guard state.arrivals[index].sequence.hasPrefix(sequence) else { continue }
+                state.arrivals[index].isForgotten = true
+            }
+        }
+    }
+
+    /// Returns the number of another request within a call, whose last three digits are those of the call.
+    func nestedCall(of call: Int) -> Int {
+        update { state in
+            state.nestedCalls[call, default: 0] += 1
+            return 1_000 * (state.nestedCalls[call] ?? 0) + call
+        }
+    }
+
+    /// Returns the body that a request must have; `nil` if it has none.
+    func body(of request: Request) -> Data? {
+        if case .none = request.body.kind { return nil }
+        return request.headers[.call].flatMap { Int($0) }.flatMap { facts.bodies[$0] }
     }
 
     /// Returns the arrivals of a call.
@@ -119,6 +187,8 @@ struct Violation: Error, CustomStringConvertible, Sendable {
 struct ServedResponse: Sendable {
     let id: Int
     let url: String
+    /// The cache partition of the session that received it.
+    let partition: String
     let method: HTTPRequest.Method
     let status: Int
     let headers: HTTPFields
@@ -133,5 +203,11 @@ extension HTTPField.Name {
     static let call = HTTPField.Name("X-Call") ?? .ifNoneMatch
     static let home = HTTPField.Name("X-Home") ?? .ifNoneMatch
     static let responseID = HTTPField.Name("X-Response") ?? .ifNoneMatch
+    static let sequence = HTTPField.Name("X-Sequence") ?? .ifNoneMatch
+    static let partition = HTTPField.Name("X-Partition") ?? .ifNoneMatch
+    static let count = HTTPField.Name("X-Count") ?? .ifNoneMatch
+    static let nested = HTTPField.Name("X-Nested") ?? .ifNoneMatch
+    static let answered = HTTPField.Name("X-Answered") ?? .ifNoneMatch
+    static let transformed = HTTPField.Name("X-Transformed") ?? .ifNoneMatch
     static let language = HTTPField.Name("X-Language") ?? .ifNoneMatch
 }

@@ -25,11 +25,18 @@ enum Oracles {
     /// Judges a request that has reached a server.
     static func judge(arrival index: Int, _ ledger: Ledger, _ settings: Program.Settings) {
         let arrival = ledger.facts.arrivals[index]
-        let earlier = ledger.arrivals(of: arrival.call).filter { $0.number < index }
+        let earlier = ledger.arrivals(of: arrival.call).filter {
+            $0.number < index && $0.sequence == arrival.sequence && !$0.isForgotten
+        }
         repetition(arrival, after: earlier, ledger)
         credentials(arrival, ledger, settings)
-        let repeated = earlier.filter { !$0.isOfEarlierRequest }
-        pace(arrival, after: repeated, ledger)
+        pace(arrival, after: earlier, ledger, settings)
+        ranges(arrival, ledger)
+        if let last = earlier.last, let end = last.outageEnd, arrival.time < end, settings.waitsForConnectivity,
+            arrival.request.body.isReplayable
+        {
+            ledger.violate(7, "call \(arrival.call) is sent again while there is no route")
+        }
         if let end = ledger.facts.calls[arrival.call]?.end, end < arrival.time, !settings.usesCache {
             ledger.violate(6, "call \(arrival.call) has ended and sends a request")
         }
@@ -37,7 +44,7 @@ enum Oracles {
             ledger.violate(6, "call \(arrival.call) was cancelled and sends a request")
         }
         // Attempts of a retry policy and connections of an event source begin anew.
-        let refusals = repeated.suffix(2).filter { other in
+        let refusals = earlier.suffix(2).filter { other in
             guard case .status(401) = other.outcome else { return false }
             return other.request.url == arrival.request.url && other.hasHead
         }
@@ -50,10 +57,16 @@ enum Oracles {
     }
 
     /// Judges an exchange that begins, before its request has reached a server.
-    static func judge(exchangeOf call: Int, _ ledger: Ledger, _ settings: Program.Settings) {
+    static func judge(exchangeOf request: Request, _ ledger: Ledger, _ settings: Program.Settings) {
         // The exchanges of a cache may serve other calls, too.
-        guard !settings.usesCache, ledger.facts.calls[call]?.cancelled != nil else { return }
-        ledger.violate(6, "call \(call) was cancelled and begins an exchange")
+        guard !settings.usesCache, let call = request.headers[.call].flatMap({ Int($0) }) else { return }
+        if ledger.facts.calls[call]?.cancelled != nil {
+            ledger.violate(6, "call \(call) was cancelled and begins an exchange")
+        }
+        let sequence = request.headers[.sequence] ?? ""
+        if !settings.sendsConcurrently, ledger.arrivals(of: call).contains(where: \.isOpen) {
+            ledger.violate(9, "call \(call) begins an exchange while another one is open \(sequence)")
+        }
     }
 
     /// Judges a refresh that begins with the current token.
@@ -75,6 +88,7 @@ enum Oracles {
             ledger.violate(8, "call \(call.number) ends with an error that blames the library: \(failure)")
         }
         ends(call, program, ledger)
+        limits(call, program, ledger)
         if let closed = ledger.facts.sessionClosed, let ending = ledger.facts.calls[call.number], closed < ending.begin,
             ending.failure == nil
         {
@@ -86,10 +100,23 @@ enum Oracles {
     static func judgeEnd(_ ledger: Ledger) {
         ledger.cover("oracle.6.shutDown")
         for (number, call) in ledger.facts.calls.sorted(by: { $0.key < $1.key }) where call.end == nil {
-            guard let end = ledger.facts.sessionEnd, call.begin < end else { continue }
+            guard let end = ledger.facts.sessionEnd, call.begin < end, !call.isGroup else { continue }
             ledger.violate(6, "call \(number) goes on after the session was shut down")
         }
     }
+
+    /// Judges a session that has cancelled its calls: they end as soon as what is under way permits.
+    static func judgeInvalidation(_ ledger: Ledger) {
+        ledger.cover("oracle.6.invalidated")
+        for (number, call) in ledger.facts.calls.sorted(by: { $0.key < $1.key }) where call.end == nil {
+            guard let closed = ledger.facts.sessionClosed, call.begin < closed, !call.isGroup else { continue }
+            ledger.violate(6, "call \(number) goes on \(grace) ms after the session has cancelled it")
+        }
+    }
+
+    /// The longest time for which a mock transport performs what it has begun, in milliseconds: its pauses go on when
+    /// it is shut down, and a refresh of a token when no request waits for it.
+    static let grace: Int64 = 2_000
 
     // MARK: 2
 
@@ -103,7 +130,12 @@ enum Oracles {
         ledger.cover("oracle.2")
         if call.method == .head {
             if !data.isEmpty { ledger.violate(2, "call \(call.number) has a body after HEAD") }
-        } else if !resource.isWhole(data, at: ledger.date) {
+        } else if head.headers[.answered] != nil {
+            ledger.cover("oracle.2.answered")
+            if ProgramInterceptor.original(data, head) != ProgramInterceptor.answer {
+                ledger.violate(2, "call \(call.number) has another body than the interceptor's")
+            }
+        } else if !resource.isWhole(ProgramInterceptor.original(data, head), at: ledger.date) {
             ledger.violate(2, "call \(call.number) has \(data.count) bytes that are no version of \(resource.url)")
         }
     }
@@ -129,7 +161,7 @@ enum Oracles {
             switch other.outcome {
             case .status where !other.hasHead:
                 ledger.violate(3, "call \(arrival.call) sends \(arrival.request.method) again without a response")
-            case .refused, .status(401), .status(421): continue
+            case .refused, .noRoute, .status(401), .status(421): continue
             case .status(300..<400) where other.request.url != arrival.request.url: continue
             case .lost, .silent, .status:
                 ledger.violate(3, "call \(arrival.call) sends \(arrival.request.method) again after \(other.outcome)")
@@ -162,10 +194,11 @@ enum Oracles {
         guard let entry = facts.tokens[String(token)] else {
             return ledger.violate(4, "call \(arrival.call) sends the unknown token \(token)")
         }
-        // A request that waits for another one, to share its response, has its token before.
-        guard !settings.sharesTransfers, !facts.dateWasMoved else { return }
-        if entry.expires <= arrival.date { ledger.violate(4, "call \(arrival.call) sends the expired token \(token)") }
-        if let removed = facts.tokensRemoved, entry.issued < removed, removed < arrival.time {
+        // An interceptor may take its time after the token was added.
+        guard settings.attemptInterceptors.isEmpty, !facts.dateWasMoved else { return }
+        let begin = (time: arrival.time - arrival.sendingTime, date: arrival.date - arrival.sendingTime / 1_000_000)
+        if entry.expires <= begin.date { ledger.violate(4, "call \(arrival.call) sends the expired token \(token)") }
+        if let removed = facts.tokensRemoved, entry.issued < removed, removed < begin.time {
             ledger.violate(4, "call \(arrival.call) sends the token \(token), which was removed")
         }
     }
@@ -189,7 +222,7 @@ enum Oracles {
         if !ending.isCancellation {
             ledger.violate(6, "call \(call.number) was cancelled and ends with \(ending.failure ?? "success")")
         }
-        let open = ledger.arrivals(of: call.number).filter(\.isOpen)
+        let open = ledger.facts.arrivals.filter { $0.call % 1_000 == call.number && $0.isOpen }
         if !open.isEmpty { ledger.violate(6, "call \(call.number) was cancelled and leaves \(open.count) exchanges") }
     }
 
@@ -197,16 +230,20 @@ enum Oracles {
 
     /// A call without redirects and a cache makes at most as many attempts as its policy allows.
     private static func attempts(_ call: Program.Call, _ program: Program, _ ledger: Ledger) {
-        guard !program.settings.usesCache, call.kind != .download, call.kind != .events else { return }
+        guard !program.settings.usesCache, [.data, .streamed, .task, .upload].contains(call.kind) else { return }
         let limit = call.retryLimit ?? program.settings.retryLimit
         let url = Resource(call.host, call.resource, seed: program.seed).url
         let first = ledger.arrivals(of: call.number).filter { arrival in
-            if case .status(401) = arrival.outcome { return false }
-            return arrival.request.url.absoluteString == url
+            switch arrival.outcome {
+            case .status(401): return false
+            case .noRoute where program.settings.waitsForConnectivity: return false
+            default: return arrival.request.url.absoluteString == url && !arrival.isForgotten
+            }
         }
         if first.count > 1 { ledger.cover("oracle.7") }
-        if first.count > limit + 1 {
-            ledger.violate(7, "call \(call.number) makes \(first.count) attempts with a limit of \(limit) retries")
+        for (sequence, attempts) in Dictionary(grouping: first, by: \.sequence) where attempts.count > limit + 1 {
+            ledger.violate(
+                7, "call \(call.number)\(sequence) makes \(attempts.count) attempts with a limit of \(limit) retries")
         }
     }
 
@@ -219,17 +256,26 @@ enum Oracles {
         case 401?:
             let refusals = arrivals.filter { if case .status(401) = $0.outcome { true } else { false } }
             let isToken = refusals.last?.request.url.host() == "a.test"
-            if !isToken || refusals.count < 2 {
+            if !isToken || refusals.count < 2, program.settings.interceptors.isEmpty,
+                program.settings.attemptInterceptors.isEmpty
+            {
                 ledger.violate(4, "call \(call.number) ends with 401 after \(refusals.count) refusals")
             }
         case (300..<400)? where ending.status != 304:
             ledger.violate(7, "call \(call.number) ends with the redirect \(ending.status ?? 0)")
         default: break
         }
+        if ending.isRouteFailure, let outageEnd = arrivals.last?.outageEnd, let end = ending.end, end < outageEnd,
+            program.settings.waitsForConnectivity, program.settings.connectivityTimeout == nil, call.timeout == nil,
+            arrivals.last?.request.body.isReplayable == true
+        {
+            ledger.violate(7, "call \(call.number) fails for lack of a route, although it waits for one")
+        }
         // Without a deadline and a budget, a policy is used up before a call fails.
         let limit = call.retryLimit ?? program.settings.retryLimit
         guard !program.settings.hasRetryBudget, !program.settings.usesCache, call.timeout == nil,
-            call.kind == .data || call.kind == .upload, limit > 0,
+            call.kind == .data || call.kind == .upload && ![.stream, .task].contains(call.body), limit > 0,
+            program.settings.interceptors.isEmpty, program.settings.attemptInterceptors.isEmpty,
             ![.post, .patch].contains(call.method) || call.hasIdempotencyKey
         else { return }
         let isRetriable =
@@ -241,6 +287,46 @@ enum Oracles {
         if earlier < limit {
             ledger.violate(7, "call \(call.number) fails after \(earlier) of \(limit) retries")
         }
+    }
+
+    /// A call ends within its time limit, unless the program suspends it or a token is refreshed.
+    private static func limits(_ call: Program.Call, _ program: Program, _ ledger: Ledger) {
+        guard let timeout = call.timeout, [.data, .streamed, .upload, .task].contains(call.kind),
+            call.suspendAfter == nil, let ending = ledger.facts.calls[call.number], let end = ending.end
+        else { return }
+        ledger.cover("oracle.7.timeout")
+        let settings = program.settings
+        // A refresh, and the request of an interceptor, have no limit of this call.
+        let slack: Int64 = settings.usesTokens ? 1_000 : 1
+        guard !settings.interceptors.contains(.session), !settings.attemptInterceptors.contains(.session),
+            settings.maximumConcurrentTransfers == nil
+        else { return }
+        let milliseconds = (end - ending.begin) / 1_000_000
+        if milliseconds > Int64(timeout) + slack {
+            ledger.violate(7, "call \(call.number) ends after \(milliseconds) ms with a limit of \(timeout) ms")
+        }
+    }
+
+    /// A range is requested only of the version that the client has a part of (RFC 9110 §13.1.5).
+    private static func ranges(_ arrival: Ledger.Arrival, _ ledger: Ledger) {
+        guard arrival.request.headers[.range] != nil else { return }
+        ledger.cover("oracle.2.range")
+        guard let condition = arrival.request.headers[.ifRange] else {
+            return ledger.violate(2, "call \(arrival.call) requests a range of any version")
+        }
+        if condition.hasPrefix("W/") { ledger.violate(2, "call \(arrival.call) requests a range with a weak tag") }
+    }
+
+    /// A task does not wait for its place while fewer run than the session permits.
+    static func queue(_ session: SessionManager, _ limit: Int, _ ledger: Ledger) {
+        let states = session.tasks.compactMap { $0.core == nil ? nil : $0.status.state }
+        let running = states.count { $0 == .running || $0 == .cancelling }
+        let waiting = states.count { $0 == .waiting }
+        if waiting > 0 { ledger.cover("oracle.7.queue") }
+        if waiting > 0, running < limit {
+            ledger.violate(7, "\(waiting) tasks wait although \(running) run, with a limit of \(limit)")
+        }
+        if running > limit { ledger.violate(7, "\(running) tasks run, with a limit of \(limit)") }
     }
 
     /// No more tasks run than the session permits.
@@ -257,13 +343,18 @@ enum Oracles {
     }
 
     /// A request is not repeated before the time that `Retry-After` asks for.
-    private static func pace(_ arrival: Ledger.Arrival, after earlier: [Ledger.Arrival], _ ledger: Ledger) {
-        guard let last = earlier.last, let seconds = last.retryAfter, last.hasHead,
+    private static func pace(
+        _ arrival: Ledger.Arrival, after earlier: [Ledger.Arrival], _ ledger: Ledger, _ settings: Program.Settings
+    ) {
+        guard let last = earlier.last, let seconds = last.retryAfter, last.hasHead, !settings.mayValidateAgain,
             last.request.url == arrival.request.url,
             !ledger.facts.dateWasMoved
         else { return }
         ledger.cover("oracle.7.retryAfter")
-        if seconds > 60 { ledger.violate(7, "call \(arrival.call) is repeated in spite of Retry-After: \(seconds)") }
+        // A date may be near when the response of the second of two exchanges arrives.
+        if seconds > 60, !settings.sendsConcurrently {
+            ledger.violate(7, "call \(arrival.call) is repeated in spite of Retry-After: \(seconds)")
+        }
         // A date has whole seconds.
         if arrival.time - last.time < Int64(seconds - 1) * 1_000_000_000 {
             ledger.violate(7, "call \(arrival.call) is repeated earlier than after \(seconds) s")
@@ -287,18 +378,18 @@ final class EventGrammar: TransferEventSink {
     }
 
     /// Judges the events of a task that has ended.
-    static func judge(_ task: AnyTransferTask, of call: Int, usesCache: Bool, _ ledger: Ledger) {
+    static func judge(_ task: AnyTransferTask, of call: Int, _ settings: Program.Settings, _ ledger: Ledger) {
         let recorded = Lock([TaskEvent]())
         // All events so far are passed to a new observer at once.
         task.core?.observe { event in recorded.withLock { $0.append(event) } }
         let events = recorded.withLock(\.self)
-        guard !events.isEmpty else { return }
+        guard !events.isEmpty, !settings.sendsConcurrently else { return }
         ledger.cover("oracle.8.task")
         var (hasRequest, last): (Bool, TransferProgress?) = (false, nil)
         for (index, event) in events.enumerated() {
             switch event {
             case .exchange(.started): (hasRequest, last) = (true, nil)
-            case .response where !hasRequest && !usesCache:
+            case .response where !hasRequest && !settings.usesCache && !settings.answersItself:
                 ledger.violate(8, "task \(call) has a response before a request")
             case .downloadProgress(let progress):
                 if let last, progress.completedBytes < last.completedBytes {

@@ -13,6 +13,7 @@ struct Origins: Sendable {
     let world: SimulatedWorld
     let ledger: Ledger
     let program: Program
+    let routes: Routes
     private var seed: UInt64 { program.seed }
     private var settings: Program.Settings { program.settings }
 
@@ -30,9 +31,14 @@ struct Origins: Sendable {
 
     func answer(_ received: MockTransport.ReceivedRequest) async throws -> MockResponse {
         let request = received.request
-        let index = ledger.arrive(request)
-        Oracles.judge(arrival: index, ledger, settings)
-        Oracles.concurrency(of: index, program, ledger)
+        let index = arrive(request)
+        if let end = routes.outageEnd {
+            ledger.cover("fault.noRoute")
+            ledger.update { $0.arrivals[index].outageEnd = end }
+            return failing(index, .noRoute, world.chance(0.7) ? .cannotConnect(.unreachable) : .cannotResolve)
+        }
+        if let expected = ledger.body(of: request) { judge(received.body, expected, index) }
+        if request.webSocketUpgrade != nil { return socket(request, index) }
         let isDownload = program.family == .downloads && world.chance(0.7)
         let faults = isDownload ? Fault.ofDownloads : Fault.allCases
         let fault = world.chance(settings.faultRate) ? faults[world.random(in: 0...faults.count - 1)] : nil
@@ -59,6 +65,50 @@ struct Origins: Sendable {
         case .interim?, .slow?, .cutHead?, .cutBody?, .stalledBody?, .wrongRange?, .ignoredRange?,
             .ignoredCondition?, .wrongConfirmation?, nil:
             return respond(process(request, index, fault), to: request, index, fault)
+        }
+    }
+
+    private func arrive(_ request: Request) -> Int {
+        let index = ledger.arrive(request)
+        Oracles.judge(arrival: index, ledger, settings)
+        Oracles.concurrency(of: index, program, ledger)
+        return index
+    }
+
+    /// A server that does not answer early has the whole body.
+    private func judge(_ body: Data, _ expected: Data, _ index: Int) {
+        ledger.cover("oracle.2.upload")
+        let request = ledger.facts.arrivals[index].request
+        let isEarly = ledger.update { $0.answeredEarly.remove(Self.exchange(request)) } != nil
+        guard isEarly ? !expected.starts(with: body) : body != expected else { return }
+        ledger.violate(2, "the server receives another body of call \(Self.exchange(request))")
+    }
+
+    /// A name for the exchange of a request, of which no other one is open.
+    private static func exchange(_ request: Request) -> String {
+        (request.headers[.call] ?? "") + (request.headers[.sequence] ?? "")
+    }
+
+    /// How a server receives the body of a request.
+    func receive(_ request: Request) -> MockTransport.Reception {
+        guard let expected = ledger.body(of: request), !expected.isEmpty, routes.outageEnd == nil,
+            world.chance(settings.uploadFaultRate)
+        else { return .complete }
+        let count = world.random(in: 0...expected.count)
+        switch world.random(in: 0...2) {
+        case 0:
+            ledger.cover("fault.upload.answered")
+            ledger.update { _ = $0.answeredEarly.insert(Self.exchange(request)) }
+            return .answered(after: count)
+        case 1:
+            ledger.cover("fault.upload.reset")
+            let index = arrive(request)
+            ledger.update { $0.arrivals[index].outcome = .lost }
+            return .failing(after: count, TransportError(.connectionLost(.whileSending)))
+        default:
+            ledger.cover("fault.upload.silent")
+            _ = arrive(request)
+            return .silent(after: count)
         }
     }
 
@@ -109,7 +159,8 @@ struct Origins: Sendable {
             let id = state.responses.count + 1
             state.arrivals[index].responseID = id
             state.responses[id] = ServedResponse(
-                id: id, url: request.url.absoluteString, method: request.method, status: status, headers: headers,
+                id: id, url: request.url.absoluteString, partition: request.headers[.partition] ?? "",
+                method: request.method, status: status, headers: headers,
                 request: request.headers, time: now, dates: [date])
             return id
         }
@@ -121,17 +172,8 @@ struct Origins: Sendable {
         guard let resource = Resource(request.url, seed: seed) else {
             return Answer(status: 404, headers: [:], body: Data())
         }
-        if resource.host == "a.test", settings.usesTokens {
-            let date = ledger.date
-            let token = request.headers[.authorization].map { String($0.dropFirst(7)) } ?? ""
-            let isRevoked = world.chance(settings.faultRate / 3)
-            let isValid = ledger.update { state in
-                if isRevoked { state.revokedTokens.insert(token) }
-                let isValid = !state.revokedTokens.contains(token) && state.tokens[token]?.expires ?? 0 > date
-                if !isValid { state.refusedTokens.insert(token) }
-                return isValid
-            }
-            if !isValid { return Answer(status: 401, headers: [.wwwAuthenticate: "Bearer"], body: Data()) }
+        if resource.host == "a.test", settings.usesTokens, !hasValidToken(request) {
+            return Answer(status: 401, headers: [.wwwAuthenticate: "Bearer"], body: Data())
         }
         if resource.host == "b.test", resource.number == 4, request.headers[.authorization] != Self.basic {
             return Answer(status: 401, headers: [.wwwAuthenticate: "Basic realm=\"b\""], body: Data())
@@ -144,6 +186,18 @@ struct Origins: Sendable {
         }
         if request.headers[.accept] == "text/event-stream" { return events(request, resource) }
         return content(request, resource, index, fault)
+    }
+
+    private func hasValidToken(_ request: Request) -> Bool {
+        let date = ledger.date
+        let token = request.headers[.authorization].map { String($0.dropFirst(7)) } ?? ""
+        let isRevoked = world.chance(settings.faultRate / 3)
+        return ledger.update { state in
+            if isRevoked { state.revokedTokens.insert(token) }
+            let isValid = !state.revokedTokens.contains(token) && state.tokens[token]?.expires ?? 0 > date
+            if !isValid { state.refusedTokens.insert(token) }
+            return isValid
+        }
     }
 
     static let basic = "Basic \(Data("user:secret".utf8).base64EncodedString())"
@@ -216,6 +270,38 @@ struct Origins: Sendable {
                 state.responses[id]?.dates.append(date)
             }
         }
+    }
+
+    // MARK: WebSockets
+
+    /// The server's end of a WebSocket: it sends some messages back, sends others, and ends the connection.
+    private func socket(_ request: Request, _ index: Int) -> MockResponse {
+        if world.chance(settings.faultRate) {
+            switch world.random(in: 0...3) {
+            case 0: return failing(index, .refused, .cannotConnect(.refused))
+            case 1: return failing(index, .lost, .connectionLost(.beforeResponse))
+            case 2: return MockResponse([.hang])
+            default: return refusing(index, 503, retryAfter: world.random(in: 0...2))
+            }
+        }
+        if request.url.host() == "a.test", settings.usesTokens, !hasValidToken(request) {
+            ledger.update { $0.arrivals[index].outcome = .status(401) }
+            return MockResponse(status: .unauthorized, headers: [.wwwAuthenticate: "Bearer"])
+        }
+        let ending = SocketEnding.allCases[world.random(in: 0...SocketEnding.allCases.count - 1)]
+        ledger.cover("socket.\(ending)")
+        ledger.update { state in
+            state.arrivals[index].outcome = .status(101)
+            state.arrivals[index].socketEnding = ending
+        }
+        let count = request.headers[.count].flatMap { Int($0) } ?? 0
+        var actions: [Script.Action] = [.delay(latency), .acceptWebSocket()]
+        if ending == .cut {
+            actions.append(.disconnect(afterBytes: Int64(world.random(in: 0...60)), by: .reset))
+        }
+        actions.append(.echoMessages(count))
+        for number in 0..<count { actions += [.delay(latency), .message(.text("server \(number)"))] }
+        return MockResponse(Script(actions + ending.actions(after: latency)))
     }
 
     // MARK: Sending

@@ -16,6 +16,15 @@ struct Program: Sendable {
 
     enum Family: String, CaseIterable, Sendable {
         case calls, tokens, cache, downloads, files, events, tasks, ends
+        case interceptors, uploads, routes, partitions, groups, sockets, mixed
+
+        /// Whether a program of the family may have each part of the world.
+        fileprivate var isExtended: Bool {
+            switch self {
+            case .calls, .tokens, .cache, .downloads, .files, .events, .tasks, .ends: false
+            case .interceptors, .uploads, .routes, .partitions, .groups, .sockets, .mixed: true
+            }
+        }
     }
 
     /// The session's configuration, and how bad the world is.
@@ -29,9 +38,27 @@ struct Program: Sendable {
         var sharesTransfers = false
         var maximumConcurrentTransfers: Int?
         var idleTimeout = 60
+        /// Those around calls, and those around exchanges.
+        var interceptors: [Interception] = []
+        var attemptInterceptors: [Interception] = []
+        /// The share of request bodies that a server does not receive to their end.
+        var uploadFaultRate = 0.0
+        /// When there is no route to any host, in milliseconds, in ascending order.
+        var outages: [Range<Int>] = []
+        var waitsForConnectivity = false
+        var connectivityTimeout: Int?
+        /// The cache partitions of the sessions that share the cache; `nil` for a session of its own.
+        var partitions: [String?] = ["user"]
         /// How many operations on files fail, and the number of that at which the program crashes; 0 for none.
         var fileFaultRate = 0.0
         var crashesAt = 0
+
+        /// Whether the requests of one call by an interceptor make a cache validate responses in the background.
+        var mayValidateAgain: Bool { usesCache && !(interceptors + attemptInterceptors).isEmpty }
+        /// Whether an interceptor answers requests without the network.
+        var answersItself: Bool { (interceptors + attemptInterceptors).contains(.answer) }
+        /// Whether interceptors send requests of one call at the same time.
+        var sendsConcurrently: Bool { (interceptors + attemptInterceptors).contains(.concurrent) }
     }
 
     enum Action: Sendable {
@@ -54,7 +81,9 @@ struct Program: Sendable {
     }
 
     struct Call: Sendable {
-        enum Kind: String, CaseIterable, Sendable { case data, streamed, task, download, events, upload }
+        enum Kind: String, CaseIterable, Sendable {
+            case data, streamed, task, download, events, upload, group, socket
+        }
         var number: Int
         var kind: Kind
         var method: HTTPRequest.Method
@@ -71,6 +100,17 @@ struct Program: Sendable {
         var cacheMode = 0
         var language: String?
         var isDurable = false
+        /// The session that performs the call.
+        var session = 0
+        var body = Body.text
+        /// The number of messages of a WebSocket, and of tasks in a group.
+        var count = 2
+        var reconnects = false
+    }
+
+    /// The body of an upload.
+    enum Body: Int, CaseIterable, Sendable {
+        case text, bytes, file, stream, replayableStream, task
     }
 }
 
@@ -108,6 +148,13 @@ extension Program {
                 case .files: [.download, .download, .data]
                 case .events: [.events]
                 case .tasks: [.task, .task, .download]
+                case .interceptors: [.data, .data, .streamed, .task, .download]
+                case .uploads: [.upload]
+                case .routes: [.data, .streamed, .upload, .download]
+                case .partitions: [.data, .data, .streamed]
+                case .groups: [.group]
+                case .sockets: [.socket]
+                case .mixed: Call.Kind.allCases
                 }
             var call = Call(
                 number: index, kind: kinds[number(0...(kinds.count - 1))], method: .get,
@@ -133,6 +180,57 @@ extension Program {
                 chance(50)
                     ? .shutDown(at: number(0...300), draining: chance(50) ? number(0...500) : nil)
                     : .invalidate(at: number(0...300), cancelling: chance(60)))
+        }
+        if family.isExtended { extend() }
+    }
+
+    /// Adds the parts of the world that came later. They have random numbers of their own, so that the programs of the
+    /// seeds before are the same.
+    private mutating func extend() {
+        var random = SplitMix64(seed: seed ^ 0x0E47_E4DE_D000)
+        func number(_ range: ClosedRange<Int>) -> Int { .random(in: range, using: &random) }
+        func chance(_ percent: Int) -> Bool { number(1...100) <= percent }
+        func interceptions() -> [Interception] {
+            (0..<number(0...2)).map { _ in Interception.allCases[number(0...(Interception.allCases.count - 1))] }
+        }
+        let isMixed = family == .mixed
+        if family == .interceptors || isMixed && chance(30) {
+            (settings.interceptors, settings.attemptInterceptors) = (interceptions(), interceptions())
+        }
+        if family == .uploads || isMixed && chance(50) { settings.uploadFaultRate = [0.1, 0.4][number(0...1)] }
+        if family == .routes || isMixed && chance(30) {
+            var time = number(0...300)
+            for _ in 0..<number(1...3) {
+                let end = time + number(1...2_000)
+                settings.outages.append(time..<end)
+                time = end + number(1...500)
+            }
+            settings.waitsForConnectivity = chance(80)
+            if chance(30) { settings.connectivityTimeout = number(1...2_000) }
+        }
+        if family == .partitions {
+            (settings.usesCache, settings.usesTokens) = (true, false)
+            settings.sharesTransfers = chance(50)
+            settings.partitions = ["first", "second", "first", nil, nil]
+        }
+        if family == .groups, chance(50) { settings.maximumConcurrentTransfers = number(1...3) }
+        for index in actions.indices {
+            guard case .call(var call) = actions[index] else { continue }
+            call.session = number(0...(settings.partitions.count - 1))
+            call.body = Body.allCases[number(0...(Body.allCases.count - 1))]
+            call.count = number(1...4)
+            call.reconnects = chance(50)
+            if call.kind == .upload { call.method = [.post, .put][number(0...1)] }
+            // Without a limit, a source that fails each time does not end.
+            if call.kind == .events { (call.retryLimit, call.timeout) = (number(0...3), nil) }
+            if settings.usesCache, settings.partitions.count > 1 { call.resource = number(0...1) }
+            actions[index] = .call(call)
+        }
+        if isMixed, chance(20) {
+            actions.append(
+                chance(50)
+                    ? .shutDown(at: number(0...600), draining: chance(50) ? number(0...500) : nil)
+                    : .invalidate(at: number(0...600), cancelling: chance(60)))
         }
     }
 }

@@ -25,12 +25,18 @@ struct Runner: Sendable {
         defer { files.remove() }
         weak var survivor: SessionManager?
         do {
-            let (session, authenticator) = makeSession(program.settings, files)
-            survivor = session
-            try await perform(on: session, authenticator, files.path)
+            let cache = makeCache(program.settings, files)
+            var authenticator: Authenticator?
+            let sessions = program.settings.partitions.map { partition in
+                let (session, other) = makeSession(program.settings, cache, partition)
+                authenticator = other
+                return session
+            }
+            survivor = sessions[0]
+            try await perform(on: sessions, authenticator, files.path)
             // Longer than any limit of what goes on in the background.
             try await world.clock.sleep(for: .seconds(1_000))
-            let tasks = session.tasks
+            let tasks = sessions.flatMap(\.tasks)
             if !tasks.isEmpty { ledger.violate(9, "\(tasks.count) tasks are still registered") }
         }
         try await restart(after: files)
@@ -44,46 +50,59 @@ struct Runner: Sendable {
 
     // MARK: The session
 
+    /// The name of the partition of a session, which is unique for one that has none.
+    static func partition(_ session: Int, _ settings: Program.Settings) -> String {
+        settings.partitions[session] ?? "\(unnamed) \(session)"
+    }
+
+    static let unnamed = "session"
+
+    private func makeCache(_ settings: Program.Settings, _ files: FileWorld) -> ResponseCache? {
+        guard settings.usesCache else { return nil }
+        return program.family == .files ? .disk("\(files.path)/cache", memory: 20_000) : .memory(200_000)
+    }
+
     private func makeSession(
-        _ settings: Program.Settings, _ files: FileWorld
+        _ settings: Program.Settings, _ cache: ResponseCache?, _ partition: String?
     ) -> (SessionManager, Authenticator?) {
         var program = program
         program.settings = settings
-        let origins = Origins(world: world, ledger: ledger, program: program)
+        let routes = Routes(outages: settings.outages, world: world, ledger: ledger)
+        let origins = Origins(world: world, ledger: ledger, program: program, routes: routes)
         let transport = SimulatedTransport(
-            world: world,
+            world: world, reception: { origins.receive($0) },
             observing: { [ledger] request, event in
-                guard let id = request.headers[.call].flatMap({ Int($0) }) else { return }
-                if case .begin = event { return Oracles.judge(exchangeOf: id, ledger, settings) }
-                ledger.update { state in
-                    guard let index = state.arrivals.lastIndex(where: { $0.call == id && $0.isOpen }) else { return }
-                    switch event {
-                    case .begin: break
-                    case .head: state.arrivals[index].hasHead = true
-                    case .end: state.arrivals[index].isOpen = false
-                    }
-                }
+                if case .begin = event { Oracles.judge(exchangeOf: request, ledger, settings) }
+                ledger.observe(request, event)
             }
         ) { try await origins.answer($0) }
         let authenticator = settings.usesTokens ? makeAuthenticator(settings) : nil
+        let reference = SessionReference()
+        func interceptors(_ kinds: [Interception], from first: Int) -> [ProgramInterceptor] {
+            kinds.enumerated().map {
+                ProgramInterceptor(kind: $0.element, place: first + $0.offset, ledger: ledger, session: reference)
+            }
+        }
         let session = SessionManager {
             $0.transport = transport
             $0.clock = world.clock
-            $0.routes = NoRoutes()
+            $0.routes = routes
+            $0.waitsForConnectivity = settings.waitsForConnectivity
+            $0.timeouts.connectivity = settings.connectivityTimeout.map { .milliseconds($0) }
+            $0.interceptors = interceptors(settings.interceptors, from: 0)
+            $0.attemptInterceptors = interceptors(settings.attemptInterceptors, from: 5)
             $0.sendsDefaultHeaders = false
             $0.retryPolicy = CallRunner.retryPolicy(settings.retryLimit, settings, ledger)
             $0.timeouts.idle = .seconds(settings.idleTimeout)
             $0.maximumConcurrentTransfers = settings.maximumConcurrentTransfers
-            if settings.usesCache {
-                $0.cache =
-                    program.family == .files ? .disk("\(files.path)/cache", memory: 20_000) : .memory(200_000)
-                $0.cachePartition = "user"
-            }
+            $0.cache = cache
+            if settings.usesCache { $0.cachePartition = partition }
             $0.sharesTransfers = settings.sharesTransfers
             if let authenticator { $0.authentication.authenticators = [authenticator] }
             $0.authentication.credentials[Resource.root(of: "b.test")] = Credential(
                 user: "user", password: "secret", schemes: [.basic])
         }
+        reference.set(session)
         return (session, authenticator)
     }
 
@@ -113,12 +132,6 @@ struct Runner: Sendable {
 
     private struct RefreshFailure: Error {}
 
-    /// A machine whose routes are never the reason of a failure.
-    private struct NoRoutes: RouteSource {
-        func isUnreachable(_ target: ReachabilityTarget) async -> Bool { false }
-        func waitForRoute(to target: ReachabilityTarget) async throws(CancellationError) {}
-    }
-
     /// Begins a new session with the files that a crash has left, and completes its downloads.
     private func restart(after files: FileWorld) async throws {
         guard let call = try files.restoreCrash() else { return }
@@ -134,7 +147,7 @@ struct Runner: Sendable {
         ledger.update { state in for index in state.arrivals.indices { state.arrivals[index].call = 0 } }
         var settings = program.settings
         (settings.faultRate, settings.maximumConcurrentTransfers) = (0, nil)
-        let (session, _) = makeSession(settings, files)
+        let (session, _) = makeSession(settings, makeCache(settings, files), settings.partitions[0])
         for task in try session.restoredDownloads(in: files.path) {
             ledger.cover("download.restored")
             task.resume()
@@ -159,8 +172,28 @@ struct Runner: Sendable {
 
     // MARK: Actions
 
-    private func perform(on session: SessionManager, _ authenticator: Authenticator?, _ directory: String) async throws
-    {
+    private func perform(
+        on sessions: [SessionManager], _ authenticator: Authenticator?, _ directory: String
+    ) async throws {
+        // Ends with the actions, on which it has no effect.
+        let watch = Task { try await watchQueue(of: sessions[0]) }
+        defer { watch.cancel() }
+        try await performActions(on: sessions, authenticator, directory)
+    }
+
+    /// Judges the queue of tasks at times at which nothing else happens.
+    private func watchQueue(of session: SessionManager) async throws {
+        guard let limit = program.settings.maximumConcurrentTransfers else { return }
+        while ledger.facts.sessionClosed == nil {
+            // Rarer in a long program.
+            try await world.clock.sleep(for: .nanoseconds(7_000_311 + ledger.now / 20))
+            Oracles.queue(session, limit, ledger)
+        }
+    }
+
+    private func performActions(
+        on sessions: [SessionManager], _ authenticator: Authenticator?, _ directory: String
+    ) async throws {
         try await withThrowingTaskGroup(of: Void.self) { group in
             for action in program.actions {
                 ledger.cover(action.name)
@@ -168,7 +201,7 @@ struct Runner: Sendable {
                 case .call(let call):
                     group.addTask {
                         try await world.clock.sleep(for: .milliseconds(call.start))
-                        try await perform(call, on: session, directory)
+                        try await perform(call, on: sessions[call.session], directory)
                     }
                 case .removeToken(let time):
                     group.addTask {
@@ -189,8 +222,13 @@ struct Runner: Sendable {
                         try await world.clock.sleep(for: .milliseconds(time) + .nanoseconds(997))
                         world.mark("test", "●", "shut down", isOpen: true)
                         ledger.update { [now = ledger.now] in $0.sessionClosed = now }
-                        await session.shutdown(draining: limit.map { .milliseconds($0) })
+                        let begin = ledger.now
+                        for session in sessions { await session.shutdown(draining: limit.map { .milliseconds($0) }) }
                         ledger.update { [now = ledger.now] in $0.sessionEnd = now }
+                        let milliseconds = (ledger.now - begin) / 1_000_000
+                        if let limit, milliseconds > Int64(limit) + Oracles.grace {
+                            ledger.violate(6, "shutting down takes \(milliseconds) ms, with a limit of \(limit) ms")
+                        }
                         try await world.clock.sleep(for: .nanoseconds(500))
                         Oracles.judgeEnd(ledger)
                         world.mark("test", "|", "shut down", isOpen: false)
@@ -200,9 +238,12 @@ struct Runner: Sendable {
                         try await world.clock.sleep(for: .milliseconds(time) + .nanoseconds(997))
                         world.mark("test", "●", "invalidate", isOpen: true)
                         ledger.update { [now = ledger.now] in $0.sessionClosed = now }
-                        await session.invalidate(cancellingTasks: cancelling)
+                        for session in sessions { await session.invalidate(cancellingTasks: cancelling) }
                         if cancelling { ledger.update { [now = ledger.now] in $0.sessionEnd = now } }
                         world.mark("test", "|", "invalidate", isOpen: false)
+                        guard cancelling else { return }
+                        try await world.clock.sleep(for: .milliseconds(Oracles.grace))
+                        Oracles.judgeInvalidation(ledger)
                     }
                 }
             }
@@ -213,7 +254,9 @@ struct Runner: Sendable {
     private func perform(_ call: Program.Call, on session: SessionManager, _ directory: String) async throws {
         let lane = "c\(call.number)"
         let (now, date) = (ledger.now, ledger.date)
-        ledger.update { $0.calls[call.number] = Ledger.Ending(begin: now, beginDate: date) }
+        ledger.update {
+            $0.calls[call.number] = Ledger.Ending(begin: now, isGroup: call.kind == .group, beginDate: date)
+        }
         world.mark(lane, "●", "\(call.kind) \(call.method) \(call.host)/r/\(call.resource)", isOpen: true)
         let runner = CallRunner(call: call, program: program, world: world, ledger: ledger, directory: directory)
         let task = Task { try await runner.perform(on: session) }
@@ -244,6 +287,10 @@ struct Runner: Sendable {
                 let sessionError = error as? SessionError
                 state.calls[call.number]?.earlierAttempts = sessionError?.retryHistory.earlierAttempts.count
                 switch sessionError?.reason {
+                case .cannotResolve?: state.calls[call.number]?.isRouteFailure = true
+                case .cannotConnect(.unreachable)?:
+                    state.calls[call.number]?.isConnectionFailure = true
+                    state.calls[call.number]?.isRouteFailure = true
                 case .connectionLost?, .cannotConnect?: state.calls[call.number]?.isConnectionFailure = true
                 default: break
                 }
