@@ -189,7 +189,11 @@ extension SessionManager {
             guard let ending = ReconnectionPlan.Ending(ofWebSocket: failure),
                 case .reconnect(let wait) = plan.step(after: ending, seen: record.seen, at: timing)
             else { throw SessionError.lifting(failure) }
-            try await pipeline.pause(wait)
+            do {
+                try await pipeline.pause(wait)
+            } catch {
+                throw lifted(error)
+            }
         }
     }
 }

@@ -50,6 +50,19 @@ import Testing
         }
     }
 
+    @Test func `shutting the session down ends the wait for another connection as a cancellation`() async throws {
+        let clock = ManualClock()
+        let session = SessionManager(baseURL: URL(string: "http://a.example/")) {
+            $0.transport = MockTransport(.failure(TransportError(.cannotConnect(.refused))))
+            $0.clock = clock
+        }
+        let request = try session.request(.get, "/")
+        let result = Task { try await session.withWebSockets(for: request) { _ in } }
+        try await clock.sleepers(count: 1)
+        await session.shutdown(draining: .zero)
+        await #expect(throws: CancellationError.self) { try await result.value }
+    }
+
     @Test func `the policy limits the connections that fail in a row`() async throws {
         try await StubServer.with { server in
             server.route("/", .status(503))
