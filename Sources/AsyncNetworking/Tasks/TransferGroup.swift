@@ -63,8 +63,8 @@ public struct TransferGroup: Sendable {
     /// report or end of a task, unless ``AnyTransferTask/expectedBytes`` of all tasks is known.
     ///
     /// The total is `nil` until it is known for every task that has not ended. A task that has not reported its total
-    /// counts as its ``AnyTransferTask/expectedBytes`` at the time when this property is read; see
-    /// ``SessionManager/requestSizes(of:)``. A task that has ended counts as its completed bytes, in the total as well,
+    /// counts as its ``AnyTransferTask/expectedBytes`` at the time when this property is read, unless more has arrived;
+    /// see ``SessionManager/requestSizes(of:)``. A task that has ended counts as its completed bytes, in the total as well,
     /// so that the total may decrease. The speed is estimated from the sum of the bytes; `nil` while all tasks that
     /// have not ended are suspended. Requests of async functions do not count, and the stream of a group without other tasks ends
     /// at once.
@@ -137,7 +137,10 @@ package struct ProgressSum: Sendable {
 
         var isRunning: Bool { !isOver && !isSuspended }
         var completed: Int64 { progress?.completedBytes ?? 0 }
-        var total: Int64? { isOver ? completed : progress?.totalBytes ?? expected }
+        /// The expected size counts until more has arrived.
+        var total: Int64? {
+            isOver ? completed : progress?.totalBytes ?? expected.flatMap { $0 < completed ? nil : $0 }
+        }
     }
 
     /// Creates the sum for tasks that have not started, with the size that is expected of each of them.

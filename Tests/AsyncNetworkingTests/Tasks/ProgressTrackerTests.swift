@@ -154,6 +154,17 @@ import Testing
         #expect(sum.isOver)
     }
 
+    @Test func `an expected size counts until more has arrived`() {
+        var sum = ProgressSum(expecting: [10, 20])
+        #expect(sum.value == progress(0, 30))
+        sum.update(0, progress(10, nil), at: .zero)
+        #expect(sum.value == progress(10, 30))
+        sum.update(0, progress(11, nil), at: .zero)
+        #expect(sum.value == progress(11, nil))
+        sum.finish(0)
+        #expect(sum.value == progress(11, 31))
+    }
+
     @Test func `a task that ends before it starts counts as zero bytes`() {
         var sum = ProgressSum(count: 1)
         sum.finish(0)
