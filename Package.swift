@@ -208,7 +208,9 @@ let package = Package(
         .executableTarget(
             name: "Simulate", dependencies: ["SimulationWorld"], path: "Tests/Simulation/Driver",
             swiftSettings: settings),
-        .testTarget(name: "SimulationTests", dependencies: ["SimulationWorld"], swiftSettings: settings),
+        .testTarget(
+            name: "SimulationTests", dependencies: ["Simulate", "SimulationWorld", "TestSupport"],
+            swiftSettings: settings),
         .testTarget(name: "HouseTests", dependencies: ["TestSupport", httpTypes], swiftSettings: settings),
         .testTarget(
             name: "RealServerTests",

@@ -23,10 +23,11 @@ public struct FileDescriptor: ~Copyable, Sendable {
     ///   `EINTR`, after which the call is repeated.
     public init(opening path: String, flags: Int32, mode: UInt32 = 0o644) throws(SystemError) {
         try path.checkPath("open")
-        if flags & O_CREAT != 0 { try SystemSimulation.willChangeFile("open", path) }
+        try SystemSimulation.willChangeFile(flags & O_CREAT != 0 ? "open" : "reopen", path)
         let number = retryingInterrupts { unsafe open(path, flags | O_CLOEXEC, mode) }
         guard number >= 0 else { throw SystemError.last("open") }
         self.number = number
+        if flags & O_CREAT != 0 { SystemSimulation.didChange(self) }
     }
 
     /// Opens a file for reading, without waiting for the writer of a pipe.
@@ -141,19 +142,20 @@ public struct FileDescriptor: ~Copyable, Sendable {
     /// - Throws: The error of write(2), such as `ENOSPC`, or `EAGAIN` for a descriptor that does not block; an unknown
     ///   number of the bytes has been written then.
     public func writeAll(_ bytes: borrowing RawSpan) throws(SystemError) {
-        try SystemSimulation.willChangeFile("write")
-        let isComplete = unsafe bytes.withUnsafeBytes { bytes in
+        try unsafe bytes.withUnsafeBytes { bytes throws(SystemError) in
             var written = 0
             while written < bytes.count {
+                try SystemSimulation.willChangeFile("write")
+                let rest = bytes.count - written
+                let limit = SystemSimulation.current?.writableBytes(of: rest) ?? rest
                 let count = retryingInterrupts {
-                    unsafe Glibc.write(number, bytes.baseAddress.map { unsafe $0 + written }, bytes.count - written)
+                    unsafe Glibc.write(number, bytes.baseAddress.map { unsafe $0 + written }, limit)
                 }
-                guard count >= 0 else { return false }
+                guard count >= 0 else { throw SystemError.last("write") }
                 written += count
             }
-            return true
         }
-        guard isComplete else { throw SystemError.last("write") }
+        SystemSimulation.didChange(self)
     }
 
     /// Writes all bytes as ``writeAll(_:)`` does, and raises no SIGPIPE, which would end the process, if the descriptor

@@ -146,6 +146,7 @@ public struct FileLocation: Hashable, Sendable {
     /// Sets the access and modification times of a file to the current time. See utimensat(2).
     package static func touch(_ path: String) {
         unsafe _ = utimensat(AT_FDCWD, path, nil, 0)
+        SystemSimulation.didChange(path)
     }
 
     /// Returns the time of the last modification of a file or directory, in nanoseconds since 1970; `nil` if it does

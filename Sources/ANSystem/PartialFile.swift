@@ -149,6 +149,7 @@ public struct PartialFile: ~Copyable {
         guard retryingInterrupts({ ftruncate(file.number, Int(size)) }) == 0 else {
             throw SystemError.last("ftruncate")
         }
+        SystemSimulation.didChange(file)
         try file.seek(to: size)
         self.size = size
     }

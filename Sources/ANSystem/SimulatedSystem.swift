@@ -11,9 +11,11 @@ package protocol SimulatedSystem: AnyObject {
     var millisecondsSince1970: Int64 { get }
     /// Returns a number determined by the seed of the simulation.
     func randomBits() -> UInt64
-    /// Called before an operation that changes a file or directory. The operation fails with the error that it throws,
-    /// and is then not performed.
+    /// Called before an operation that opens a file, or changes one or a directory. The operation fails with the error
+    /// that it throws, and is then not performed.
     func willChangeFile(_ call: String, _ path: String?) throws(SystemError)
+    /// Returns how many of these bytes the next write(2) accepts, at least one.
+    func writableBytes(of count: Int) -> Int
 }
 
 package enum SystemSimulation {
@@ -29,6 +31,27 @@ package enum SystemSimulation {
     /// - Throws: The error with which the operation is to fail.
     static func willChangeFile(_ call: String, _ path: String? = nil) throws(SystemError) {
         if let current { try current.willChangeFile(call, path) }
+    }
+
+    /// Gives a file that was changed the date of the simulation, if this is its thread.
+    static func didChange(_ file: borrowing FileDescriptor) {
+        guard let times = fileTimes else { return }
+        unsafe _ = futimens(file.number, times)
+    }
+
+    /// Gives a file or directory the date of the simulation, if this is its thread.
+    static func didChange(_ path: String) {
+        guard let times = fileTimes else { return }
+        unsafe _ = utimensat(AT_FDCWD, path, times, 0)
+    }
+
+    /// The simulated date as the times of access and modification.
+    private static var fileTimes: [timespec]? {
+        current.map { simulation in
+            let (seconds, rest) = simulation.millisecondsSince1970.quotientAndRemainder(dividingBy: 1_000)
+            let time = timespec(tv_sec: Int(seconds), tv_nsec: Int(rest) * 1_000_000)
+            return [time, time]
+        }
     }
 
     /// Runs a function on this thread with a simulated system.

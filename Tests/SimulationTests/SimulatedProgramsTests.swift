@@ -2,6 +2,7 @@
 
 import FoundationEssentials
 import SimulationWorld
+import TestSupport
 import Testing
 
 @Suite struct SimulatedProgramsTests {
@@ -22,13 +23,24 @@ import Testing
         }
     }
 
-    // The times of real files, by which the cache recognizes changes, are not determined by a seed.
-    @Test(arguments: Exploration.families.filter { $0 != "files" })
+    @Test(arguments: Exploration.families)
     func `the same seed gives the same trace`(family: String) async throws {
         for seed in UInt64(1)...10 {
             let trace = try await Exploration.trace(family, seed: seed)
             #expect(try await Exploration.trace(family, seed: seed) == trace)
         }
+    }
+
+    @Test func `two processes with the same seeds print the same traces`() async throws {
+        let products = CommandLine.arguments.first { $0.contains(".xctest") }
+            .map { URL(filePath: $0).deletingLastPathComponent().path }
+        let program = try #require(ProcessInfo.processInfo.environment["AN_PRODUCTS"] ?? products) + "/Simulate"
+        var command = Command(program)
+        command.environment = ["TRACE": "1", "SEED": "1", "COUNT": "6", "SWIFT_DETERMINISTIC_HASHING": "1"]
+        let first = try await command.run()
+        #expect(first.status == 0)
+        #expect(first.output.count > 10_000)
+        #expect(try await command.run().output == first.output)
     }
 
     private static func corpus() throws -> [Substring] {

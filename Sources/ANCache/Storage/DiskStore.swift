@@ -146,9 +146,6 @@ struct DiskStore: Sendable {
         }
     }
 
-    /// The time of the last change of the directory.
-    var lastChange: Int64? { FileLocation.modificationTime(of: directory) }
-
     private func removeIfAbandoned(_ name: String) {
         // The file is removed with the value, which exists only if no process has locked the file.
         _ = try? PartialFile(path: path(name), opening: .existing)

@@ -87,9 +87,10 @@ public final class SimulatedWorld: Sendable {
     /// Returns the error with which a system call fails, given its name and path; `nil` if it is performed.
     package typealias FileHandler = @Sendable (String, String?) -> Int32?
 
-    /// Sets the function that is called before a file changes; `nil` removes it.
-    package func onFileChange(_ handler: FileHandler?) {
-        scheduler.onFileChange(handler)
+    /// Sets the function that is called before a file is opened or changes, and the one that returns how many of a
+    /// number of bytes one write accepts; `nil` removes it.
+    package func onFileChange(_ handler: FileHandler?, writing: (@Sendable (Int) -> Int)? = nil) {
+        scheduler.onFileChange(handler, writing: writing)
     }
 
     /// Ends what waits for the servers of a world that has ended.

@@ -109,9 +109,14 @@ final class SimulationScheduler: TaskExecutor, SimulatedSystem {
         throw SystemError(call: call, code: code)
     }
 
-    /// Sets the function that is called before a file changes.
-    func onFileChange(_ handler: SimulatedWorld.FileHandler?) {
-        state.withLock { $0.fileHandler = handler }
+    func writableBytes(of count: Int) -> Int {
+        guard count > 0, let limit = state.withLock({ $0.writeHandler })?(count) else { return count }
+        return min(count, max(1, limit))
+    }
+
+    /// Sets the functions that are called before a file changes, and for the number of bytes that a write accepts.
+    func onFileChange(_ handler: SimulatedWorld.FileHandler?, writing: (@Sendable (Int) -> Int)?) {
+        state.withLock { ($0.fileHandler, $0.writeHandler) = (handler, writing) }
     }
 
     // MARK: State
@@ -145,6 +150,7 @@ final class SimulationScheduler: TaskExecutor, SimulatedSystem {
         var cancelled: Set<Int> = []
         var random: SplitMix64
         var fileHandler: SimulatedWorld.FileHandler?
+        var writeHandler: (@Sendable (Int) -> Int)?
         private var order: SplitMix64
         private let policy: Policy
         private let stepLimit: Int

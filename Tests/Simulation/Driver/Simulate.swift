@@ -1,6 +1,7 @@
 // SPDX-License-Identifier: MIT
 
-// Runs simulated programs: `make simulate SECONDS=60 SEED=1 COUNT=1000 FAMILY=cache`.
+// Runs simulated programs: `make simulate SECONDS=60 SEED=1 COUNT=1000 FAMILY=cache`. With TRACE=1, prints the traces
+// of the seeds in place of what was found.
 
 import Glibc
 import SimulationWorld
@@ -25,6 +26,12 @@ func now() -> Double {
         let count = setting("COUNT").flatMap(UInt64.init)
         let first = setting("SEED").flatMap(UInt64.init) ?? UInt64(time(nil))
         let stopsAtFirst = setting("KEEP_GOING") == nil
+        if setting("TRACE") != nil {
+            for family in families {
+                for offset in 0..<(count ?? 1) { print(try await Exploration.trace(family, seed: first &+ offset)) }
+            }
+            return
+        }
         let start = now()
         var exploration = Exploration()
         var kinds: [String: Int] = [:]
@@ -49,6 +56,10 @@ func now() -> Double {
         print(
             "\(Int(Double(exploration.calls) / elapsed)) calls/s, \(Int(Double(exploration.steps) / elapsed)) steps/s")
         for (name, count) in exploration.covered.sorted(by: { $0.key < $1.key }) { print("  \(name): \(count)") }
+        if families.count == Exploration.families.count {
+            let missing = Exploration.coverable.filter { exploration.covered[$0] == nil }
+            print("never reached:", missing.isEmpty ? "nothing" : missing.joined(separator: ", "))
+        }
         if !kinds.isEmpty { print("failures:", kinds.sorted { $0.key < $1.key }) }
         exit(kinds.isEmpty ? 0 : 1)
     }

@@ -10,7 +10,8 @@ final class FileWorld: Sendable {
     let path: String
     private let world: SimulatedWorld
     private let ledger: Ledger
-    private let settings: Program.Settings
+    private var settings: Program.Settings { program.settings }
+    private let program: Program
     private let state = Lock(State())
 
     private struct State: Sendable {
@@ -19,16 +20,21 @@ final class FileWorld: Sendable {
         var crashedAt: String?
     }
 
-    init(_ world: SimulatedWorld, _ ledger: Ledger, _ settings: Program.Settings) throws {
+    init(_ world: SimulatedWorld, _ ledger: Ledger, _ program: Program) throws {
         self.world = world
         self.ledger = ledger
-        self.settings = settings
-        // The name is no part of what a seed determines.
-        var generator = SystemRandomNumberGenerator()
-        path = "/dev/shm/an-simulation-\(String(generator.next(), radix: 36))"
+        self.program = program
+        // The name is no part of what a seed determines, but its length is.
+        path = "/dev/shm/an-simulation-\(UUID().uuidString)"
         try FileManager.default.createDirectory(atPath: path, withIntermediateDirectories: true)
-        guard settings.fileFaultRate > 0 || settings.crashesAt > 0 else { return }
-        world.onFileChange { [weak self] call, _ in self?.willPerform(call) }
+        guard program.family == .files else { return }
+        world.onFileChange { [weak self] call, _ in
+            self?.willPerform(call)
+        } writing: { [world, ledger, rate = settings.shortWriteRate] count in
+            guard world.chance(rate) else { return count }
+            ledger.cover("fileFault.shortWrite")
+            return world.random(in: 1...count)
+        }
     }
 
     private func willPerform(_ call: String) -> Int32? {
@@ -41,10 +47,16 @@ final class FileWorld: Sendable {
             let files = files()
             state.withLock { ($0.crash, $0.crashedAt) = (files, call) }
         }
+        if number == settings.vanishesAt || number == settings.cacheVanishesAt {
+            ledger.cover(number == settings.vanishesAt ? "vanish.all" : "vanish.cache")
+            ledger.update { $0.filesVanished = true }
+            try? FileManager.default.removeItem(atPath: number == settings.vanishesAt ? path : "\(path)/cache")
+        }
         guard call != "unlink", world.chance(settings.fileFaultRate) else { return nil }
         ledger.cover("fileFault.\(call)")
         switch call {
         case "open": return [EMFILE, ENOSPC, EACCES][world.random(in: 0...2)]
+        case "reopen": return EMFILE
         case "write": return [ENOSPC, EIO][world.random(in: 0...1)]
         default: return EIO
         }
@@ -78,6 +90,7 @@ final class FileWorld: Sendable {
             let directory = file.prefix(upTo: file.lastIndex(of: "/") ?? file.startIndex)
             try FileManager.default.createDirectory(atPath: String(directory), withIntermediateDirectories: true)
             try data.write(to: URL(filePath: file))
+            try FileManager.default.setAttributes([.modificationDate: world.date], ofItemAtPath: file)
         }
         return call
     }

@@ -86,7 +86,7 @@ struct GroupRunner: Sendable {
     /// Starts the group, perhaps suspends it or cancels it, and waits for its end.
     private func control(_ group: TransferGroup) async throws {
         group.resume()
-        if let time = call.suspendAfter ?? (call.isDurable ? 40 : nil) {
+        if let time = call.suspendAfter {
             try await runner.world.clock.sleep(for: .milliseconds(time))
             ledger.cover("group.suspend")
             group.suspend()

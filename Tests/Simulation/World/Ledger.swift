@@ -91,6 +91,8 @@ final class Ledger: Sendable {
         var sessionClosed: Int64?
         var sessionEnd: Int64?
         var dateWasMoved = false
+        /// Whether someone has removed files of the program.
+        var filesVanished = false
     }
 
     var now: Int64 { world.clock.now.offset.clampedNanoseconds }

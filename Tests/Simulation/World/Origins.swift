@@ -20,8 +20,10 @@ struct Origins: Sendable {
     enum Fault: String, CaseIterable, Sendable {
         case refused, unreachable, lostUnseen, lostProcessed, silent, silentProcessed, cutHead, cutBody, stalledBody
         case status408, status421, status425, status429, status500, status502, status503, status503Long
-        case interim, slow, wrongRange, ignoredRange, ignoredCondition, wrongConfirmation
+        case interim, slow, wrongRange, ignoredRange, ignoredCondition, wrongConfirmation, cutEnd
 
+        /// Those that occur in the families of programs that were there first, whose seeds they must not change.
+        static let first = allCases.filter { $0 != .cutEnd }
         /// Those that downloads meet more often than others.
         static let ofDownloads = [
             Fault.cutBody, .cutBody, .cutBody, .stalledBody, .wrongRange, .wrongRange, .ignoredRange, .ignoredCondition,
@@ -40,7 +42,7 @@ struct Origins: Sendable {
         if let expected = ledger.body(of: request) { judge(received.body, expected, index) }
         if request.webSocketUpgrade != nil { return socket(request, index) }
         let isDownload = program.family == .downloads && world.chance(0.7)
-        let faults = isDownload ? Fault.ofDownloads : Fault.allCases
+        let faults = isDownload ? Fault.ofDownloads : program.family == .mixed ? Fault.allCases : Fault.first
         let fault = world.chance(settings.faultRate) ? faults[world.random(in: 0...faults.count - 1)] : nil
         if let fault { ledger.cover("fault.\(fault.rawValue)") }
         switch fault {
@@ -63,7 +65,7 @@ struct Origins: Sendable {
         case .status503?: return refusing(index, 503, retryAfter: world.random(in: 1...5))
         case .status503Long?: return refusing(index, 503, retryAfter: 90)
         case .interim?, .slow?, .cutHead?, .cutBody?, .stalledBody?, .wrongRange?, .ignoredRange?,
-            .ignoredCondition?, .wrongConfirmation?, nil:
+            .ignoredCondition?, .wrongConfirmation?, .cutEnd?, nil:
             return respond(process(request, index, fault), to: request, index, fault)
         }
     }
@@ -238,7 +240,8 @@ struct Origins: Sendable {
         }
         headers[.acceptRanges] = resource.supportsRanges ? "bytes" : nil
         guard resource.supportsRanges, fault != .ignoredRange, let first = firstByte(of: request) else {
-            headers[.contentLength] = "\(body.count)"
+            // Without a length, only the end of the connection tells that of the body.
+            if fault != .cutEnd { headers[.contentLength] = "\(body.count)" }
             return Answer(status: 200, headers: headers, body: body)
         }
         let condition = request.headers[.ifRange]
@@ -326,13 +329,13 @@ struct Origins: Sendable {
         guard request.method != .head, ![204, 304].contains(answer.status), !answer.body.isEmpty else {
             return MockResponse(steps)
         }
-        if isCut {
-            steps.removeLast(2)
+        if isCut || fault == .cutEnd {
+            if isCut { steps.removeLast(2) }
             let sent = steps.reduce(Int64(0)) { if case .chunk(let data) = $1 { $0 + Int64(data.count) } else { $0 } }
             let loss = TransportError(
                 .connectionLost(.inBody(received: sent, expected: answer.headers[.contentLength].flatMap { Int64($0) }))
             )
-            steps.append(fault == .cutBody ? .fail(loss) : .hang)
+            steps.append(fault == .stalledBody ? .hang : .fail(loss))
         }
         return MockResponse(steps)
     }

@@ -52,6 +52,11 @@ struct Program: Sendable {
         /// How many operations on files fail, and the number of that at which the program crashes; 0 for none.
         var fileFaultRate = 0.0
         var crashesAt = 0
+        /// The share of writes that accept only some of their bytes, and the operation before which someone removes the
+        /// directory of the cache, or of all files; 0 for none.
+        var shortWriteRate = 0.0
+        var cacheVanishesAt = 0
+        var vanishesAt = 0
 
         /// Whether the requests of one call by an interceptor make a cache validate responses in the background.
         var mayValidateAgain: Bool { usesCache && !(interceptors + attemptInterceptors).isEmpty }
@@ -182,6 +187,20 @@ extension Program {
                     : .invalidate(at: number(0...300), cancelling: chance(60)))
         }
         if family.isExtended { extend() }
+        if family == .files { extendFiles() }
+    }
+
+    /// Adds the faults of files that came later.
+    private mutating func extendFiles() {
+        var random = SplitMix64(seed: seed ^ 0x0F11_E5)
+        func number(_ range: ClosedRange<Int>) -> Int { .random(in: range, using: &random) }
+        settings.shortWriteRate = [0, 0.3][number(0...1)]
+        guard settings.crashesAt == 0 else { return }
+        switch number(0...4) {
+        case 0: settings.cacheVanishesAt = number(1...60)
+        case 1: settings.vanishesAt = number(1...60)
+        default: break
+        }
     }
 
     /// Adds the parts of the world that came later. They have random numbers of their own, so that the programs of the
@@ -221,6 +240,7 @@ extension Program {
             call.count = number(1...4)
             call.reconnects = chance(50)
             if call.kind == .upload { call.method = [.post, .put][number(0...1)] }
+            if call.kind == .group, chance(40) { call.suspendAfter = number(0...200) }
             // Without a limit, a source that fails each time does not end.
             if call.kind == .events { (call.retryLimit, call.timeout) = (number(0...3), nil) }
             if settings.usesCache, settings.partitions.count > 1 { call.resource = number(0...1) }

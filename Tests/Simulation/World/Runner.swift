@@ -21,7 +21,7 @@ struct Runner: Sendable {
     }
 
     func run() async throws {
-        let files = try FileWorld(world, ledger, program.settings)
+        let files = try FileWorld(world, ledger, program)
         defer { files.remove() }
         weak var survivor: SessionManager?
         do {
@@ -117,7 +117,7 @@ struct Runner: Sendable {
             defer { ledger.update { $0.refreshesRunning -= 1 } }
             Oracles.judge(refreshOf: current?.value, ledger)
             let issued = ledger.now
-            ledger.cover("refresh")
+            ledger.cover("refresh.begins")
             try await world.pause(.zero ... .milliseconds(200))
             if world.chance(settings.faultRate / 4) {
                 ledger.cover("refresh.fails")
@@ -298,6 +298,9 @@ struct Runner: Sendable {
         }
         switch result {
         case .failure(let error):
+            if !(error is SessionError || error is CancellationError || error is RefreshFailure) {
+                ledger.violate(8, "call \(call.number) ends with an error of a lower layer: \(type(of: error))")
+            }
             let name = Self.name(error)
             ledger.cover("end.\(name)")
             world.mark(lane, "✕", name, isOpen: false)
@@ -311,7 +314,14 @@ struct Runner: Sendable {
     /// A name for the kind of an error, without details.
     private static func name(_ error: any Error) -> String {
         if error is CancellationError { return "CancellationError" }
-        let text = (error as? SessionError)?.reason.map { "\($0)" } ?? "\(type(of: error)).\(error)"
-        return String(text.prefix { $0 != "(" && $0 != ":" && $0 != " " })
+        if let reason = (error as? SessionError)?.reason { return String("\(reason)".prefix { $0 != "(" }) }
+        switch error as? SessionError {
+        case .notCached?: return "SessionError.notCached"
+        case .invalidated?: return "SessionError.invalidated"
+        default: break
+        }
+        // That of an enumeration, but not the text of its facts, such as paths.
+        let name = error is RefreshFailure ? nil : Mirror(reflecting: error).children.first?.label ?? "\(error)"
+        return "\(type(of: error))" + (name.map { ".\($0)" } ?? "")
     }
 }
