@@ -28,6 +28,9 @@ struct CallRunner: Sendable {
                 try judge(response.value, response.head, request)
             }
         case .data, .upload:
+            if call.kind == .data, [.standard, .elseLoad].contains(mode) {
+                ledger.update { _ = $0.sharingCalls.insert(call.number) }
+            }
             let response = try await session.data(for: request)
             try judge(response.value, response.head, request)
         case .streamed:
@@ -63,13 +66,13 @@ struct CallRunner: Sendable {
     private func request(on session: SessionManager) throws -> Request {
         let url = Resource.root(of: call.host).appending(path: "r/\(call.resource)")
         var request = Request(method: call.method, url: url)
-        request.headers[.call] = "\(call.number)"
-        request.headers[.home] = call.host
+        request.call = call.number
+        request.home = call.host
         request.headers[.language] = call.language
         if call.cookie { request.headers[.cookie] = "c=\(call.number)" }
         if call.hasIdempotencyKey { request.headers[.idempotencyKey] = "\(call.number)" }
         if [.post, .put, .patch].contains(call.method) { try setBody(of: &request) }
-        request.headers[.partition] = Runner.partition(call.session, program.settings)
+        request.partition = Runner.partition(call.session, program.settings)
         if let limit = call.retryLimit { request.retryPolicy = Self.retryPolicy(limit, program.settings, ledger) }
         if let timeout = call.timeout { request.timeout = .milliseconds(timeout) }
         switch mode {

@@ -63,7 +63,7 @@ struct GroupRunner: Sendable {
         var request = request
         (request.method, request.body) = (.get, .none)
         request.url = Resource.root(of: call.host).appending(path: "r/\(inner.resource)")
-        request.headers[.call] = "\(inner.number)"
+        request.call = inner.number
         let runner = CallRunner(
             call: inner, program: runner.program, world: runner.world, ledger: ledger, directory: runner.directory)
         guard index % 2 == 0 else {

@@ -70,13 +70,10 @@ struct ProgramInterceptor: Interceptor {
             guard request.body.isReplayable else { return try await next(request) }
             return try await sendTwice(request, next)
         case .session:
-            if request.headers[.nested] == nil, let session = session.value,
-                let call = Int(request.headers[.call] ?? "")
-            {
+            if request.call < 1_000, let session = session.value {
                 var other = Request(url: Resource.root(of: "c.test").appending(path: "r/1"))
-                other.headers[.call] = "\(ledger.nestedCall(of: call))"
-                other.headers[.partition] = request.headers[.partition]
-                other.headers[.nested] = "1"
+                other.call = ledger.nestedCall(of: request.call)
+                other.partition = request.partition
                 _ = try? await session.data(for: other)
                 try Task.checkCancellation()
             }
@@ -90,16 +87,16 @@ struct ProgramInterceptor: Interceptor {
     /// Sends a request with the number of its repetition, by which the oracles know that the program repeats it.
     private func send(_ request: Request, _ number: Int, _ next: Chain) async throws -> OpenResponse {
         var request = request
-        request.headers[.sequence] = name(request, number)
+        request.sequence = name(request, number)
         return try await next(request)
     }
 
     private func name(_ request: Request, _ number: Int) -> String {
-        "\(request.headers[.sequence] ?? "")/\(place)\(number)"
+        "\(request.sequence)/\(place)\(number)"
     }
 
     private func forget(_ request: Request, _ number: Int) {
-        ledger.forget(call: request.headers[.call].flatMap { Int($0) } ?? 0, within: name(request, number))
+        ledger.forget(call: request.call, within: name(request, number))
     }
 
     private func sendTwice(_ request: Request, _ next: Chain) async throws -> OpenResponse {

@@ -90,6 +90,8 @@ final class Ledger: Sendable {
         /// When the session stopped accepting requests, and when all of its requests had ended.
         var sessionClosed: Int64?
         var sessionEnd: Int64?
+        /// The calls that share transfers, if the session does.
+        var sharingCalls: Set<Int> = []
         var dateWasMoved = false
         /// Whether someone has removed files of the program.
         var filesVanished = false
@@ -117,8 +119,7 @@ final class Ledger: Sendable {
     /// Records a request that a server receives, and returns its index.
     func arrive(_ request: Request) -> Int {
         let (now, date) = (now, date)
-        let call = request.headers[.call].flatMap { Int($0) } ?? 0
-        let sequence = request.headers[.sequence] ?? ""
+        let (call, sequence) = (request.call, request.sequence)
         return state.withLock { state in
             state.arrivals.append(
                 Arrival(
@@ -130,10 +131,9 @@ final class Ledger: Sendable {
 
     /// Records what a client sees of an exchange.
     func observe(_ request: Request, _ event: SimulatedTransport.ExchangeEvent) {
-        let call = request.headers[.call].flatMap { Int($0) }
-        let (sequence, now) = (request.headers[.sequence] ?? "", now)
+        let (call, sequence, now) = (request.call, request.sequence, now)
         update { state in
-            if case .begin = event, let call { return state.begins[call, default: [:]][sequence] = now }
+            if case .begin = event { return state.begins[call, default: [:]][sequence] = now }
             guard
                 let index = state.arrivals.lastIndex(where: {
                     $0.call == call && $0.sequence == sequence && $0.isOpen
@@ -169,7 +169,7 @@ final class Ledger: Sendable {
     /// Returns the body that a request must have; `nil` if it has none.
     func body(of request: Request) -> Data? {
         if case .none = request.body.kind { return nil }
-        return request.headers[.call].flatMap { Int($0) }.flatMap { facts.bodies[$0] }
+        return facts.bodies[request.call]
     }
 
     /// Returns the arrivals of a call.
@@ -200,15 +200,53 @@ struct ServedResponse: Sendable {
     var dates: [Int64]
 }
 
+/// The facts about a request that servers do not see, so that requests of several calls may be identical.
+private enum RequestFacts: RequestAttribute {
+    struct Facts: Sendable {
+        var call = 0
+        var sequence = ""
+        var home: String?
+        var partition = ""
+        var messageCount = 0
+    }
+    static var defaultValue: Facts { Facts() }
+}
+
+extension Request {
+    /// The number of the call; 0 for a download of an earlier session.
+    var call: Int {
+        get { self[RequestFacts.self].call }
+        set { self[RequestFacts.self].call = newValue }
+    }
+
+    /// The repetition by an interceptor to which the request belongs.
+    var sequence: String {
+        get { self[RequestFacts.self].sequence }
+        set { self[RequestFacts.self].sequence = newValue }
+    }
+
+    /// The host for which the program has added a cookie.
+    var home: String? {
+        get { self[RequestFacts.self].home }
+        set { self[RequestFacts.self].home = newValue }
+    }
+
+    /// The cache partition of the session.
+    var partition: String {
+        get { self[RequestFacts.self].partition }
+        set { self[RequestFacts.self].partition = newValue }
+    }
+
+    /// The number of messages of a WebSocket in each direction.
+    var messageCount: Int {
+        get { self[RequestFacts.self].messageCount }
+        set { self[RequestFacts.self].messageCount = newValue }
+    }
+}
+
 extension HTTPField.Name {
     // A fallback is never used: the texts are valid names.
-    static let call = HTTPField.Name("X-Call") ?? .ifNoneMatch
-    static let home = HTTPField.Name("X-Home") ?? .ifNoneMatch
     static let responseID = HTTPField.Name("X-Response") ?? .ifNoneMatch
-    static let sequence = HTTPField.Name("X-Sequence") ?? .ifNoneMatch
-    static let partition = HTTPField.Name("X-Partition") ?? .ifNoneMatch
-    static let count = HTTPField.Name("X-Count") ?? .ifNoneMatch
-    static let nested = HTTPField.Name("X-Nested") ?? .ifNoneMatch
     static let answered = HTTPField.Name("X-Answered") ?? .ifNoneMatch
     static let transformed = HTTPField.Name("X-Transformed") ?? .ifNoneMatch
     static let language = HTTPField.Name("X-Language") ?? .ifNoneMatch

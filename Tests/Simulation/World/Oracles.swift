@@ -26,12 +26,13 @@ enum Oracles {
     static func judge(arrival index: Int, _ ledger: Ledger, _ settings: Program.Settings) {
         let arrival = ledger.facts.arrivals[index]
         let earlier = ledger.arrivals(of: arrival.call).filter {
-            $0.number < index && $0.sequence == arrival.sequence && !$0.isForgotten
+            $0.number < index && $0.sequence == arrival.sequence && !$0.isForgotten && arrival.call != 0
         }
         repetition(arrival, after: earlier, ledger)
         credentials(arrival, ledger, settings)
         pace(arrival, after: earlier, ledger, settings)
         ranges(arrival, ledger)
+        sharing(arrival, ledger, settings)
         if let last = earlier.last, let end = last.outageEnd, arrival.time < end, settings.waitsForConnectivity,
             arrival.request.body.isReplayable
         {
@@ -59,11 +60,12 @@ enum Oracles {
     /// Judges an exchange that begins, before its request has reached a server.
     static func judge(exchangeOf request: Request, _ ledger: Ledger, _ settings: Program.Settings) {
         // The exchanges of a cache may serve other calls, too.
-        guard !settings.usesCache, let call = request.headers[.call].flatMap({ Int($0) }) else { return }
+        let call = request.call
+        guard !settings.usesCache, call > 0 else { return }
         if ledger.facts.calls[call]?.cancelled != nil {
             ledger.violate(6, "call \(call) was cancelled and begins an exchange")
         }
-        let sequence = request.headers[.sequence] ?? ""
+        let sequence = request.sequence
         if !settings.sendsConcurrently, ledger.arrivals(of: call).contains(where: \.isOpen) {
             ledger.violate(9, "call \(call) begins an exchange while another one is open \(sequence)")
         }
@@ -176,7 +178,7 @@ enum Oracles {
         let request = arrival.request
         let host = request.url.host() ?? ""
         let authorization = request.headers[.authorization]
-        if let cookie = request.headers[.cookie], request.headers[.home] != host {
+        if let cookie = request.headers[.cookie], request.home != host {
             ledger.violate(4, "the cookie \(cookie) of call \(arrival.call) reaches \(host)")
         }
         if let authorization {
@@ -315,6 +317,35 @@ enum Oracles {
             return ledger.violate(2, "call \(arrival.call) requests a range of any version")
         }
         if condition.hasPrefix("W/") { ledger.violate(2, "call \(arrival.call) requests a range with a weak tag") }
+    }
+
+    /// A request waits for an identical one that is in flight, if the session shares transfers.
+    private static func sharing(_ arrival: Ledger.Arrival, _ ledger: Ledger, _ settings: Program.Settings) {
+        let facts = ledger.facts
+        func mayShare(_ other: Ledger.Arrival) -> Bool {
+            facts.sharingCalls.contains(other.call) && other.request.method == .get && other.outcome != .noRoute
+                && [HTTPField.Name.range, .ifNoneMatch, .ifModifiedSince].allSatisfy {
+                    other.request.headers[$0] == nil
+                }
+        }
+        guard settings.sharesTransfers, settings.interceptors.isEmpty, settings.attemptInterceptors.isEmpty,
+            mayShare(arrival)
+        else { return }
+        let leader = facts.arrivals.first { other in
+            other.number < arrival.number && other.isOpen && !other.hasHead && other.call != arrival.call
+                && mayShare(other) && other.request.url == arrival.request.url
+                && other.request.partition == arrival.request.partition
+                && other.request.headers == arrival.request.headers
+        }
+        if facts.arrivals.contains(where: {
+            $0.call != arrival.call && $0.isOpen && $0.request.url == arrival.request.url
+        }) {
+            ledger.cover("oracle.7.sharing")
+        }
+        if let leader {
+            ledger.violate(
+                7, "call \(arrival.call) is sent although the same request of call \(leader.call) is in flight")
+        }
     }
 
     /// A task does not wait for its place while fewer run than the session permits.

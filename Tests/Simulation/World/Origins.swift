@@ -88,7 +88,7 @@ struct Origins: Sendable {
 
     /// A name for the exchange of a request, of which no other one is open.
     private static func exchange(_ request: Request) -> String {
-        (request.headers[.call] ?? "") + (request.headers[.sequence] ?? "")
+        "\(request.call)\(request.sequence)"
     }
 
     /// How a server receives the body of a request.
@@ -161,7 +161,8 @@ struct Origins: Sendable {
             let id = state.responses.count + 1
             state.arrivals[index].responseID = id
             state.responses[id] = ServedResponse(
-                id: id, url: request.url.absoluteString, partition: request.headers[.partition] ?? "",
+                id: id, url: request.url.absoluteString,
+                partition: request.call == 0 ? Runner.partition(0, settings) : request.partition,
                 method: request.method, status: status, headers: headers,
                 request: request.headers, time: now, dates: [date])
             return id
@@ -297,7 +298,7 @@ struct Origins: Sendable {
             state.arrivals[index].outcome = .status(101)
             state.arrivals[index].socketEnding = ending
         }
-        let count = request.headers[.count].flatMap { Int($0) } ?? 0
+        let count = request.messageCount
         var actions: [Script.Action] = [.delay(latency), .acceptWebSocket()]
         if ending == .cut {
             actions.append(.disconnect(afterBytes: Int64(world.random(in: 0...60)), by: .reset))

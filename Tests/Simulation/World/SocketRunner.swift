@@ -57,7 +57,7 @@ struct SocketRunner: Sendable {
     func perform(_ request: Request) async throws {
         var request = request
         (request.method, request.body) = (.get, .none)
-        request.headers[.count] = "\(call.count)"
+        request.messageCount = call.count
         var options = WebSocketOptions()
         options.closeTimeout = .seconds(2)
         guard call.reconnects else {
