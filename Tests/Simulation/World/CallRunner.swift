@@ -29,7 +29,7 @@ struct CallRunner: Sendable {
             }
         case .data, .upload:
             if call.kind == .data, [.standard, .elseLoad].contains(mode) {
-                ledger.update { _ = $0.sharingCalls.insert(call.number) }
+                ledger.update { $0.sharingCalls[call.number] = call.session }
             }
             let response = try await session.data(for: request)
             try judge(response.value, response.head, request)

@@ -32,7 +32,8 @@ extension Exploration {
                 [
                     "2", "2.answered", "2.crash", "2.file", "2.range", "2.socket", "2.socketEnd", "2.upload", "3", "4",
                     "5.stored", "6", "6.invalidated", "6.shutDown", "7", "7.concurrency", "7.download", "7.events",
-                    "7.exhausted", "7.queue", "7.refresh", "7.retryAfter", "7.sharing", "7.timeout", "8", "8.group",
+                    "7.exhausted", "7.queue", "7.refresh", "7.retryAfter", "7.sharing", "7.socket", "7.timeout", "8",
+                    "8.group",
                     "8.task",
                 ]
             ),

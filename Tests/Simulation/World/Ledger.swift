@@ -90,8 +90,8 @@ final class Ledger: Sendable {
         /// When the session stopped accepting requests, and when all of its requests had ended.
         var sessionClosed: Int64?
         var sessionEnd: Int64?
-        /// The calls that share transfers, if the session does.
-        var sharingCalls: Set<Int> = []
+        /// The calls that share transfers, if their session does, and that session.
+        var sharingCalls: [Int: Int] = [:]
         var dateWasMoved = false
         /// Whether someone has removed files of the program.
         var filesVanished = false

@@ -31,6 +31,12 @@ enum Oracles {
         repetition(arrival, after: earlier, ledger)
         credentials(arrival, ledger, settings)
         pace(arrival, after: earlier, ledger, settings)
+        if let last = earlier.last, last.outcome == .status(401), last.hasHead,
+            let token = arrival.request.headers[.authorization],
+            token == last.request.headers[.authorization], token.hasPrefix("Bearer ")
+        {
+            ledger.violate(4, "call \(arrival.call) sends \(token) again after it was refused")
+        }
         ranges(arrival, ledger)
         sharing(arrival, ledger, settings)
         if let last = earlier.last, let end = last.outageEnd, arrival.time < end, settings.waitsForConnectivity,
@@ -58,17 +64,21 @@ enum Oracles {
     }
 
     /// Judges an exchange that begins, before its request has reached a server.
-    static func judge(exchangeOf request: Request, _ ledger: Ledger, _ settings: Program.Settings) {
+    static func judge(exchangeOf request: Request, _ ledger: Ledger, _ program: Program) {
+        let (call, settings) = (request.call, program.settings)
+        guard call > 0 else { return }
         // The exchanges of a cache may serve other calls, too.
-        let call = request.call
-        guard !settings.usesCache, call > 0 else { return }
-        if ledger.facts.calls[call]?.cancelled != nil {
+        if !settings.usesCache, ledger.facts.calls[call]?.cancelled != nil {
             ledger.violate(6, "call \(call) was cancelled and begins an exchange")
         }
-        let sequence = request.sequence
-        if !settings.sendsConcurrently, ledger.arrivals(of: call).contains(where: \.isOpen) {
-            ledger.violate(9, "call \(call) begins an exchange while another one is open \(sequence)")
+        // A call sends one request at a time, except for those that validate a response in the background.
+        let validates =
+            settings.usesCache && Resource(request.url, seed: program.seed)?.isValidatedInBackground ?? false
+        guard !settings.sendsConcurrently, !settings.mayValidateAgain, !validates else { return }
+        let open = ledger.arrivals(of: call).first { other in
+            other.isOpen && !(Resource(other.request.url, seed: program.seed)?.isValidatedInBackground ?? false)
         }
+        if let open { ledger.violate(9, "call \(call) sends \(request) while \(open.request) is open") }
     }
 
     /// Judges a refresh that begins with the current token.
@@ -323,7 +333,7 @@ enum Oracles {
     private static func sharing(_ arrival: Ledger.Arrival, _ ledger: Ledger, _ settings: Program.Settings) {
         let facts = ledger.facts
         func mayShare(_ other: Ledger.Arrival) -> Bool {
-            facts.sharingCalls.contains(other.call) && other.request.method == .get && other.outcome != .noRoute
+            facts.sharingCalls[other.call] != nil && other.request.method == .get && other.outcome != .noRoute
                 && [HTTPField.Name.range, .ifNoneMatch, .ifModifiedSince].allSatisfy {
                     other.request.headers[$0] == nil
                 }
@@ -334,7 +344,7 @@ enum Oracles {
         let leader = facts.arrivals.first { other in
             other.number < arrival.number && other.isOpen && !other.hasHead && other.call != arrival.call
                 && mayShare(other) && other.request.url == arrival.request.url
-                && other.request.partition == arrival.request.partition
+                && facts.sharingCalls[other.call] == facts.sharingCalls[arrival.call]
                 && other.request.headers == arrival.request.headers
         }
         if facts.arrivals.contains(where: {

@@ -100,6 +100,9 @@ struct Resource: Hashable {
         ][choice(6, 10)]
     }
 
+    /// Whether a cache may use the resource while it validates it.
+    var isValidatedInBackground: Bool { cacheControl?.contains("stale-while-revalidate") ?? false }
+
     /// Where the resource redirects to, and with which status.
     var redirect: (status: Int, to: Resource)? {
         guard choice(7, 4) == 0 else { return nil }

@@ -71,8 +71,8 @@ struct Runner: Sendable {
         let origins = Origins(world: world, ledger: ledger, program: program, routes: routes)
         let transport = SimulatedTransport(
             world: world, reception: { origins.receive($0) },
-            observing: { [ledger] request, event in
-                if case .begin = event { Oracles.judge(exchangeOf: request, ledger, settings) }
+            observing: { [ledger, program] request, event in
+                if case .begin = event { Oracles.judge(exchangeOf: request, ledger, program) }
                 ledger.observe(request, event)
             }
         ) { try await origins.answer($0) }

@@ -66,16 +66,36 @@ struct SocketRunner: Sendable {
         }
         if request.retryPolicy == nil { request.retryPolicy = RetryPolicy(limit: 3) }
         let connections = Lock(0)
-        try await session.withWebSockets(for: request, options: options, reconnectionTime: .milliseconds(100)) {
-            socket in
-            let number = connections.withLock { number in
-                number += 1
-                return number
+        let limit = request.retryPolicy?.limit ?? 0
+        do {
+            try await session.withWebSockets(for: request, options: options, reconnectionTime: .milliseconds(100)) {
+                socket in
+                let number = connections.withLock { number in
+                    number += 1
+                    return number
+                }
+                // The program has enough of a server that is lost again and again.
+                guard number < 4 else { return }
+                ledger.cover("socket.connection.\(number)")
+                try await talk(socket)
             }
-            // The program has enough of a server that is lost again and again.
-            guard number < 4 else { return }
-            ledger.cover("socket.connection.\(number)")
-            try await talk(socket)
+        } catch {
+            if (error as? SessionError) != nil { try judgeReconnection(limit, connections.withLock(\.self)) }
+            throw error
+        }
+        try judgeReconnection(limit, connections.withLock(\.self))
+    }
+
+    /// A connection that was open and is lost is made again.
+    private func judgeReconnection(_ limit: Int, _ connections: Int) throws {
+        try Task.checkCancellation()
+        guard limit > 0, connections < 4, ledger.facts.sessionClosed == nil, call.timeout == nil,
+            let last = ledger.arrivals(of: call.number).last, last.outcome == .status(101)
+        else { return }
+        ledger.cover("oracle.7.socket")
+        if last.socketEnding == .goingAway || last.socketEnding == .failure || last.socketEnding == .lost {
+            ledger.violate(
+                7, "call \(call.number) makes no other connection after \(String(describing: last.socketEnding))")
         }
     }
 
