@@ -69,6 +69,7 @@ public struct Chain: Sendable {
     /// It may be called again, to repeat the request. The body must then be replayable
     /// (``ANHTTP/RequestBody/isReplayable``), which is not checked here: a body that can be read only once may be sent
     /// incompletely. Calls may overlap; their responses stay open until the next call that begins after them.
+    /// Those for a WebSocket must not overlap: the connection of the call would be that which was opened last.
     ///
     /// - Parameter request: The request to send: the interceptor's own, modified or another one. One without a time
     ///   limit or transfer options has those of the interceptor's request. Credentials that the session has added are

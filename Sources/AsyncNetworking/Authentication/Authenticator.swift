@@ -23,6 +23,7 @@ import Synchronization
 /// | the same, with a body that is not replayable | the token is refreshed, and the request fails with ``SessionError/AuthenticationFailure/bodyNotReplayable`` |
 /// | the request or the session has an `Authorization` field, or a signature applies | no token is sent; see ``AuthenticationPolicy`` |
 /// | several requests need a refresh | one refresh serves all; if it fails, all of them throw its error, and the next request starts a new one |
+/// | the token changes while a request waits for a route, or for a transfer that it shares | the request is authorized again before it is sent |
 /// | a refresh ahead of expiry fails | the current token is sent, if it has not expired |
 /// | the token was refreshed `refreshLimit` times within `refreshPeriod` | ``SessionError/AuthenticationFailure/excessiveRefreshes(limit:)`` |
 /// | the refresh closure itself makes requests | they are sent without this token and do not wait for the refresh |

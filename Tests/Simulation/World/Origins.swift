@@ -253,7 +253,9 @@ struct Origins: Sendable {
         guard first < body.count else {
             return Answer(status: 416, headers: [.contentRange: "bytes */\(body.count)"], body: Data())
         }
-        let start = fault == .wrongRange ? first / 2 : first
+        // Before or after the one that was requested.
+        let wrong = first % 2 == 0 ? first / 2 : min(first + 1 + (body.count - first) / 2, body.count - 1)
+        let start = fault == .wrongRange ? wrong : first
         headers[.contentRange] = "bytes \(start)-\(body.count - 1)/\(body.count)"
         headers[.contentLength] = "\(body.count - start)"
         return Answer(status: 206, headers: headers, body: body.dropFirst(start))
