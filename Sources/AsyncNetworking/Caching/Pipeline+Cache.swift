@@ -89,6 +89,7 @@ extension Pipeline {
                 break
             }
             // The 304 was for a response that is not there any more.
+            try await request.checkToken()
             return try await forward(request, &call, next, lookup, [])
         }
         return try await forward(request, &call, next, lookup, entries)

@@ -273,6 +273,10 @@ struct CallRunner: Sendable {
     private func receiveEvents(_ request: Request, on session: SessionManager) async throws {
         var request = request
         request.headers[.accept] = "text/event-stream"
+        // A source whose connections all exceed the limit of the call would never end.
+        if request.retryPolicy == nil, call.timeout != nil {
+            request.retryPolicy = RetryPolicy(limit: 30).with { $0.budget = nil }
+        }
         request.method = .get
         var last = 0
         do {
@@ -291,7 +295,7 @@ struct CallRunner: Sendable {
         judgeEndOfEvents(after: last)
         ledger.cover("events.complete")
         // With a limit of its own, a source ends when responses without events exceed it.
-        if last != 20, call.retryLimit == nil {
+        if last != 20, call.retryLimit == nil, call.timeout == nil {
             ledger.violate(2, "event source \(call.number) ends after event \(last) of 20")
         }
     }

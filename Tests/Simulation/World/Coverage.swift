@@ -20,7 +20,7 @@ extension Exploration {
             ("group", ["sizes", "suspend", "cancel"]),
             ("route", ["wait", "back"]),
             ("download", ["resumable", "resumed", "restored"]),
-            ("refresh", ["begins", "fails"]),
+            ("refresh", ["begins", "fails", "lateEnd"]),
             (
                 "status",
                 [200, 204, 206, 301, 302, 303, 304, 307, 308, 401, 408, 416, 421, 425, 429, 500, 502, 503].map {

@@ -62,7 +62,7 @@ public struct Exploration: Sendable {
 
     private static func run(_ program: Program) async throws -> Outcome {
         let covered = Covered()
-        let result = try await Simulation { world in
+        var simulation = Simulation { world in
             let runner = Runner(program, in: world)
             do {
                 try await runner.run()
@@ -71,7 +71,10 @@ public struct Exploration: Sendable {
                 covered.set(runner.ledger.facts.covered)
                 throw error
             }
-        }.run(seed: program.seed)
+        }
+        // Many more than any program needs that ends.
+        simulation.maximumSteps = 150_000
+        let result = try await simulation.run(seed: program.seed)
         return Outcome(
             failure: result.failure, steps: result.world.steps, covered: covered.value, trace: result.trace)
     }

@@ -97,6 +97,9 @@ struct GroupRunner: Sendable {
             try await runner.world.clock.sleep(for: .milliseconds(60))
             ledger.cover("group.cancel")
             group.cancel()
+            let begin = ledger.now
+            try await group.waitForAll()
+            if ledger.now > begin { ledger.violate(6, "group \(call.number) goes on after it was cancelled") }
         }
         try await group.waitForAll()
         for task in group.tasks where task.status.state != .finished {

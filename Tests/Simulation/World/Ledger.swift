@@ -78,6 +78,8 @@ final class Ledger: Sendable {
         var revokedTokens: Set<String> = []
         var refusedTokens: Set<String> = []
         var refreshesRunning = 0
+        /// When a refresh last ended by its cancellation, without a delay.
+        var refreshCancelled: Int64?
         /// How many requests interceptors have made within each call.
         var nestedCalls: [Int: Int] = [:]
         /// When the open exchange of a call began, by its sequence.
@@ -213,6 +215,9 @@ private enum RequestFacts: RequestAttribute {
 }
 
 extension Request {
+    /// Whether the request is one of several connections of an event source or a WebSocket, of which each begins anew.
+    var isConnection: Bool { webSocketUpgrade != nil || headers[.accept] == "text/event-stream" }
+
     /// The number of the call; 0 for a download of an earlier session.
     var call: Int {
         get { self[RequestFacts.self].call }

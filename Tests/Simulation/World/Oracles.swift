@@ -33,7 +33,7 @@ enum Oracles {
         pace(arrival, after: earlier, ledger, settings)
         if let last = earlier.last, last.outcome == .status(401), last.hasHead,
             let token = arrival.request.headers[.authorization],
-            token == last.request.headers[.authorization], token.hasPrefix("Bearer ")
+            token == last.request.headers[.authorization], token.hasPrefix("Bearer "), !arrival.request.isConnection
         {
             ledger.violate(4, "call \(arrival.call) sends \(token) again after it was refused")
         }
@@ -55,7 +55,7 @@ enum Oracles {
             guard case .status(401) = other.outcome else { return false }
             return other.request.url == arrival.request.url && other.hasHead
         }
-        if refusals.count == 2, arrival.request.headers[.accept] == nil {
+        if refusals.count == 2, !arrival.request.isConnection {
             ledger.violate(7, "call \(arrival.call) is sent again after two refusals")
         }
         if let end = ledger.facts.sessionEnd, end < arrival.time {
@@ -85,6 +85,10 @@ enum Oracles {
     static func judge(refreshOf token: String?, _ ledger: Ledger) {
         let (facts, date) = (ledger.facts, ledger.date)
         if facts.refreshesRunning > 1 { ledger.violate(7, "two refreshes run at a time") }
+        // Calls are cancelled at times of their own, at which no other request can have begun to wait.
+        if facts.refreshCancelled == ledger.now {
+            ledger.violate(7, "a refresh is cancelled although requests wait for it")
+        }
         guard let token, let entry = facts.tokens[token], !facts.dateWasMoved else { return }
         ledger.cover("oracle.7.refresh")
         if entry.expires > date, !facts.refusedTokens.contains(token) {
@@ -156,8 +160,10 @@ enum Oracles {
 
     /// A request whose method is not idempotent is sent again only if the server has not processed it.
     private static func repetition(_ arrival: Ledger.Arrival, after earlier: [Ledger.Arrival], _ ledger: Ledger) {
-        if let last = earlier.last, case .status(let status) = last.outcome, last.hasHead,
-            last.request.url != arrival.request.url, [301, 302, 303, 307, 308].contains(status)
+        // An interceptor may have sent others in between.
+        let previous = ledger.arrivals(of: arrival.call).last { $0.number < arrival.number }
+        if let last = earlier.last, last.number == previous?.number, case .status(let status) = last.outcome,
+            last.hasHead, last.request.url != arrival.request.url, [301, 302, 303, 307, 308].contains(status)
         {
             let old = last.request.method
             let becomesGet = status == 303 && old != .head || (status == 301 || status == 302) && old == .post
@@ -378,7 +384,13 @@ enum Oracles {
             // One that is suspended is not counted.
             return call.suspendAfter == nil ? call.number : nil
         }
-        let running = Set(ledger.facts.arrivals.filter { $0.isOpen && counted.contains($0.call) }.map(\.call))
+        let running = Set(
+            ledger.facts.arrivals.filter { arrival in
+                let validates =
+                    program.settings.usesCache
+                    && Resource(arrival.request.url, seed: program.seed)?.isValidatedInBackground ?? false
+                return arrival.isOpen && counted.contains(arrival.call) && !validates
+            }.map(\.call))
         ledger.cover("oracle.7.concurrency")
         if running.count > limit { ledger.violate(7, "\(running.count) tasks run, with a limit of \(limit)") }
     }

@@ -47,7 +47,10 @@ struct Origins: Sendable {
         if let fault { ledger.cover("fault.\(fault.rawValue)") }
         switch fault {
         case .refused?: return failing(index, .refused, .cannotConnect(.refused))
-        case .unreachable?: return failing(index, .refused, .cannotConnect(.unreachable))
+        case .unreachable?:
+            // An outage may begin before the failure is known.
+            return failing(
+                index, settings.waitsForConnectivity ? .noRoute : .refused, .cannotConnect(.unreachable))
         case .lostUnseen?: return failing(index, .lost, .connectionLost(.whileSending))
         case .lostProcessed?:
             _ = process(request, index, fault)

@@ -120,6 +120,11 @@ struct Program: Sendable {
 }
 
 extension Program {
+    /// Whether several tasks are cancelled at the same time.
+    var hasGroups: Bool {
+        actions.contains { if case .call(let call) = $0 { call.kind == .group } else { false } }
+    }
+
     /// Creates the program of a seed.
     init(_ family: Family, seed: UInt64) {
         var random = SplitMix64(seed: seed ^ 0x0F00_D5EE)

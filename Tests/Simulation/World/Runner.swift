@@ -109,7 +109,7 @@ struct Runner: Sendable {
     private func makeAuthenticator(_ settings: Program.Settings) -> Authenticator {
         Authenticator(
             for: [Resource.root(of: "a.test")], leeway: .zero, refreshLimit: 1_000
-        ) { [world, ledger] current in
+        ) { [self] current in
             let number = ledger.update { state in
                 state.refreshesRunning += 1
                 return state.tokens.count + state.refreshesRunning
@@ -118,7 +118,11 @@ struct Runner: Sendable {
             Oracles.judge(refreshOf: current?.value, ledger)
             let issued = ledger.now
             ledger.cover("refresh.begins")
-            try await world.pause(.zero ... .milliseconds(200))
+            do {
+                try await world.pause(.zero ... .milliseconds(200))
+            } catch {
+                try await endCancelledRefresh(begun: issued)
+            }
             if world.chance(settings.faultRate / 4) {
                 ledger.cover("refresh.fails")
                 throw RefreshFailure()
@@ -128,6 +132,20 @@ struct Runner: Sendable {
             ledger.update { $0.tokens[name] = (expires, issued) }
             return BearerToken(name, expires: Date(timeIntervalSince1970: Double(expires) / 1_000))
         }
+    }
+
+    /// Ends a refresh at once, or after a while, in which other requests may begin to wait for it.
+    private func endCancelledRefresh(begun: Int64) async throws {
+        if begun / 1_000_000 % 2 == 0 {
+            if !program.settings.usesCache, !program.hasGroups {
+                ledger.update { [now = ledger.now] in $0.refreshCancelled = now }
+            }
+        } else {
+            ledger.cover("refresh.lateEnd")
+            // Awaited here, and not cancelled with the refresh.
+            await Task { try? await world.clock.sleep(for: .milliseconds(20)) }.value
+        }
+        throw CancellationError()
     }
 
     private struct RefreshFailure: Error {}
