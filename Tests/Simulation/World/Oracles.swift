@@ -40,7 +40,7 @@ enum Oracles {
         ranges(arrival, ledger)
         sharing(arrival, ledger, settings)
         if let last = earlier.last, let end = last.outageEnd, arrival.time < end, settings.waitsForConnectivity,
-            arrival.request.body.isReplayable
+            arrival.request.body.isReplayable, !arrival.request.isConnection
         {
             ledger.violate(7, "call \(arrival.call) is sent again while there is no route")
         }

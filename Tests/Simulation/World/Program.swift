@@ -120,9 +120,11 @@ struct Program: Sendable {
 }
 
 extension Program {
-    /// Whether several tasks are cancelled at the same time.
-    var hasGroups: Bool {
-        actions.contains { if case .call(let call) = $0 { call.kind == .group } else { false } }
+    /// Whether the cancellation of a call starts no other one: there is no queue, no shared transfer, and no group whose
+    /// tasks are cancelled at the same time.
+    var endsAlone: Bool {
+        settings.maximumConcurrentTransfers == nil && !settings.usesCache
+            && !actions.contains { if case .call(let call) = $0 { call.kind == .group } else { false } }
     }
 
     /// Creates the program of a seed.

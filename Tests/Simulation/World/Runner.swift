@@ -137,7 +137,7 @@ struct Runner: Sendable {
     /// Ends a refresh at once, or after a while, in which other requests may begin to wait for it.
     private func endCancelledRefresh(begun: Int64) async throws {
         if begun / 1_000_000 % 2 == 0 {
-            if !program.settings.usesCache, !program.hasGroups {
+            if program.endsAlone {
                 ledger.update { [now = ledger.now] in $0.refreshCancelled = now }
             }
         } else {
