@@ -86,7 +86,7 @@ enum Oracles {
         let (facts, date) = (ledger.facts, ledger.date)
         if facts.refreshesRunning > 1 { ledger.violate(7, "two refreshes run at a time") }
         // Calls are cancelled at times of their own, at which no other request can have begun to wait.
-        if facts.refreshCancelled == ledger.now {
+        if facts.refreshCancelled == ledger.now, facts.sessionClosed == nil {
             ledger.violate(7, "a refresh is cancelled although requests wait for it")
         }
         guard let token, let entry = facts.tokens[token], !facts.dateWasMoved else { return }
@@ -98,7 +98,7 @@ enum Oracles {
 
     /// Judges a call that has ended.
     static func judge(_ call: Program.Call, _ program: Program, _ ledger: Ledger) {
-        cancellation(call, ledger)
+        cancellation(call, program, ledger)
         attempts(call, program, ledger)
         if let failure = ledger.facts.calls[call.number]?.failure, failure.contains("internalInconsistency") {
             ledger.violate(8, "call \(call.number) ends with an error that blames the library: \(failure)")
@@ -133,6 +133,12 @@ enum Oracles {
     /// The longest time for which a mock transport performs what it has begun, in milliseconds: its pauses go on when
     /// it is shut down, and a refresh of a token when no request waits for it.
     static let grace: Int64 = 2_000
+
+    /// Whether an exchange may be that of a cache for a response that it has used already.
+    private static func validatesInBackground(_ arrival: Ledger.Arrival, _ program: Program) -> Bool {
+        program.settings.usesCache
+            && Resource(arrival.request.url, seed: program.seed)?.isValidatedInBackground ?? false
+    }
 
     // MARK: 2
 
@@ -224,7 +230,7 @@ enum Oracles {
     // MARK: 6
 
     /// A cancelled call ends at once, by `CancellationError`.
-    private static func cancellation(_ call: Program.Call, _ ledger: Ledger) {
+    private static func cancellation(_ call: Program.Call, _ program: Program, _ ledger: Ledger) {
         guard let ending = ledger.facts.calls[call.number], let end = ending.end else { return }
         guard let cancelled = ending.cancelled else {
             if ending.isCancellation, ledger.facts.sessionClosed == nil {
@@ -240,7 +246,10 @@ enum Oracles {
         if !ending.isCancellation {
             ledger.violate(6, "call \(call.number) was cancelled and ends with \(ending.failure ?? "success")")
         }
-        let open = ledger.facts.arrivals.filter { $0.call % 1_000 == call.number && $0.isOpen }
+        // A validation in the background goes on.
+        let open = ledger.facts.arrivals.filter { arrival in
+            arrival.call % 1_000 == call.number && arrival.isOpen && !validatesInBackground(arrival, program)
+        }
         if !open.isEmpty { ledger.violate(6, "call \(call.number) was cancelled and leaves \(open.count) exchanges") }
     }
 
@@ -386,10 +395,7 @@ enum Oracles {
         }
         let running = Set(
             ledger.facts.arrivals.filter { arrival in
-                let validates =
-                    program.settings.usesCache
-                    && Resource(arrival.request.url, seed: program.seed)?.isValidatedInBackground ?? false
-                return arrival.isOpen && counted.contains(arrival.call) && !validates
+                arrival.isOpen && counted.contains(arrival.call) && !validatesInBackground(arrival, program)
             }.map(\.call))
         ledger.cover("oracle.7.concurrency")
         if running.count > limit { ledger.violate(7, "\(running.count) tasks run, with a limit of \(limit)") }

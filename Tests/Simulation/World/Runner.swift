@@ -202,8 +202,8 @@ struct Runner: Sendable {
     /// Judges the queue of tasks at times at which nothing else happens.
     private func watchQueue(of session: SessionManager) async throws {
         guard let limit = program.settings.maximumConcurrentTransfers else { return }
-        while ledger.facts.sessionClosed == nil {
-            // Rarer in a long program.
+        // Rarer in a long program, and not forever, so that one in which nothing else happens is a hang.
+        while ledger.facts.sessionClosed == nil, ledger.now < 600_000_000_000 {
             try await world.clock.sleep(for: .nanoseconds(7_000_311 + ledger.now / 20))
             Oracles.queue(session, limit, ledger)
         }
