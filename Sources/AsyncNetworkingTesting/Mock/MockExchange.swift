@@ -79,6 +79,7 @@ final class MockExchange: ResponseBodySource {
             do {
                 try await write(writer.gated(by: gate))
             } catch {
+                try Task.checkCancellation()
                 guard !isFull() else { return }
                 guard !(error is CancellationError) else { throw error }
                 throw TransportError(.requestBody(.source(error)))

@@ -51,8 +51,10 @@ enum Oracles {
             ledger.violate(6, "call \(arrival.call) was cancelled and sends a request")
         }
         // Attempts of a retry policy and connections of an event source begin anew.
+        // An interceptor may have sent others in between.
+        let latest = ledger.arrivals(of: arrival.call).filter { $0.number < index }.suffix(2).map(\.number)
         let refusals = earlier.suffix(2).filter { other in
-            guard case .status(401) = other.outcome else { return false }
+            guard case .status(401) = other.outcome, latest.contains(other.number) else { return false }
             return other.request.url == arrival.request.url && other.hasHead
         }
         if refusals.count == 2, !arrival.request.isConnection {
