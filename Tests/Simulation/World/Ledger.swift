@@ -38,6 +38,7 @@ final class Ledger: Sendable {
         var responseID: Int?
         var retryAfter: Int?
         var isOpen = true
+        var end: Int64?
         /// Whether the head of the response has reached the client.
         var hasHead = false
         /// Whether a part of its body has.
@@ -145,7 +146,7 @@ final class Ledger: Sendable {
             case .begin: break
             case .head: state.arrivals[index].hasHead = true
             case .body: state.arrivals[index].hasBody = true
-            case .end: state.arrivals[index].isOpen = false
+            case .end: (state.arrivals[index].isOpen, state.arrivals[index].end) = (false, now)
             }
         }
     }

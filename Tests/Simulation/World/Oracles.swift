@@ -358,11 +358,21 @@ enum Oracles {
         guard settings.sharesTransfers, settings.interceptors.isEmpty, settings.attemptInterceptors.isEmpty,
             mayShare(arrival)
         else { return }
-        let leader = facts.arrivals.first { other in
-            other.number < arrival.number && other.isOpen && !other.hasHead && other.call != arrival.call
-                && mayShare(other) && other.request.url == arrival.request.url
+        func isIdentical(_ other: Ledger.Arrival) -> Bool {
+            other.number < arrival.number && other.request.url == arrival.request.url
                 && facts.sharingCalls[other.call] == facts.sharingCalls[arrival.call]
                 && other.request.headers == arrival.request.headers
+        }
+        let leader = facts.arrivals.first { other in
+            guard isIdentical(other), other.isOpen, !other.hasHead, other.call != arrival.call, mayShare(other) else {
+                return false
+            }
+            // One that has waited for another request in vain is not waited for.
+            let begin = facts.calls[other.call]?.begin ?? 0
+            return !facts.arrivals.contains { earlier in
+                isIdentical(earlier) && earlier.number < other.number && earlier.call != other.call
+                    && earlier.end ?? .max >= begin
+            }
         }
         if facts.arrivals.contains(where: {
             $0.call != arrival.call && $0.isOpen && $0.request.url == arrival.request.url
