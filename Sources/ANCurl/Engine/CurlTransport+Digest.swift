@@ -14,7 +14,7 @@ extension CurlTransport {
     /// |---|---|
     /// | to the answer | it is the response |
     /// | 401 with a challenge that can be answered, if the body can be sent again or was not sent | the request is sent with the answer |
-    /// | any other to the request without its body, except 401, 407, 429 and 5xx | the request is sent with its body |
+    /// | any other to the request without its body, except 401, 407, 429 and 503 | the request is sent with its body |
     /// | any other | it is the response |
     func openAnswering(
         _ request: Request, with credential: Credential, _ delivery: BodyDelivery, _ events: (any TransferEventSink)?
@@ -33,7 +33,7 @@ extension CurlTransport {
                 {
                     return .answer(challenge)
                 }
-                let isFinal = [401, 407, 429].contains(head.status.code) || head.status.kind == .serverError
+                let isFinal = [401, 407, 429, 503].contains(head.status.code)
                 return isProbe && !isFinal ? .send : .none
             }
             // The body of a response that may be dropped is not collected.

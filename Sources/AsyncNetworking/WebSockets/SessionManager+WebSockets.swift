@@ -192,7 +192,7 @@ extension SessionManager {
             do {
                 try await pipeline.pause(wait)
             } catch {
-                throw lifted(error)
+                throw pipeline.lifted(error)
             }
         }
     }
