@@ -78,6 +78,16 @@ func runManyAtOnce(_ api: SessionManager, _ ids: [Int]) async throws -> [User] {
     // snippet.end
 }
 
+func follow(_ feed: URL, _ api: SessionManager) async throws {
+    // snippet.long-lived
+    var request = Request(url: feed)
+    request.isLongLived = true
+    try await api.withResponse(for: request) { head, body in
+        for try await line in body.lines { print(line) }
+    }
+    // snippet.end
+}
+
 // snippet.custom-serializers
 struct ChecksumSerializer: ResponseSerializer {
     func serialize(_ head: ResponseHead, _ body: Data) throws -> Int {

@@ -4,6 +4,25 @@ import ANCurl
 import TestSupport
 import Testing
 
+extension AdmissionQueue {
+    /// Creates a queue for requests.
+    fileprivate init(perOrigin: Int, total: Int, streams: Int) {
+        self.init(perOrigin: perOrigin, longLivedPerOrigin: 1, total: total, streams: streams)
+    }
+
+    fileprivate mutating func enter(_ element: Element, _ origin: Origin) -> Int? {
+        enter(element, .request, origin)
+    }
+
+    fileprivate mutating func leave(_ origin: Origin) {
+        leave(.request, origin)
+    }
+
+    fileprivate mutating func giveUp(_ ticket: Int, _ origin: Origin) {
+        giveUp(ticket, .request, origin)
+    }
+}
+
 @Suite struct AdmissionQueueTests {
     private static let big = Int.max
 
@@ -104,6 +123,84 @@ import Testing
         #expect(queue.enter(101, "b") != nil, "Three connections are taken.")
         for _ in 0..<10 { queue.leave("a") }
         #expect(queue.next() == 20, "It has waited longer than the one for b.")
+    }
+
+    // MARK: Long-lived exchanges
+
+    /// A queue with two connections to an origin for requests and three for long-lived exchanges.
+    private static func queue(total: Int = big, streams: Int = 10) -> AdmissionQueue<Int> {
+        AdmissionQueue(perOrigin: 2, longLivedPerOrigin: 3, total: total, streams: streams)
+    }
+
+    @Test(arguments: [ConnectionUse.stream, .webSocket])
+    func `long-lived exchanges take no connection from requests, nor these from them`(use: ConnectionUse) {
+        var queue = Self.queue()
+        #expect((0..<4).map { queue.enter($0, use, "a") == nil } == [true, true, true, false])
+        #expect((10..<13).map { queue.enter($0, .request, "a") == nil } == [true, true, false])
+        #expect(queue.next() == nil)
+        #expect(queue.longLived == 3)
+        queue.leave(.request, "a")
+        #expect([queue.next(), queue.next()] == [12, nil])
+        queue.leave(use, "a")
+        #expect([queue.next(), queue.next()] == [3, nil])
+    }
+
+    @Test func `streams and WebSockets share a limit, in the order in which they came`() throws {
+        var queue = Self.queue()
+        let uses: [ConnectionUse] = [.stream, .webSocket, .stream, .webSocket, .stream, .webSocket]
+        let tickets = uses.enumerated().map { queue.enter($0.offset, $0.element, "a") }
+        #expect(tickets.map { $0 == nil } == [true, true, true, false, false, false])
+        queue.giveUp(try #require(tickets[4]), .stream, "a")
+        queue.leave(.stream, "a")
+        #expect(queue.enter(6, .stream, "a") != nil, "It came last.")
+        #expect([queue.next(), queue.next()] == [3, nil])
+        queue.leave(.stream, "a")
+        queue.leave(.webSocket, "a")
+        #expect([queue.next(), queue.next(), queue.next()] == [5, 6, nil])
+    }
+
+    @Test func `the limit for all counts long-lived exchanges`() {
+        var queue = Self.queue(total: 4)
+        for element in 0..<3 { #expect(queue.enter(element, .stream, "a") == nil) }
+        #expect(queue.enter(3, .request, "b") == nil)
+        #expect(queue.enter(4, .request, "a") != nil)
+        #expect(queue.enter(5, .webSocket, "c") != nil)
+        #expect(queue.next() == nil)
+        queue.leave(.stream, "a")
+        #expect([queue.next(), queue.next()] == [4, nil])
+        queue.leave(.stream, "a")
+        #expect([queue.next(), queue.next()] == [5, nil])
+    }
+
+    @Test func `where an origin multiplexes, streams count as requests, and WebSockets do not`() {
+        var queue = Self.queue(total: 4)
+        for element in 0..<5 { _ = queue.enter(element, .stream, "a") }
+        #expect(queue.enter(10, .webSocket, "a") != nil)
+        queue.noteMultiplexing("a")
+        // The waiting streams share the first connection. The WebSocket takes one of those of long-lived exchanges.
+        #expect([queue.next(), queue.next(), queue.next(), queue.next()] == [3, 4, 10, nil])
+        #expect(queue.longLived == 1)
+        for element in 20..<35 { #expect(queue.enter(element, .request, "a") == nil) }
+        #expect(queue.enter(35, .request, "a") != nil, "Two connections carry ten each.")
+        #expect(queue.enter(36, .stream, "a") != nil)
+        #expect(queue.enter(37, .webSocket, "a") == nil)
+        #expect(queue.enter(38, .webSocket, "a") != nil, "Four connections are taken.")
+        queue.leave(.stream, "a")
+        queue.leave(.request, "a")
+        #expect([queue.next(), queue.next(), queue.next()] == [35, 36, nil])
+    }
+
+    @Test(.timeLimit(.minutes(1)))
+    func `the time for an admission does not grow with the number of origins whose streams wait`() {
+        var queue = AdmissionQueue<Int>(perOrigin: 2, longLivedPerOrigin: 2, total: 4, streams: 100)
+        let count = 50_000
+        for number in 0..<count { _ = queue.enter(number, .stream, "\(number / 2)") }
+        var order = Array(0..<4)
+        for number in 0..<count {
+            queue.leave(.stream, "\(number / 2)")
+            while let next = queue.next() { order.append(next) }
+        }
+        #expect(order == Array(0..<count))
     }
 
     @Test(.timeLimit(.minutes(1)))

@@ -6,101 +6,120 @@ import Testing
 
 /// The queue of admissions against a model that searches all who wait.
 @Suite struct AdmissionWalkTests {
+    private struct Entry {
+        let element: Int
+        let use: ConnectionUse
+        let origin: String
+        let ticket: Int?
+    }
+
     private struct Model {
-        struct Line {
-            var running = 0
-            var multiplexes = false
-            var waiting: [(ticket: Int, element: Int)] = []
-            var isEmpty: Bool { running == 0 && waiting.isEmpty }
-        }
-        let (perOrigin, total, streams): (Int, Int, Int)
-        var lines: [String: Line] = [:]
-        private var lastTicket = 0
+        let (perOrigin, longLivedPerOrigin, total, streams): (Int, Int, Int, Int)
+        var running: [Entry] = []
+        /// In the order in which they came.
+        var waiting: [Entry] = []
+        private var multiplexing: Set<String> = []
 
-        init(_ perOrigin: Int, _ total: Int, _ streams: Int) {
-            (self.perOrigin, self.total, self.streams) = (perOrigin, total, streams)
+        init(_ perOrigin: Int, _ longLivedPerOrigin: Int, _ total: Int, _ streams: Int) {
+            (self.perOrigin, self.longLivedPerOrigin) = (perOrigin, longLivedPerOrigin)
+            (self.total, self.streams) = (total, streams)
         }
 
-        func connections(_ line: Line, adding more: Int = 0) -> Int {
-            line.multiplexes ? (line.running + more + streams - 1) / streams : line.running + more
+        /// The connections to an origin, or to all, that long-lived exchanges have to themselves.
+        func longLived(_ running: [Entry]) -> Int {
+            running.count { $0.use == .webSocket || $0.use == .stream && !multiplexing.contains($0.origin) }
         }
 
-        private func hasRoom(_ line: Line) -> Bool {
-            let taken = lines.values.reduce(0) { $0 + connections($1) }
-            let then = connections(line, adding: 1)
-            return then <= perOrigin && (then == connections(line) || taken < total)
+        /// The other connections to an origin.
+        private func ordinary(_ running: [Entry], _ origin: String) -> Int {
+            let entries = running.filter { $0.origin == origin }
+            let count = entries.count - longLived(entries)
+            return multiplexing.contains(origin) ? (count + streams - 1) / streams : count
         }
 
-        mutating func enter(_ element: Int, _ origin: String) -> Bool {
-            var line = lines[origin] ?? Line()
-            let isAdmitted = line.waiting.isEmpty && hasRoom(line)
-            if isAdmitted {
-                line.running += 1
-            } else {
-                line.waiting.append((lastTicket, element))
-                lastTicket += 1
-            }
-            lines[origin] = line
+        private func all(_ running: [Entry]) -> Int {
+            Set(running.map(\.origin)).reduce(longLived(running)) { $0 + ordinary(running, $1) }
+        }
+
+        func hasRoom(_ entry: Entry) -> Bool {
+            let then = running + [entry]
+            // A connection that is there already is not one too many.
+            let isOrdinaryFull =
+                ordinary(then, entry.origin) > max(perOrigin, ordinary(running, entry.origin))
+            let isLongLivedFull =
+                longLived(then) > longLived(running)
+                && longLived(then.filter { $0.origin == entry.origin }) > longLivedPerOrigin
+            return !isOrdinaryFull && !isLongLivedFull && all(then) <= max(total, all(running))
+        }
+
+        mutating func enter(_ entry: Entry) -> Bool {
+            let isAdmitted = hasRoom(entry) && !waiting.contains(where: hasRoom)
+            if isAdmitted { running.append(entry) } else { waiting.append(entry) }
             return isAdmitted
         }
 
         mutating func next() -> Int? {
-            let able = lines.filter { !$0.value.waiting.isEmpty && hasRoom($0.value) }
-            guard let first = able.min(by: { $0.value.waiting[0].ticket < $1.value.waiting[0].ticket }) else {
-                return nil
-            }
-            lines[first.key]?.running += 1
-            return lines[first.key]?.waiting.removeFirst().element
+            guard let index = waiting.firstIndex(where: hasRoom) else { return nil }
+            running.append(waiting.remove(at: index))
+            return running.last?.element
         }
 
-        mutating func change(_ origin: String, _ body: (inout Line) -> Void) {
-            guard var line = lines[origin] else { return }
-            body(&line)
-            lines[origin] = line.isEmpty ? nil : line
+        mutating func noteMultiplexing(_ origin: String) {
+            if (running + waiting).contains(where: { $0.origin == origin }) { multiplexing.insert(origin) }
+        }
+
+        mutating func remove(_ entry: Entry) {
+            running.removeAll { $0.element == entry.element }
+            waiting.removeAll { $0.element == entry.element }
+            if !(running + waiting).contains(where: { $0.origin == entry.origin }) { multiplexing.remove(entry.origin) }
+        }
+
+        /// The number of requests to an origin, and of all connections.
+        func counts(_ origin: String) -> (requests: Int, connections: Int) {
+            (running.count { $0.origin == origin && $0.use == .request }, all(running))
         }
     }
 
-    @Test(arguments: UInt64(1)...200)
-    func `exchanges are admitted as by a model that searches all who wait`(seed: UInt64) {
+    @Test(arguments: UInt64(1)...300)
+    func `exchanges are admitted as by a model that searches all who wait`(seed: UInt64) throws {
         var random = SeededGenerator(seed: seed)
         func number(_ range: ClosedRange<Int>) -> Int { .random(in: range, using: &random) }
-        let limits = (number(1...3), number(1...6), number(1...4))
-        var model = Model(limits.0, limits.1, limits.2)
-        var queue = AdmissionQueue<Int>(perOrigin: limits.0, total: limits.1, streams: limits.2)
-        var (admitted, waiting): ([(Int, String)], [(element: Int, ticket: Int, origin: String)]) = ([], [])
-        func admit(_ element: Int) {
-            guard let index = waiting.firstIndex(where: { $0.element == element }) else {
-                Issue.record("\(element) does not wait.")
-                return
-            }
-            admitted.append((element, waiting.remove(at: index).origin))
-        }
-        for element in 0..<150 {
+        let limits = (number(1...3), number(1...3), number(1...8), number(1...4))
+        var model = Model(limits.0, limits.1, limits.2, limits.3)
+        var queue = AdmissionQueue<Int>(
+            perOrigin: limits.0, longLivedPerOrigin: limits.1, total: limits.2, streams: limits.3)
+        let uses = seed % 4 == 0 ? [.request] : ConnectionUse.allCases
+        for element in 0..<200 {
             let origin = ["a", "b", "c", "d"][number(0...3)]
+            // Sometimes the queue is not asked for a while, as within a turn of the engine.
+            let isAsked = number(0...4) > 0
             switch number(0...9) {
             case 0...3:
-                let ticket = queue.enter(element, origin)
-                #expect((ticket == nil) == model.enter(element, origin))
-                if let ticket { waiting.append((element, ticket, origin)) } else { admitted.append((element, origin)) }
-            case 4...6 where !admitted.isEmpty:
-                let leaving = admitted.remove(at: number(0...(admitted.count - 1))).1
-                queue.leave(leaving)
-                model.change(leaving) { $0.running -= 1 }
-            case 7 where !waiting.isEmpty:
-                let one = waiting.remove(at: number(0...(waiting.count - 1)))
-                queue.giveUp(one.ticket, one.origin)
-                model.change(one.origin) { line in line.waiting.removeAll { $0.element == one.element } }
+                let use = try #require(uses.randomElement(using: &random))
+                let ticket = queue.enter(element, use, origin)
+                let entry = Entry(element: element, use: use, origin: origin, ticket: ticket)
+                #expect((entry.ticket == nil) == model.enter(entry))
+            case 4...6:
+                guard let entry = model.running.randomElement(using: &random) else { break }
+                queue.leave(entry.use, entry.origin)
+                model.remove(entry)
+            case 7:
+                guard let entry = model.waiting.randomElement(using: &random) else { break }
+                queue.giveUp(try #require(entry.ticket), entry.use, entry.origin)
+                model.remove(entry)
             case 8:
                 queue.noteMultiplexing(origin)
-                model.change(origin) { $0.multiplexes = true }
+                model.noteMultiplexing(origin)
             default: break
             }
-            while true {
+            while isAsked {
                 let next = queue.next()
                 #expect(next == model.next())
-                guard let next else { break }
-                admit(next)
+                guard next != nil else { break }
             }
+            #expect(queue.longLived == model.longLived(model.running))
+            let counts = model.counts(origin)
+            #expect(counts.requests <= limits.0 * limits.3 && counts.connections <= limits.2)
         }
     }
 }

@@ -88,7 +88,7 @@ struct PythonWebSocketTests {
 
     @Test func `1200 idle connections are open at once, and all work`() async throws {
         let count = 1200
-        let session = try session(.plainWebSocket) { $0.connectionLimits.maximumConnectionsPerHost = count }
+        let session = try session(.plainWebSocket) { $0.connectionLimits.maximumLongLivedPerHost = count }
         let request = try Request(url: RealServer.plainWebSocket.url("/echo"))
         let opened = AsyncStream.makeStream(of: Void.self)
         let gate = AsyncStream.makeStream(of: Void.self)

@@ -35,7 +35,7 @@ struct WebSocketCost {
         SessionManager {
             $0.proxy = .none
             $0.connectionLimits.maximumConnections = nil
-            $0.connectionLimits.maximumConnectionsPerHost = 20_000
+            $0.connectionLimits.maximumLongLivedPerHost = 20_000
         }
     }
 

@@ -3,121 +3,162 @@
 import ANHTTP
 import Glibc
 
-/// A queue that admits exchanges to libcurl within the limits on connections, first in, first out for each origin.
+/// How an exchange uses connections.
+package enum ConnectionUse: CaseIterable, Sendable {
+    /// It ends soon, and may share a connection: an ordinary request.
+    case request
+    /// It may go on for long, and may share a connection: a long-lived request, such as that of an event source.
+    case stream
+    /// It keeps a connection of its own: a WebSocket.
+    case webSocket
+}
+
+/// A queue that admits exchanges to libcurl within the limits on connections, first in, first out for each origin and
+/// use.
 ///
 /// libcurl has a single pending queue for all hosts. When a connection becomes free, it tries one or two requests at
 /// the head, and if these are for another host that is busy, the free connection stays unused. Exchanges that would
-/// wait there wait here instead, in one line for each origin.
+/// wait there wait here instead, in one line for each origin and use.
+///
+/// The connections of an origin are those of requests and those of long-lived exchanges, each with a limit of its own,
+/// so that requests do not wait for the end of a WebSocket or an event stream:
+///
+/// | | of requests | of long-lived exchanges |
+/// |---|---|---|
+/// | one exchange at a time on a connection | requests | streams, WebSockets |
+/// | several: the origin multiplexes | requests and streams, as many on each as there may be | WebSockets |
+///
+/// The limit for all origins together applies to the sum.
 package struct AdmissionQueue<Element> {
     /// The origin of a URL: scheme, host and port.
     package typealias Origin = String
 
     private let perOrigin: Int
+    private let longLivedPerOrigin: Int
     private let total: Int
     private let streams: Int
-    private var lines: [Origin: Line] = [:]
-    /// The line accessed last, cached because it is usually the one accessed next.
-    private var latest: Line?
-    /// The number of lines at which empty ones are removed.
-    private var lineLimit = 64
+    private var hosts: [Origin: Host] = [:]
+    /// The host accessed last, cached because it is usually the one accessed next.
+    private var latest: Host?
+    /// The number of hosts at which empty ones are removed.
+    private var hostLimit = 64
     private var nextTicket = 0
     /// The number of connections in use by all origins together.
     private var taken = 0
+    /// The number of those that are in use by long-lived exchanges.
+    package private(set) var longLived = 0
     /// The lines whose first element needs no further connection, or one, by its ticket. A line is in one at most, and in
     /// none if the origin has no capacity.
     private var needingNone = PriorityQueue<Line, Int>()
     private var needingOne = PriorityQueue<Line, Int>()
 
-    /// Creates a queue that admits `perOrigin` exchanges to an origin and `total` to all origins together, or, if an
-    /// origin multiplexes, `streams` exchanges for each connection.
-    package init(perOrigin: Int, total: Int, streams: Int) {
+    /// Creates a queue that admits `perOrigin` requests and `longLivedPerOrigin` other exchanges to an origin, and
+    /// `total` exchanges to all origins together, or, if an origin multiplexes, `streams` exchanges for each connection.
+    package init(perOrigin: Int, longLivedPerOrigin: Int, total: Int, streams: Int) {
         self.perOrigin = max(1, perOrigin)
+        self.longLivedPerOrigin = max(1, longLivedPerOrigin)
         self.total = max(1, total)
         self.streams = min(max(1, streams), Int(Int32.max))
     }
 
     /// Adds an element; returns `nil` if it is admitted at once, otherwise its ticket in the queue.
-    package mutating func enter(_ element: Element, _ origin: Origin) -> Int? {
-        let line = line(of: origin)
-        if line.waiting == 0, hasRoom(for: line) {
-            change(line) { $0.running += 1 }
+    package mutating func enter(_ element: Element, _ use: ConnectionUse, _ origin: Origin) -> Int? {
+        let host = host(of: origin)
+        if first == nil, hasRoom(for: use, of: host) {
+            change(host) { $0.running[use] += 1 }
             return nil
         }
         let ticket = nextTicket
         nextTicket += 1
-        change(line) { $0.append(element, ticket) }
+        change(host) { $0.line(for: use).append(element, ticket) }
         return ticket
     }
 
     /// Releases the capacity of an admitted element that has finished.
-    package mutating func leave(_ origin: Origin) {
-        change(line(of: origin)) { $0.running -= 1 }
+    package mutating func leave(_ use: ConnectionUse, _ origin: Origin) {
+        change(host(of: origin)) { $0.running[use] -= 1 }
     }
 
     /// Removes a waiting element by its ticket.
-    package mutating func giveUp(_ ticket: Int, _ origin: Origin) {
-        change(line(of: origin)) { $0.remove(ticket) }
+    package mutating func giveUp(_ ticket: Int, _ use: ConnectionUse, _ origin: Origin) {
+        change(host(of: origin)) { $0.line(for: use).remove(ticket) }
     }
 
     /// Notes that the origin's connections carry several exchanges at the same time.
     package mutating func noteMultiplexing(_ origin: Origin) {
-        let line = line(of: origin)
-        guard !line.multiplexes, !line.isEmpty else { return }
-        change(line) { $0.multiplexes = true }
+        let host = host(of: origin)
+        guard !host.multiplexes, !host.isEmpty else { return }
+        change(host) { $0.multiplexes = true }
     }
 
-    /// Admits the element that has waited longest among those whose origins have capacity; returns `nil` if there is
+    /// Admits the element that has waited longest among those for which there is capacity; returns `nil` if there is
     /// none.
     package mutating func next() -> Element? {
-        let connecting = taken < total ? needingOne.firstElement : nil
-        let candidates = [needingNone.firstElement, connecting].compactMap(\.self)
-        guard let first = candidates.min(by: { $0.firstTicket < $1.firstTicket }) else { return nil }
-        return change(first) { line in
-            line.running += 1
+        guard let line = first else { return nil }
+        return change(line.host) { host in
+            host.running[line.use] += 1
             return line.popFirst()
         }
     }
 
-    private mutating func line(of origin: Origin) -> Line {
+    /// The line whose first element is the next to be admitted; `nil` if there is no capacity for any.
+    private var first: Line? {
+        let connecting = taken < total ? needingOne.firstElement : nil
+        guard let line = needingNone.firstElement else { return connecting }
+        guard let connecting, connecting.firstTicket < line.firstTicket else { return line }
+        return connecting
+    }
+
+    private mutating func host(of origin: Origin) -> Host {
         if let latest, latest.origin == origin { return latest }
-        let line = lines[origin] ?? addLine(origin)
-        latest = line
-        return line
+        let host = hosts[origin] ?? addHost(origin)
+        latest = host
+        return host
     }
 
-    /// Adds a line for an origin. An empty line is kept for the next request, until there are many.
-    private mutating func addLine(_ origin: Origin) -> Line {
-        if lines.count >= lineLimit {
-            lines = lines.filter { !$0.value.isEmpty }
-            lineLimit = max(64, 2 * lines.count)
+    /// Adds a host for an origin. An empty host is kept for the next request, until there are many.
+    private mutating func addHost(_ origin: Origin) -> Host {
+        if hosts.count >= hostLimit {
+            hosts = hosts.filter { !$0.value.isEmpty }
+            hostLimit = max(64, 2 * hosts.count)
         }
-        let line = Line(origin: origin)
-        lines[origin] = line
-        return line
+        let host = Host(origin: origin)
+        hosts[origin] = host
+        return host
     }
 
-    private func hasRoom(for line: Line) -> Bool {
-        let now = line.connections(streams)
-        let then = line.connections(streams, adding: 1)
-        return then <= perOrigin && taken - now + then <= total
+    private func hasRoom(for use: ConnectionUse, of host: Host) -> Bool {
+        guard let more = connections(for: use, of: host) else { return false }
+        return more == 0 || taken < total
     }
 
-    /// Changes a line, and updates the number of connections in use and the line's place accordingly.
+    /// Returns the number of further connections that an element needs; `nil` if the origin has no capacity for them.
+    private func connections(for use: ConnectionUse, of host: Host) -> Int? {
+        let now = host.connections(streams)
+        let then = host.connections(streams, adding: use)
+        guard then.requests == now.requests || then.requests <= perOrigin,
+            then.longLived == now.longLived || then.longLived <= longLivedPerOrigin
+        else { return nil }
+        return then.count - now.count
+    }
+
+    /// Changes a host, and updates the number of connections in use and the places of its lines accordingly.
     @discardableResult
-    private mutating func change<Result>(_ line: Line, _ body: (Line) -> Result) -> Result {
-        taken -= line.connections(streams)
-        let result = body(line)
-        taken += line.connections(streams)
-        if line.isEmpty { line.reset() }
-        place(line)
+    private mutating func change<Result>(_ host: Host, _ body: (Host) -> Result) -> Result {
+        let before = host.connections(streams)
+        let result = body(host)
+        if host.isEmpty { host.multiplexes = false }
+        let after = host.connections(streams)
+        taken += after.count - before.count
+        longLived += after.longLived - before.longLived
+        for line in host.lines { place(line) }
         return result
     }
 
     private mutating func place(_ line: Line) {
         if line.needsConnection { needingOne.remove(line) } else { needingNone.remove(line) }
-        let connections = line.connections(streams, adding: 1)
-        guard line.waiting > 0, connections <= perOrigin else { return }
-        line.needsConnection = connections > line.connections(streams)
+        guard line.waiting > 0, let more = connections(for: line.use, of: line.host) else { return }
+        line.needsConnection = more > 0
         if line.needsConnection {
             needingOne.insert(line, at: line.firstTicket)
         } else {
@@ -126,41 +167,97 @@ package struct AdmissionQueue<Element> {
     }
 
     /// The elements of one origin.
-    private final class Line: PriorityQueueElement {
+    private final class Host {
         let origin: Origin
+        /// The admitted elements that have not finished.
+        var running = Elements()
+        /// Whether a connection carries several elements at the same time. Unknown again once the host is empty: all
+        /// its connections may be closed by the time of the next request.
+        var multiplexes = false
+        /// The lines in which elements have waited, at most one for each use.
+        private(set) var lines: [Line] = []
+
+        init(origin: Origin) {
+            self.origin = origin
+        }
+
+        var isEmpty: Bool { running.count == 0 && lines.allSatisfy { $0.waiting == 0 } }
+
+        func line(for use: ConnectionUse) -> Line {
+            if let line = lines.first(where: { $0.use == use }) { return line }
+            let line = Line(of: self, for: use)
+            lines.append(line)
+            return line
+        }
+
+        /// Returns the connections in use, or those with one more element.
+        func connections(_ streams: Int, adding use: ConnectionUse? = nil) -> Connections {
+            var running = running
+            if let use { running[use] += 1 }
+            guard multiplexes else {
+                return Connections(requests: running.requests, longLived: running.streams + running.webSockets)
+            }
+            let shared = (running.requests + running.streams + streams - 1) / streams
+            return Connections(requests: shared, longLived: running.webSockets)
+        }
+    }
+
+    /// The numbers of connections of requests and of long-lived exchanges.
+    private struct Connections {
+        let requests: Int
+        let longLived: Int
+
+        var count: Int { requests + longLived }
+    }
+
+    /// The numbers of elements by their use.
+    private struct Elements {
+        private(set) var requests = 0
+        private(set) var streams = 0
+        private(set) var webSockets = 0
+
+        var count: Int { requests + streams + webSockets }
+
+        subscript(_ use: ConnectionUse) -> Int {
+            get {
+                switch use {
+                case .request: requests
+                case .stream: streams
+                case .webSocket: webSockets
+                }
+            }
+            set {
+                switch use {
+                case .request: requests = newValue
+                case .stream: streams = newValue
+                case .webSocket: webSockets = newValue
+                }
+            }
+        }
+    }
+
+    /// The elements of one origin that wait for the same use.
+    private final class Line: PriorityQueueElement {
+        /// The host, which owns this line.
+        unowned let host: Host
+        let use: ConnectionUse
         /// The position in the queue that ``needsConnection`` tells. Maintained by ``PriorityQueue``.
         var queueIndex: Int?
         /// Whether the first waiting element needs a further connection. Valid in a queue.
         var needsConnection = false
-        /// The number of admitted elements that have not finished.
-        var running = 0
-        /// Whether a connection carries several elements at the same time.
-        var multiplexes = false
         /// The number of waiting elements.
         private(set) var waiting = 0
         /// The waiting elements in the order of their tickets; `nil` for one that was removed.
         private var entries: [(ticket: Int, element: Element?)] = []
         private var first = 0
 
-        init(origin: Origin) {
-            self.origin = origin
-        }
-
-        var isEmpty: Bool { running <= 0 && waiting == 0 }
-
-        /// Resets what is known about the origin's connections, which may all be closed by the time of the next
-        /// request.
-        func reset() {
-            running = 0
-            multiplexes = false
+        init(of host: Host, for use: ConnectionUse) {
+            self.host = host
+            self.use = use
         }
 
         /// The ticket of the first waiting element. There must be one.
         var firstTicket: Int { entries[first].ticket }
-
-        func connections(_ streams: Int, adding more: Int = 0) -> Int {
-            multiplexes ? (running + more + streams - 1) / streams : running + more
-        }
 
         func append(_ element: Element, _ ticket: Int) {
             entries.append((ticket, element))
@@ -206,6 +303,7 @@ extension AdmissionQueue {
     init(_ limits: ConnectionLimits) {
         self.init(
             perOrigin: limits.maximumConnectionsPerHost > 0 ? limits.maximumConnectionsPerHost : .max,
+            longLivedPerOrigin: limits.maximumLongLivedPerHost > 0 ? limits.maximumLongLivedPerHost : .max,
             total: limits.maximumConnections ?? .max, streams: ConnectionLimits.maximumStreams)
     }
 }

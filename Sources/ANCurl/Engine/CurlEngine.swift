@@ -108,7 +108,7 @@ actor CurlEngine: EventLoopSource {
         do throws(TransportError) {
             let transfer = try Transfer(exchange, loop: state)
             active[ObjectIdentifier(exchange)] = transfer
-            transfer.ticket = admissions.enter(transfer, transfer.origin)
+            transfer.ticket = admissions.enter(transfer, exchange.use, transfer.origin)
             if transfer.ticket == nil { start(transfer) }
             queueDeadline(of: transfer)
         } catch {
@@ -127,6 +127,7 @@ actor CurlEngine: EventLoopSource {
         transfer.state.admitted = state.now
         do throws(TransportError) {
             try transfer.limitTime()
+            multi?.raiseLimits(by: admissions.longLived)
             try multi?.add(transfer.handle)
         } catch {
             finish(transfer, .failure(error))
@@ -304,9 +305,9 @@ actor CurlEngine: EventLoopSource {
             state.connections.noteEnd(socket, at: state.now)
         }
         if let ticket = transfer.ticket {
-            admissions.giveUp(ticket, transfer.origin)
+            admissions.giveUp(ticket, exchange.use, transfer.origin)
         } else {
-            admissions.leave(transfer.origin)
+            admissions.leave(exchange.use, transfer.origin)
         }
         active[ObjectIdentifier(exchange)] = nil
         finish(exchange, result)

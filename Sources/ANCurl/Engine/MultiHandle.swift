@@ -10,6 +10,9 @@ import Glibc
 @safe
 struct MultiHandle: ~Copyable {
     private let raw: UnsafeMutableRawPointer
+    private let limits: ConnectionLimits
+    /// The number of connections of long-lived exchanges, by which the limits are raised.
+    private var longLived = 0
 
     /// Creates a multi handle whose callbacks report to `loop`, which must outlive it.
     init(reportingTo loop: LoopState) throws(TransportError) {
@@ -17,6 +20,7 @@ struct MultiHandle: ~Copyable {
             throw TransportError(.internalInconsistency("curl_multi_init failed."))
         }
         unsafe self.raw = unsafe raw
+        limits = loop.connectionLimits
         unsafe WakeupSockets.closeOnExec(of: raw)
         let context = unsafe Unmanaged.passUnretained(loop).toOpaque()
         unsafe _ = ccurl_multi_set_socket_callback(
@@ -35,7 +39,11 @@ struct MultiHandle: ~Copyable {
                 unsafe Unmanaged<LoopState>.fromOpaque(context).takeUnretainedValue().setTimer(milliseconds)
                 return 0
             }, context)
-        apply(loop.connectionLimits, isMultiplexing: loop.http2 == .multiplexed)
+        applyLimits()
+        // libcurl sets no limit for 0.
+        set(CURLMOPT_MAX_TOTAL_CONNECTIONS, limits.maximumConnections.map { max(1, $0) } ?? 0)
+        set(CURLMOPT_MAX_CONCURRENT_STREAMS, ConnectionLimits.maximumStreams)
+        set(CURLMOPT_PIPELINING, Int(loop.http2 == .multiplexed ? CURLPIPE_MULTIPLEX : CURLPIPE_NOTHING))
     }
 
     deinit {
@@ -45,14 +53,22 @@ struct MultiHandle: ~Copyable {
         unsafe _ = curl_multi_cleanup(raw)
     }
 
-    /// Sets the limits of the connection pool, and whether exchanges share connections.
-    private func apply(_ limits: ConnectionLimits, isMultiplexing: Bool) {
-        set(CURLMOPT_MAX_HOST_CONNECTIONS, limits.maximumConnectionsPerHost)
+    /// Raises libcurl's limits for one host and for the connections that it keeps by the number of connections of
+    /// long-lived exchanges, which it counts like any others. ``AdmissionQueue`` limits these.
+    mutating func raiseLimits(by longLived: Int) {
+        guard longLived != self.longLived else { return }
+        self.longLived = longLived
+        applyLimits()
+    }
+
+    private func applyLimits() {
         // libcurl sets no limit for 0.
-        set(CURLMOPT_MAX_TOTAL_CONNECTIONS, limits.maximumConnections.map { max(1, $0) } ?? 0)
-        set(CURLMOPT_MAX_CONCURRENT_STREAMS, ConnectionLimits.maximumStreams)
-        set(CURLMOPT_MAXCONNECTS, limits.maximumIdleConnections)
-        set(CURLMOPT_PIPELINING, Int(isMultiplexing ? CURLPIPE_MULTIPLEX : CURLPIPE_NOTHING))
+        for (option, limit) in [
+            (CURLMOPT_MAX_HOST_CONNECTIONS, limits.maximumConnectionsPerHost),
+            (CURLMOPT_MAXCONNECTS, limits.maximumIdleConnections),
+        ] {
+            set(option, limit > 0 ? min(limit, Int(Int32.max)) + longLived : 0)
+        }
     }
 
     private func set(_ option: CURLMoption, _ value: Int) {

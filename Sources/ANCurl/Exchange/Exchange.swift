@@ -29,6 +29,8 @@ final class Exchange: Sendable {
     let answersChallenges: Bool
     /// Whether the connection is neither shared with other exchanges nor used again; see ``HTTP2Sharing``.
     let needsOwnConnection: Bool
+    /// What the exchange needs of the limits on connections.
+    let use: ConnectionUse
     /// The security settings with which the server is verified, or the resolver if only the resolver is reached over
     /// TLS.
     let security: ConnectionSecurity?
@@ -57,6 +59,7 @@ final class Exchange: Sendable {
         authentication = request.transportAuthentication
         try authentication?.checkCapabilities()
         webSocket = request.webSocketUpgrade.map(WebSocketChannel.init)
+        use = webSocket != nil ? .webSocket : request.mayGoOnForLong ? .stream : .request
         guard webSocket == nil || authentication?.server == nil && authentication?.signature == nil else {
             throw TransportError(
                 .invalidRequest(.option("a WebSocket connection authenticates by header fields only, such as Basic.")))

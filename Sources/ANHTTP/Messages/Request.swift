@@ -215,3 +215,28 @@ extension Request {
 private enum SessionClock: RequestAttribute {
     static var defaultValue: (any Clock<Duration>)? { nil }
 }
+
+extension Request {
+    /// Whether the exchange may go on for long, such as a feed of JSON lines or a long poll, so that its connection is
+    /// not one of those that ordinary requests share; see ``ConnectionLimits/maximumLongLivedPerHost``.
+    ///
+    /// If it is `nil`, the default, this holds for a request whose `Accept` field is `text/event-stream`, and for an
+    /// event source of a session. It always holds for a WebSocket connection.
+    public var isLongLived: Bool? {
+        get { self[LongLife.self] }
+        set { self[LongLife.self] = newValue }
+    }
+
+    /// Whether the exchange counts as long-lived; see ``isLongLived``.
+    package var mayGoOnForLong: Bool {
+        if let isLongLived { return isLongLived }
+        guard let type = headers.first(.accept), type.utf8.count == Self.eventStream.utf8.count else { return false }
+        return type.lowercased() == Self.eventStream && headers[values: .accept].count == 1
+    }
+
+    private static let eventStream = "text/event-stream"
+}
+
+private enum LongLife: RequestAttribute {
+    static var defaultValue: Bool? { nil }
+}

@@ -256,19 +256,30 @@ public struct ConnectionLimits: Hashable, Sendable {
     /// fewer; libcurl's own default.
     package static let maximumStreams = 100
     /// The maximum number of connections to one host and port, active or idle; 6 by default, 0 or less for no limit.
+    /// Those of long-lived exchanges are not counted; see ``maximumLongLivedPerHost``.
     ///
     /// Further exchanges wait, first in, first out, unless they can share an HTTP/2 or HTTP/3 connection; see
-    /// ``Timeouts/queue``. For http URLs through an HTTP proxy, the limit also applies to the proxy as a whole.
+    /// ``Timeouts/queue``. For http URLs through an HTTP proxy, the limit, increased by the number of connections of
+    /// long-lived exchanges, also applies to the proxy as a whole.
     public var maximumConnectionsPerHost = 6
-    /// The maximum number of connections in total, active or idle; a value below 1 counts as 1, and `nil`, the default,
-    /// is no limit.
+    /// The maximum number of connections to one host and port in use by long-lived exchanges, which are WebSockets, event
+    /// sources and other requests according to ``Request/isLongLived``; 256 by default, 0 or less for no limit. Further
+    /// ones wait, first in, first out; see ``Timeouts/queue``.
+    ///
+    /// Other requests do not wait for long-lived ones, unless ``maximumConnections`` is reached. Over HTTP/2 and HTTP/3,
+    /// where both share connections, they count alike; a WebSocket always has an HTTP/1.1 connection of its own. After a
+    /// long-lived request, its connection is kept for reuse in addition to those of ``maximumConnectionsPerHost``.
+    public var maximumLongLivedPerHost = 256
+    /// The maximum number of connections in total, active or idle, including those of long-lived exchanges; a value below
+    /// 1 counts as 1, and `nil`, the default, is no limit.
     ///
     /// At the limit, the connection that has been idle longest is closed to make room for a new one. If all are active,
     /// further exchanges wait, first in, first out; see ``Timeouts/queue``.
     public var maximumConnections: Int?
-    /// The number of connections, active ones included, above which idle ones are closed instead of kept for reuse, the
-    /// one that has been idle longest first; 256 by default. 0 or less leaves the limit to libcurl: none in 7.88, four
-    /// times the number of exchanges in recent versions. See CURLMOPT_MAXCONNECTS(3).
+    /// The number of connections, active ones included except those of long-lived exchanges, above which idle ones are
+    /// closed instead of kept for reuse, the one that has been idle longest first; 256 by default. 0 or less leaves the
+    /// limit to libcurl: none in 7.88, four times the number of exchanges in recent versions. See
+    /// CURLMOPT_MAXCONNECTS(3).
     public var maximumIdleConnections = 256
     /// The longest time that a connection may be idle and still be reused, rounded up to whole seconds, at least
     /// 1 s and at most about 24 days; 118 s by default. See CURLOPT_MAXAGE_CONN(3).
@@ -281,8 +292,9 @@ public struct ConnectionLimits: Hashable, Sendable {
     /// interrupted. See CURLOPT_MAXLIFETIME_CONN(3).
     public var maximumAge: Duration?
 
-    /// Creates the default limits: 6 connections per host without a limit on their total number, 256 idle ones, each
-    /// for at most 118 s, and 100 concurrent exchanges on each HTTP/2 or HTTP/3 connection.
+    /// Creates the default limits: 6 connections per host, and 256 of long-lived exchanges, without a limit on their
+    /// total number; 256 idle ones, each for at most 118 s; and 100 concurrent exchanges on each HTTP/2 or HTTP/3
+    /// connection.
     public init() {}
 }
 
