@@ -40,6 +40,7 @@ final class EventReader {
         if request.headers.first(.accept) == nil { request.headers[.accept] = "text/event-stream" }
         if request.headers.first(.cacheControl) == nil { request.headers[.cacheControl] = "no-store" }
         request.cachePolicy = .reload
+        request.isLongLived = request.isLongLived ?? true
         self.request = request
     }
 

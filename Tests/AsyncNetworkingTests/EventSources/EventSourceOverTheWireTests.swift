@@ -50,6 +50,29 @@ import Testing
         }
     }
 
+    @Test(arguments: [nil, "application/json, text/event-stream"])
+    func `seven open feeds leave the connections of other requests to these`(accepted: String?) async throws {
+        let server = try StubServer()
+        server.route("/feed", .events([ServerSentEvent(data: "a")], then: .hang))
+        server.fallback { _ in .text("ok") }
+        let session = SessionManager(for: server) {
+            $0.connectionLimits.maximumConnectionsPerHost = 1
+            $0.timeouts.queue = .seconds(20)
+        }
+        var request = Request(url: server.url("/feed"))
+        request.headers[.accept] = accepted
+        var feeds: [EventSource.Iterator] = []
+        for _ in 0..<7 {
+            var feed = session.events(for: request).makeAsyncIterator()
+            #expect(try await feed.next()?.data == "a")
+            feeds.append(feed)
+        }
+        #expect(try await session.get(server.url("/"), as: .string).value == "ok")
+        // Until here, all are open.
+        feeds.removeAll()
+        await session.shutdown(draining: .zero)
+    }
+
     @Test func `a question by POST is answered by events`() async throws {
         let server = try StubServer()
         server.route("/chat", .events(["Hel", "lo"].map { ServerSentEvent(data: $0) }))
