@@ -33,13 +33,13 @@ import Testing
         for (line, length) in [("7", 7), ("7", 7), ("70", 70), ("7", 7)] as [(String, Int64)] {
             var parser = try Self.parser(of: ["Content-Length: \(line)"], cache)
             _ = try parser.take("\r\n")
-            #expect(parser.contentLength == length)
+            #expect(parser.framing.contentLength == length)
         }
         for _ in 0..<2 {
             var parser = try Self.parser(of: ["Transfer-Encoding: chunked"], cache)
             _ = try parser.take("\r\n")
-            #expect(parser.contentLength == nil)
-            #expect(!parser.isEndedByClose)
+            #expect(parser.framing.contentLength == nil)
+            #expect(!parser.framing.isEndedByClose)
         }
     }
 

@@ -341,7 +341,7 @@ import Testing
             }
         }
         parsed.trailers = parser.finishTrailers()
-        parsed.contentLength = parser.contentLength
+        parsed.contentLength = parser.framing.contentLength
         return parsed
     }
 

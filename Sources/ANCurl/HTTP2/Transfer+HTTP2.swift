@@ -67,7 +67,9 @@ extension Transfer {
         guard let stream = state.connection.stream, stream.isEnded, stream.bodySize == state.receiving.count else {
             return false
         }
-        guard let length = state.parser.contentLength, !state.parser.hasNoBody, exchange.request.method != .head else {
+        guard let length = state.parser.framing.contentLength, !state.parser.framing.hasNoBody,
+            exchange.request.method != .head
+        else {
             return true
         }
         return length == Int64(stream.bodySize)
@@ -120,7 +122,7 @@ extension Transfer {
     /// Whether the response is delimited only by the end of the stream and the server has not ended the stream.
     var isStreamCut: Bool {
         guard let stream = state.connection.stream, stream.hasHead, !stream.isEnded else { return false }
-        return state.parser.isComplete && state.parser.contentLength == nil && !state.parser.hasNoBody
+        return state.parser.isComplete && state.parser.framing.contentLength == nil && !state.parser.framing.hasNoBody
             && exchange.request.method != .head
     }
 

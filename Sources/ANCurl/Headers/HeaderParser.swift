@@ -44,9 +44,47 @@ package struct HeaderParser {
         self.maximumSize = maximumSize
     }
 
-    /// The value of the final head's `Content-Length`; `nil` before the final head, if there is none, or if
-    /// `Transfer-Encoding` overrides it.
-    package private(set) var contentLength: Int64?
+    /// How the body of the final response is delimited. Stored, because a computed property would copy the parser.
+    package private(set) var framing = Framing()
+
+    /// How the body of a final response is delimited (RFC 9112 §6.3); unknown before the final head.
+    package struct Framing {
+        /// The value of `Content-Length`; `nil` if there is none, if `Transfer-Encoding` overrides it, or if unknown.
+        package private(set) var contentLength: Int64?
+        /// Whether the response's version is HTTP/2 or HTTP/3, which multiplex exchanges on a connection; `false` if
+        /// unknown.
+        package private(set) var isMultiplexed = false
+        private var end = End.itsOwn
+
+        private enum End {
+            /// The status is one that has no body, 204 or 304.
+            case none
+            /// The end of the connection.
+            case close
+            /// A length, a coding or the end of the stream; or unknown.
+            case itsOwn
+        }
+
+        /// Creates a framing that is unknown.
+        fileprivate init() {}
+
+        /// Creates the framing of a final response.
+        fileprivate init(_ version: HTTPVersion, status: Int, declaredLength: Int64?, isTransferEncoded: Bool) {
+            contentLength = isTransferEncoded ? nil : declaredLength
+            isMultiplexed = version == .http2 || version == .http3
+            if status == 204 || status == 304 {
+                end = .none
+            } else if !isMultiplexed, !isTransferEncoded, declaredLength == nil {
+                end = .close
+            }
+        }
+
+        /// Whether the status is one that has no body; `false` if unknown.
+        package var hasNoBody: Bool { end == .none }
+
+        /// Whether a body, if there is one, is delimited by the end of the connection; `false` if unknown.
+        package var isEndedByClose: Bool { end == .close }
+    }
 
     /// The result of parsing a line.
     package enum Event {
@@ -66,17 +104,6 @@ package struct HeaderParser {
 
     /// Whether any line has arrived.
     package var hasBegun: Bool { size > 0 }
-
-    /// Whether the response's version is HTTP/2 or HTTP/3, which multiplex exchanges on a connection; `false` before
-    /// the final head.
-    package private(set) var isMultiplexed = false
-
-    /// Whether a body, if there is one, is delimited by the end of the connection (RFC 9112 §6.3); `false` before the
-    /// final head.
-    package private(set) var isEndedByClose = false
-
-    /// Whether the final status is one that has no body, 204 or 304 (RFC 9112 §6.3); `false` before the final head.
-    package private(set) var hasNoBody = false
 
     /// Whether a head is incomplete.
     package var isInHead: Bool { state == .inFields }
@@ -125,17 +152,9 @@ package struct HeaderParser {
             return .informational(head)
         }
         state = .complete
-        noteFraming()
+        framing = Framing(
+            version, status: status.code, declaredLength: declaredLength, isTransferEncoded: isTransferEncoded)
         return .final(head)
-    }
-
-    /// Determines how the body of the final response is delimited. The results are stored, because computed properties
-    /// would copy the parser.
-    private mutating func noteFraming() {
-        isMultiplexed = version == .http2 || version == .http3
-        hasNoBody = status.code == 204 || status.code == 304
-        contentLength = isTransferEncoded ? nil : declaredLength
-        isEndedByClose = !isMultiplexed && !isTransferEncoded && declaredLength == nil && !hasNoBody
     }
 
     /// Parses a status line: `HTTP/1.1 200 OK`, `HTTP/1.1 200`, or libcurl's `HTTP/2 200 `.

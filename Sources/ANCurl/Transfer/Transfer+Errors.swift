@@ -115,7 +115,8 @@ extension Transfer {
     var earlyEnd: TransportError.Reason {
         let parser = state.parser
         if parser.isComplete {
-            return .connectionLost(.inBody(received: downloadProgress.completedBytes, expected: parser.contentLength))
+            return .connectionLost(
+                .inBody(received: downloadProgress.completedBytes, expected: parser.framing.contentLength))
         }
         guard parser.hasBegun else { return .connectionLost(.beforeResponse) }
         if parser.isInHead { return .connectionLost(.inHead) }

@@ -25,9 +25,9 @@ extension Transfer {
     /// The error for a body over HTTP/2 or HTTP/3 whose size differs from the declared one, or from that of the server's
     /// frames (RFC 9113 §8.1.1); `nil` for none.
     private var lengthError: TransportError? {
-        guard state.parser.isMultiplexed else { return nil }
-        let isBodiless = state.parser.hasNoBody || exchange.request.method == .head
-        let declared = isBodiless ? nil : state.parser.contentLength
+        guard state.parser.framing.isMultiplexed else { return nil }
+        let isBodiless = state.parser.framing.hasNoBody || exchange.request.method == .head
+        let declared = isBodiless ? nil : state.parser.framing.contentLength
         let sizes = [declared, state.connection.stream.flatMap { $0.isEnded ? Int64($0.bodySize) : nil }].compactMap(
             \.self)
         guard let wrong = sizes.first(where: { $0 != Int64(state.receiving.count) }) else { return nil }
@@ -39,7 +39,7 @@ extension Transfer {
         guard state.parser.isComplete else { return false }
         if isStreamWhole || state.receiving.isUnreadWhole { return true }
         // The server may close the connection before libcurl has read the end of the stream.
-        if state.connection.isHTTP3, state.parser.contentLength == Int64(state.receiving.count) { return true }
+        if state.connection.isHTTP3, state.parser.framing.contentLength == Int64(state.receiving.count) { return true }
         switch code {
         case CURLE_TOO_MANY_REDIRECTS:
             return true
@@ -47,7 +47,7 @@ extension Transfer {
             return exchange.request.method == .head
         case CURLE_SEND_ERROR:
             // The server rejected the rest of the request's body.
-            return state.parser.contentLength == handle.offset(CURLINFO_SIZE_DOWNLOAD_T)
+            return state.parser.framing.contentLength == handle.offset(CURLINFO_SIZE_DOWNLOAD_T)
         case CURLE_OPERATION_TIMEDOUT:
             return state.receiving.isOver && isResponseWhole
         case CURLE_READ_ERROR:

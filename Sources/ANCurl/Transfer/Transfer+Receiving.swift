@@ -176,13 +176,15 @@ extension Transfer {
                 // would wait for a body that a response to HEAD does not have.
                 guard exchange.request.method != .head || !exchange.sendsBody else { return 0 }
                 prepareBuffer()
-                if !state.parser.isMultiplexed, let socket = state.connection.socket {
+                if !state.parser.framing.isMultiplexed, let socket = state.connection.socket {
                     loop.connections.noteKeepAlive(head.headers[.keepAlive], on: socket)
                     loop.connections.noteVersion(isHTTP10: head.version == .http1_0, on: socket)
                 }
                 if head.status.code >= 300 { stopSending() }
                 noteProgress()
-                if state.parser.isEndedByClose, exchange.isSecure, exchange.request.method != .head { noteHandshake() }
+                if state.parser.framing.isEndedByClose, exchange.isSecure, exchange.request.method != .head {
+                    noteHandshake()
+                }
             }
             return line.count
         } catch {
@@ -242,7 +244,7 @@ extension Transfer {
     /// never begins to wait for a response that arrived while the request was sent.
     func noteReadingEnded() {
         guard exchange.sendsBody, !state.receiving.isReading, !isFinished, !state.receiving.isPaused,
-            !state.parser.isMultiplexed
+            !state.parser.framing.isMultiplexed
         else { return }
         endResponse()
     }
@@ -250,8 +252,8 @@ extension Transfer {
     /// Detects the end of the response by the end of the stream or, if its frames are not inspected, by its length. Over
     /// HTTP/2, libcurl does not stop reading.
     func noteProgress() {
-        guard exchange.sendsBody, state.parser.isMultiplexed else { return }
-        let length = state.parser.hasNoBody ? 0 : state.parser.contentLength
+        guard exchange.sendsBody, state.parser.framing.isMultiplexed else { return }
+        let length = state.parser.framing.hasNoBody ? 0 : state.parser.framing.contentLength
         if state.connection.stream == nil ? length == Int64(state.receiving.count) : isStreamWhole { endResponse() }
     }
 
@@ -264,7 +266,7 @@ extension Transfer {
     /// of a response whose request it has sent.
     var isAheadOfRequest: Bool {
         !isFinished && state.receiving.isOver && state.sending.body != .ended
-            && (hasUnsentBody || !state.parser.isMultiplexed)
+            && (hasUnsentBody || !state.parser.framing.isMultiplexed)
     }
 
     /// Whether no more of the request's body is sent after the response: the server takes no more of it, or the caller
@@ -277,8 +279,8 @@ extension Transfer {
     /// Whether a finished response is known to be complete. If not, only libcurl can tell, after the end of the
     /// request's body.
     var isResponseWhole: Bool {
-        if state.parser.hasNoBody || state.parser.isEndedByClose { return true }
-        if let length = state.parser.contentLength { return length == Int64(state.receiving.count) }
+        if state.parser.framing.hasNoBody || state.parser.framing.isEndedByClose { return true }
+        if let length = state.parser.framing.contentLength { return length == Int64(state.receiving.count) }
         if state.connection.stream != nil { return isStreamWhole }
         guard let connection = state.connection.socket else { return false }
         return !Self.hasEnded(connection)
@@ -302,7 +304,7 @@ extension Transfer {
     }
 
     private func prepareBuffer() {
-        guard case .collected(let limit) = exchange.delivery, let length = state.parser.contentLength,
+        guard case .collected(let limit) = exchange.delivery, let length = state.parser.framing.contentLength,
             length > 0
         else { return }
         exchange.reserve(Int(min(length, Int64(min(limit, 1 << 20)))))
@@ -337,6 +339,6 @@ extension Transfer {
 
     /// The progress of the download, in encoded bytes as transferred.
     var downloadProgress: TransferProgress {
-        TransferProgress(completedBytes: Int64(state.receiving.count), totalBytes: state.parser.contentLength)
+        TransferProgress(completedBytes: Int64(state.receiving.count), totalBytes: state.parser.framing.contentLength)
     }
 }

@@ -117,7 +117,7 @@ final class Transfer: PriorityQueueElement {
 
     /// Whether the connection can carry other exchanges at the same time.
     var isMultiplexed: Bool {
-        state.parser.isMultiplexed && loop.http2 == .multiplexed && !exchange.needsOwnConnection
+        state.parser.framing.isMultiplexed && loop.http2 == .multiplexed && !exchange.needsOwnConnection
     }
 
     /// The time limit that expires first; `nil` if there is none.

@@ -145,8 +145,8 @@ extension Transfer {
 
     private var framing: UnreadResponse.Framing {
         let parser = state.parser
-        if parser.hasNoBody || exchange.request.method == .head { return .length(0) }
-        if let length = parser.contentLength { return .length(length) }
-        return parser.isEndedByClose ? .close : .chunked
+        if parser.framing.hasNoBody || exchange.request.method == .head { return .length(0) }
+        if let length = parser.framing.contentLength { return .length(length) }
+        return parser.framing.isEndedByClose ? .close : .chunked
     }
 }

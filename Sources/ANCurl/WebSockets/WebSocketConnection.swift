@@ -279,8 +279,9 @@ final class WebSocketConnection {
     private func body(of transfer: Transfer, isEnd: Bool) -> [UInt8]? {
         let parser = transfer.state.parser
         let framing: UnreadResponse.Framing =
-            parser.hasNoBody
-            ? .length(0) : parser.contentLength.map { .length($0) } ?? (parser.isEndedByClose ? .close : .chunked)
+            parser.framing.hasNoBody
+            ? .length(0)
+            : parser.framing.contentLength.map { .length($0) } ?? (parser.framing.isEndedByClose ? .close : .chunked)
         let isFull = isEnd || received.count >= Self.refusalSize
         switch framing {
         case .length(let length) where !isFull && received.count < length: return nil

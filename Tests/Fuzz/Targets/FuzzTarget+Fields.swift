@@ -62,8 +62,8 @@ extension FuzzTarget {
         let trailers = parser.finishTrailers()
         try requireValid(trailers)
         results.append(
-            "\(trailers) \(parser.contentLength.map(String.init) ?? "-") \(parser.isEndedByClose)")
-        try require(parser.contentLength ?? 0 >= 0, "the length is not negative")
+            "\(trailers) \(parser.framing.contentLength.map(String.init) ?? "-") \(parser.framing.isEndedByClose)")
+        try require(parser.framing.contentLength ?? 0 >= 0, "the length is not negative")
         return results
     }
 
