@@ -23,11 +23,8 @@ package final class WebSocketChannel: Sendable {
 
     private struct State {
         var agreement = WebSocketAgreement()
-        /// The frames that have not been read, and the memory that they take.
-        var frames: [WebSocketFrame] = []
-        var frameBytes = 0
-        /// Whether the loop has stopped reading from the connection.
-        var isPaused = false
+        /// The frames that have not been read.
+        var input = Input()
         var reader: Waiter?
         var commands: [Command] = []
         var output = WebSocketOutput()
@@ -42,17 +39,65 @@ package final class WebSocketChannel: Sendable {
         var lastSender = 0
         var closers: [Waiter] = []
         var closure: WebSocketClosure?
-        /// Whether this side has begun to close the connection.
-        var isClosing = false
-        /// The end of the connection, with its error; `nil` while it is open.
-        var ending: Result<Void, any Error>?
-        /// The error for messages that were not sent before the connection ended; `nil` if all of them were.
-        var lossError: (any Error)?
+        var phase = Phase.open
+
+        /// Whether this side has begun to close the connection, which may have ended since.
+        var isClosing: Bool {
+            switch phase {
+            case .open: false
+            case .closing: true
+            case .ended(let ending): ending.wasClosing
+            }
+        }
+
+        /// The end of the connection; `nil` while there is none.
+        var ending: Ending? {
+            if case .ended(let ending) = phase { ending } else { nil }
+        }
 
         /// The error for a message that cannot be sent any more; `nil` if it can.
         var sendError: (any Error)? {
-            if case .failure(let error)? = ending { return error }
-            return isClosing || ending != nil || closure != nil ? TransportError(.webSocketClosed(closure)) : nil
+            switch phase {
+            case .open where closure == nil: return nil
+            case .ended(let ending):
+                if case .failure(let error) = ending.result { return error }
+            case .open, .closing: break
+            }
+            return TransportError(.webSocketClosed(closure))
+        }
+    }
+
+    private enum Phase {
+        /// Until one side closes the connection or it is lost; also before the handshake.
+        case open
+        /// This side has begun to close the connection: received frames are discarded, and none are sent.
+        case closing
+        /// The exchange is over.
+        case ended(Ending)
+    }
+
+    private struct Ending {
+        let result: Result<Void, any Error>
+        /// Whether this side had begun to close the connection.
+        let wasClosing: Bool
+        /// The error for messages that were not sent before; `nil` if all of them were.
+        let lossError: (any Error)?
+    }
+
+    /// Frames that have not been read, and the memory that they take.
+    private struct Input {
+        private(set) var frames: [WebSocketFrame] = []
+        private var size = 0
+        /// Whether the loop has stopped reading from the connection.
+        private(set) var isPaused = false
+
+        /// Adds a frame. Returns whether the loop must not read another one for now.
+        mutating func append(_ frame: WebSocketFrame, capacity: Int) -> Bool {
+            frames.append(frame)
+            // An empty frame takes memory, too.
+            size += frame.payload.count + MemoryLayout<WebSocketFrame>.stride
+            isPaused = size >= capacity
+            return isPaused
         }
     }
 
@@ -78,17 +123,16 @@ package final class WebSocketChannel: Sendable {
     package func takeFrames() throws -> Reading {
         try state.withLock { state throws in
             guard state.reader == nil else { throw Self.secondReader }
-            if case .failure(let error as CancellationError)? = state.ending { throw error }
-            if !state.frames.isEmpty {
-                defer { (state.frames, state.frameBytes, state.isPaused) = ([], 0, false) }
-                return .frames(state.frames, mustResume: state.isPaused)
+            if case .failure(let error as CancellationError)? = state.ending?.result { throw error }
+            if !state.input.frames.isEmpty {
+                defer { state.input = Input() }
+                return .frames(state.input.frames, mustResume: state.input.isPaused)
             }
             guard let ending = state.ending else { return .notYet }
             // A connection that this side closes has no more frames, however it ends.
-            if !state.isClosing { try ending.get() }
-            if let closure = state.closure, !closure.isNormal, !state.isClosing {
-                throw TransportError(.webSocketClosed(closure))
-            }
+            guard !ending.wasClosing else { return .end }
+            try ending.result.get()
+            if let closure = state.closure, !closure.isNormal { throw TransportError(.webSocketClosed(closure)) }
             return .end
         }
     }
@@ -98,7 +142,7 @@ package final class WebSocketChannel: Sendable {
         await withTaskCancellationHandler {
             await Waiter.suspend { waiter in
                 let mustWait = state.withLock { state in
-                    guard state.reader == nil, state.frames.isEmpty, state.ending == nil, !Task.isCancelled else {
+                    guard state.reader == nil, state.input.frames.isEmpty, state.ending == nil, !Task.isCancelled else {
                         return false
                     }
                     state.reader = waiter
@@ -190,8 +234,8 @@ package final class WebSocketChannel: Sendable {
     package func add(_ command: Command) -> Bool {
         state.withLock { state in
             guard state.ending == nil else { return false }
-            state.isClosing = true
-            (state.frames, state.frameBytes, state.isPaused) = ([], 0, false)
+            state.phase = .closing
+            state.input = Input()
             state.commands.append(command)
             return true
         }
@@ -209,7 +253,7 @@ package final class WebSocketChannel: Sendable {
             }
             if !mustWait { waiter.wake() }
         }
-        if let error = state.withLock({ $0.lossError }) { throw error }
+        if let error = state.withLock({ $0.ending?.lossError }) { throw error }
     }
 
     private static let secondReader = TransportError(
@@ -246,22 +290,18 @@ package final class WebSocketChannel: Sendable {
     package func add(_ frame: WebSocketFrame, capacity: Int) -> Bool {
         state.withLock { state in
             guard !state.isClosing else { return false }
-            state.frames.append(frame)
             state.unanswered = max(0, state.unanswered - 1)
-            // An empty frame takes memory, too.
-            state.frameBytes += frame.payload.count + MemoryLayout<WebSocketFrame>.stride
-            state.isPaused = state.frameBytes >= capacity
-            return state.isPaused
+            return state.input.append(frame, capacity: capacity)
         }
     }
 
     /// Whether the connection must not be read.
-    package var isPaused: Bool { state.withLock { $0.isPaused } }
+    package var isPaused: Bool { state.withLock { $0.input.isPaused } }
 
     /// Resumes the reader if frames have arrived.
     package func flush() {
         state.withLock { state in
-            guard !state.frames.isEmpty else { return nil as Waiter? }
+            guard !state.input.frames.isEmpty else { return nil as Waiter? }
             // Frames that the server does not answer are forgotten.
             state.unanswered /= 2
             return state.reader.take()
@@ -297,11 +337,12 @@ package final class WebSocketChannel: Sendable {
     package func end(_ result: Result<Void, any Error>) {
         let waiters = state.withLock { state in
             if state.ending == nil {
-                state.ending = result
+                var lossError: (any Error)?
                 if state.output.hasMessages {
-                    state.lossError = TransportError(.webSocketClosed(state.closure))
-                    if case .failure(let error) = result { state.lossError = error }
+                    lossError = TransportError(.webSocketClosed(state.closure))
+                    if case .failure(let error) = result { lossError = error }
                 }
+                state.phase = .ended(Ending(result: result, wasClosing: state.isClosing, lossError: lossError))
             }
             var waiters = state.senders.map(\.waiter) + state.closers
             if let reader = state.reader { waiters.append(reader) }
