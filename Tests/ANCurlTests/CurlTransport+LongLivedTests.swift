@@ -226,6 +226,36 @@ import Testing
         }
     }
 
+    @Test func `connections that event streams leave are used again, and hinder no WebSocket`() async throws {
+        try await withServer { server in
+            let gate = try ScriptGate()
+            var ending = Script.events([ServerSentEvent(data: "a")])
+            ending.actions.insert(.wait(gate), at: 1)
+            server.route("/ending", ending)
+            let transport = try CurlTransport()
+            try await withThrowingTaskGroup(of: Void.self) { group in
+                let request = server.request("/ending", headers: [.accept: "text/event-stream"], options: options())
+                for _ in 0..<20 { group.addTask { _ = try await transport.collect(request) } }
+                try await server.requests(count: 20)
+                gate.open()
+                try await group.waitForAll()
+            }
+            try await whileOpen(Array(repeating: webSocket(server), count: 20), on: transport) {
+                let gate = try ScriptGate()
+                server.route("/wait", Script([.wait(gate), .reply(Reply())]))
+                try await withThrowingTaskGroup(of: Bool.self) { group in
+                    for _ in 0..<6 {
+                        let request = server.request("/wait", options: options())
+                        group.addTask { try await transport.ending(of: request).metrics.isConnectionReused }
+                    }
+                    try await server.requests(count: 46)
+                    gate.open()
+                    for try await isReused in group { #expect(isReused) }
+                }
+            }
+        }
+    }
+
     @Test func `an open WebSocket is not closed to make room for a connection`() async throws {
         try await withServer { server in
             let slot = Lock<(any WebSocketLink)?>(nil)
