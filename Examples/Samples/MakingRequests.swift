@@ -102,7 +102,7 @@ func useChecksum(_ api: SessionManager) async throws -> Int {
 
 // snippet.api-key
 extension HTTPField.Name {
-    static let apiKey = HTTPField.Name("X-API-Key")!
+    static let apiKey = HTTPField.Name(constant: "X-API-Key")
 }
 // snippet.end
 

@@ -21,7 +21,7 @@ extension SessionManager {
         *, unavailable,
         message: """
             Write [.accept: "text/plain"] for a name that is declared. Declare others once: extension HTTPField.Name { \
-            static let key = HTTPField.Name("X-Key")! }. Text from outside becomes HTTPFields(validating:).
+            static let key = HTTPField.Name(constant: "X-Key") }. Text from outside becomes HTTPFields(validating:).
             """
     )
     @_documentation(visibility: internal)
@@ -45,7 +45,7 @@ extension SessionManager {
         *, unavailable,
         message: """
             Write [.accept: "text/plain"] for a name that is declared. Declare others once: extension HTTPField.Name { \
-            static let key = HTTPField.Name("X-Key")! }. Text from outside becomes HTTPFields(validating:).
+            static let key = HTTPField.Name(constant: "X-Key") }. Text from outside becomes HTTPFields(validating:).
             """
     )
     @_documentation(visibility: internal)
@@ -70,7 +70,7 @@ extension SessionManager {
         *, unavailable,
         message: """
             Write [.accept: "text/plain"] for a name that is declared. Declare others once: extension HTTPField.Name { \
-            static let key = HTTPField.Name("X-Key")! }. Text from outside becomes HTTPFields(validating:).
+            static let key = HTTPField.Name(constant: "X-Key") }. Text from outside becomes HTTPFields(validating:).
             """
     )
     @_documentation(visibility: internal)
@@ -95,7 +95,7 @@ extension SessionManager {
         *, unavailable,
         message: """
             Write [.accept: "text/plain"] for a name that is declared. Declare others once: extension HTTPField.Name { \
-            static let key = HTTPField.Name("X-Key")! }. Text from outside becomes HTTPFields(validating:).
+            static let key = HTTPField.Name(constant: "X-Key") }. Text from outside becomes HTTPFields(validating:).
             """
     )
     @_documentation(visibility: internal)
@@ -120,7 +120,7 @@ extension SessionManager {
         *, unavailable,
         message: """
             Write [.accept: "text/plain"] for a name that is declared. Declare others once: extension HTTPField.Name { \
-            static let key = HTTPField.Name("X-Key")! }. Text from outside becomes HTTPFields(validating:).
+            static let key = HTTPField.Name(constant: "X-Key") }. Text from outside becomes HTTPFields(validating:).
             """
     )
     @_documentation(visibility: internal)

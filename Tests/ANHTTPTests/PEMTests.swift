@@ -50,6 +50,11 @@ import Testing
         #expect(throws: PEM.Malformed.self) { try PEM.revocationLists(in: Data((damaged + "\n" + Self.first).utf8)) }
     }
 
+    @Test func `a certificate with trust settings of OpenSSL is not passed over in silence`() {
+        let text = Self.block("CERTIFICATE", "MIEB\nAgME") + Self.block("TRUSTED CERTIFICATE", "MIEB\nAgME")
+        #expect(throws: PEM.Malformed.self) { try PEM.certificates(in: Data(text.utf8)) }
+    }
+
     @Test func `a file that follows one without a final line break is malformed`() {
         let joined = Data((Self.first.dropLast() + Self.second).utf8)
         #expect(throws: PEM.Malformed.self) { try PEM.revocationLists(in: joined) }

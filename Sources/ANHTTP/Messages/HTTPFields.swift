@@ -5,7 +5,15 @@ public import HTTPTypes
 
 extension HTTPField.Name {
     /// Creates a name that is a constant of the program; traps if it is not a token (RFC 9110 §5.6.2).
-    package init(constant name: StaticString) {
+    ///
+    /// ```swift
+    /// extension HTTPField.Name {
+    ///     static let apiKey = HTTPField.Name(constant: "X-API-Key")
+    /// }
+    /// ```
+    ///
+    /// Names from outside of the program are checked by `HTTPFields(validating:)`, which throws.
+    public init(constant name: StaticString) {
         guard let name = HTTPField.Name("\(name)") else { preconditionFailure("“\(name)” is not a field name.") }
         self = name
     }

@@ -60,9 +60,10 @@ package enum PEM {
         return word.contains("-----") ? nil : word
     }
 
-    /// Returns the certificates of a PEM text in DER, or the bytes themselves if they are a DER certificate.
+    /// Returns the certificates of a PEM text in DER, or the bytes themselves if they are a DER certificate. One with
+    /// trust settings of OpenSSL, which are not read, is malformed.
     package static func certificates(in bytes: Data) throws(Malformed) -> [Data] {
-        try objects(labelled: ["CERTIFICATE", "X509 CERTIFICATE"], in: bytes)
+        try objects(labelled: ["CERTIFICATE", "X509 CERTIFICATE", "TRUSTED CERTIFICATE"], in: bytes)
     }
 
     /// Returns the certificate revocation lists of a PEM text in DER, or the bytes themselves if they are a DER list.
@@ -76,7 +77,7 @@ package enum PEM {
             return [bytes]
         }
         return try blocks(in: bytes).filter { labels.contains($0.label) }.map { block throws(Malformed) in
-            guard let bytes = block.bytes else { throw Malformed() }
+            guard let bytes = block.bytes, block.label != "TRUSTED CERTIFICATE" else { throw Malformed() }
             return bytes
         }
     }
