@@ -79,6 +79,9 @@ public actor SessionManager {
 
     private static let defaultHeaders = DefaultHeaders(process: .current(), libraryVersion: libraryVersion).fields
 
+    /// The content codings that libcurl's transport asks for.
+    nonisolated var acceptedCodings: String { ContentDecoder.supportedCodings }
+
     /// The version of this library, three numbers separated by periods, which is also part of the default `User-Agent`.
     public static let libraryVersion = "0.1.0"
 

@@ -53,11 +53,8 @@ extension URL {
 extension HTTPField {
     /// The value as a reference. If it is not UTF-8, the bytes above 0x7F are percent-encoded, as browsers do.
     package var reference: String {
-        // The coded form is the safe way to the bytes: a string with one character of Latin-1 for each.
-        guard value.unicodeScalars.contains("\u{FFFD}"), let coded = try? JSONEncoder().encode(self),
-            let text = try? JSONDecoder().decode(CodedValue.self, from: coded).value
-        else { return value }
-        let bytes = text.unicodeScalars.map { UInt8(truncatingIfNeeded: $0.value) }
+        guard value.unicodeScalars.contains("\u{FFFD}") else { return value }
+        let bytes = valueBytes
         // The field may contain U+FFFD itself.
         guard Swift.String(validating: bytes, as: UTF8.self) == nil else { return value }
         return bytes.reduce(into: "") { result, byte in
@@ -67,6 +64,15 @@ extension HTTPField {
                 result += "%" + Swift.String(byte, radix: 16, uppercase: true)
             }
         }
+    }
+
+    /// The bytes of the value, which may be no UTF-8.
+    package var valueBytes: [UInt8] {
+        // The coded form is the safe way to the bytes: a string with one character of Latin-1 for each.
+        guard value.unicodeScalars.contains("\u{FFFD}"), let coded = try? JSONEncoder().encode(self),
+            let text = try? JSONDecoder().decode(CodedValue.self, from: coded).value
+        else { return Array(value.utf8) }
+        return text.unicodeScalars.map { UInt8(truncatingIfNeeded: $0.value) }
     }
 
     private struct CodedValue: Decodable {

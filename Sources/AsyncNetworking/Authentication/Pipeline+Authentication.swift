@@ -255,7 +255,7 @@ extension AuthenticationPolicy {
     /// Returns the first signature whose patterns match a host.
     ///
     /// - Throws: `TransportError.Reason.invalidRequest` for an invalid pattern that precedes the match.
-    fileprivate func signature(for host: HostName) throws(TransportError) -> AWSSignature? {
+    func signature(for host: HostName) throws(TransportError) -> AWSSignature? {
         for signature in signatures {
             for pattern in signature.hosts {
                 do throws(SecurityPolicy.ConfigurationError) {

@@ -1,0 +1,305 @@
+// SPDX-License-Identifier: MIT
+
+package import FoundationEssentials
+package import HTTPTypes
+
+/// The rules by which secrets are replaced by `…` in what is printed or recorded: a command for curl, an HTTP archive.
+///
+/// | place | what is hidden |
+/// |---|---|
+/// | URLs, also in fields and errors | user information, fragments, and the values of the query; path parameters with a secret name |
+/// | header fields | the values of fields with a secret name; of `Authorization` the scheme is kept |
+/// | cookies | all values |
+/// | JSON, at any depth, also if it is cut off | the values of members with a secret name |
+/// | forms, also multipart | the values of fields with a secret name |
+///
+/// A name is secret if one of its words, or several words in succession, are among the ``names``: `access_token`,
+/// `accessToken`, `X-Access-Token` and `access-tokens` are, by the word `token`. Other text, XML, and bytes that are not
+/// text are not examined.
+public struct Redaction: Hashable, Sendable {
+    /// The secret names, in lower case and without separators; by default those of ``standard``.
+    public var names: Set<String>
+    /// Whether the values of all query parameters are hidden, or only those with a secret name; `true` by default.
+    public var hidesQueryValues = true
+    /// Whether anything is hidden.
+    private var isOn = true
+
+    /// Creates rules with secret names.
+    ///
+    /// - Parameter names: The secret names, in lower case and without separators, such as `apikey`.
+    public init(names: Set<String>) {
+        self.names = names
+    }
+
+    /// The default rules: passwords, tokens, keys, signatures, cookies and sessions, and the values of queries.
+    public static let standard = Redaction(names: [
+        "accesskey", "apikey", "assertion", "auth", "authentication", "authorization", "bearer", "cookie", "credential",
+        "csrf", "cvc", "cvv", "encryptionkey", "jsessionid", "jwt", "otp", "passcode", "passphrase", "passwd",
+        "password", "pin", "privatekey", "pwd", "secret", "session", "sessionid", "sharedkey", "sid", "sig",
+        "signature", "signingkey", "ssn", "token", "xsrf",
+    ])
+    /// Hides nothing.
+    public static let none: Redaction = {
+        var rules = Redaction(names: [])
+        rules.isOn = false
+        return rules
+    }()
+
+    /// What stands in place of a secret.
+    package static let mark = "…"
+
+    // MARK: Names
+
+    /// Returns whether values with a name are hidden.
+    package func hides(_ name: String) -> Bool {
+        guard isOn else { return false }
+        let words = Self.words(of: name)
+        for start in words.indices {
+            var joined = ""
+            for word in words[start...].prefix(3) {
+                joined += word
+                if names.contains(joined) || (joined.hasSuffix("s") && names.contains(String(joined.dropLast()))) {
+                    return true
+                }
+            }
+        }
+        return false
+    }
+
+    /// The words of a name in lower case: `accessToken`, `access_token` and `Access-Token` have two, and `AWSToken`.
+    private static func words(of name: String) -> [String] {
+        let characters = Array(name)
+        var words = [""]
+        for (index, character) in characters.enumerated() {
+            guard character.isLetter || character.isNumber else {
+                words.append("")
+                continue
+            }
+            if index > 0, character.isUppercase,
+                !characters[index - 1].isUppercase || characters[(index + 1)...].first?.isLowercase == true
+            {
+                words.append("")
+            }
+            words[words.count - 1] += character.lowercased()
+        }
+        return words.filter { !$0.isEmpty }
+    }
+
+    // MARK: URLs and text
+
+    /// Returns a URL or a reference without its secrets.
+    package func url(_ text: String) -> String {
+        guard isOn else { return text }
+        var rest = text.prefix { $0 != "#" }
+        var query = ""
+        if let mark = rest.firstIndex(of: "?") {
+            query = "?" + pairs(String(rest[mark...].dropFirst()), separator: "&", hidesAll: hidesQueryValues)
+            rest = rest[..<mark]
+        }
+        var result = ""
+        if let slashes = rest.firstRange(of: "//") {
+            let authority = rest[slashes.upperBound...].prefix { $0 != "/" }
+            result += rest[..<slashes.upperBound]
+            if let sign = authority.lastIndex(of: "@") {
+                result += Self.mark + authority[sign...]
+            } else {
+                result += authority
+            }
+            rest = rest[authority.endIndex...]
+        }
+        let segments = rest.split(separator: ";", omittingEmptySubsequences: false)
+        result += segments.first ?? ""
+        for segment in segments.dropFirst() {
+            let parameter = segment.prefix { $0 != "/" }
+            result += ";" + pairs(String(parameter), separator: ";", hidesAll: false) + segment[parameter.endIndex...]
+        }
+        return result + query
+    }
+
+    /// Returns a text, such as a description of an error, without the secrets of the URLs in it.
+    package func text(_ text: String) -> String {
+        guard isOn else { return text }
+        var result = ""
+        var rest = text[...]
+        while !rest.isEmpty {
+            let word = rest.prefix { !" <>\"'“”".contains($0) }
+            result += word.contains("//") ? url(String(word)) : String(word)
+            rest = rest[word.endIndex...]
+            if let separator = rest.popFirst() { result.append(separator) }
+        }
+        return result
+    }
+
+    /// Returns the pairs of a query or form without their secret values.
+    package func pairs(_ text: String, separator: Character, hidesAll: Bool) -> String {
+        guard isOn else { return text }
+        return text.split(separator: separator, omittingEmptySubsequences: false).map { pair in
+            guard let sign = pair.firstIndex(of: "=") else {
+                // A text without a name may be the secret itself.
+                return hidesAll && !pair.isEmpty ? Self.mark : String(pair)
+            }
+            let isHidden = hidesAll || hides(Self.decoded(pair[..<sign]))
+            return isHidden ? pair[...sign] + Self.mark : String(pair)
+        }.joined(separator: String(separator))
+    }
+
+    /// Returns the name of a query or form, percent-decoded.
+    private static func decoded(_ name: Substring) -> String {
+        var bytes: [UInt8] = []
+        var rest = name.utf8[...]
+        while let byte = rest.popFirst() {
+            if byte == UInt8(ascii: "%"), let value = UInt8(String(Substring(rest.prefix(2))), radix: 16) {
+                bytes.append(value)
+                rest = rest.dropFirst(2)
+            } else {
+                bytes.append(byte == UInt8(ascii: "+") ? UInt8(ascii: " ") : byte)
+            }
+        }
+        return String(decoding: bytes, as: UTF8.self)
+    }
+
+    // MARK: Header fields
+
+    /// Returns header fields without their secret values.
+    package func fields(_ fields: HTTPFields) -> HTTPFields {
+        guard isOn else { return fields }
+        return HTTPFields(fields.map { HTTPField(name: $0.name, value: value($0.value, of: $0.name.rawName)) })
+    }
+
+    /// Returns the value of a header field without its secrets.
+    package func value(_ value: String, of name: String) -> String {
+        guard isOn, !value.isEmpty else { return value }
+        switch name.lowercased() {
+        case "authorization", "proxy-authorization":
+            return value.firstIndex(of: " ").map { value[...$0] + Self.mark } ?? Self.mark
+        case "cookie":
+            return value.split(separator: ";").map { cookie($0) }.joined(separator: ";")
+        case "set-cookie":
+            let parts = value.split(separator: ";", maxSplits: 1)
+            return cookie(parts.first ?? "") + (parts.count > 1 ? ";" + parts[1] : "")
+        case "location", "content-location", "referer":
+            return url(value)
+        case let name:
+            return hides(name) ? Self.mark : text(value)
+        }
+    }
+
+    private func cookie(_ pair: Substring) -> String {
+        pair.firstIndex(of: "=").map { pair[...$0] + Self.mark } ?? Self.mark
+    }
+
+    // MARK: Bodies
+
+    /// Returns a body without its secrets, as far as its type is known or it looks like JSON.
+    package func body(_ body: Data, contentType: String?) -> Data {
+        guard isOn, !body.isEmpty else { return body }
+        let type = (contentType ?? "").prefix { $0 != ";" }.trimmingBlanks.lowercased()
+        if type == "application/x-www-form-urlencoded", let text = String(validating: body, as: UTF8.self) {
+            return Data(pairs(text, separator: "&", hidesAll: false).utf8)
+        }
+        if type.hasPrefix("multipart/"), let boundary = Self.boundary(in: contentType ?? "") {
+            return multipart(body, boundary: boundary)
+        }
+        let first = body.first { !Self.isBlank($0) }
+        guard type.hasSuffix("json") || first == UInt8(ascii: "{") || first == UInt8(ascii: "[") else { return body }
+        return Data(json([UInt8](body)))
+    }
+
+    private static func boundary(in contentType: String) -> String? {
+        for parameter in contentType.split(separator: ";").dropFirst() {
+            let pair = parameter.split(separator: "=", maxSplits: 1)
+            guard pair.count == 2, pair[0].trimmingBlanks.lowercased() == "boundary" else { continue }
+            return pair[1].trimmingBlanks.replacing("\"", with: "")
+        }
+        return nil
+    }
+
+    private func multipart(_ body: Data, boundary: String) -> Data {
+        let delimiter = Data("--\(boundary)".utf8)
+        let end = Data("\r\n\r\n".utf8)
+        var result = Data()
+        var rest = body[...]
+        while let start = rest.firstRange(of: delimiter) {
+            result += rest[..<start.upperBound]
+            rest = rest[start.upperBound...]
+            let part = rest[..<(rest.firstRange(of: delimiter)?.lowerBound ?? rest.endIndex)]
+            guard let head = part.firstRange(of: end) else { continue }
+            let fields = String(decoding: part[..<head.lowerBound], as: UTF8.self)
+            guard let label = fields.firstRange(of: " name=\"") ?? fields.firstRange(of: ";name=\""),
+                hides(String(fields[label.upperBound...].prefix { $0 != "\"" }))
+            else { continue }
+            result += part[..<head.upperBound] + Data("\(Self.mark)\r\n".utf8)
+            rest = rest[part.endIndex...]
+        }
+        return result + rest
+    }
+
+    /// Replaces the values of members with a secret name. The text may be cut off, and may be several values.
+    private func json(_ text: [UInt8]) -> [UInt8] {
+        var result: [UInt8] = []
+        var index = 0
+        while index < text.count {
+            guard text[index] == UInt8(ascii: "\"") else {
+                result.append(text[index])
+                index += 1
+                continue
+            }
+            let name = index..<Self.endOfString(text, from: index)
+            var next = name.upperBound
+            while next < text.count, Self.isBlank(text[next]) { next += 1 }
+            index = name.upperBound
+            result += text[name]
+            guard next < text.count, text[next] == UInt8(ascii: ":"), hides(Self.string(text[name])) else { continue }
+            next += 1
+            while next < text.count, Self.isBlank(text[next]) { next += 1 }
+            result += text[index..<next]
+            result += "\"\(Self.mark)\"".utf8
+            index = Self.endOfValue(text, from: next)
+        }
+        return result
+    }
+
+    private static func string(_ literal: ArraySlice<UInt8>) -> String {
+        (try? JSONDecoder().decode(String.self, from: Data(literal))) ?? String(decoding: literal, as: UTF8.self)
+    }
+
+    /// The index after the string that begins at an index.
+    private static func endOfString(_ text: [UInt8], from start: Int) -> Int {
+        var index = start + 1
+        while index < text.count, text[index] != UInt8(ascii: "\"") {
+            index += text[index] == UInt8(ascii: "\\") ? 2 : 1
+        }
+        return min(index + 1, text.count)
+    }
+
+    /// The index after the value that begins at an index.
+    private static func endOfValue(_ text: [UInt8], from start: Int) -> Int {
+        var index = start
+        var depth = 0
+        while index < text.count {
+            switch text[index] {
+            case UInt8(ascii: "\""):
+                index = endOfString(text, from: index)
+                if depth == 0 { return index }
+                continue
+            case UInt8(ascii: "{"), UInt8(ascii: "["):
+                depth += 1
+            case UInt8(ascii: "}"), UInt8(ascii: "]"):
+                if depth == 0 { return index }
+                depth -= 1
+                if depth == 0 { return index + 1 }
+            case UInt8(ascii: ",") where depth == 0:
+                return index
+            case let byte where depth == 0 && isBlank(byte):
+                return index
+            default: break
+            }
+            index += 1
+        }
+        return index
+    }
+
+    private static func isBlank(_ byte: UInt8) -> Bool {
+        byte == UInt8(ascii: " ") || (0x09...0x0D).contains(byte)
+    }
+}

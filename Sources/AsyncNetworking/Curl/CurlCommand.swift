@@ -1,0 +1,355 @@
+// SPDX-License-Identifier: MIT
+
+import ANHTTP
+import FoundationEssentials
+import HTTPTypes
+
+/// The command of curl(1) that sends a request: options with their values, a body, and what curl cannot express.
+struct CurlCommand {
+    /// The words after `curl`: an option, with its value if it has one.
+    private(set) var options: [[[UInt8]]] = []
+    /// What the command lacks, for comments above it.
+    private(set) var notes: [String] = []
+    /// The bytes of standard input; `nil` if the command does not read it, or the user has to provide them.
+    private(set) var input: Data?
+
+    /// The body of the request as it is sent.
+    enum Body {
+        case none
+        case bytes(Data)
+        case file(String)
+        /// Bytes that are not known before they are sent, or too many for a command.
+        case unknown
+    }
+
+    /// Creates the command of a request.
+    ///
+    /// - Parameters:
+    ///   - request: The request, with all fields that the session adds.
+    ///   - body: Its body.
+    ///   - isChunked: Whether the body is sent without its length.
+    ///   - options: Its transfer options.
+    ///   - context: What the session adds.
+    init(_ request: Request, body: Body, isChunked: Bool, _ options: TransferOptions, context: Context) {
+        let rules = context.redaction
+        let contentType = request.headers[.contentType]
+        if request.method == .head, case .none = body {
+            add("--head")
+        } else if request.method != body.impliedMethod {
+            add("--request", request.method.rawValue)
+        }
+        // Brackets and braces are literal.
+        if request.url.absoluteString.contains(where: { "[]{}".contains($0) }) { add("--globoff") }
+        add(fields: request.headers, body, isChunked, options, context)
+        add(context.credential, context.signature, rules)
+        add(body, contentType, rules)
+        if context.followsRedirects > 0 {
+            add("--location")
+            add("--max-redirs", "\(context.followsRedirects)")
+        }
+        if options.decodesContent { add("--compressed") }
+        add(options.httpVersion, isSecure: request.url.isHTTPS)
+        add(options.timeouts, timeout: request.timeout)
+        add(options.proxy, rules)
+        add(options.connection)
+        if request.url.isHTTPS { add(options.tls, host: HostName(request.url), rules) }
+        if request.trailers != nil { notes.append("the trailer fields") }
+        let url = request.url.absoluteString.prefix { $0 != "#" }
+        self.options.append([Array(rules.url(String(url)).utf8)])
+    }
+
+    /// What a session adds to a request.
+    struct Context {
+        var redaction = Redaction.standard
+        /// The cookies that the session has for the URL.
+        var cookies: [Cookie] = []
+        var credential: Credential?
+        var signature: AWSSignature?
+        /// The largest number of redirects; 0 if they are not followed.
+        var followsRedirects = 0
+        /// The value of `Accept-Encoding` for a request without the field.
+        var codings = ""
+    }
+
+    /// The command for a POSIX shell: comments, and the command with an option on each line.
+    var text: String {
+        let words = options.map { $0.map(Self.quoted).joined(separator: " ") }
+        let command = "curl " + words.joined(separator: " \\\n    ")
+        let feed = input.map { "printf '\(Self.escaped($0))' | " } ?? ""
+        return notes.map { "# not expressed: \($0.printable)\n" }.joined() + feed + command
+    }
+
+    // MARK: Quoting
+
+    /// Returns a word as a POSIX shell reads it: in single quotes if a character might have a meaning, and by printf(1) if
+    /// the bytes are not text.
+    static func quoted(_ word: [UInt8]) -> String {
+        guard !word.isEmpty else { return "''" }
+        if word.allSatisfy(isPlain) { return String(decoding: word, as: UTF8.self) }
+        guard let text = String(validating: word, as: UTF8.self) else {
+            return "\"$(printf '\(escaped(Data(word)))')\""
+        }
+        return "'" + text.replacing("'", with: "'\\''") + "'"
+    }
+
+    private static func isPlain(_ byte: UInt8) -> Bool {
+        switch byte {
+        case UInt8(ascii: "a")...UInt8(ascii: "z"), UInt8(ascii: "A")...UInt8(ascii: "Z"),
+            UInt8(ascii: "+")...UInt8(ascii: ":"), UInt8(ascii: "_"), UInt8(ascii: "="), UInt8(ascii: "%"),
+            UInt8(ascii: "@"):
+            true
+        default: false
+        }
+    }
+
+    /// Returns bytes as the format of printf(1) in single quotes.
+    private static func escaped(_ bytes: Data) -> String {
+        var text = ""
+        for byte in bytes {
+            switch byte {
+            // Not an option.
+            case UInt8(ascii: "-") where text.isEmpty: text = "\\055"
+            case UInt8(ascii: "%"): text += "%%"
+            case UInt8(ascii: "\n"): text += "\\n"
+            case UInt8(ascii: "\r"): text += "\\r"
+            case 0x20..<0x7F where byte != UInt8(ascii: "\\") && byte != UInt8(ascii: "'"):
+                text.unicodeScalars.append(UnicodeScalar(byte))
+            default:
+                let digits = String(byte, radix: 8)
+                text += "\\" + String(repeating: "0", count: 3 - digits.count) + digits
+            }
+        }
+        return text
+    }
+
+    // MARK: Options
+
+    private mutating func add(_ words: String...) {
+        options.append(words.map { Array($0.utf8) })
+    }
+
+    private mutating func add(
+        fields: HTTPFields, _ body: Body, _ isChunked: Bool, _ options: TransferOptions, _ context: Context
+    ) {
+        let rules = context.redaction
+        func added(_ name: String, _ value: [UInt8]) -> [[UInt8]] {
+            [Array("--header".utf8), value.isEmpty ? Array("\(name);".utf8) : Array("\(name): ".utf8) + value]
+        }
+        var cookies = context.cookies.map { "\($0.name)=\($0.value)" }
+        for field in fields {
+            switch field.name {
+            case .contentLength, .transferEncoding: continue
+            case .cookie where options.handlesCookies:
+                cookies.append(field.value)
+                continue
+            default: break
+            }
+            let shown = rules.value(field.value, of: field.name.rawName)
+            self.options.append(
+                added(field.name.rawName, shown == field.value ? field.valueBytes : Array(shown.utf8)))
+        }
+        if !cookies.isEmpty { add("--cookie", rules.value(cookies.joined(separator: "; "), of: "Cookie")) }
+        // Fields that curl would add by itself.
+        func adds(_ name: HTTPField.Name, _ line: String) {
+            if !fields.contains(name) { add("--header", line) }
+        }
+        adds(.userAgent, "User-Agent:")
+        if options.decodesContent, context.signature == nil, !context.codings.isEmpty {
+            adds(.acceptEncoding, "Accept-Encoding: \(context.codings)")
+        }
+        guard !body.isNone else { return }
+        adds(.contentType, "Content-Type:")
+        if let wait = options.expectContinueTimeout {
+            adds(.expect, "Expect: 100-continue")
+            add("--expect100-timeout", wait.curlSeconds)
+        } else {
+            adds(.expect, "Expect:")
+        }
+        if isChunked { add("--header", "Transfer-Encoding: chunked") }
+    }
+
+    private mutating func add(_ credential: Credential?, _ signature: AWSSignature?, _ rules: Redaction) {
+        func secret(_ text: String) -> String { rules.hides("password") ? Redaction.mark : text }
+        if let signature {
+            add("--aws-sigv4", "aws:amz:\(signature.region):\(signature.service)")
+            add("--user", "\(signature.accessKeyID):\(secret(signature.secretAccessKey))")
+            if let token = signature.sessionToken { add("--header", "x-amz-security-token: \(secret(token))") }
+        } else if let credential {
+            if credential == .systemTicket {
+                add("--negotiate")
+            } else if credential.schemes?.count == 1, let scheme = credential.schemes?.first {
+                add("--\(scheme.description.lowercased())")
+            } else {
+                add("--anyauth")
+            }
+            add("--user", "\(credential.user):\(secret(credential.password))")
+        }
+    }
+
+    private mutating func add(_ body: Body, _ contentType: String?, _ rules: Redaction) {
+        switch body {
+        case .none: break
+        case .bytes(let bytes):
+            let shown = rules.body(bytes, contentType: contentType)
+            if shown.count <= 100_000, !shown.contains(0), String(validating: shown, as: UTF8.self) != nil {
+                options.append([Array("--data-raw".utf8), Array(shown)])
+            } else {
+                // An argument has no NUL, and at most 128 KiB; see execve(2).
+                add("--data-binary", "@-")
+                input = shown
+            }
+        case .file(let path):
+            add("--data-binary", "@\(path == "-" ? "./-" : path)")
+        case .unknown:
+            add("--data-binary", "@-")
+            notes.append("the body, which is read from standard input")
+        }
+    }
+
+    private mutating func add(_ version: HTTPVersionPolicy, isSecure: Bool) {
+        switch version {
+        case .automatic: break
+        case .http1: add("--http1.1")
+        // Without TLS, curl would ask for an upgrade.
+        case .http2: add(isSecure ? "--http2" : "--http1.1")
+        case .http2PriorKnowledge: add(isSecure ? "--http2" : "--http2-prior-knowledge")
+        case .http3: add("--http3")
+        case .http3Only: add("--http3-only")
+        }
+    }
+
+    private mutating func add(_ timeouts: Timeouts, timeout: Duration?) {
+        if let connect = timeouts.connect { add("--connect-timeout", connect.curlSeconds) }
+        if let total = [timeouts.total, timeout].compactMap(\.self).min() { add("--max-time", total.curlSeconds) }
+        if let idle = timeouts.idle {
+            add("--speed-limit", "1")
+            add("--speed-time", "\(max(1, Int(idle / .seconds(1))))")
+        }
+    }
+
+    private mutating func add(_ policy: ProxyPolicy, _ rules: Redaction) {
+        switch policy {
+        case .environment: break
+        case .none: add("--noproxy", "*")
+        case .proxy(let proxy):
+            let host = proxy.host.contains(":") ? "[\(proxy.host)]" : proxy.host
+            add("--proxy", "\(proxy.kind.rawValue)://\(host):\(proxy.port)")
+            if let credential = proxy.credential {
+                if let schemes = credential.schemes {
+                    let name = schemes.count == 1 ? schemes.first?.description.lowercased() : nil
+                    add("--proxy-\(name ?? "anyauth")")
+                }
+                let password = rules.hides("password") ? Redaction.mark : credential.password
+                add("--proxy-user", "\(credential.user):\(password)")
+            }
+            add("--noproxy", proxy.bypass.joined(separator: ","))
+        }
+    }
+
+    private mutating func add(_ connection: ConnectionOptions) {
+        switch connection.ipVersion {
+        case .any: break
+        case .v4: add("--ipv4")
+        case .v6: add("--ipv6")
+        }
+        if let path = connection.unixSocketPath { add("--unix-socket", path) }
+        if let interface = connection.localInterface { add("--interface", interface) }
+        for override in connection.hostOverrides {
+            func bracketed(_ host: String) -> String { host.contains(":") ? "[\(host)]" : host }
+            add(
+                "--connect-to",
+                "\(bracketed(override.host)):\(override.port):\(bracketed(override.address)):\(override.addressPort)")
+        }
+        if let url = connection.dnsOverHTTPS { add("--doh-url", url.absoluteString) }
+        switch connection.tcpKeepAlive {
+        case .seconds(60): break
+        case let interval?: add("--keepalive-time", "\(max(1, Int(interval / .seconds(1))))")
+        case nil: add("--no-keepalive")
+        }
+        if connection.addresses != .any { notes.append("the policy about addresses") }
+    }
+
+    private mutating func add(_ tls: TLSOptions, host: HostName, _ rules: Redaction) {
+        let policy = tls.hostPolicies.value(for: host) ?? tls.policy
+        switch policy.trustRoots ?? tls.trustRoots {
+        case .system: break
+        case .file(let path): add("--cacert", path)
+        case .pem, .systemAnd: notes.append("the trusted authorities, which are in memory")
+        }
+        add(policy)
+        if let identity = tls.identity(for: host) { add(identity, rules) }
+        if tls.minimumVersion != .v1_2 { add("--tlsv\(tls.minimumVersion.number)") }
+        if let maximum = tls.maximumVersion { add("--tls-max", maximum.number) }
+        if let ciphers = tls.cipherList { add("--ciphers", ciphers) }
+        if let suites = tls.cipherSuites { add("--tls13-ciphers", suites) }
+        if let curves = tls.curves { add("--curves", curves) }
+        if !tls.resumesSessions { add("--no-sessionid") }
+    }
+
+    private mutating func add(_ policy: SecurityPolicy) {
+        switch policy.pinningMode {
+        case .none:
+            if policy.allowsInvalidCertificates, !policy.validatesDomainName { add("--insecure") }
+        case .publicKey:
+            let pins = (policy.pins + policy.backupPins).map { "sha256//" + $0.sha256.base64EncodedString() }
+            if !pins.isEmpty { add("--pinnedpubkey", pins.joined(separator: ";")) }
+            // curl compares only the key of the server's own certificate.
+            notes.append("pins of authorities, and the certificates whose keys are pinned")
+        case .certificate:
+            notes.append("the pinned certificates")
+        }
+        if policy.stapling != .ignored { add("--cert-status") }
+        if let lists = policy.revocationLists {
+            if let path = lists.path { add("--crlfile", path) } else { notes.append("the revocation lists in memory") }
+        }
+        if policy.evaluator != nil { notes.append("the evaluator of the security policy") }
+    }
+
+    private mutating func add(_ identity: ClientIdentity, _ rules: Redaction) {
+        guard identity.paths.count == (identity.isPKCS12 ? 1 : 2) else {
+            return notes.append("the client's certificate, which is in memory")
+        }
+        if identity.isPKCS12 { add("--cert-type", "P12") }
+        add("--cert", identity.paths[0])
+        if !identity.isPKCS12 { add("--key", identity.paths[1]) }
+        if let passphrase = identity.passphrase, !passphrase.isEmpty {
+            add("--pass", rules.hides("passphrase") ? Redaction.mark : passphrase)
+        }
+    }
+}
+
+extension CurlCommand.Body {
+    var isNone: Bool {
+        if case .none = self { true } else { false }
+    }
+
+    /// The method that curl uses by itself.
+    var impliedMethod: HTTPRequest.Method { isNone ? .get : .post }
+}
+
+extension ClientIdentity {
+    fileprivate var isPKCS12: Bool {
+        if case .pkcs12 = content { true } else { false }
+    }
+}
+
+extension TLSVersion {
+    fileprivate var number: String {
+        switch self {
+        case .v1_0: "1.0"
+        case .v1_1: "1.1"
+        case .v1_2: "1.2"
+        case .v1_3: "1.3"
+        }
+    }
+}
+
+extension Duration {
+    /// The duration in seconds, with at most three decimals; at least a millisecond, because 0 is no limit for curl.
+    fileprivate var curlSeconds: String {
+        let milliseconds = max(1, Int64((self / .milliseconds(1)).rounded(.up)))
+        guard milliseconds % 1000 != 0 else { return "\(milliseconds / 1000)" }
+        let decimals = "\(1000 + milliseconds % 1000)".dropFirst()
+        return "\(milliseconds / 1000).\(decimals)"
+    }
+}

@@ -1,0 +1,99 @@
+// SPDX-License-Identifier: MIT
+
+public import ANHTTP
+import ANSerialization
+import ANSystem
+import FoundationEssentials
+import HTTPTypes
+
+extension SessionManager {
+    /// Returns a command of curl(1), for a POSIX shell, that sends the same request as this session: to repeat it by hand,
+    /// or to show it to the owners of a server.
+    ///
+    /// ```swift
+    /// print(try await api.curlCommand(for: request))
+    /// ```
+    ///
+    /// It contains what the session adds: default header fields, stored cookies, the credential or signature of the
+    /// authentication policy, redirects, and the transfer options, such as proxy, timeouts and TLS. Interceptors are not
+    /// called, and tokens of an ``Authenticator`` are not requested. Options that curl does not have are listed in
+    /// comments above the command. curl compares a pin with the server's own key only.
+    ///
+    /// Bodies are written as they are sent, encoded and compressed. Those that are not text are passed through
+    /// printf(1). Of a body of more than 1 MiB, or one that can be read only once, the command reads the bytes from
+    /// standard input. A file is named by its path.
+    ///
+    /// - Parameters:
+    ///   - request: The request, as it would be passed to ``data(for:)``.
+    ///   - redacting: Whether secrets are replaced by `…`, as with ``ANHTTP/Redaction/standard``, except for values of the
+    ///     query whose names are not secret; `true` by default. If `false`, the command contains passwords.
+    /// - Returns: The command, without a line break at its end.
+    /// - Throws: The error of a body that cannot be encoded or read.
+    public nonisolated func curlCommand(
+        for request: Request, redacting: Bool = true
+    ) async throws -> String {
+        var request = request
+        try request.encodeBody(with: configuration.json.encoder)
+        let options = request.options(inheriting: pipeline.options).value
+        request.headers.fill(from: pipeline.headers)
+        var context = CurlCommand.Context(redaction: redacting ? .ofCommands : .none)
+        context.codings = acceptedCodings
+        let policy = request.redirectPolicy ?? configuration.redirectPolicy
+        context.followsRedirects = policy.isEnabled ? max(0, policy.maximum) : 0
+        if options.handlesCookies { context.cookies = await cookies.cookies(for: request.url) }
+        if !request.headers.contains(.authorization) {
+            let policy = request.authentication ?? configuration.authentication
+            context.signature = try policy.signature(for: HostName(request.url))
+            context.credential = request.credential ?? policy.credential(for: Origin(request.url))
+        }
+        let (body, isChunked) = try await request.curlBody
+        return CurlCommand(request, body: body, isChunked: isChunked, options, context: context).text
+    }
+}
+
+extension Redaction {
+    /// The rules for commands, which are of use only with the values of their queries.
+    fileprivate static let ofCommands: Redaction = {
+        var rules = Redaction.standard
+        rules.hidesQueryValues = false
+        return rules
+    }()
+}
+
+extension Request {
+    /// The body for a command, and whether it is sent without its length.
+    fileprivate var curlBody: (CurlCommand.Body, isChunked: Bool) {
+        get async throws {
+            switch body.kind {
+            case .none:
+                // They are sent with `Content-Length: 0` (RFC 9110 §8.6).
+                return ([.post, .put, .patch].contains(method) ? .bytes(Data()) : .none, trailers != nil)
+            case .bytes(let data): return (.bytes(data), trailers != nil)
+            case .file(let path): return (body.isReplayable ? .file(path) : .unknown, trailers != nil)
+            case .stream:
+                let isChunked = body.length == nil || trailers != nil
+                guard body.isReplayable, body.length ?? 0 <= Self.maximumCommandBody else {
+                    return (.unknown, isChunked)
+                }
+                let bytes = Lock(Data())
+                do {
+                    try await body.write(
+                        to: RequestBodyWriter { chunk in
+                            let count = bytes.withLock { bytes in
+                                bytes += chunk
+                                return bytes.count
+                            }
+                            if count > Self.maximumCommandBody { throw TooLarge() }
+                        })
+                } catch is TooLarge {
+                    return (.unknown, isChunked)
+                }
+                return (.bytes(bytes.withLock(\.self)), isChunked)
+            }
+        }
+    }
+
+    private static let maximumCommandBody: Int64 = 1 << 20
+
+    private struct TooLarge: Error {}
+}

@@ -1,0 +1,119 @@
+// SPDX-License-Identifier: MIT
+
+import ANHTTP
+import FoundationEssentials
+import HTTPTypes
+import Testing
+
+@Suite struct RedactionRulesTests {
+    private let rules = Redaction.standard
+
+    @Test(
+        arguments: [
+            "password", "PASSWORD", "new_password", "newPassword", "access_token", "accessToken", "Access-Token",
+            "X-Auth-Token", "X-Amz-Security-Token", "api_key", "apiKey", "apikey", "X-Api-Key", "AWSAccessKeyId",
+            "client_secret", "tokens", "user[password]", "JSESSIONID", "Authorization", "Set-Cookie", "sig",
+            "X-Amz-Signature", "private.key",
+        ])
+    func `a name with a secret word is secret`(name: String) {
+        #expect(rules.hides(name))
+        #expect(!Redaction.none.hides(name))
+    }
+
+    @Test(
+        arguments: [
+            "name", "author", "authors", "shipping", "passenger", "compass", "tokenizer", "secretary", "signal", "key",
+            "Idempotency-Key", "Sec-WebSocket-Key", "Content-Type", "monkey", "design", "inside", "", "-", "ä",
+        ])
+    func `other names are not`(name: String) {
+        #expect(!rules.hides(name))
+    }
+
+    @Test(
+        arguments: [
+            ("http://a.example/b", "http://a.example/b"), ("http://u:secret@a.example/", "http://…@a.example/"),
+            ("http://secret@a.example:80", "http://…@a.example:80"),
+            ("http://a.example/?x=secret", "http://a.example/?x=…"),
+            ("http://a.example/?secret", "http://a.example/?…"),
+            ("http://a.example/#secret", "http://a.example/"), ("/b?x=secret#secret", "/b?x=…"), ("", ""),
+            ("http://a.example/b;jsessionid=secret/c;v=1?x=", "http://a.example/b;jsessionid=…/c;v=1?x=…"),
+            ("http://a.example/@b", "http://a.example/@b"), ("//u:secret@a.example/", "//…@a.example/"),
+        ])
+    func `URLs and references lose their secrets`(text: String, expected: String) {
+        #expect(rules.url(text) == expected)
+        #expect(Redaction.none.url(text) == text)
+    }
+
+    @Test func `values of the query can be kept if their names are not secret`() {
+        var rules = Redaction.standard
+        rules.hidesQueryValues = false
+        #expect(rules.url("/?a=1&access%5Ftoken=secret&b&to+do=2") == "/?a=1&access%5Ftoken=…&b&to+do=2")
+    }
+
+    @Test(
+        arguments: [
+            ("Authorization", "Bearer secret", "Bearer …"), ("authorization", "secret", "…"),
+            ("Proxy-Authorization", "Basic c2VjcmV0", "Basic …"), ("Cookie", "a=secret; b=secret", "a=…; b=…"),
+            ("Cookie", "secret", "…"), ("Set-Cookie", "a=secret; Path=/; Secure", "a=…; Path=/; Secure"),
+            ("X-Api-Key", "secret", "…"), ("Location", "/b?code=secret", "/b?code=…"),
+            ("Referer", "http://u:secret@a.example/", "http://…@a.example/"),
+            ("Link", "<http://a.example/?page=secret>; rel=next", "<http://a.example/?page=…>; rel=next"),
+            ("Accept", "text/html", "text/html"), ("Authorization", "", ""),
+        ])
+    func `header fields lose their secrets`(name: String, value: String, expected: String) {
+        #expect(rules.value(value, of: name) == expected)
+        #expect(Redaction.none.value(value, of: name) == value)
+    }
+
+    @Test(
+        arguments: [
+            (#"{"password": "secret", "name": "Ada"}"#, #"{"password": "…", "name": "Ada"}"#),
+            (#"{"a":[{"accessToken":"sec\"ret"}]}"#, #"{"a":[{"accessToken":"…"}]}"#),
+            (#"{"pass\u0077ord":"secret"}"#, #"{"pass\u0077ord":"…"}"#),
+            (#"{"token" : 12345 , "b":1}"#, #"{"token" : "…" , "b":1}"#),
+            (#"{"credentials":{"a":["secret","}"],"b":{}},"c":2}"#, #"{"credentials":"…","c":2}"#),
+            (#"{"secret":["secret"],"c":"secret"}"#, #"{"secret":"…","c":"secret"}"#),
+            ("{\"token\":\"secret\"}\n{\"token\":\"secret\"}\n", "{\"token\":\"…\"}\n{\"token\":\"…\"}\n"),
+            (#"{"a":1,"token":"secr"#, #"{"a":1,"token":"…""#), (#"{"a":1,"token":"#, #"{"a":1,"token":"…""#),
+            (#"{"a":1,"token"#, #"{"a":1,"token"#), (#"["token",":"]"#, #"["token",":"]"#), ("{", "{"),
+            (#"{"a":"\"#, #"{"a":"\"#),
+        ])
+    func `members of JSON lose their secrets, also if it is cut off`(text: String, expected: String) {
+        for type in ["application/json", "application/vnd.api+json; charset=utf-8", "text/plain", nil] {
+            let body = rules.body(Data(text.utf8), contentType: type)
+            #expect(String(decoding: body, as: UTF8.self) == expected)
+        }
+        #expect(Redaction.none.body(Data(text.utf8), contentType: nil) == Data(text.utf8))
+    }
+
+    @Test(arguments: [
+        ("a=1&password=secret&b", "a=1&password=…&b"), ("user%5Bpassword%5D=secret", "user%5Bpassword%5D=…"),
+        ("pass%77ord=secret", "pass%77ord=…"), ("=1", "=1"), ("", ""),
+    ])
+    func `forms lose their secrets`(text: String, expected: String) {
+        let body = rules.body(Data(text.utf8), contentType: "application/x-www-form-urlencoded; charset=utf-8")
+        #expect(String(decoding: body, as: UTF8.self) == expected)
+    }
+
+    @Test func `multipart forms lose their secrets`() {
+        func form(_ password: String) -> Data {
+            Data("--b\r\nContent-Disposition: form-data; name=\"password\"\r\n\r\n\(password)\r\n".utf8)
+                + Data("--b\r\nContent-Disposition: form-data; name=\"f\"; filename=\"token\"\r\n\r\n".utf8)
+                + Data([0xFF, 0x00]) + Data("\r\n--b--\r\n".utf8)
+        }
+        #expect(rules.body(form("secret"), contentType: "multipart/form-data; boundary=\"b\"") == form("…"))
+    }
+
+    @Test(arguments: [
+        ("plain secret", "text/plain", "plain secret"), ("<a>secret</a>", "application/xml", "<a>secret</a>"),
+    ])
+    func `other bodies are unchanged`(text: String, type: String, expected: String) {
+        #expect(rules.body(Data(text.utf8), contentType: type) == Data(expected.utf8))
+    }
+
+    @Test func `errors lose the secrets of URLs`() {
+        #expect(
+            rules.text("cannot connect to http://u:secret@a.example/?x=secret because")
+                == "cannot connect to http://…@a.example/?x=… because")
+    }
+}

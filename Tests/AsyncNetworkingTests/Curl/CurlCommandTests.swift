@@ -1,0 +1,259 @@
+// SPDX-License-Identifier: MIT
+
+import AsyncNetworking
+import AsyncNetworkingTesting
+import FoundationEssentials
+import HTTPTypes
+import TestSupport
+import Testing
+
+@Suite(.timeLimit(.minutes(5))) struct CurlCommandTests {
+    /// The command of a request, as one line, without the options that every command has.
+    private func command(
+        _ method: HTTPRequest.Method = .get, _ text: String = "http://a.example/", _ headers: HTTPFields = [:],
+        body: RequestBody = .none, redacting: Bool = false,
+        change: (inout Request) -> Void = { _ in },
+        configure: (inout SessionConfiguration) -> Void = { _ in }
+    ) async throws -> String {
+        var configuration = SessionConfiguration.on(MockTransport(.text("x"))) {
+            $0.timeouts.connect = nil
+            $0.timeouts.idle = nil
+            $0.redirectPolicy.isEnabled = false
+            $0.decodesContent = false
+        }
+        configure(&configuration)
+        let manager = SessionManager(configuration)
+        var request = Request(method: method, url: try url(text), headers: headers, body: body)
+        change(&request)
+        return try await manager.curlCommand(for: request, redacting: redacting)
+            .replacing(" \\\n   ", with: "").replacing(" --header User-Agent:", with: "")
+    }
+
+    @Test func `a method is named if curl does not choose it`() async throws {
+        #expect(try await command() == "curl http://a.example/")
+        #expect(try await command(.head) == "curl --head http://a.example/")
+        #expect(try await command(.delete) == "curl --request DELETE http://a.example/")
+        #expect(
+            try await command(.post)
+                == "curl --header Content-Type: --header Expect: --data-raw '' http://a.example/")
+        #expect(try await command(.put, body: .string("x")).hasPrefix("curl --request PUT "))
+        #expect(try await command(.get, body: .string("x")).hasPrefix("curl --request GET "))
+    }
+
+    @Test func `fields are quoted, and one that is not text is written by printf`() async throws {
+        let headers: HTTPFields = [.accept: "a 'b' \"c\" $d `e` \\f"]
+        #expect(try await command(headers: headers).contains(#"--header 'Accept: a '\''b'\'' "c" $d `e` \f'"#))
+        #expect(try await command(headers: [.accept: ""]).contains("--header 'Accept;'"))
+    }
+
+    private func command(headers: HTTPFields) async throws -> String {
+        try await command(.get, "http://a.example/", headers)
+    }
+
+    @Test(
+        arguments: [
+            (RequestBody.string("a b"), "--data-raw 'a b'"), (.string("@x"), "--data-raw @x"),
+            (.string("it's\n"), "--data-raw 'it'\\''s\n'"), (.file("/tmp/x y"), "--data-binary '@/tmp/x y'"),
+            (.file("-"), "--data-binary @./-"), (.json(["a": 1]), "--data-raw '{\"a\":1}'"),
+        ] as [(RequestBody, String)])
+    func `a body is an argument, or a file`(body: RequestBody, expected: String) async throws {
+        #expect(try await command(.post, body: body).contains(expected))
+    }
+
+    @Test func `a body that is not text is passed through printf`() async throws {
+        let text = try await command(.post, body: .bytes(Data([0x00, 0xFF, 0x25, 0x27, 0x5C, 0x0A, 0x41])))
+        #expect(text.hasPrefix(#"printf '\000\377%%\047\134\nA' | curl "#))
+        #expect(text.contains("--data-binary @- "))
+    }
+
+    @Test func `a body that can be read only once comes from standard input`() async throws {
+        let text = try await command(.post, body: .writer { try await $0.write("x") })
+        #expect(text.hasPrefix("# not expressed: the body, which is read from standard input\ncurl "))
+        #expect(text.contains("--header 'Transfer-Encoding: chunked'"))
+    }
+
+    /// A change of the configuration, and the options of curl that follow from it.
+    struct Case: Sendable {
+        let text: String
+        let change: @Sendable (inout SessionConfiguration) -> Void
+
+        init(_ text: String, _ change: @escaping @Sendable (inout SessionConfiguration) -> Void) {
+            self.text = text
+            self.change = change
+        }
+    }
+
+    private static let proxy = Proxy(
+        .socks5h, host: "::1", port: 1, credential: Credential(user: "u", password: "p w"), bypass: ["a", "b"])
+
+    private static let cases = [
+        Case("--http2") { $0.httpVersion = .http2 }, Case("--http1.1") { $0.httpVersion = .http1 },
+        Case("--connect-timeout 1.500") { $0.timeouts.connect = .milliseconds(1500) },
+        Case("--max-time 9") { $0.timeouts.total = .seconds(9) },
+        Case("--speed-limit 1 --speed-time 7") { $0.timeouts.idle = .seconds(7) },
+        Case("--noproxy '*'") { $0.proxy = .none },
+        Case("--proxy 'socks5h://[::1]:1' --proxy-user 'u:p w' --noproxy a,b") { $0.proxy = .proxy(proxy) },
+        Case("--unix-socket /run/s") { $0.connection.unixSocketPath = "/run/s" },
+        Case("--ipv6") { $0.connection.ipVersion = .v6 }, Case("--no-keepalive") { $0.connection.tcpKeepAlive = nil },
+        Case("--connect-to 'a.example:443:[::1]:8'") {
+            $0.connection.hostOverrides = [.init(host: "a.example", port: 443, address: "::1", addressPort: 8)]
+        },
+        Case("--cacert /ca.pem") { $0.tls.trustRoots = .file("/ca.pem") },
+        Case("--tlsv1.3") { $0.tls.minimumVersion = .v1_3 }, Case("--tls-max 1.2") { $0.tls.maximumVersion = .v1_2 },
+        Case("--no-sessionid") { $0.tls.resumesSessions = false },
+        Case("--cert c --key k --pass s") {
+            $0.tls.identity = .pem(certificates: .file("c"), key: .file("k"), passphrase: "s")
+        },
+        Case("--cert-type P12 --cert c") { $0.tls.identity = .pkcs12(.file("c")) },
+        Case("--insecure") {
+            $0.tls.policy.allowsInvalidCertificates = true
+            $0.tls.policy.validatesDomainName = false
+        },
+        Case("--location --max-redirs 3") {
+            $0.redirectPolicy.isEnabled = true
+            $0.redirectPolicy.maximum = 3
+        },
+        Case("--compressed") { $0.decodesContent = true },
+    ]
+
+    @Test(arguments: cases)
+    func `transfer options are those of curl`(of test: Case) async throws {
+        #expect(try await command(.get, "https://a.example/", configure: test.change).contains(" \(test.text) "))
+    }
+
+    @Test func `pins are named as far as curl has them`() async throws {
+        let pin = try PublicKeyPin(sha256: Data(repeating: 0, count: 32))
+        let text = try await command(
+            .get, "https://a.example/", configure: { $0.tls.policy = .pinning([pin], backups: [pin]) })
+        let name = "sha256//" + Data(repeating: 0, count: 32).base64EncodedString()
+        #expect(text.contains("--pinnedpubkey '\(name);\(name)'"))
+        #expect(text.hasPrefix("# not expressed: pins of authorities"))
+        let http = try await command(configure: { $0.tls.policy = .pinning([pin], backups: []) })
+        #expect(!http.contains("pinned"))
+    }
+
+    @Test(arguments: [nil, [.basic], [.digest]] as [Set<AuthenticationScheme>?])
+    func `a credential is that of the request`(schemes: Set<AuthenticationScheme>?) async throws {
+        let text = try await command(change: {
+            $0.credential = Credential(user: "u", password: "p", schemes: schemes)
+        })
+        let option = schemes?.first.map { "--\($0)".lowercased() } ?? "--anyauth"
+        #expect(text.contains(" \(option) --user u:p "))
+    }
+
+    @Test func `secrets are hidden unless asked`() async throws {
+        func text(redacting: Bool) async throws -> String {
+            try await command(
+                .post, "https://u:SECRET@a.example/?token=SECRET&page=2",
+                [.authorization: "Bearer SECRET", .cookie: "a=SECRET"],
+                body: .string("password=SECRET&x=1"), redacting: redacting,
+                change: { $0.headers[.contentType] = "application/x-www-form-urlencoded" },
+                configure: {
+                    $0.proxy = .proxy(
+                        Proxy(.http, host: "p", port: 1, credential: Credential(user: "u", password: "SECRET")))
+                    $0.tls.identity = .pem(certificates: .file("c"), key: .file("k"), passphrase: "SECRET")
+                    $0.headers.append(HTTPField(name: .init(constant: "X-Api-Key"), value: "SECRET"))
+                })
+        }
+        let hidden = try await text(redacting: true)
+        #expect(!hidden.contains("SECRET"))
+        #expect(hidden.contains("page=2") && hidden.contains("x=1") && hidden.contains("Bearer …"))
+        #expect(try await text(redacting: false).ranges(of: "SECRET").count == 8)
+    }
+
+    // MARK: Over the wire
+
+    /// A request as a server received it.
+    private struct Received: Equatable {
+        var method: String
+        var target: String
+        var headers: [String]
+        var body: Data
+    }
+
+    private func received(_ server: StubServer) throws -> Received {
+        let request = try #require(server.activity.requests.last)
+        return Received(
+            method: request.method, target: request.target,
+            headers: request.headers.map(\.description).filter { !$0.hasPrefix("Host:") }.sorted(),
+            body: request.body)
+    }
+
+    private static var form: MultipartFormData {
+        get throws {
+            var form = MultipartFormData()
+            form.append("it's", name: "a")
+            try form.append(Data([0, 1, 0xFF]), name: "b", fileName: "x.bin", mediaType: "application/octet-stream")
+            return form
+        }
+    }
+
+    @Test(
+        arguments: [
+            (.get, "/a?b=%20c&d=[1]", [:], .none), (.head, "/", [:], .none), (.delete, "/x", [:], .none),
+            (.post, "/", [:], .none), (.post, "/it's/$HOME", [.accept: "a'b\"c$d`e\\f!"], .string("@it's\n\n%s\\n")),
+            (.put, "/", [.userAgent: "me", .accept: ""], .bytes(Data(0...255))), (.patch, "/", [:], .bytes(Data())),
+            (.delete, "/", [:], .string("x")), (.get, "/", [.cookie: "a=b"], .string("body of GET")),
+            (.post, "/", [:], .json(["a": "ä'"])), (.post, "/", [:], .bytes(Data("--x\0".utf8))),
+            (.post, "/", [:], .bytes(Data(repeating: 0x41, count: 200_000))),
+            (.post, "/", [:], .stream(AsyncStreamOf([Data("a".utf8), Data("b".utf8)]), isReplayable: true)),
+            (.init("PURGE") ?? .get, "/", [.contentType: "text/plain"], .string("x")),
+        ] as [(HTTPRequest.Method, String, HTTPFields, RequestBody)])
+    func `the command sends what the session sends, byte by byte`(
+        method: HTTPRequest.Method, path: String, headers: HTTPFields, body: RequestBody
+    ) async throws {
+        try await check(Request(method: method, url: try url("http://a.example" + path), headers: headers, body: body))
+    }
+
+    @Test func `the command sends forms and files as the session does`() async throws {
+        let directory = try TemporaryDirectory()
+        let path = try directory.write(Data((0..<2_000_000).map { UInt8(truncatingIfNeeded: $0 &* 7) }), to: "a 'b'")
+        let target = try url("http://a.example/")
+        // Each form that the session encodes has a boundary of its own.
+        let (contentType, body) = try Self.form.makeBody()
+        try await check(Request(method: .post, url: target, headers: [.contentType: contentType], body: body))
+        try await check(Request(method: .post, url: target, body: .file(path)))
+    }
+
+    @Test func `a field that is not UTF-8 is sent as its bytes`() async throws {
+        let field = try JSONDecoder().decode(
+            HTTPField.self, from: Data(#"{"name":"X-Raw","value":"aÿb"}"#.utf8))
+        var request = Request(url: try url("http://a.example/"))
+        request.headers.append(field)
+        try await check(request)
+    }
+
+    @Test func `credentials and cookies are sent as the session does`() async throws {
+        var request = Request(url: try url("http://u:p%40@a.example/"), headers: [.cookie: "own=1"])
+        try await check(request, cookies: ["stored=2; Path=/"])
+        request = Request(url: try url("http://a.example/"))
+        request.credential = Credential(user: "ä", password: "p'\"", schemes: [.basic])
+        try await check(request)
+    }
+
+    private func check(_ request: Request, cookies: [String] = []) async throws {
+        try await StubServer.with { server in
+            server.fallback { _ in .text("x") }
+            let manager = SessionManager {
+                $0.proxy = .none
+                $0.connection.hostOverrides = [
+                    .init(host: "", port: 80, address: "127.0.0.1", addressPort: server.endpoint.port)
+                ]
+            }
+            for cookie in cookies {
+                try await manager.cookies.set(try #require(Cookie(setCookie: cookie, from: request.url)))
+            }
+            let text = try await manager.curlCommand(for: request, redacting: false)
+            _ = try await manager.data(for: request)
+            let own = try received(server)
+            let directory = try TemporaryDirectory()
+            let script = text + " --silent --show-error --output /dev/null\n"
+            var command = Command(["sh", try directory.write(Data(script.utf8), to: "script")])
+            command.environment = ["PATH": "/usr/bin:/bin"]
+            let outcome = try await command.run()
+            #expect(outcome.status == 0, "\(outcome.text)\n\(text)")
+            #expect(server.activity.requests.count == 2)
+            #expect(try received(server) == own, "\(text)")
+        }
+    }
+}
