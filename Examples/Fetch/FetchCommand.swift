@@ -2,6 +2,7 @@
 
 package import ArgumentParser
 package import AsyncNetworking
+import FoundationEssentials
 
 /// The command `fetch`, which fetches URLs.
 package struct FetchCommand: ParsableCommand {
@@ -42,7 +43,28 @@ package struct FetchCommand: ParsableCommand {
         }
         let jobs = try makeJobs()
         let options = try output.downloadOptions(for: jobs)
-        let configuration = try makeConfiguration()
+        var configuration = try makeConfiguration()
+        if output.printsCurl { return try await printCommands(for: jobs, configuration) }
+        let archive = try output.makeArchive()
+        archive?.recorder.install(in: &configuration)
+        let status = await perform(jobs, options, configuration)
+        try await archive?.close()
+        return status
+    }
+
+    /// Prints commands of curl.
+    private func printCommands(for jobs: [FetchJob], _ configuration: SessionConfiguration) async throws -> ExitStatus {
+        try await withSession(configure: { $0 = configuration }) { session in
+            for job in jobs {
+                try StandardStream.output.write(Data((try await session.curlCommand(for: job.request) + "\n").utf8))
+            }
+        }
+        return .success
+    }
+
+    private func perform(
+        _ jobs: [FetchJob], _ options: DownloadOptions, _ configuration: SessionConfiguration
+    ) async -> ExitStatus {
         let console = Console()
         let board = TransferBoard()
         return await Interruption.guarding {

@@ -37,6 +37,13 @@ public struct FileDescriptor: ~Copyable, Sendable {
         try self.init(opening: path, flags: O_RDONLY | O_NONBLOCK | O_NOFOLLOW)
     }
 
+    /// Creates a file for writing, or truncates it.
+    ///
+    /// - Throws: The error of open(2).
+    package init(creating path: String, mode: UInt32) throws(SystemError) {
+        try self.init(opening: path, flags: O_WRONLY | O_CREAT | O_TRUNC, mode: mode)
+    }
+
     deinit {
         Glibc.close(number)
     }

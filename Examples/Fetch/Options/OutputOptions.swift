@@ -29,6 +29,12 @@ struct OutputOptions: ParsableArguments, Sendable {
         name: .customLong("json-lines"),
         help: "Print the lines of a stream of JSON as they arrive; report invalid lines.")
     var printsJSONLines = false
+    @Flag(name: .customLong("curl"), help: "Print commands of curl instead of sending the requests, without secrets.")
+    var printsCurl = false
+    @Option(help: ArgumentHelp("Record the exchanges in an HTTP archive, without secrets.", valueName: "file"))
+    var har: String?
+    @Option(help: ArgumentHelp("Show the exchanges as a waterfall in an HTML page.", valueName: "file"))
+    var waterfall: String?
     @Flag(
         name: [.customShort("i"), .customLong("include")],
         help: "Print the response head before the body.")
@@ -47,6 +53,11 @@ struct OutputOptions: ParsableArguments, Sendable {
     var showsTrace = false
 
     init() {}
+
+    /// Begins the recording that the options ask for; returns `nil` if they do not.
+    func makeArchive() throws -> TrafficArchive? {
+        har == nil && waterfall == nil ? nil : try TrafficArchive(har: har, page: waterfall)
+    }
 
     /// Returns the destination of the response for a URL.
     func target(for url: URL) throws(UsageError) -> OutputTarget {

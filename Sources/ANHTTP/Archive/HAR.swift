@@ -1,0 +1,383 @@
+// SPDX-License-Identifier: MIT
+
+public import FoundationEssentials
+import HTTPTypes
+
+/// An HTTP archive (HAR 1.2): requests with their responses and timings, as browsers export and import them.
+///
+/// A session writes one with a `HARRecorder`. ``html(title:)`` shows it as a page.
+public struct HAR: Hashable, Sendable {
+    /// The requests, in the order in which they ended.
+    package var entries: [Entry]
+    /// The program that wrote the archive.
+    package var creator = Creator()
+
+    /// Creates an archive of entries.
+    package init(entries: [Entry] = []) {
+        self.entries = entries
+    }
+
+    /// Parses an archive, also of another program, and also one whose end is missing because its writer was killed: its
+    /// complete entries are read.
+    ///
+    /// - Throws: `DecodingError` if the data is not an archive.
+    public init(_ data: Data) throws {
+        let file: File
+        do {
+            file = try JSONDecoder().decode(File.self, from: data)
+        } catch {
+            guard let repaired = Self.repaired(data) else { throw error }
+            file = try JSONDecoder().decode(File.self, from: repaired)
+        }
+        entries = file.log.entries
+        creator = file.log.creator
+    }
+
+    /// The number of requests.
+    package var count: Int { entries.count }
+
+    /// The archive as a file, in JSON.
+    package func data() throws -> Data {
+        var result = Self.beginning
+        for (index, entry) in entries.enumerated() {
+            result += Data((index > 0 ? ",\n" : "").utf8) + (try Self.line(entry))
+        }
+        return result + Self.end
+    }
+
+    // MARK: The file
+
+    // An entry is appended by writing it, and the end again, over the last end. The file is an archive after each write.
+
+    /// The beginning of a file, before its entries, which are lines separated by commas.
+    package static let beginning = Data(
+        #"{"log":{"version":"1.2","creator":{"name":"AsyncNetworking","version":"\#(creatorVersion)"},"entries":[\#n"#
+            .utf8)
+    /// The end of a file, after the entries.
+    package static let end = Data("\n]}}\n".utf8)
+
+    /// Returns an entry as a line, without a line break.
+    package static func line(_ entry: Entry) throws -> Data {
+        let encoder = JSONEncoder()
+        encoder.outputFormatting = [.sortedKeys, .withoutEscapingSlashes]
+        return try encoder.encode(entry)
+    }
+
+    private static let creatorVersion = "1"
+
+    /// Returns a file that was cut off with its complete lines only; `nil` if not even the first line is complete.
+    private static func repaired(_ data: Data) -> Data? {
+        guard let last = data.lastIndex(of: UInt8(ascii: "\n")) else { return nil }
+        // The last entry may be complete, but is not known to be.
+        var lines = data[..<last]
+        if lines.last == UInt8(ascii: ",") { lines.removeLast() }
+        return Data(lines) + end
+    }
+
+    private struct File: Codable {
+        var log: Log
+    }
+
+    private struct Log: Codable {
+        var version: String
+        var creator: Creator
+        var entries: [Entry]
+    }
+
+    // MARK: The members
+
+    /// The program that wrote an archive.
+    package struct Creator: Hashable, Codable, Sendable {
+        package var name = "AsyncNetworking"
+        package var version = HAR.creatorVersion
+    }
+
+    /// One exchange, or an answer of a cache.
+    package struct Entry: Hashable, Codable, Sendable {
+        /// The time at which it began, as in ISO 8601 with milliseconds.
+        package var startedDateTime: String
+        /// Its duration in milliseconds: the sum of the ``timings``.
+        package var time: Double
+        package var request: Request
+        package var response: Response
+        package var cache = Cache()
+        package var timings: Timings
+        package var serverIPAddress: String?
+        /// The local port of the connection, by which exchanges on one connection are recognized.
+        package var connection: String?
+        package var comment: String?
+        /// The number of the call, which is the same for redirects and retries.
+        package var call: UInt64?
+        /// The source of the response, such as `cache`; `nil` for the network.
+        package var source: String?
+        /// The error for which there is no response.
+        package var error: String?
+
+        package enum CodingKeys: String, CodingKey {
+            case startedDateTime, time, request, response, cache, timings, serverIPAddress, connection, comment
+            case call = "_call"
+            case source = "_source"
+            case error = "_error"
+        }
+
+        package init(startedDateTime: String, request: Request, response: Response = Response(), timings: Timings) {
+            self.startedDateTime = startedDateTime
+            self.request = request
+            self.response = response
+            self.timings = timings
+            time = timings.sum
+        }
+    }
+
+    /// The states of a cache, which are not known.
+    package struct Cache: Hashable, Codable, Sendable {}
+
+    /// A name with a value.
+    package struct Pair: Hashable, Codable, Sendable {
+        package var name: String
+        package var value: String
+
+        package init(_ name: String, _ value: String) {
+            self.name = name
+            self.value = value
+        }
+    }
+
+    /// A request.
+    package struct Request: Hashable, Codable, Sendable {
+        package var method: String
+        package var url: String
+        package var httpVersion = ""
+        package var cookies: [Pair] = []
+        package var headers: [Pair] = []
+        package var queryString: [Pair] = []
+        package var postData: PostData?
+        package var headersSize: Int64 = -1
+        package var bodySize: Int64 = -1
+    }
+
+    /// The body of a request.
+    package struct PostData: Hashable, Codable, Sendable {
+        package var mimeType: String
+        package var text: String
+        package var params: [Pair] = []
+        /// `base64` for bytes that are not text, as in ``Content/encoding``.
+        package var encoding: String?
+        package var comment: String?
+
+        package enum CodingKeys: String, CodingKey {
+            case mimeType, text, params, comment
+            case encoding = "_encoding"
+        }
+
+        package init(mimeType: String, text: String, encoding: String? = nil, comment: String? = nil) {
+            self.mimeType = mimeType
+            self.text = text
+            self.encoding = encoding
+            self.comment = comment
+        }
+    }
+
+    /// A response; one with status 0 if there is none.
+    package struct Response: Hashable, Codable, Sendable {
+        package var status = 0
+        package var statusText = ""
+        package var httpVersion = ""
+        package var cookies: [Pair] = []
+        package var headers: [Pair] = []
+        package var content = Content()
+        package var redirectURL = ""
+        package var headersSize: Int64 = -1
+        package var bodySize: Int64 = -1
+
+        package init() {}
+    }
+
+    /// The body of a response, after decompression.
+    package struct Content: Hashable, Codable, Sendable {
+        package var size: Int64 = 0
+        package var compression: Int64?
+        package var mimeType = ""
+        package var text: String?
+        package var encoding: String?
+        package var comment: String?
+
+        package init() {}
+    }
+
+    /// The phases of an exchange in milliseconds, one after the other; -1 for one that did not take place. TLS is a part
+    /// of ``connect``.
+    package struct Timings: Hashable, Codable, Sendable {
+        package var blocked = -1.0
+        package var dns = -1.0
+        package var connect = -1.0
+        package var send = 0.0
+        package var wait = 0.0
+        package var receive = 0.0
+        package var ssl = -1.0
+
+        package init() {}
+
+        /// The sum of the phases, which is the duration of the exchange.
+        package var sum: Double {
+            let sum = [blocked, dns, connect, send, wait, receive].reduce(0) { $0 + max(0, $1) }
+            return (sum * 1000).rounded() / 1000
+        }
+    }
+}
+
+// Archives of other programs may lack members that ours always have.
+
+extension HAR.Cache {
+    package init(from decoder: any Decoder) throws {}
+}
+
+extension HAR.Pair {
+    package init(from decoder: any Decoder) throws {
+        let container = try decoder.container(keyedBy: CodingKeys.self)
+        name = try container.decode(String.self, forKey: .name)
+        value = try container.decodeIfPresent(String.self, forKey: .value) ?? ""
+    }
+}
+
+extension HAR.PostData {
+    package init(from decoder: any Decoder) throws {
+        let container = try decoder.container(keyedBy: CodingKeys.self)
+        mimeType = try container.decodeIfPresent(String.self, forKey: .mimeType) ?? ""
+        text = try container.decodeIfPresent(String.self, forKey: .text) ?? ""
+        params = try container.decodeIfPresent([HAR.Pair].self, forKey: .params) ?? []
+        encoding = try container.decodeIfPresent(String.self, forKey: .encoding)
+        comment = try container.decodeIfPresent(String.self, forKey: .comment)
+    }
+}
+
+extension HAR.Timings {
+    package init(from decoder: any Decoder) throws {
+        let container = try decoder.container(keyedBy: CodingKeys.self)
+        func value(_ key: CodingKeys, _ missing: Double) throws -> Double {
+            try container.decodeIfPresent(Double.self, forKey: key) ?? missing
+        }
+        blocked = try value(.blocked, -1)
+        dns = try value(.dns, -1)
+        connect = try value(.connect, -1)
+        send = try value(.send, 0)
+        wait = try value(.wait, 0)
+        receive = try value(.receive, 0)
+        ssl = try value(.ssl, -1)
+    }
+}
+
+extension HAR.Timings {
+    /// Creates the phases of an exchange from its metrics, whose durations are measured from its start. The sum is the
+    /// total.
+    ///
+    /// - Parameters:
+    ///   - metrics: The metrics.
+    ///   - sent: The time at which the last byte of the request's body was passed on; `nil` if it has none.
+    package init(_ metrics: TransferMetrics, sent: Duration? = nil) {
+        self.init()
+        var last = Duration.zero
+        // Each phase ends at a time that is not before the end of the last one, nor after the end of all.
+        func phase(until end: Duration) -> Double {
+            let end = min(max(end, last), metrics.total)
+            defer { last = end }
+            return ((end - last) / .microseconds(1)).rounded() / 1000
+        }
+        blocked = phase(until: metrics.queued)
+        if let lookup = metrics.nameLookup { dns = phase(until: lookup) }
+        if let tcp = metrics.connect {
+            connect = phase(until: tcp)
+            if let tls = metrics.tlsHandshake {
+                ssl = phase(until: tls)
+                connect += ssl
+            }
+        }
+        guard let start = metrics.requestStart else {
+            // It ended in the phase after the last one that is known.
+            let rest = phase(until: metrics.total)
+            if metrics.isConnectionReused || metrics.queued >= metrics.total {
+                blocked += rest
+            } else if metrics.nameLookup == nil {
+                dns = rest
+            } else {
+                connect = max(0, connect) + rest
+                if metrics.connect != nil { ssl = max(0, ssl) + rest }
+            }
+            return
+        }
+        blocked += phase(until: start)
+        let answered = metrics.firstByte ?? metrics.total
+        if let sent { send = phase(until: min(sent, answered)) }
+        wait = phase(until: answered)
+        receive = phase(until: metrics.total)
+    }
+}
+
+extension HAR.Request {
+    /// Creates the record of a request. The body is added apart.
+    package init(_ request: Request) {
+        let url = request.url.absoluteString
+        self.init(method: request.method.rawValue, url: String(url.prefix { $0 != "#" }))
+        headers = request.headers.map { HAR.Pair($0.name.rawName, $0.value) }
+        cookies = request.headers.filter { $0.name == .cookie }.flatMap { field in
+            field.value.split(separator: ";").map { HAR.Pair(cookie: $0) }
+        }
+        queryString = Self.query(of: self.url)
+    }
+
+    /// The names and values of a query, percent-encoded.
+    static func query(of url: String) -> [HAR.Pair] {
+        guard let mark = url.firstIndex(of: "?") else { return [] }
+        return url[mark...].dropFirst().split(separator: "&").map { HAR.Pair(cookie: $0) }
+    }
+}
+
+extension HAR.Pair {
+    /// Creates a pair from `name=value`.
+    init(cookie text: Substring) {
+        let text = text.trimmingBlanks
+        let name = text.prefix { $0 != "=" }
+        self.init(String(name), String(text[name.endIndex...].dropFirst()))
+    }
+}
+
+extension HAR.Response {
+    /// Creates the record of a response. The body is added apart.
+    package init(_ head: ResponseHead) {
+        status = head.status.code
+        statusText = head.status.reasonPhrase
+        httpVersion = head.version.rawValue
+        headers = head.headers.map { HAR.Pair($0.name.rawName, $0.value) }
+        cookies = head.headers[values: .setCookie].map { HAR.Pair(cookie: $0.prefix { $0 != ";" }) }
+        redirectURL = head.headers[.location] ?? ""
+        content.mimeType = head.headers[.contentType] ?? ""
+    }
+}
+
+extension Redaction {
+    /// Returns an entry of an archive without its secrets.
+    package func entry(_ entry: HAR.Entry) -> HAR.Entry {
+        guard self != .none else { return entry }
+        var entry = entry
+        func hidden(_ pairs: [HAR.Pair]) -> [HAR.Pair] { pairs.map { HAR.Pair($0.name, value($0.value, of: $0.name)) } }
+        entry.request.url = url(entry.request.url)
+        entry.request.queryString = HAR.Request.query(of: entry.request.url)
+        entry.request.headers = hidden(entry.request.headers)
+        entry.request.cookies = entry.request.cookies.map { HAR.Pair($0.name, Self.mark) }
+        if let post = entry.request.postData, post.encoding == nil {
+            let type = post.mimeType
+            let bytes = body(Data(post.text.utf8), contentType: type)
+            entry.request.postData?.text = String(decoding: bytes, as: UTF8.self)
+        }
+        entry.response.headers = hidden(entry.response.headers)
+        entry.response.cookies = entry.response.cookies.map { HAR.Pair($0.name, Self.mark) }
+        entry.response.redirectURL = url(entry.response.redirectURL)
+        let content = entry.response.content
+        if let text = content.text, content.encoding == nil {
+            entry.response.content.text = String(
+                decoding: body(Data(text.utf8), contentType: content.mimeType), as: UTF8.self)
+        }
+        entry.error = entry.error.map(text)
+        return entry
+    }
+}

@@ -1,0 +1,428 @@
+// SPDX-License-Identifier: MIT
+
+import ANHTTP
+import ANSystem
+import FoundationEssentials
+import HTTPTypes
+
+/// A recorder that writes the exchanges of sessions into an HTTP archive (HAR 1.2), which browsers and other tools show.
+///
+/// ```swift
+/// let recorder = try HARRecorder(path: "traffic.har")
+/// let api = SessionManager { recorder.install(in: &$0) }
+/// …
+/// try await recorder.close()
+/// ```
+///
+/// Each exchange is an entry: a redirect, a retry and an answer to a challenge are entries of their own, with the same
+/// number `_call`. A response from the response cache has a further entry, whose `_source` is `cache`, `validated` or
+/// `stale`. An exchange without a response has the status 0 and a text `_error`. The messages of WebSocket connections
+/// are not recorded.
+///
+/// An entry is written when its call goes on or ends, by a task of its own, so that memory does not grow: if the disk is
+/// slower than the network, exchanges wait. After each write the file is complete, also if the process is killed; one
+/// that was cut off within a write, as by a full disk, is read by ``ANHTTP/HAR/init(_:)`` without its last entry.
+///
+/// Secrets are hidden by a ``ANHTTP/Redaction`` before they are written. Header fields are those that the session sets,
+/// without the ones that libcurl adds, such as `Host` and stored cookies.
+public final class HARRecorder: Sendable {
+    private let path: String
+    private let redaction: Redaction
+    private let maximumBodySize: Int
+    private let file: HARFile
+    private let state = Lock(State())
+
+    private struct State: Sendable {
+        /// The last exchange of each running call, by its task.
+        var open: [UInt64: RecordedExchange] = [:]
+        /// The exchanges that are written next.
+        var waiting: [RecordedExchange] = []
+        var isWriting = false
+        var isClosed = false
+    }
+
+    /// Creates the file, with mode 0600, or overwrites it.
+    ///
+    /// - Parameters:
+    ///   - path: The path of the file, absolute or relative to the current directory of the process.
+    ///   - redaction: The rules for hiding secrets; ``ANHTTP/Redaction/standard`` by default.
+    ///   - maximumBodySize: The number of bytes of each body that are recorded, after decompression; 64 KiB by default,
+    ///     0 for none. Request bodies are recorded if they are in memory, not those of files and streams.
+    /// - Throws: ``SessionError/file(_:)`` if the file cannot be created.
+    public init(path: String, redacting redaction: Redaction = .standard, maximumBodySize: Int = 64 << 10) throws {
+        self.path = path
+        self.redaction = redaction
+        self.maximumBodySize = max(0, maximumBodySize)
+        do throws(SystemError) {
+            file = try HARFile(path: path)
+        } catch {
+            throw SessionError.file(path, error)
+        }
+    }
+
+    /// Adds the recorder to a configuration: a monitor, and an interceptor around calls and one around exchanges, each
+    /// inside those that are already there. A recorder may be installed in several configurations.
+    public func install(in configuration: inout SessionConfiguration) {
+        configuration.eventMonitors.append(Monitor(recorder: self))
+        configuration.interceptors.append(CallTap(recorder: self))
+        configuration.attemptInterceptors.append(ExchangeTap(recorder: self))
+    }
+
+    /// Writes the entries of all calls that have ended, and stops recording. Calls after the first one only report its
+    /// error.
+    ///
+    /// - Throws: ``SessionError/file(_:)`` if an entry could not be written, since when the file has not changed.
+    public func close() async throws {
+        let waiting = state.withLock { state in
+            defer { (state.isClosed, state.waiting, state.open) = (true, [], [:]) }
+            return state.waiting
+        }
+        await file.write(waiting, redaction, maximumBodySize)
+        if let failure = await file.failure { throw SessionError.file(path, failure) }
+    }
+
+    // MARK: Recording
+
+    private func append(_ exchange: RecordedExchange) {
+        let begins = state.withLock { state in
+            guard !state.isClosed else { return false }
+            state.waiting.append(exchange)
+            defer { state.isWriting = true }
+            return !state.isWriting
+        }
+        // The task ends when nothing waits.
+        if begins { Task { await writeWaiting() } }
+    }
+
+    private func writeWaiting() async {
+        while true {
+            let next = state.withLock { state in
+                defer { state.waiting = [] }
+                state.isWriting = !state.waiting.isEmpty
+                return state.waiting
+            }
+            guard !next.isEmpty else { return }
+            await file.write(next, redaction, maximumBodySize)
+        }
+    }
+
+    /// Waits for the disk if many exchanges wait to be written.
+    private func waitForRoom() async {
+        let next = state.withLock { state in
+            guard state.waiting.count >= Self.maximumWaiting else { return [RecordedExchange]() }
+            defer { state.waiting = [] }
+            return state.waiting
+        }
+        if !next.isEmpty { await file.write(next, redaction, maximumBodySize) }
+    }
+
+    private static let maximumWaiting = 256
+
+    /// Receives the events of exchanges.
+    private struct Monitor: EventMonitor {
+        let recorder: HARRecorder
+
+        func receive(_ event: TaskEvent, of task: AnyTransferTask) {
+            switch event {
+            case .exchange(.started(let request)):
+                recorder.begin(RecordedExchange(request, call: task.id), of: task.id)
+            case .exchange(let event):
+                recorder.change(task.id) { $0.receive(event) }
+            case .retrying(let attempt):
+                recorder.change(task.id) { $0.error = "\(attempt.outcome)" }
+            case .waitingForConnectivity(let error):
+                recorder.change(task.id) { $0.error = "\(error)" }
+            case .ended(let outcome):
+                recorder.change(task.id) { $0.error = outcome.text }
+                recorder.end(task.id)
+            default: break
+            }
+        }
+    }
+
+    private func begin(_ exchange: RecordedExchange, of task: UInt64) {
+        let last = state.withLock { state in
+            guard !state.isClosed else { return RecordedExchange?.none }
+            return state.open.updateValue(exchange, forKey: task)
+        }
+        if let last { append(last) }
+    }
+
+    private func change(_ task: UInt64, _ change: (inout RecordedExchange) -> Void) {
+        state.withLock { state in
+            guard var exchange = state.open[task] else { return }
+            change(&exchange)
+            state.open[task] = exchange
+        }
+    }
+
+    private func end(_ task: UInt64) {
+        if let last = state.withLock({ $0.open.removeValue(forKey: task) }) { append(last) }
+    }
+
+    /// Records the bodies of exchanges.
+    private struct ExchangeTap: Interceptor {
+        let recorder: HARRecorder
+
+        func intercept(_ request: Request, next: Chain) async throws -> OpenResponse {
+            await recorder.waitForRoom()
+            guard request.webSocketUpgrade == nil else { return try await next(request) }
+            let copy = BodyCopy(limit: recorder.maximumBodySize)
+            var request = request
+            request[BodyCopy.OfRequest.self] = copy
+            let response = try await next(request)
+            return response.tapped(into: copy)
+        }
+    }
+
+    /// Records the responses of the cache.
+    private struct CallTap: Interceptor {
+        let recorder: HARRecorder
+
+        func intercept(_ request: Request, next: Chain) async throws -> OpenResponse {
+            let copy = BodyCopy(limit: recorder.maximumBodySize)
+            var exchange = RecordedExchange(request, call: nil)
+            exchange.body = copy
+            let response = try await next(request)
+            exchange.head = response.head
+            return response.tapped(into: copy) { [recorder, exchange] ending in
+                guard ending.metrics.source != .network else { return }
+                var exchange = exchange
+                exchange.source = ending.metrics.source
+                recorder.append(exchange)
+            }
+        }
+    }
+}
+
+extension TaskOutcome {
+    /// The error without the texts of the program's own errors and of rejected bodies, which may contain secrets.
+    fileprivate var text: String? {
+        switch self {
+        case .succeeded: nil
+        case .cancelled: "cancelled"
+        case .failed(SessionError.transport(let error)): "\(error)"
+        case .failed(let error): "\(type(of: error))"
+        }
+    }
+}
+
+/// An exchange as it is observed, before it becomes an entry.
+struct RecordedExchange: Sendable {
+    let request: Request
+    let call: UInt64?
+    let date = Date.now
+    private let start = ContinuousClock.now
+    private var sent: Duration?
+    var head: ResponseHead?
+    private var metrics: TransferMetrics?
+    private var end: Duration?
+    var source: ResponseSource?
+    var body: BodyCopy?
+    /// The error for which there is no response.
+    var error: String? {
+        didSet { if head != nil { error = nil } }
+    }
+
+    init(_ request: Request, call: UInt64?) {
+        self.request = request
+        self.call = call
+        body = request[BodyCopy.OfRequest.self]
+    }
+
+    mutating func receive(_ event: TransferEvent) {
+        switch event {
+        case .uploadProgress(let progress) where progress.completedBytes > 0: sent = ContinuousClock.now - start
+        case .head(let head): self.head = head
+        case .finished(let metrics): self.metrics = metrics
+        default: break
+        }
+    }
+
+    /// Returns the entry, with bodies up to a limit, and without secrets.
+    func entry(_ redaction: Redaction, maximumBodySize: Int) -> HAR.Entry {
+        var timings = HAR.Timings()
+        if let metrics { timings = HAR.Timings(metrics, sent: sent) }
+        var entry = HAR.Entry(
+            startedDateTime: date.formatted(Date.ISO8601FormatStyle(includingFractionalSeconds: true)),
+            request: HAR.Request(request), response: head.map { HAR.Response($0) } ?? HAR.Response(), timings: timings)
+        entry.call = call
+        entry.source = source?.rawValue
+        entry.error = error
+        entry.request.httpVersion = entry.response.httpVersion
+        entry.request.postData = postData(redaction, maximumBodySize)
+        if let metrics {
+            entry.serverIPAddress = metrics.remoteAddress?.host
+            entry.connection = metrics.localAddress.map { "\($0.port)" }
+            entry.request.headersSize = metrics.requestHeadBytes
+            entry.request.bodySize = metrics.requestBodyBytes
+            entry.response.headersSize = metrics.responseHeadBytes
+            entry.response.bodySize = metrics.responseBodyBytes
+            entry.response.content.size = metrics.responseBodyBytes
+        }
+        if let body { entry.response.content.add(body.content, redaction, metrics?.responseBodyBytes) }
+        return redaction.entry(entry)
+    }
+
+    private func postData(_ redaction: Redaction, _ limit: Int) -> HAR.PostData? {
+        let type = request.headers[.contentType] ?? ""
+        switch request.body.kind {
+        case .none: return nil
+        case .bytes(let data):
+            let (text, encoding) = HAR.text(
+                redaction.body(data.prefix(limit), contentType: type), isComplete: data.count <= limit)
+            return HAR.PostData(
+                mimeType: type, text: text, encoding: encoding,
+                comment: data.count > limit ? "the first \(limit) of \(data.count) bytes" : nil)
+        case .file: return HAR.PostData(mimeType: type, text: "", comment: "a file, which is not recorded")
+        default: return HAR.PostData(mimeType: type, text: "", comment: "a stream, which is not recorded")
+        }
+    }
+}
+
+extension HAR {
+    /// Returns bytes as text, or in Base64.
+    static func text(_ bytes: Data, isComplete: Bool) -> (text: String, encoding: String?) {
+        // A character may have been cut off.
+        for missing in 0...(isComplete ? 0 : 3) {
+            if let text = String(validating: bytes.dropLast(missing), as: UTF8.self) { return (text, nil) }
+        }
+        return (bytes.base64EncodedString(), "base64")
+    }
+}
+
+extension HAR.Content {
+    /// Adds what was read of the body.
+    fileprivate mutating func add(
+        _ body: (data: Data, count: Int64), _ redaction: Redaction, _ received: Int64?
+    ) {
+        size = body.count
+        if let received, received > 0, received < body.count { compression = body.count - received }
+        guard !body.data.isEmpty else { return }
+        let isComplete = body.count == body.data.count
+        let bytes = redaction.body(body.data, contentType: mimeType)
+        let (text, encoding) = HAR.text(bytes, isComplete: isComplete)
+        (self.text, self.encoding) = (text, encoding)
+        if !isComplete { comment = "the first \(body.data.count) of \(body.count) bytes" }
+    }
+}
+
+/// A copy of the beginning of a body, made while it is read.
+final class BodyCopy: Sendable {
+    private let limit: Int
+    private let state = Lock(State())
+
+    private struct State: Sendable {
+        var data = Data()
+        var count: Int64 = 0
+        var hasEnded = false
+    }
+
+    init(limit: Int) {
+        self.limit = limit
+    }
+
+    /// The beginning of the body, and the number of bytes that were read.
+    var content: (data: Data, count: Int64) { state.withLock { ($0.data, $0.count) } }
+
+    /// Returns `true` when it is first called.
+    func isFirstEnd() -> Bool {
+        state.withLock { state in
+            defer { state.hasEnded = true }
+            return !state.hasEnded
+        }
+    }
+
+    func add(_ chunk: Data) {
+        state.withLock { state in
+            state.data += chunk.prefix(limit - state.data.count)
+            state.count += Int64(chunk.count)
+        }
+    }
+
+    /// The attribute of a request whose response is copied.
+    enum OfRequest: RequestAttribute {
+        static var defaultValue: BodyCopy? { nil }
+    }
+}
+
+extension OpenResponse {
+    /// Returns the response with a body that is copied while it is read.
+    fileprivate func tapped(
+        into copy: BodyCopy, end: (@Sendable (ResponseEnding) -> Void)? = nil
+    ) -> OpenResponse {
+        var body = ResponseBody(source: TappedBody(base: self.body, copy: copy, end: end))
+        // The bytes are the same.
+        body.provenance = self.body.provenance
+        body.jsonDecoder = self.body.jsonDecoder
+        return OpenResponse(head: head, body: body)
+    }
+}
+
+private struct TappedBody: FileBodySource {
+    let base: ResponseBody
+    let copy: BodyCopy
+    let end: (@Sendable (ResponseEnding) -> Void)?
+
+    func next() async throws -> Data? {
+        var iterator = base.makeAsyncIterator()
+        if let chunk = try await iterator.next() {
+            copy.add(chunk)
+            return chunk
+        }
+        reportEnd()
+        return nil
+    }
+
+    func collect(upTo limit: Int) async throws -> Data {
+        let data = try await base.collect(upTo: limit)
+        copy.add(data)
+        reportEnd()
+        return data
+    }
+
+    private func reportEnd() {
+        if let end, let ending = base.ending, copy.isFirstEnd() { end(ending) }
+    }
+
+    var ending: ResponseEnding? { base.ending }
+    func cancel() { base.cancel() }
+    func close() async { await base.close() }
+    func willBeWritten(to path: String) async { await base.willBeWritten(to: path) }
+}
+
+/// A file to which entries are appended.
+private actor HARFile {
+    private let descriptor: FileDescriptor
+    /// The position of the end of the archive, over which the next entry is written.
+    private var position: Int64
+    private var isEmpty = true
+    /// The error because of which nothing more is written.
+    private(set) var failure: SystemError?
+
+    init(path: String) throws(SystemError) {
+        descriptor = try FileDescriptor(creating: path, mode: 0o600)
+        position = Int64(HAR.beginning.count)
+        try descriptor.writeAll((HAR.beginning + HAR.end).bytes)
+    }
+
+    func write(_ exchanges: [RecordedExchange], _ redaction: Redaction, _ maximumBodySize: Int) {
+        guard failure == nil else { return }
+        var lines = Data()
+        for exchange in exchanges {
+            guard let line = try? HAR.line(exchange.entry(redaction, maximumBodySize: maximumBodySize)) else {
+                continue
+            }
+            lines += (isEmpty ? Data() : Data(",\n".utf8)) + line
+            isEmpty = false
+        }
+        do throws(SystemError) {
+            // In one call, so that the file is complete before and after it.
+            try descriptor.seek(to: position)
+            try descriptor.writeAll((lines + HAR.end).bytes)
+            position += Int64(lines.count)
+        } catch {
+            failure = error
+        }
+    }
+}

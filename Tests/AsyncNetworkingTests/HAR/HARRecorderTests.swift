@@ -1,0 +1,222 @@
+// SPDX-License-Identifier: MIT
+
+import ANHTTP
+import ANSystem
+import AsyncNetworking
+import AsyncNetworkingTesting
+import FoundationEssentials
+import HTTPTypes
+import TestSupport
+import Testing
+
+@Suite(.timeLimit(.minutes(5))) struct HARRecorderTests {
+    private let directory: TemporaryDirectory
+    private var path: String { "\(directory.path)/a.har" }
+
+    init() throws {
+        directory = try TemporaryDirectory()
+    }
+
+    /// Runs a closure with a session that is recorded, checks the file against the specification, and returns the
+    /// entries.
+    private func record(
+        on transport: any Transport, redacting: Redaction = .standard, maximumBodySize: Int = 64 << 10,
+        configure: (inout SessionConfiguration) -> Void = { _ in },
+        _ body: (SessionManager) async throws -> Void
+    ) async throws -> [HAR.Entry] {
+        let recorder = try HARRecorder(path: path, redacting: redacting, maximumBodySize: maximumBodySize)
+        var configuration = SessionConfiguration.on(transport, configure: configure)
+        recorder.install(in: &configuration)
+        try await body(SessionManager(configuration))
+        try await recorder.close()
+        return try entries()
+    }
+
+    private func entries() throws -> [HAR.Entry] {
+        let data = try directory.read("a.har")
+        #expect(HARSchema.problems(in: data) == [])
+        return try HAR(data).entries
+    }
+
+    @Test func `a file without entries is an archive`() async throws {
+        let recorder = try HARRecorder(path: path)
+        #expect(try entries() == [])
+        try await recorder.close()
+        try await recorder.close()
+        #expect(try entries() == [])
+    }
+
+    @Test func `a request, its response and both bodies are an entry`() async throws {
+        let answer = MockResponse(
+            status: .created,
+            headers: [.contentType: "application/json", .setCookie: "a=1; Path=/", .init(constant: "X-N"): "1"],
+            chunks: [Data(#"{"token":"s","#.utf8), Data(#""n":1}"#.utf8)])
+        let found = try await record(on: MockTransport(answer)) { manager in
+            _ = try await manager.post(
+                "x?q=1", body: .json(["password": "p", "name": "Ada"]), headers: [.cookie: "c=1"])
+        }
+        let entry = try #require(found.first)
+        #expect(found.count == 1)
+        #expect(entry.request.method == "POST")
+        #expect(entry.request.url == "http://a.example/v1/x?q=…")
+        #expect(entry.request.queryString == [HAR.Pair("q", "…")])
+        #expect(entry.request.cookies == [HAR.Pair("c", "…")])
+        #expect(entry.request.headers.contains(HAR.Pair("Content-Type", "application/json")))
+        let text = try #require(entry.request.postData?.text)
+        #expect(text.contains(#""password":"…""#) && text.contains(#""name":"Ada""#))
+        #expect(entry.response.status == 201)
+        #expect(entry.response.statusText == "Created")
+        #expect(entry.response.cookies == [HAR.Pair("a", "…")])
+        #expect(entry.response.headers.contains(HAR.Pair("Set-Cookie", "a=…; Path=/")))
+        #expect(entry.response.content.text == #"{"token":"…","n":1}"#)
+        #expect(entry.response.content.mimeType == "application/json")
+        #expect(entry.error == nil && entry.source == nil)
+    }
+
+    @Test func `redirects and retries are entries of one call`() async throws {
+        let transport = MockTransport(
+            .redirect(.found, to: "/b"), .status(.serviceUnavailable), .redirect(.found, to: "/b"), .text("end"),
+            .text("other"))
+        let found = try await record(on: transport) {
+            $0.retryPolicy = RetryPolicy(limit: 2)
+            $0.retryPolicy.backoff = Backoff(base: .milliseconds(1))
+        } _: { manager in
+            _ = try await manager.get("a")
+            _ = try await manager.get("c")
+        }
+        #expect(found.map(\.response.status) == [302, 503, 302, 200, 200])
+        #expect(found.map { $0.request.url.suffix(2) } == ["/a", "/b", "/a", "/b", "/c"])
+        #expect(found.map(\.response.redirectURL) == ["/b", "", "/b", "", ""])
+        #expect(Set(found.prefix(4).map(\.call)).count == 1)
+        #expect(found[3].call != found[4].call)
+    }
+
+    @Test func `an exchange without a response has its error`() async throws {
+        let found = try await record(
+            on: MockTransport(.failure(TransportError(.shutDown)), .failure(Planned(number: 1)), .hang)
+        ) { manager in
+            _ = try? await manager.get("a")
+            _ = try? await manager.get("b")
+            _ = try? await manager.get("c", timeout: .milliseconds(10))
+        }
+        #expect(found.map(\.response.status) == [0, 0, 0])
+        #expect(found[0].error == "\(TransportError(.shutDown))")
+        // The text of an error of the program may be secret.
+        #expect(found[1].error == "Planned")
+        #expect(found[2].error?.isEmpty == false)
+    }
+
+    @Test func `responses of the cache have entries of their own`() async throws {
+        let answer = MockResponse(
+            headers: [.cacheControl: "max-age=60", .contentType: "text/plain"], chunks: [Data("stored".utf8)])
+        let found = try await record(on: MockTransport(answer)) {
+            $0.cache = .memory()
+        } _: { manager in
+            _ = try await manager.get("a")
+            _ = try await manager.get("a")
+        }
+        #expect(found.map(\.source) == [nil, "cache"])
+        #expect(found.map(\.response.content.text) == ["stored", "stored"])
+        #expect(found.map(\.response.status) == [200, 200])
+    }
+
+    @Test(arguments: [(0, nil, nil), (3, "abä".prefix(2).description, "the first 3 of 6 bytes"), (6, "abäcd", nil)])
+    func `bodies are recorded up to a limit`(limit: Int, text: String?, comment: String?) async throws {
+        let found = try await record(on: MockTransport(.text("abäcd")), maximumBodySize: limit) { manager in
+            _ = try await manager.get("a")
+        }
+        let content = try #require(found.first?.response.content)
+        #expect(content.size == 6)
+        #expect(content.text == text)
+        #expect(content.comment == comment)
+    }
+
+    @Test func `bytes that are not text are in Base64, and streams and files are named`() async throws {
+        let bytes = Data([0xFF, 0x00])
+        let found = try await record(on: MockTransport(.data(bytes), .data(bytes), .data(bytes))) { manager in
+            _ = try await manager.put("a", body: .bytes(bytes))
+            _ = try await manager.put("a", body: .stream(AsyncStreamOf([bytes])))
+            _ = try await manager.put("a", body: .file("/etc/hostname"))
+        }
+        #expect(found[0].request.postData?.encoding == "base64")
+        #expect(found[0].request.postData?.text == bytes.base64EncodedString())
+        #expect(found[0].response.content.encoding == "base64")
+        #expect(found[1].request.postData?.comment == "a stream, which is not recorded")
+        #expect(found[2].request.postData?.comment == "a file, which is not recorded")
+    }
+
+    @Test func `the caller receives the same bytes, streamed and collected, and tasks, too`() async throws {
+        let chunks = [Data("a".utf8), Data("bc".utf8), Data("d".utf8)]
+        let found = try await record(on: MockTransport { _ in MockResponse(chunks: chunks) }, redacting: .none) {
+            manager in
+            #expect(try await manager.data(for: manager.request(.get, "x")).text == "abcd")
+            var read: [Data] = []
+            try await manager.withResponse(for: manager.request(.get, "x")) { _, body in
+                for try await chunk in body { read.append(chunk) }
+            }
+            #expect(read == chunks)
+            let file = try await manager.download("x", to: .file("\(directory.path)/b")).value
+            #expect(file.size == 4)
+            // Only what was read is recorded.
+            try await manager.withResponse(for: manager.request(.get, "x")) { _, body in
+                for try await _ in body { break }
+            }
+        }
+        #expect(found.map(\.response.content.text) == ["abcd", "abcd", "abcd", "a"])
+        #expect(try directory.read("b") == Data("abcd".utf8))
+    }
+
+    @Test func `over a real connection an entry has phases, addresses and sizes`() async throws {
+        try await StubServer.with { server in
+            server.route("/a", .text("end"))
+            let recorder = try HARRecorder(path: path)
+            let manager = SessionManager(for: server) { recorder.install(in: &$0) }
+            _ = try await manager.get("a")
+            _ = try await manager.get("a")
+            await manager.shutdown()
+            try await recorder.close()
+            let found = try entries()
+            #expect(found.count == 2)
+            let (first, second) = (found[0], found[1])
+            #expect(first.serverIPAddress == "127.0.0.1")
+            #expect(first.connection == second.connection)
+            #expect(first.timings.connect >= 0 && first.timings.ssl == -1)
+            #expect(second.timings.connect == -1)
+            #expect(first.response.bodySize == 3 && first.response.headersSize > 0 && first.request.headersSize > 0)
+            #expect(first.request.httpVersion == "HTTP/1.1")
+            #expect(abs(first.time - first.timings.sum) < 0.001)
+        }
+    }
+
+    @Test func `many requests at a time are all recorded, and the file is an archive meanwhile`() async throws {
+        let found = try await record(on: MockTransport { _ in .text("x") }) { manager in
+            try await withThrowingTaskGroup(of: Void.self) { group in
+                for index in 0..<400 {
+                    group.addTask { _ = try await manager.get("\(index)") }
+                    if index % 100 == 99 {
+                        try await group.next()
+                        _ = try entries()
+                    }
+                }
+                try await group.waitForAll()
+            }
+        }
+        #expect(Set(found.map(\.request.url)).count == 400)
+    }
+
+    @Test func `a file that cannot be created or written is an error`() {
+        for path in ["\(directory.path)/none/a.har", "/dev/full"] {
+            #expect(throws: SessionError.self) { try HARRecorder(path: path) }
+        }
+    }
+
+    @Test func `after the end nothing is recorded`() async throws {
+        let recorder = try HARRecorder(path: path)
+        let manager = SessionManager(on: MockTransport { _ in .text("x") }) { recorder.install(in: &$0) }
+        _ = try await manager.get("a")
+        try await recorder.close()
+        _ = try await manager.get("b")
+        try await recorder.close()
+        #expect(try entries().count == 1)
+    }
+}
