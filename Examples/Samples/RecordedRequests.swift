@@ -23,7 +23,7 @@ func record() async throws {
     let api = SessionManager(baseURL: URL(string: "https://api.example.com/")) {
         recorder.install(in: &$0)
     }
-    try await api.get("users/7")
+    print(try await api.get("users/7").statusCode)
     try await recorder.close()
     // snippet.end
 }
