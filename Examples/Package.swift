@@ -20,6 +20,7 @@ let examples: [String: [String]] = [
     "MutualTLS": ["AsyncNetworkingTesting"],
     "PinACertificate": [],
     "PostForm": ["AsyncNetworkingTesting"],
+    "RecordAndReplay": ["AsyncNetworkingTesting"],
     "RefreshAToken": ["AsyncNetworkingTesting"],
     "ResumeDownload": ["AsyncNetworkingTesting"],
     "RetryWithBackoff": ["AsyncNetworkingTesting"],

@@ -47,6 +47,14 @@ import Testing
         #expect(try FileManager.default.contentsOfDirectory(atPath: directory.path()) == ["disk.iso"])
     }
 
+    @Test func `a recorded client is replayed without its server`() async throws {
+        let (lines, directory) = try await Self.run("RecordAndReplay")
+        defer { try? FileManager.default.removeItem(at: directory) }
+        #expect(lines.prefix(3) == ["recorded: Ada 1", "replayed: Ada 1", "left: []"])
+        #expect(lines.dropFirst(3).first?.hasSuffix("query parameter page “2” instead of “1”.") == true, "\(lines)")
+        #expect(lines.last == "secrets: []")
+    }
+
     /// The package is built without the trait ImageDecoding.
     @Test func `without the trait there is no image decoder`() async throws {
         let gif = Data("GIF89a".utf8) + [1, 0, 1, 0, 0, 0, 0, 59]

@@ -63,7 +63,7 @@ public actor SessionManager {
             for field in Self.defaultHeaders where !headers.contains(field.name) { headers.append(field) }
         }
         pipeline = Pipeline(
-            transport: configuration.transport ?? Self.makeTransport(configuration), configuration: configuration,
+            transport: Self.makeTransport(configuration), configuration: configuration,
             headers: headers, registry: registry)
     }
 
@@ -71,7 +71,7 @@ public actor SessionManager {
     /// be created, for example that the process has no file descriptors left.
     private static func makeTransport(_ configuration: SessionConfiguration) -> any Transport {
         do throws(TransportError) {
-            return try CurlTransport(limits: configuration.connectionLimits, options: configuration.transfer)
+            return try configuration.makeTransport()
         } catch {
             return UnavailableTransport(error: error)
         }
@@ -172,6 +172,19 @@ public actor SessionManager {
         // An unstructured task, so that cancelling the caller does not cut the wait short. It ends with the last
         // request, whose exchange has already ended.
         await Task { [registry] in await registry.waitUntilEmpty() }.value
+    }
+}
+
+extension SessionConfiguration {
+    /// Creates a transport as a session with this configuration does: the ``transport``, if there is one, or one that uses
+    /// libcurl. A transport of the program's own can wrap it, and takes its place in the same configuration, from which
+    /// requests have their options.
+    ///
+    /// - Throws: ``ANHTTP/TransportError/Reason/internalInconsistency(_:)`` if the system cannot provide a thread or a
+    ///   descriptor, or libcurl cannot be initialized.
+    public func makeTransport() throws(TransportError) -> any Transport {
+        if let transport { return transport }
+        return try CurlTransport(limits: connectionLimits, options: transfer)
     }
 }
 

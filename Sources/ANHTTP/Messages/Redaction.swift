@@ -38,6 +38,13 @@ public struct Redaction: Hashable, Sendable {
         "password", "pin", "privatekey", "pwd", "secret", "session", "sessionid", "sharedkey", "sid", "sig",
         "signature", "signingkey", "ssn", "token", "xsrf",
     ])
+    /// The rules of ``standard``, but of a query only the values with a secret name are hidden: for what is sent again or
+    /// compared with other requests.
+    public static let byName: Redaction = {
+        var rules = Redaction.standard
+        rules.hidesQueryValues = false
+        return rules
+    }()
     /// Hides nothing.
     public static let none: Redaction = {
         var rules = Redaction(names: [])

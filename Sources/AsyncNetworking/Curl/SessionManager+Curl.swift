@@ -25,8 +25,8 @@ extension SessionManager {
     ///
     /// - Parameters:
     ///   - request: The request, as it would be passed to ``data(for:)``.
-    ///   - redacting: Whether secrets are replaced by `…`, as with ``ANHTTP/Redaction/standard``, except for values of the
-    ///     query whose names are not secret; `true` by default. If `false`, the command contains passwords.
+    ///   - redacting: Whether secrets are replaced by `…`, as with ``ANHTTP/Redaction/byName``; `true` by default. If
+    ///     `false`, the command contains passwords.
     /// - Returns: The command, without a line break at its end.
     /// - Throws: The error of a body that cannot be encoded or read.
     public nonisolated func curlCommand(
@@ -36,7 +36,7 @@ extension SessionManager {
         try request.encodeBody(with: configuration.json.encoder)
         let options = request.options(inheriting: pipeline.options).value
         request.headers.fill(from: pipeline.headers)
-        var context = CurlCommand.Context(redaction: redacting ? .ofCommands : .none)
+        var context = CurlCommand.Context(redaction: redacting ? .byName : .none)
         context.codings = acceptedCodings
         let policy = request.redirectPolicy ?? configuration.redirectPolicy
         context.followsRedirects = policy.isEnabled ? max(0, policy.maximum) : 0
@@ -49,15 +49,6 @@ extension SessionManager {
         let (body, isChunked) = try await request.curlBody
         return CurlCommand(request, body: body, isChunked: isChunked, options, context: context).text
     }
-}
-
-extension Redaction {
-    /// The rules for commands, which are of use only with the values of their queries.
-    fileprivate static let ofCommands: Redaction = {
-        var rules = Redaction.standard
-        rules.hidesQueryValues = false
-        return rules
-    }()
 }
 
 extension Request {

@@ -1,0 +1,212 @@
+// SPDX-License-Identifier: MIT
+
+public import ANHTTP
+import ANSystem
+import FoundationEssentials
+import HTTPTypes
+
+/// The way in which a ``RecordingTransport`` uses its cassette; a test can read it from the environment by its raw value.
+public enum RecordingMode: String, Hashable, Sendable {
+    /// All requests are sent, and the cassette is written anew.
+    case record
+    /// Nothing is sent; a request that is not in the cassette fails.
+    case replay
+    /// Requests that are in the cassette are replayed; others are sent, and added.
+    case update
+}
+
+/// A transport that sends requests by another one, and records the exchanges in an HTTP archive, a cassette, for a
+/// ``ReplayTransport``.
+///
+/// ```swift
+/// var configuration = SessionConfiguration(baseURL: URL(string: "https://api.example.com/"))
+/// configuration.transport = try RecordingTransport(wrapping: configuration.makeTransport(), to: "users.har")
+/// let api = SessionManager(configuration)
+/// ```
+///
+/// The cassette is written after each exchange, with complete bodies, which are kept in memory. The body of a request is
+/// read before it is sent. What of a response is not read is not recorded. Secrets are hidden; `HAR.places(of:)`
+/// finds those that are not. WebSocket connections are not supported.
+public final class RecordingTransport: CookieStoringTransport {
+    private let transport: any Transport
+    private let path: String
+    private let redaction: Redaction
+    private let sends: Bool
+    private let cassette: Cassette
+    private let replay: ReplayTransport
+    private let state: Lock<State>
+
+    private struct State: Sendable {
+        /// The exchanges in the order in which they began; `nil` for those that have not ended.
+        var entries: [HAR.Entry?]
+        var failure: SystemError?
+    }
+
+    /// Creates a transport, and reads the cassette unless all requests are recorded.
+    ///
+    /// - Parameters:
+    ///   - transport: The transport that sends requests, such as that of `SessionConfiguration.makeTransport()`.
+    ///   - path: The path of the cassette. With ``RecordingMode/update``, it may be missing.
+    ///   - mode: Whether requests are recorded, replayed, or both; ``RecordingMode/record`` by default.
+    ///   - matching: The rule by which an exchange is found for a request; ``ReplayMatching/anyOrder`` by default.
+    ///   - redaction: The rules for hiding secrets; ``ANHTTP/Redaction/byName`` by default.
+    /// - Throws: An error of Foundation for a cassette that cannot be read, or `DecodingError` for a file that is none.
+    public init(
+        wrapping transport: any Transport, to path: String, mode: RecordingMode = .record,
+        matching: ReplayMatching = .anyOrder, redacting redaction: Redaction = .byName
+    ) throws {
+        self.transport = transport
+        self.path = path
+        self.redaction = redaction
+        sends = mode != .replay
+        var entries: [HAR.Entry] = []
+        if mode == .replay || (mode == .update && FileManager.default.fileExists(atPath: path)) {
+            entries = try HAR(Data(contentsOf: URL(filePath: path))).entries
+        }
+        cassette = Cassette(entries, matching, redaction)
+        replay = ReplayTransport(cassette)
+        state = Lock(State(entries: entries))
+    }
+
+    /// The cookies of the transport that sends requests.
+    package var cookieJar: any CookieJar { transport.storedCookies ?? NoCookies() }
+
+    /// The schemes of the transport that sends requests.
+    public var authenticationSchemes: Set<AuthenticationScheme> { transport.authenticationSchemes }
+
+    /// Sends a request and records the exchange, or replays it.
+    ///
+    /// - Throws: The errors of the transport that sends requests, ``ReplayFailure`` for a request that can be neither
+    ///   replayed nor sent, or `SystemError` if the cassette could not be written before.
+    public func open(
+        _ request: Request, delivery: BodyDelivery, reporting events: (any TransferEventSink)?
+    ) async throws -> OpenResponse {
+        guard sends else { return try await replay.open(request, delivery: delivery, reporting: events) }
+        if let failure = state.withLock(\.failure) { throw failure }
+        let reader = MockTransport(receiving: { _ in .status(.ok) }, clock: ContinuousClock())
+        let (request, body) = try await read(request, by: reader)
+        if let entry = try? cassette.take(reader.requests[0]) {
+            let mock = MockTransport { _ in MockResponse(entry) }
+            return try await mock.open(request, delivery: delivery, reporting: events)
+        }
+        return try await record(request, body, delivery, events)
+    }
+
+    /// Ends all exchanges of the transport that sends requests.
+    public func shutdown() async {
+        await transport.shutdown()
+        await replay.shutdown()
+    }
+
+    /// Returns a request whose body is in memory, and the body.
+    private func read(_ request: Request, by reader: MockTransport) async throws -> (Request, Data) {
+        try await reader.open(request, delivery: .streamed, reporting: nil).close()
+        let body = reader.requests[0].body
+        guard case .stream = request.body.kind else { return (request, body) }
+        var request = request
+        request.body = .bytes(body)
+        return (request, body)
+    }
+
+    private func record(
+        _ request: Request, _ body: Data, _ delivery: BodyDelivery, _ events: (any TransferEventSink)?
+    ) async throws -> OpenResponse {
+        let place = state.withLock { state in
+            state.entries.append(nil)
+            return state.entries.count - 1
+        }
+        var entry = HAR.Entry(
+            startedDateTime: Date.now.formatted(Date.ISO8601FormatStyle(includingFractionalSeconds: true)),
+            request: redaction.recorded(request, body: body), timings: HAR.Timings())
+        do {
+            let response = try await transport.open(request, delivery: delivery, reporting: events)
+            entry.response = HAR.Response(response.head)
+            entry.request.httpVersion = entry.response.httpVersion
+            let source = RecordedBody(base: response.body) { [entry, self] body, metrics in
+                var entry = entry
+                if let metrics {
+                    entry.timings = HAR.Timings(metrics)
+                    entry.time = entry.timings.sum
+                }
+                entry.response.content.size = Int64(body.count)
+                entry.response.bodySize = metrics?.responseBodyBytes ?? Int64(body.count)
+                let shown = redaction.body(body, contentType: entry.response.content.mimeType)
+                let text = String(validating: shown, as: UTF8.self)
+                entry.response.content.text = text ?? shown.base64EncodedString()
+                entry.response.content.encoding = text == nil ? "base64" : nil
+                write(entry, at: place)
+            }
+            return OpenResponse(head: response.head, body: ResponseBody(source: source))
+        } catch {
+            entry.error = "\(error)"
+            write(entry, at: place)
+            throw error
+        }
+    }
+
+    /// Adds an exchange, and writes the cassette.
+    private func write(_ entry: HAR.Entry, at place: Int) {
+        let entry = redaction.entry(entry)
+        state.withLock { state in
+            state.entries[place] = entry
+            do {
+                let data = try HAR(entries: state.entries.compactMap(\.self)).data()
+                var file = try AtomicFile(destination: path, mode: 0o600)
+                try file.write(data.bytes)
+                try file.commit()
+            } catch {
+                state.failure = error as? SystemError
+            }
+        }
+    }
+}
+
+/// The jar of a transport that stores no cookies.
+private struct NoCookies: CookieJar {
+    func cookies() async -> [Cookie] { [] }
+    func set(_ cookies: [Cookie]) async {}
+    func remove(_ cookies: [Cookie]) async {}
+    func removeAll() async {}
+}
+
+/// A body that is copied while it is read, and recorded when its exchange is closed.
+private final class RecordedBody: ResponseBodySource {
+    private let base: ResponseBody
+    private let record: @Sendable (Data, TransferMetrics?) -> Void
+    private let state = Lock(State())
+
+    private struct State: Sendable {
+        var data = Data()
+        var isRecorded = false
+    }
+
+    init(base: ResponseBody, _ record: @escaping @Sendable (Data, TransferMetrics?) -> Void) {
+        self.base = base
+        self.record = record
+    }
+
+    func next() async throws -> Data? {
+        var iterator = base.makeAsyncIterator()
+        let chunk = try await iterator.next()
+        if let chunk { state.withLock { $0.data += chunk } }
+        return chunk
+    }
+
+    func collect(upTo limit: Int) async throws -> Data {
+        let data = try await base.collect(upTo: limit)
+        state.withLock { $0.data += data }
+        return data
+    }
+
+    var ending: ResponseEnding? { base.ending }
+    func cancel() { base.cancel() }
+
+    func close() async {
+        let data = state.withLock { state in
+            defer { state.isRecorded = true }
+            return state.isRecorded ? nil : state.data
+        }
+        if let data { record(data, base.metrics) }
+        await base.close()
+    }
+}

@@ -1,0 +1,255 @@
+// SPDX-License-Identifier: MIT
+
+public import ANHTTP
+import ANSystem
+public import FoundationEssentials
+import HTTPTypes
+
+/// A transport without a network that answers requests with the responses of an HTTP archive, a cassette.
+///
+/// ```swift
+/// let api = SessionManager { $0.transport = replay }
+/// ```
+///
+/// A ``RecordingTransport`` writes cassettes; archives of browsers and of a `HARRecorder` can be replayed, too, as far as
+/// they contain bodies. Each exchange is replayed once. Responses come at once, with their bodies as they were after
+/// decompression. A request for which there is no exchange fails with a ``ReplayFailure``, and an exchange that failed
+/// when it was recorded fails with one, too.
+public struct ReplayTransport: Transport {
+    private let mock: MockTransport
+    private let cassette: Cassette
+
+    /// Reads a cassette.
+    ///
+    /// - Parameters:
+    ///   - path: The path of the archive.
+    ///   - matching: The rule by which an exchange is found for a request; ``ReplayMatching/anyOrder`` by default.
+    ///   - redaction: The rules by which the cassette was recorded, so that a request is compared without its secrets;
+    ///     ``ANHTTP/Redaction/byName`` by default.
+    /// - Throws: An error of Foundation for a file that cannot be read, or `DecodingError` for one that is no archive.
+    public init(
+        from path: String, matching: ReplayMatching = .anyOrder, redacting redaction: Redaction = .byName
+    ) throws {
+        let archive = try HAR(Data(contentsOf: URL(filePath: path)))
+        self.init(Cassette(archive.entries, matching, redaction))
+    }
+
+    init(_ cassette: Cassette) {
+        self.cassette = cassette
+        mock = MockTransport(
+            receiving: { received in try MockResponse(cassette.take(received)) }, clock: ContinuousClock())
+    }
+
+    /// The requests that were recorded and not replayed, as `GET http://a.example/`; empty if all were.
+    public var unused: [String] { cassette.unused }
+
+    /// Returns the response that was recorded for a request.
+    ///
+    /// - Throws: ``ReplayFailure``, `CancellationError`, or the errors of a ``MockTransport`` for bodies.
+    public func open(
+        _ request: Request, delivery: BodyDelivery, reporting events: (any TransferEventSink)?
+    ) async throws -> OpenResponse {
+        try await mock.open(request, delivery: delivery, reporting: events)
+    }
+
+    /// Ends all exchanges; later ones fail.
+    public func shutdown() async { await mock.shutdown() }
+}
+
+/// The rule by which a ``ReplayTransport`` finds the recorded exchange for a request.
+public struct ReplayMatching: Sendable {
+    let isOrdered: Bool
+    let matches: (@Sendable (_ sent: Request, _ recorded: Request) -> Bool)?
+
+    /// The first exchange with the same method, URL and body that was not replayed yet. The order of the members of JSON
+    /// is not compared.
+    public static let anyOrder = ReplayMatching(isOrdered: false, matches: nil)
+    /// The next exchange, which must have the same method, URL and body: requests are sent in the recorded order.
+    public static let ordered = ReplayMatching(isOrdered: true, matches: nil)
+
+    /// The first exchange that was not replayed yet and for which a closure returns `true`.
+    ///
+    /// - Parameter matches: Receives the request that is sent, and one that was recorded, both with bodies in memory and
+    ///   without secrets.
+    public static func custom(
+        _ matches: @escaping @Sendable (_ sent: Request, _ recorded: Request) -> Bool
+    ) -> ReplayMatching {
+        ReplayMatching(isOrdered: false, matches: matches)
+    }
+}
+
+/// The reason why a request could not be replayed.
+public struct ReplayFailure: LocalizedError, Hashable, Sendable, CustomStringConvertible {
+    /// The request without its secrets, the nearest recorded one, and what differs.
+    public let description: String
+
+    /// The ``description``, which Foundation returns as `localizedDescription`.
+    public var errorDescription: String? { description }
+}
+
+/// The exchanges of a cassette, each of which is replayed once.
+final class Cassette: Sendable {
+    private let matching: ReplayMatching
+    private let redaction: Redaction
+    private let state: Lock<State>
+
+    private struct State: Sendable {
+        var entries: [HAR.Entry]
+        var replayed: Set<Int> = []
+    }
+
+    init(_ entries: [HAR.Entry], _ matching: ReplayMatching, _ redaction: Redaction) {
+        self.matching = matching
+        self.redaction = redaction
+        state = Lock(State(entries: entries))
+    }
+
+    var unused: [String] {
+        state.withLock { state in
+            state.entries.indices.filter { !state.replayed.contains($0) }.map { state.entries[$0].request.line }
+        }
+    }
+
+    /// Returns the exchange for a request, and marks it as replayed.
+    func take(_ received: MockTransport.ReceivedRequest) throws -> HAR.Entry {
+        let sent = redaction.recorded(received.request, body: received.body)
+        let entry = try state.withLock { state throws(ReplayFailure) in
+            let left = state.entries.indices.filter { !state.replayed.contains($0) }
+            let candidates = matching.isOrdered ? Array(left.prefix(1)) : left
+            guard let index = candidates.first(where: { fits(sent, state.entries[$0].request) }) else {
+                throw ReplayFailure(description: explanation(sent, state, candidates))
+            }
+            state.replayed.insert(index)
+            return state.entries[index]
+        }
+        if entry.response.status == 0 {
+            throw ReplayFailure(
+                description: "\(sent.line) failed when it was recorded: \(entry.error ?? "for an unknown reason")")
+        }
+        return entry
+    }
+
+    private func fits(_ sent: HAR.Request, _ recorded: HAR.Request) -> Bool {
+        guard let matches = matching.matches else { return sent.differences(from: recorded).isEmpty }
+        guard let sent = Request(sent), let recorded = Request(recorded) else { return false }
+        return matches(sent, recorded)
+    }
+
+    private func explanation(_ sent: HAR.Request, _ state: State, _ candidates: [Int]) -> String {
+        let used = state.entries.indices.filter { state.replayed.contains($0) && fits(sent, state.entries[$0].request) }
+        var text = "No recorded exchange is left for \(sent.line)."
+        if !used.isEmpty { text += " It was replayed \(used.count == 1 ? "once" : "\(used.count) times")." }
+        if candidates.isEmpty, !used.isEmpty { return text }
+        let nearest = (candidates.isEmpty ? Array(state.entries.indices) : candidates).min { left, right in
+            sent.distance(from: state.entries[left].request) < sent.distance(from: state.entries[right].request)
+        }
+        guard let nearest else { return text + " The cassette is empty." }
+        let recorded = state.entries[nearest].request
+        text += matching.isOrdered ? " The next one" : " The nearest one"
+        text += " is number \(nearest + 1), \(recorded.line)"
+        let differences = sent.differences(from: recorded).map(\.text)
+        return text + (differences.isEmpty ? "." : ". It differs: \(differences.joined(separator: "; ")).")
+    }
+}
+
+extension Redaction {
+    /// Returns the record of a request and its body without secrets.
+    func recorded(_ request: Request, body: Data) -> HAR.Request {
+        var record = HAR.Request(request)
+        if !body.isEmpty {
+            let type = request.headers[.contentType] ?? ""
+            let shown = self.body(body, contentType: type)
+            let text = String(validating: shown, as: UTF8.self)
+            record.postData = HAR.PostData(
+                mimeType: type, text: text ?? shown.base64EncodedString(), encoding: text == nil ? "base64" : nil)
+        }
+        record.bodySize = Int64(body.count)
+        return entry(HAR.Entry(startedDateTime: "", request: record, timings: HAR.Timings())).request
+    }
+}
+
+extension HAR.Request {
+    /// The method and the URL.
+    var line: String { "\(method) \(url)" }
+
+    /// What differs from another request, with a weight.
+    func differences(from other: HAR.Request) -> [(text: String, weight: Int)] {
+        var differences: [(text: String, weight: Int)] = []
+        func compare(_ name: String, _ own: String, _ others: String, weight: Int) {
+            guard own != others else { return }
+            differences.append(("\(name) “\(own)” instead of “\(others)”", weight))
+        }
+        compare("method", method, other.method, weight: 4)
+        let (origin, path) = parts
+        let (otherOrigin, otherPath) = other.parts
+        compare("origin", origin, otherOrigin, weight: 8)
+        compare("path", path, otherPath, weight: 4 + Self.distance(path, otherPath))
+        let names = Set(queryString.map(\.name) + other.queryString.map(\.name)).sorted()
+        for name in names {
+            func values(_ request: HAR.Request) -> String {
+                let values = request.queryString.filter { $0.name == name }.map(\.value)
+                return values.isEmpty ? "(none)" : values.joined(separator: ", ")
+            }
+            compare("query parameter \(name)", values(self), values(other), weight: 1)
+        }
+        // The order of the members of JSON differs between runs, as that of a dictionary does.
+        let body = JSONNode.canonical(postData?.text ?? "")
+        let otherBody = JSONNode.canonical(other.postData?.text ?? "")
+        if body != otherBody {
+            let place = zip(body.utf8, otherBody.utf8).prefix { $0 == $1 }.count
+            func excerpt(_ text: String) -> String {
+                String(decoding: text.utf8.dropFirst(place).prefix(30), as: UTF8.self)
+            }
+            differences.append(
+                ("body from byte \(place) on, “\(excerpt(body))” instead of “\(excerpt(otherBody))”", 2))
+        }
+        return differences
+    }
+
+    func distance(from other: HAR.Request) -> Int { differences(from: other).reduce(0) { $0 + $1.weight } }
+
+    /// The URL up to the path, and the path.
+    private var parts: (origin: String, path: String) {
+        let rest = url.prefix { $0 != "?" && $0 != "#" }
+        guard let slashes = rest.firstRange(of: "//") else { return ("", String(rest)) }
+        let path = rest[slashes.upperBound...].firstIndex(of: "/") ?? rest.endIndex
+        return (String(rest[..<path]), path == rest.endIndex ? "/" : String(rest[path...]))
+    }
+
+    /// The number of segments that differ.
+    private static func distance(_ path: String, _ other: String) -> Int {
+        let (own, others) = (path.split(separator: "/"), other.split(separator: "/"))
+        return abs(own.count - others.count) + zip(own, others).count { $0 != $1 }
+    }
+}
+
+extension Request {
+    /// Creates the request of a record, with its body in memory; `nil` if its URL or method is invalid.
+    init?(_ record: HAR.Request) {
+        guard let url = URL(string: record.url), let method = HTTPRequest.Method(record.method) else { return nil }
+        self.init(method: method, url: url)
+        headers = record.headers.fields
+        guard let post = record.postData else { return }
+        body = .bytes(post.encoding == nil ? Data(post.text.utf8) : Data(base64Encoded: post.text) ?? Data())
+    }
+}
+
+extension [HAR.Pair] {
+    /// The header fields, without those that are invalid.
+    fileprivate var fields: HTTPFields {
+        HTTPFields(
+            compactMap { pair in HTTPField.Name(pair.name).map { HTTPField(name: $0, value: pair.value) } })
+    }
+}
+
+extension MockResponse {
+    /// Creates the response of a recorded exchange.
+    init(_ entry: HAR.Entry) {
+        let content = entry.response.content
+        let text = content.text ?? ""
+        let body = content.encoding == "base64" ? Data(base64Encoded: text) ?? Data() : Data(text.utf8)
+        self.init(
+            status: .init(code: entry.response.status, reasonPhrase: entry.response.statusText),
+            headers: entry.response.headers.fields, chunks: body.isEmpty ? [] : [body])
+    }
+}

@@ -1,0 +1,197 @@
+// SPDX-License-Identifier: MIT
+
+import AsyncNetworking
+import AsyncNetworkingTesting
+import FoundationEssentials
+import HTTPTypes
+import TestSupport
+import Testing
+
+@Suite(.timeLimit(.minutes(5))) struct RecordAndReplayTests {
+    private let directory: TemporaryDirectory
+    private var path: String { "\(directory.path)/a.har" }
+
+    init() throws {
+        directory = try TemporaryDirectory()
+    }
+
+    /// Returns a session that sends requests by a transport and records them.
+    private func recording(_ transport: any Transport, mode: RecordingMode = .record) throws -> SessionManager {
+        SessionManager(on: try RecordingTransport(wrapping: transport, to: path, mode: mode))
+    }
+
+    private func replaying(_ matching: ReplayMatching = .anyOrder) throws -> SessionManager {
+        SessionManager(on: try ReplayTransport(from: path, matching: matching))
+    }
+
+    private static let numbered = MockTransport { request in .text("\(request.method) \(request.url.lastPathComponent)")
+    }
+
+    private func failure(_ body: () async throws -> Void) async throws -> String {
+        try #require(await #expect(throws: ReplayFailure.self) { try await body() }).description
+    }
+
+    @Test func `what was recorded is replayed, with redirects, bodies and fields`() async throws {
+        let transport = MockTransport(
+            .redirect(.found, to: "/b"), .json(#"{"n":1}"#, status: .created),
+            .data(Data([0xFF, 0x00]), headers: [.contentType: "image/png"]), .status(.noContent))
+        func run(_ manager: SessionManager) async throws -> [String] {
+            let first = try await manager.post("a?page=1", body: .json(["a": "ä"]))
+            var chunks = Data()
+            try await manager.withResponse(for: manager.request(.get, "c")) { _, body in
+                for try await chunk in body { chunks += chunk }
+            }
+            let last = try await manager.delete("d")
+            return [
+                "\(first.statusCode) \(first.text) \(first.head.redirectHistory.count)", "\(Array(chunks))",
+                "\(last.statusCode)",
+            ]
+        }
+        let recorded = try await run(recording(transport))
+        #expect(recorded == [#"201 {"n":1} 1"#, "[255, 0]", "204"])
+        #expect(HARSchema.problems(in: try directory.read("a.har")) == [])
+        let replay = try ReplayTransport(from: path)
+        #expect(replay.unused.count == 4)
+        #expect(try await run(SessionManager(on: replay)) == recorded)
+        #expect(replay.unused == [])
+    }
+
+    @Test func `an exchange is replayed once, in any order or in the recorded one`() async throws {
+        let recorder = try recording(Self.numbered)
+        for path in ["1", "2", "1"] { _ = try await recorder.get(path) }
+
+        let replay = try replaying()
+        for path in ["1", "1", "2"] { #expect(try await replay.get(path).text == "GET \(path)") }
+        let text = try await failure { _ = try await replay.get("1") }
+        #expect(text == "No recorded exchange is left for GET http://a.example/v1/1. It was replayed 2 times.")
+        let other = try await failure { _ = try await replay.get("3") }
+        #expect(
+            other == "No recorded exchange is left for GET http://a.example/v1/3. The nearest one is number 1, "
+                + "GET http://a.example/v1/1. It differs: path “/v1/3” instead of “/v1/1”.")
+
+        let ordered = try replaying(.ordered)
+        #expect(try await ordered.get("1").text == "GET 1")
+        let next = try await failure { _ = try await ordered.get("1") }
+        #expect(
+            next == "No recorded exchange is left for GET http://a.example/v1/1. It was replayed once. "
+                + "The next one is number 2, GET http://a.example/v1/2. It differs: path “/v1/1” instead of “/v1/2”.")
+        #expect(try await ordered.get("2").text == "GET 2")
+    }
+
+    @Test(
+        arguments: [
+            (
+                .get, "users/7?page=2&x=1", nil,
+                "number 1, GET http://a.example/v1/users/7?page=1. It differs: "
+                    + "query parameter page “2” instead of “1”; query parameter x “1” instead of “(none)”."
+            ),
+            (
+                .put, "users/7?page=1", nil,
+                "number 1, GET http://a.example/v1/users/7?page=1. It differs: "
+                    + "method “PUT” instead of “GET”."
+            ),
+            (
+                .post, "orders", "a=1&b=3",
+                "number 2, POST http://a.example/v1/orders. It differs: "
+                    + "body from byte 6 on, “3” instead of “2”."
+            ),
+            (
+                .get, "http://b.example/v1/users/7?page=1", nil,
+                "number 1, GET http://a.example/v1/users/7?page=1. "
+                    + "It differs: origin “http://b.example” instead of “http://a.example”."
+            ),
+        ] as [(HTTPRequest.Method, String, String?, String)])
+    func `a missing request fails with the nearest one and the difference`(
+        method: HTTPRequest.Method, target: String, body: String?, expected: String
+    ) async throws {
+        let recorder = try recording(Self.numbered)
+        _ = try await recorder.get("users/7?page=1")
+        _ = try await recorder.data(for: recorder.request(.post, "orders", body: .string("a=1&b=2")))
+        let replay = try replaying()
+        let text = try await failure {
+            _ = try await replay.data(for: replay.request(method, target, body: body.map { .string($0) } ?? .none))
+        }
+        #expect(text.hasSuffix("The nearest one is " + expected), "\(text)")
+    }
+
+    @Test func `secrets are not recorded, and requests match without them`() async throws {
+        func send(_ manager: SessionManager, _ secret: String) async throws -> String {
+            try await manager.post(
+                "login?token=\(secret)&page=1", body: .json(["password": secret, "user": "ada"]),
+                headers: [.authorization: "Bearer \(secret)"]
+            ).text
+        }
+        let answer = MockResponse.json(#"{"access_token": "SECRET", "n": 1}"#)
+        _ = try await send(recording(MockTransport(answer)), "SECRET")
+        #expect(try await send(replaying(), "another") == #"{"access_token": "…", "n": 1}"#)
+        let archive = try HAR(directory.read("a.har"))
+        #expect(try archive.places(of: ["SECRET", ""]) == [])
+        #expect(try archive.places(of: ["ada", "page"]).isEmpty == false)
+    }
+
+    @Test func `a canary finds secrets in all forms`() async throws {
+        let transport = try RecordingTransport(wrapping: Self.numbered, to: path, redacting: .none)
+        let manager = SessionManager(on: transport)
+        let basic = "Basic " + Data("user:s e/cret".utf8).base64EncodedString()
+        _ = try await manager.get("x?a=s%20e%2Fcret", headers: [.authorization: basic, .cookie: "a=s e/cret"])
+        let places = try HAR(directory.read("a.har")).places(of: ["s e/cret"])
+        #expect(
+            places == [
+                "0.request.cookies.0.value", "0.request.headers.0.value", "0.request.headers.1.value",
+                "0.request.queryString.0.value", "0.request.url",
+            ])
+    }
+
+    @Test func `a cassette is updated by what is missing in it`() async throws {
+        _ = try await recording(Self.numbered).get("1")
+        let other = MockTransport { _ in .text("other") }
+        let manager = try recording(other, mode: .update)
+        #expect(try await manager.get("1").text == "GET 1")
+        #expect(try await manager.get("2").text == "other")
+        #expect(other.requests.map(\.request.url.lastPathComponent) == ["2"])
+        #expect(try HAR(directory.read("a.har")).entries.count == 2)
+        let replay = try recording(Self.numbered, mode: .replay)
+        #expect(try await replay.get("2").text == "other")
+        #expect(try await failure { _ = try await replay.get("3") }.contains("number 1, GET"))
+        // The first update begins a cassette.
+        let empty = try RecordingTransport(wrapping: other, to: "\(directory.path)/b.har", mode: .update)
+        #expect(try await SessionManager(on: empty).get("1").text == "other")
+    }
+
+    @Test func `a program chooses how requests match`() async throws {
+        _ = try await recording(Self.numbered).get("1?time=1")
+        let manager = try replaying(.custom { $0.method == $1.method && $0.url.path == $1.url.path })
+        #expect(try await manager.get("1?time=2").text == "GET 1")
+    }
+
+    @Test func `a failure is recorded, and replayed as one`() async throws {
+        let recorder = try recording(MockTransport(.failure(TransportError(.shutDown))))
+        _ = try? await recorder.get("1")
+        let text = try await failure { _ = try await replaying().get("1") }
+        #expect(text == "GET http://a.example/v1/1 failed when it was recorded: \(TransportError(.shutDown))")
+    }
+
+    @Test func `requests over a real connection are recorded, with cookies`() async throws {
+        try await StubServer.with { server in
+            server.route("/a", .text("x"))
+            let real = try SessionConfiguration { $0.proxy = .none }.makeTransport()
+            let transport = try RecordingTransport(wrapping: real, to: path)
+            let manager = SessionManager(baseURL: server.url("/")) { $0.transport = transport }
+            let stream = RequestBody.stream(AsyncStreamOf([Data("ab".utf8), Data("c".utf8)]))
+            let response = try await manager.data(for: manager.request(.put, "a", body: stream))
+            #expect(response.text == "x")
+            #expect(server.activity.requests.first?.text == "abc")
+            try await manager.cookies.set(Cookie(name: "a", value: "b", domain: "127.0.0.1"))
+            #expect(await manager.cookies.all().count == 1)
+            await manager.shutdown()
+            let entry = try #require(try HAR(directory.read("a.har")).entries.first)
+            #expect(entry.request.postData?.text == "abc")
+            #expect(entry.time > 0)
+        }
+    }
+
+    @Test func `a cassette that is missing is an error`() {
+        #expect(throws: (any Error).self) { try ReplayTransport(from: path) }
+        #expect(throws: (any Error).self) { try RecordingTransport(wrapping: Self.numbered, to: path, mode: .replay) }
+    }
+}
