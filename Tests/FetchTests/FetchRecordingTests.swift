@@ -37,6 +37,22 @@ import Testing
         }
     }
 
+    @Test func `a killed program leaves an archive of what was complete`() async throws {
+        try await FetchTool.with { tool in
+            try await StubServer.with { server in
+                server.route("/a", .text("end"))
+                server.route("/b", .hang)
+                try await tool.run(
+                    "--har", "a.har", server.url("/a").absoluteString, server.url("/b").absoluteString,
+                    killedWhen: {
+                        let isWritten = (try? HAR(tool.read("a.har")).entries.isEmpty) == false
+                        return isWritten && server.activity.requests.count == 2
+                    })
+                #expect(try HAR(tool.read("a.har")).entries.map(\.request.url) == [server.url("/a").absoluteString])
+            }
+        }
+    }
+
     @Test func `an archive that cannot be written is an error before anything is sent`() async throws {
         try await FetchTool.with { tool in
             try await StubServer.with { server in

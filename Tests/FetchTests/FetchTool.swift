@@ -76,6 +76,19 @@ struct FetchTool: Sendable {
         return try await Outcome(command.run())
     }
 
+    /// Runs the program, and kills it by SIGKILL when a condition holds.
+    func run(_ words: String..., killedWhen condition: () async throws -> Bool) async throws {
+        let process = try ChildProcess(command(words))
+        do {
+            try await eventually(condition)
+        } catch {
+            process.kill()
+            throw error
+        }
+        process.kill()
+        _ = try await process.outcome()
+    }
+
     /// Runs the program on a pseudo-terminal, and types keys, by default Ctrl-C, when the screen contains a text.
     func runOnTerminal(
         _ words: String..., at trigger: String? = nil, typing keys: String = "\u{3}"
