@@ -176,8 +176,8 @@ public actor SessionManager {
 }
 
 extension SessionConfiguration {
-    /// Creates a transport as a session with this configuration does: the ``transport``, if there is one, or one that uses
-    /// libcurl. A transport of the program's own can wrap it, and takes its place in the same configuration, from which
+    /// Creates a transport as a session with this configuration does: the ``transport``, if there is one, or a new one
+    /// that uses libcurl, with a thread of its own. A transport of the program's own can wrap it, and takes its place in the same configuration, from which
     /// requests have their options.
     ///
     /// - Throws: ``ANHTTP/TransportError/Reason/internalInconsistency(_:)`` if the system cannot provide a thread or a

@@ -112,7 +112,9 @@ extension HAR {
         <script type="application/json" id="data">@DATA@</script>
         <script>
         "use strict";
-        const entries = JSON.parse(document.getElementById("data").textContent).log.entries;
+        const started = entry => Date.parse(entry.startedDateTime) || 0;
+        const entries = JSON.parse(document.getElementById("data").textContent).log.entries
+            .sort((one, other) => started(one) - started(other));
         const phases = [["blocked", "Waiting"], ["dns", "Name lookup"], ["connect", "TCP"], ["ssl", "TLS"],
             ["send", "Sending"], ["wait", "Server"], ["receive", "Receiving"]];
         const byId = id => document.getElementById(id);
@@ -139,7 +141,7 @@ extension HAR {
         const items = entries.map((entry, index) => {
             const url = parts(entry.request.url);
             const item = {
-                entry, host: url ? url.host : "", start: Date.parse(entry.startedDateTime) || 0, kind: kind(entry),
+                entry, host: url ? url.host : "", start: started(entry), kind: kind(entry),
                 words: JSON.stringify([entry.request, entry.response, entry._error]).toLowerCase(),
                 node: make("li"), bar: make("div", undefined, "bar"),
             };

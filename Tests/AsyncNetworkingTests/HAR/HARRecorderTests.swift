@@ -120,6 +120,35 @@ import Testing
         #expect(found.map(\.response.status) == [200, 200])
     }
 
+    @Test func `with a cache, shared transfers and downloads have the same results and entries`() async throws {
+        let answer = MockResponse(
+            headers: [.cacheControl: "max-age=60", .eTag: "\"1\"", .contentType: "text/plain"],
+            chunks: [Data("sto".utf8), Data("red".utf8)])
+        let transport = MockTransport { request in request.headers[.ifNoneMatch] == nil ? answer : .status(.notModified)
+        }
+        let found = try await record(on: transport) {
+            $0.cache = .memory()
+            $0.sharesTransfers = true
+        } _: { manager in
+            async let first = manager.get("a").text
+            async let second = manager.get("a").text
+            #expect(try await [first, second] == ["stored", "stored"])
+            for number in 1...2 {
+                let file = try await manager.download("a", to: .file("\(directory.path)/\(number)")).value
+                #expect(file.size == 6)
+                #expect(try directory.read("\(number)") == Data("stored".utf8))
+            }
+            var request = try manager.request(.get, "a")
+            request.cachePolicy = .revalidate
+            let response = try await manager.data(for: request)
+            #expect(response.metrics.source == .validated)
+            #expect(response.text == "stored")
+        }
+        // Entries are in the order in which calls end.
+        let sources = found.map { $0.source ?? "\($0.response.status)" }.sorted()
+        #expect(sources == ["200", "304", "cache", "cache", "cache", "validated"])
+    }
+
     @Test(arguments: [(0, nil, nil), (3, "abä".prefix(2).description, "the first 3 of 6 bytes"), (6, "abäcd", nil)])
     func `bodies are recorded up to a limit`(limit: Int, text: String?, comment: String?) async throws {
         let found = try await record(on: MockTransport(.text("abäcd")), maximumBodySize: limit) { manager in

@@ -33,7 +33,7 @@ import Testing
                     ResponseHead(status: status, headers: [.contentType: "text/html"], url: request.url))
                 response.content.text = "</script><img src=x onerror=alert(1)> \(index)"
                 if index % 50 == 49 { response = HAR.Response() }
-                let date = Date(timeIntervalSince1970: 1_780_000_000 + Double(index) / 100)
+                let date = Date(timeIntervalSince1970: 1_780_000_000 + Double(index ^ 1) / 100)
                 var entry = HAR.Entry(
                     startedDateTime: date.formatted(Date.ISO8601FormatStyle(includingFractionalSeconds: true)),
                     request: HAR.Request(request), response: response, timings: HAR.Timings(metrics))
