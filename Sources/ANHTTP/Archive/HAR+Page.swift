@@ -206,6 +206,11 @@ extension HAR {
                 const encoding = content.encoding ? "in " + content.encoding : "";
                 node.append(text("Response body", content.text, [content.comment, encoding].filter(Boolean).join(", ")));
             }
+            if (entry._webSocketMessages) {
+                const lines = entry._webSocketMessages.map(message => (message.type === "send" ? "→ " : "← ")
+                    + new Date(message.time * 1000).toISOString().slice(11, 23) + "  " + message.data);
+                node.append(text("Messages", lines.join("\n"), entry.comment));
+            }
             return node;
         }
 

@@ -112,12 +112,18 @@ public struct HAR: Hashable, Sendable {
         package var source: String?
         /// The error for which there is no response.
         package var error: String?
+        /// `websocket` for a WebSocket connection; `nil` for others.
+        package var resourceType: String?
+        /// The messages of a WebSocket connection; `nil` for other exchanges.
+        package var webSocketMessages: [Message]?
 
         package enum CodingKeys: String, CodingKey {
             case startedDateTime, time, request, response, cache, timings, serverIPAddress, connection, comment
             case call = "_call"
             case source = "_source"
             case error = "_error"
+            case resourceType = "_resourceType"
+            case webSocketMessages = "_webSocketMessages"
         }
 
         package init(startedDateTime: String, request: Request, response: Response = Response(), timings: Timings) {
@@ -126,6 +132,27 @@ public struct HAR: Hashable, Sendable {
             self.response = response
             self.timings = timings
             time = timings.sum
+        }
+    }
+
+    /// A message of a WebSocket connection.
+    package struct Message: Hashable, Codable, Sendable {
+        /// `send` or `receive`.
+        package var type: String
+        /// The time at which it was sent or read, in seconds since 1970.
+        package var time: Double
+        /// 1 for text, 2 for bytes (RFC 6455 §5.2).
+        package var opcode: Int
+        /// The text, or bytes in Base64.
+        package var data: String
+
+        package init(_ message: WebSocketMessage, isSent: Bool, at date: Date) {
+            type = isSent ? "send" : "receive"
+            time = (date.timeIntervalSince1970 * 1000).rounded() / 1000
+            switch message {
+            case .text(let text): (opcode, data) = (1, text)
+            case .binary(let bytes): (opcode, data) = (2, bytes.base64EncodedString())
+            }
         }
     }
 
@@ -376,6 +403,13 @@ extension Redaction {
         if let text = content.text, content.encoding == nil {
             entry.response.content.text = String(
                 decoding: body(Data(text.utf8), contentType: content.mimeType), as: UTF8.self)
+        }
+        entry.webSocketMessages = entry.webSocketMessages?.map { message in
+            var message = message
+            if message.opcode == 1 {
+                message.data = String(decoding: body(Data(message.data.utf8), contentType: nil), as: UTF8.self)
+            }
+            return message
         }
         entry.error = entry.error.map(text)
         return entry

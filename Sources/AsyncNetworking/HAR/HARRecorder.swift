@@ -16,8 +16,8 @@ import HTTPTypes
 ///
 /// Each exchange is an entry: a redirect, a retry and an answer to a challenge are entries of their own, with the same
 /// number `_call`. A response from the response cache has a further entry, whose `_source` is `cache`, `validated` or
-/// `stale`. An exchange without a response has the status 0 and a text `_error`. The messages of WebSocket connections
-/// are not recorded.
+/// `stale`. An exchange without a response has the status 0 and a text `_error`. The entry of a WebSocket connection,
+/// written when that ends, has its messages, `_webSocketMessages`, as browsers write them.
 ///
 /// An entry is written when its call goes on or ends, by a task of its own, so that memory does not grow: if the disk is
 /// slower than the network, exchanges wait. After each write the file is complete, also if the process is killed; one
@@ -46,8 +46,8 @@ public final class HARRecorder: Sendable {
     /// - Parameters:
     ///   - path: The path of the file, absolute or relative to the current directory of the process.
     ///   - redaction: The rules for hiding secrets; ``ANHTTP/Redaction/standard`` by default.
-    ///   - maximumBodySize: The number of bytes of each body that are recorded, after decompression; 64 KiB by default,
-    ///     0 for none. Request bodies are recorded if they are in memory, not those of files and streams.
+    ///   - maximumBodySize: The number of bytes of each body that are recorded, after decompression, and of all messages of
+    ///     a WebSocket connection; 64 KiB by default, 0 for none. Request bodies are recorded if they are in memory, not those of files and streams.
     /// - Throws: ``SessionError/file(_:)`` if the file cannot be created.
     public init(path: String, redacting redaction: Redaction = .standard, maximumBodySize: Int = 64 << 10) throws {
         self.path = path
@@ -166,9 +166,16 @@ public final class HARRecorder: Sendable {
 
         func intercept(_ request: Request, next: Chain) async throws -> OpenResponse {
             await recorder.waitForRoom()
-            guard request.webSocketUpgrade == nil else { return try await next(request) }
-            let copy = BodyCopy(limit: recorder.maximumBodySize)
             var request = request
+            if let upgrade = request.webSocketUpgrade {
+                let log = MessageLog(limit: recorder.maximumBodySize)
+                request[MessageLog.OfRequest.self] = log
+                request.webSocketUpgrade = WebSocketUpgrade(upgrade.options) { link in
+                    upgrade.accept(ObservedLink(base: link, log: log))
+                }
+                return try await next(request)
+            }
+            let copy = BodyCopy(limit: recorder.maximumBodySize)
             request[BodyCopy.OfRequest.self] = copy
             let response = try await next(request)
             return response.tapped(into: copy)
@@ -219,6 +226,7 @@ struct RecordedExchange: Sendable {
     private var end: Duration?
     var source: ResponseSource?
     var body: BodyCopy?
+    private let messages: MessageLog?
     /// The error for which there is no response.
     var error: String? {
         didSet { if head != nil { error = nil } }
@@ -228,6 +236,7 @@ struct RecordedExchange: Sendable {
         self.request = request
         self.call = call
         body = request[BodyCopy.OfRequest.self]
+        messages = request[MessageLog.OfRequest.self]
     }
 
     mutating func receive(_ event: TransferEvent) {
@@ -259,6 +268,12 @@ struct RecordedExchange: Sendable {
             entry.response.headersSize = metrics.responseHeadBytes
             entry.response.bodySize = metrics.responseBodyBytes
             entry.response.content.size = metrics.responseBodyBytes
+        }
+        if let messages {
+            let (recorded, omitted) = messages.content
+            entry.resourceType = "websocket"
+            entry.webSocketMessages = recorded
+            if omitted > 0 { entry.comment = "\(omitted) messages are not recorded" }
         }
         if let body { entry.response.content.add(body.content, redaction, metrics?.responseBodyBytes) }
         return redaction.entry(entry)

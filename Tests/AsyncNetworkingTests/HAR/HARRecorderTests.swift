@@ -195,6 +195,36 @@ import Testing
         #expect(try directory.read("b") == Data("abcd".utf8))
     }
 
+    @Test func `a WebSocket connection is an entry with its messages`() async throws {
+        let found = try await record(on: MockTransport(script: .webSocketEcho)) { manager in
+            try await manager.withWebSocket(Request(url: url("wss://a.example/chat?q=1"))) { socket in
+                for message in [.text(#"{"token":"s","n":1}"#), .binary(Data([0xFF]))] as [WebSocketMessage] {
+                    try await socket.send(message)
+                    var messages = socket.makeAsyncIterator()
+                    #expect(try await messages.next() == message)
+                }
+            }
+        }
+        let entry = try #require(found.first)
+        #expect(found.count == 1)
+        #expect(entry.response.status == 101)
+        #expect(entry.request.url == "https://a.example/chat?q=…")
+        #expect(entry.resourceType == "websocket")
+        let lines = entry.webSocketMessages?.map { "\($0.type) \($0.opcode) \($0.data)" }
+        let text = #"1 {"token":"…","n":1}"#
+        #expect(lines == ["send \(text)", "receive \(text)", "send 2 /w==", "receive 2 /w=="])
+    }
+
+    @Test func `messages are recorded up to a limit`() async throws {
+        let found = try await record(on: MockTransport(script: .webSocketEcho), maximumBodySize: 10) { manager in
+            try await manager.withWebSocket(Request(url: url("ws://a.example/"))) { socket in
+                for _ in 0..<3 { try await socket.send(.text("four")) }
+            }
+        }
+        #expect(found.first?.webSocketMessages?.count == 2)
+        #expect(found.first?.comment == "1 messages are not recorded")
+    }
+
     @Test func `over a real connection an entry has phases, addresses and sizes`() async throws {
         try await StubServer.with { server in
             server.route("/a", .text("end"))
