@@ -148,7 +148,11 @@ struct CurlCommand {
             self.options.append(
                 added(field.name.rawName, shown == field.value ? field.valueBytes : Array(shown.utf8)))
         }
-        if !cookies.isEmpty { add("--cookie", rules.value(cookies.joined(separator: "; "), of: "Cookie")) }
+        if !cookies.isEmpty {
+            let value = rules.value(cookies.joined(separator: "; "), of: "Cookie")
+            // Without the sign, curl would read a file of this name.
+            if value.contains("=") { add("--cookie", value) } else { add("--header", "Cookie: \(value)") }
+        }
         // Fields that curl would add by itself.
         func adds(_ name: HTTPField.Name, _ line: String) {
             if !fields.contains(name) { add("--header", line) }

@@ -17,7 +17,8 @@ extension SessionManager {
     /// It contains what the session adds: default header fields, stored cookies, the credential or signature of the
     /// authentication policy, redirects, and the transfer options, such as proxy, timeouts and TLS. Interceptors are not
     /// called, and tokens of an ``Authenticator`` are not requested. Options that curl does not have are listed in
-    /// comments above the command. curl compares a pin with the server's own key only.
+    /// comments above the command. curl compares a pin with the server's own key only, and keeps a method other than
+    /// GET, HEAD and POST after any redirect.
     ///
     /// Bodies are written as they are sent, encoded and compressed. Those that are not text are passed through
     /// printf(1). Of a body of more than 1 MiB, or one that can be read only once, the command reads the bytes from

@@ -226,6 +226,8 @@ import Testing
     @Test func `credentials and cookies are sent as the session does`() async throws {
         var request = Request(url: try url("http://u:p%40@a.example/"), headers: [.cookie: "own=1"])
         try await check(request, cookies: ["stored=2; Path=/"])
+        // curl would read a file of this name.
+        try await check(Request(url: try url("http://a.example/"), headers: [.cookie: "nameless"]))
         request = Request(url: try url("http://a.example/"))
         request.credential = Credential(user: "ä", password: "p'\"", schemes: [.basic])
         try await check(request)
