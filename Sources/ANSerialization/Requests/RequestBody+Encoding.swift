@@ -15,13 +15,13 @@ extension RequestBody {
     /// ```
     ///
     /// A session encodes it, and sets `Content-Type: application/json` unless the request has another. A value that
-    /// cannot be encoded fails with ``SerializationError``, in a `SessionError`. A transport that is used without a
+    /// cannot be encoded fails with ``ANSerialization/SerializationError``, in a `SessionError`. A transport that is used without a
     /// session does not set the field, and encodes the value while it is sent.
     ///
     /// - Parameters:
     ///   - value: The value; one of any type, also a number or a text (RFC 8259 §2).
     ///   - encoder: The encoder, which must not be changed afterwards; `nil`, the default, for the session's, see
-    ///     ``JSONCoding``, or without a session for one that writes dates as ISO 8601 text.
+    ///     ``ANSerialization/JSONCoding``, or without a session for one that writes dates as ISO 8601 text.
     public static func json(_ value: some Encodable & Sendable, encoder: JSONEncoder? = nil) -> RequestBody {
         .json(encoder: encoder) { encoder throws(SerializationError) in
             do {
@@ -51,8 +51,8 @@ extension RequestBody {
     /// ```
     ///
     /// A session sets `Content-Type` with the form's boundary; a request that has the field already fails with
-    /// ``SerializationError/multipart(_:)``, in a `SessionError`, and so does a form whose body cannot be made, see
-    /// ``MultipartFormData/makeBody()``. A transport that is used without a session does not set the field. The body is
+    /// ``ANSerialization/SerializationError/multipart(_:)``, in a `SessionError`, and so does a form whose body cannot be made, see
+    /// ``ANSerialization/MultipartFormData/makeBody()``. A transport that is used without a session does not set the field. The body is
     /// replayable if all parts are.
     public static func form(_ form: MultipartFormData) -> RequestBody {
         guard !form.isEmpty else { return .none }
@@ -94,7 +94,7 @@ extension Request {
 
     /// Encodes a body such as JSON or a form, and adds the fields that describe it; other bodies are not changed.
     ///
-    /// - Throws: ``SerializationError``.
+    /// - Throws: ``ANSerialization/SerializationError``.
     package mutating func encodeBody(with encoder: JSONEncoder) throws {
         guard let encoding = body.encoding else { return }
         let gated = body
