@@ -102,6 +102,7 @@ import Testing
         "Caching/RequestFlights.swift": "A call ends its flight where it cannot suspend, in `defer`.",
         "Caching/SessionCache.swift": "A call begins the validation of a response that it returns at once.",
         "EventSources/EventSource.swift": "Copies share a reader, which an iterator takes without suspending.",
+        "HAR/HARRecorder.swift": "Events come from the network thread, and bodies from the tasks that read them.",
         "Interceptor.swift": "An interceptor may send requests concurrently, and forget their responses.",
         "Retries/Pipeline+Retries.swift": "The network thread reports the metrics.",
         "Retries/RetryBudget.swift": "Each attempt looks the budget up, which must not suspend it.",

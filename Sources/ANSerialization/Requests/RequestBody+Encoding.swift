@@ -15,8 +15,8 @@ extension RequestBody {
     /// ```
     ///
     /// A session encodes it, and sets `Content-Type: application/json` unless the request has another. A value that
-    /// cannot be encoded fails with ``ANSerialization/SerializationError``, in a `SessionError`. A transport that is used without a
-    /// session does not set the field, and encodes the value while it is sent.
+    /// cannot be encoded fails with ``ANSerialization/SerializationError``, in a `SessionError`. A transport that is used
+    /// without a session does not set the field, and encodes the value while it is sent.
     ///
     /// - Parameters:
     ///   - value: The value; one of any type, also a number or a text (RFC 8259 §2).
@@ -51,9 +51,9 @@ extension RequestBody {
     /// ```
     ///
     /// A session sets `Content-Type` with the form's boundary; a request that has the field already fails with
-    /// ``ANSerialization/SerializationError/multipart(_:)``, in a `SessionError`, and so does a form whose body cannot be made, see
-    /// ``ANSerialization/MultipartFormData/makeBody()``. A transport that is used without a session does not set the field. The body is
-    /// replayable if all parts are.
+    /// ``ANSerialization/SerializationError/multipart(_:)``, in a `SessionError`, and so does a form whose body cannot be
+    /// made, see ``ANSerialization/MultipartFormData/makeBody()``. A transport that is used without a session does not
+    /// set the field. The body is replayable if all parts are.
     public static func form(_ form: MultipartFormData) -> RequestBody {
         guard !form.isEmpty else { return .none }
         return RequestBody(isReplayable: form.isReplayable) { writer in

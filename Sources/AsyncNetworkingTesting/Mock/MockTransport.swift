@@ -102,10 +102,10 @@ public final class MockTransport: Transport {
 
     /// Creates a transport that calls `handler` with each request and its body.
     ///
-    /// - Parameter reception: Returns how the body of a request is received.
+    /// - Parameter reception: Returns how the body of a request is received; completely by default.
     init(
         receiving handler: @escaping @Sendable (ReceivedRequest) async throws -> MockResponse,
-        reception: @escaping @Sendable (Request) -> Reception, clock: any Clock<Duration>
+        reception: @escaping @Sendable (Request) -> Reception = { _ in .complete }, clock: any Clock<Duration>
     ) {
         self.clock = clock
         self.handler = handler
