@@ -102,6 +102,8 @@ import Testing
         "Caching/RequestFlights.swift": "A call ends its flight where it cannot suspend, in `defer`.",
         "Caching/SessionCache.swift": "A call begins the validation of a response that it returns at once.",
         "EventSources/EventSource.swift": "Copies share a reader, which an iterator takes without suspending.",
+        "Curl/SessionManager+Curl.swift": "The closure of a writer collects the bytes of a body.",
+        "HAR/MessageLog.swift": "Messages are sent and received by different tasks.",
         "HAR/HARRecorder.swift": "Events come from the network thread, and bodies from the tasks that read them.",
         "Interceptor.swift": "An interceptor may send requests concurrently, and forget their responses.",
         "Retries/Pipeline+Retries.swift": "The network thread reports the metrics.",
