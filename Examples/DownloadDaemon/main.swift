@@ -40,11 +40,11 @@ func download(_ urls: [URL], to directory: String) async throws {
 
 /// Starts the daemon, kills it when a part of the file has arrived, and starts it again.
 func demonstrate() async throws {
-    let bytes = StubServer.generatedBytes(2_000_000)
+    let bytes = StubServer.generatedBytes(20_000_000)
     try await StubServer.with { server in
         server.route("/disk.iso") { request in
             let isCut = request.headers["Range"] == nil
-            return ServedFile(bytes, interruption: isCut ? .hang(after: 1_000_000) : nil).script(for: request)
+            return ServedFile(bytes, interruption: isCut ? .hang(after: 10_000_000) : nil).script(for: request)
         }
         let daemon = {
             let directory = FileManager.default.currentDirectoryPath
