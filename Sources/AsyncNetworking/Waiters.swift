@@ -77,8 +77,8 @@ extension Lock {
     }
 }
 
-/// Who waits for whom: the shared transfers and the refreshes of tokens, for which requests wait that may themselves
-/// belong to one. A wait that would close a circle, so that none would end, is refused.
+/// The waits of requests for shared transfers and for refreshes of tokens. A request may itself belong to one: a wait that
+/// would close a circle, which would never end, is refused.
 enum WaitGraph {
     /// The transfers and refreshes to which the current task belongs, also those that have ended since: tasks that the
     /// program has created within one keep this value.

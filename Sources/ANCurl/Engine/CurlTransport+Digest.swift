@@ -25,8 +25,8 @@ extension CurlTransport {
         plain.transportAuthentication?.server = nil
         var probe = plain.withoutBody
         while true {
-            let (isProbe, isReplayable, bytes) = (probe != nil, plain.body.isReplayable, plain.bodyBytes)
-            let reaction: @Sendable (ResponseHead) -> ChallengeReaction = { head in
+            let (isProbe, isReplayable, bytes) = (probe != nil, plain.body.isReplayable, plain.body.bytes)
+            let react: @Sendable (ResponseHead) -> ChallengeReaction = { head in
                 if head.status.code == 401, isProbe || isReplayable,
                     let challenge = DigestChallenge.first(
                         in: head.headers[values: .wwwAuthenticate], knowsBody: bytes != nil)
@@ -39,9 +39,10 @@ extension CurlTransport {
             // The body of a response that may be dropped is not collected.
             let (exchange, head) = try await perform(
                 probe ?? plain, isProbe ? .streamed : delivery,
-                events.map { HeadSink(passingTo: $0) { reaction($0) == .none } })
-            var isLast = false
-            switch reaction(head) {
+                events.map { HeadSink(passingTo: $0) { react($0) == .none } })
+            let reaction = react(head)
+            switch reaction {
+            case .none: return OpenResponse(head: head, body: ResponseBody(source: exchange))
             case .send: break
             case .answer(let challenge):
                 guard
@@ -52,22 +53,20 @@ extension CurlTransport {
                     return OpenResponse(head: head, body: ResponseBody(source: exchange))
                 }
                 plain.headers[.authorization] = answer.field
-                isLast = true
-            case .none: return OpenResponse(head: head, body: ResponseBody(source: exchange))
             }
             // Below 300 a body may be as long as that of any response.
             if head.status.code >= 300 { await exchange.receiveRest() }
             await exchange.close()
             probe = nil
             plain.shortenTotal(by: start.duration(to: .now), of: request, from: defaultOptions)
-            guard isLast else { continue }
+            if reaction == .send { continue }
             let (answered, last) = try await perform(plain, delivery, events)
             return OpenResponse(head: last, body: ResponseBody(source: answered))
         }
     }
 }
 
-/// What follows the response to a request without a credential.
+/// The reaction to the response to a request without a credential.
 private enum ChallengeReaction: Equatable {
     /// Nothing: it is the response.
     case none
@@ -78,15 +77,6 @@ private enum ChallengeReaction: Equatable {
 }
 
 extension Request {
-    /// The body, if it is in memory.
-    fileprivate var bodyBytes: Data? {
-        switch body.content {
-        case .none: Data()
-        case .bytes(let data): data
-        default: nil
-        }
-    }
-
     /// The path and query as libcurl sends them: with a path, and without dot segments.
     fileprivate var digestTarget: String {
         let hasDots = url.path(percentEncoded: true).contains("/.")

@@ -165,6 +165,15 @@ public struct RequestBody: Sendable {
         case stream
     }
 
+    /// The bytes, if they are in memory; empty for no body.
+    package var bytes: Data? {
+        switch content {
+        case .none: Data()
+        case .bytes(let data): data
+        case .file, .writer: nil
+        }
+    }
+
     /// The number of bytes, 0 for no body; `nil` if it is unknown or would have to be read from the file system.
     public var length: Int64? {
         switch content {

@@ -79,8 +79,6 @@ package struct DigestChallenge: Hashable, Sendable {
     package let protection: Protection
     /// Whether the user name is sent as a digest.
     package let hidesUser: Bool
-    /// The space-separated list of URIs with the same password; `nil` for all of the server.
-    package let domain: String?
 
     /// A digest algorithm, without `-sess`.
     package enum Algorithm: String, Sendable {
@@ -89,7 +87,7 @@ package struct DigestChallenge: Hashable, Sendable {
         case sha512_256 = "SHA-512-256"
     }
 
-    /// What an answer protects (RFC 7616 §3.4).
+    /// The part of a request that an answer protects (RFC 7616 §3.4).
     package enum Protection: String, Sendable {
         /// The request line, without a nonce of this side (RFC 2069).
         case none
@@ -124,7 +122,6 @@ package struct DigestChallenge: Hashable, Sendable {
         realm = challenge.parameters["realm"] ?? ""
         opaque = challenge.parameters["opaque"]
         hidesUser = challenge.parameters["userhash"]?.lowercased() == "true"
-        domain = challenge.parameters["domain"]
     }
 
     /// Returns the first challenge of a response's fields that can be answered.

@@ -100,10 +100,6 @@ struct BodySegments: Sendable {
         joined.append(bytes)
     }
 
-    mutating func append(_ other: BodySegments) {
-        for segment in other.all { append(segment) }
-    }
-
     private mutating func finish() {
         guard !joined.isEmpty else { return }
         finished.append(.bytes(joined))

@@ -200,11 +200,7 @@ private struct Refusal {
         var supported = transport.authenticationSchemes
         if request.webSocketUpgrade != nil, !isProxy { supported.formIntersection([.basic]) }
         // The transport answers a server by Digest only if it knows the algorithm and what is to be protected.
-        let knowsBody =
-            switch request.body.kind {
-            case .none, .bytes: true
-            default: false
-            }
+        let knowsBody = request.body.bytes != nil
         func challenge(by scheme: AuthenticationScheme) -> ChallengeParser.Challenge? {
             challenges.first { challenge in
                 AuthenticationScheme(name: challenge.scheme) == scheme

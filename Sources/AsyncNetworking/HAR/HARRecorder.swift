@@ -47,7 +47,8 @@ public final class HARRecorder: Sendable {
     ///   - path: The path of the file, absolute or relative to the current directory of the process.
     ///   - redaction: The rules for hiding secrets; ``ANHTTP/Redaction/standard`` by default.
     ///   - maximumBodySize: The number of bytes of each body that are recorded, after decompression, and of all messages of
-    ///     a WebSocket connection; 64 KiB by default, 0 for none. Request bodies are recorded if they are in memory, not those of files and streams.
+    ///     a WebSocket connection; 64 KiB by default, 0 for none. Request bodies are recorded if they are in memory, not
+    ///     those of files and streams.
     /// - Throws: ``SessionError/file(_:)`` if the file cannot be created.
     public init(path: String, redacting redaction: Redaction = .standard, maximumBodySize: Int = 64 << 10) throws {
         self.path = path

@@ -26,15 +26,12 @@ extension SessionManager {
         work: @escaping @Sendable (RunningTask) async throws -> Value
     ) -> TransferTask<Value> {
         // Encoded now, so that its length is known.
-        let request = request.flatMap { request in
-            Result {
-                var request = request
-                do { try request.encodeBody(with: configuration.json.encoder) } catch {
-                    throw SessionError.lifting(error)
-                }
-                return request
-            }
+        let request = Result {
+            var request = try request.get()
+            try request.encodeBody(with: configuration.json.encoder)
+            return request
         }
+        .mapError(SessionError.lifting)
         let wanted = try? request.get()
         let (core, isTaken) = registry.begin { id in
             TransferCore(

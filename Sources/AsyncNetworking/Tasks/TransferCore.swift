@@ -310,7 +310,7 @@ package final class TransferCore: Sendable {
         update { $0.isWorkStopped = true }
     }
 
-    /// What remains to be done at the end, outside of the lock.
+    /// The actions to perform at the end, outside of the lock.
     private struct End {
         let action: TaskStateMachine.Action
         /// The monitors that have seen the beginning.
