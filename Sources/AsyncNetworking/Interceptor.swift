@@ -26,7 +26,8 @@ import ANSystem
 /// | fail | throw |
 ///
 /// A streamed body reaches the interceptor as a stream; it is never collected first. The caller reads it after the
-/// interceptor has returned, and it is closed when the call ends.
+/// interceptor has returned, and it is closed when the call ends. The head of a response with the status 101 has its
+/// WebSocket connection: an interceptor returns it, or a changed copy of it.
 ///
 /// An interceptor runs in the task that makes the request, and shares its isolation and cancellation.
 /// ``SessionConfiguration/interceptors`` run around calls, ``SessionConfiguration/attemptInterceptors`` around each
@@ -69,7 +70,6 @@ public struct Chain: Sendable {
     /// It may be called again, to repeat the request. The body must then be replayable
     /// (``ANHTTP/RequestBody/isReplayable``), which is not checked here: a body that can be read only once may be sent
     /// incompletely. Calls may overlap; their responses stay open until the next call that begins after them.
-    /// Those for a WebSocket must not overlap: the connection of the call would be that which was opened last.
     ///
     /// - Parameter request: The request to send: the interceptor's own, modified or another one. One without a time
     ///   limit or transfer options has those of the interceptor's request. Credentials that the session has added are

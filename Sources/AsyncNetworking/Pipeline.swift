@@ -113,7 +113,7 @@ final class Pipeline: Sendable {
         // Adds credentials and answers challenges.
         Step(if: { $0.isAuthenticating || $1.hasOwnAuthentication }) { try await $0.authenticate($1, &$2, $3) },
         // Answers from the response cache, and stores responses.
-        Step(if: { $0.cache != nil && $1.webSocketUpgrade == nil }) { try await $0.answerFromCache($1, &$2, $3) },
+        Step(if: { $0.cache != nil && $1.webSocketOptions == nil }) { try await $0.answerFromCache($1, &$2, $3) },
         // Adds `Cache-Control` from the cache policy.
         Step { try ($1.cachePolicy ?? $0.cachePolicy).apply(to: &$1) },
         // Waits for a route if the host is unreachable.

@@ -57,7 +57,7 @@ import Testing
 
     private func webSocket(_ server: StubServer, queue: Duration = .seconds(20)) -> Request {
         var request = server.request("/socket", options: options(queue: queue))
-        request.webSocketUpgrade = WebSocketUpgrade(WebSocketOptions()) { _ in }
+        request.webSocketOptions = WebSocketOptions()
         return request
     }
 
@@ -258,12 +258,11 @@ import Testing
 
     @Test func `an open WebSocket is not closed to make room for a connection`() async throws {
         try await withServer { server in
-            let slot = Lock<(any WebSocketLink)?>(nil)
             var request = server.request("/socket", options: options())
-            request.webSocketUpgrade = WebSocketUpgrade(WebSocketOptions()) { link in slot.withLock { $0 = link } }
+            request.webSocketOptions = WebSocketOptions()
             let transport = try transport { $0.maximumConnectionsPerHost = 1 }
-            try await transport.stream(request) { _, _ in
-                let link = try #require(slot.withLock { $0 })
+            try await transport.stream(request) { head, _ in
+                let link = try #require(head.webSocket)
                 for interface in [nil, "host!127.0.0.1", nil, "host!127.0.0.1"] {
                     let options = options().with { $0.connection.localInterface = interface }
                     // A connection that is idle cannot be used by the next request.

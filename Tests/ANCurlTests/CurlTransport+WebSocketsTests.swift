@@ -17,11 +17,10 @@ import Testing
         to server: StubServer, on transport: CurlTransport, options: TransferOptions? = nil,
         _ webSocketOptions: WebSocketOptions = WebSocketOptions(), _ body: (any WebSocketLink) async throws -> Value
     ) async throws -> Value {
-        let slot = Lock<(any WebSocketLink)?>(nil)
         var request = server.request(options: options)
-        request.webSocketUpgrade = WebSocketUpgrade(webSocketOptions) { link in slot.withLock { $0 = link } }
-        return try await transport.stream(request) { _, _ in
-            try await body(#require(slot.withLock { $0 }))
+        request.webSocketOptions = webSocketOptions
+        return try await transport.stream(request) { head, _ in
+            try await body(#require(head.webSocket))
         }
     }
 
@@ -106,7 +105,7 @@ import Testing
                 ]
             }
             var request = Request(url: try #require(URL(string: "http://a.example/x")), options: options)
-            request.webSocketUpgrade = WebSocketUpgrade(WebSocketOptions()) { _ in }
+            request.webSocketOptions = WebSocketOptions()
             try await transport.stream(request) { head, _ in #expect(head.status.code == status) }
             let expected =
                 [secure, Cookie(name: "other", value: "1", domain: "a.example")]
@@ -232,7 +231,7 @@ import Testing
     /// Returns the body of a response that refuses the connection.
     private func refusal(by server: StubServer) async throws -> Data {
         var request = server.request(options: .with { $0.timeouts.idle = nil })
-        request.webSocketUpgrade = WebSocketUpgrade(WebSocketOptions()) { _ in }
+        request.webSocketOptions = WebSocketOptions()
         return try await CurlTransport().stream(request) { head, body in
             #expect(head.status.code == 403)
             return try await body.collect(upTo: 1 << 20)

@@ -8,7 +8,7 @@ import Testing
 
 /// The state between tasks and the loop; the tests take the part of the loop.
 @Suite(.timeLimit(.minutes(5))) struct WebSocketChannelTests {
-    private let channel = WebSocketChannel(WebSocketUpgrade(WebSocketOptions()) { _ in })
+    private let channel = WebSocketChannel(WebSocketOptions())
 
     /// Starts a task, which runs until it has to wait.
     private func waiting(_ body: sending @escaping () async throws -> Void) -> Task<Void, any Error> {
@@ -167,11 +167,11 @@ import Testing
             _ = try send()
         }
         #expect(error?.reason == .webSocketClosed(nil))
-        let other = WebSocketChannel(channel.upgrade)
+        let other = WebSocketChannel(channel.options)
         other.receive(WebSocketClosure(code: 1011, reason: "oops"))
         let second = #expect(throws: TransportError.self) { try other.send { WebSocketFrame(.text) } }
         #expect(second?.reason == .webSocketClosed(WebSocketClosure(code: 1011, reason: "oops")))
-        let ended = WebSocketChannel(channel.upgrade)
+        let ended = WebSocketChannel(channel.options)
         ended.end(.success(()))
         #expect(throws: TransportError.self) { try ended.send { WebSocketFrame(.text) } }
     }
@@ -264,7 +264,7 @@ import Testing
         channel.end(.failure(Planned()))
         #expect(try frames() == [Self.frame])
         #expect(throws: Planned.self) { try channel.takeFrames() }
-        let cancelled = WebSocketChannel(channel.upgrade)
+        let cancelled = WebSocketChannel(channel.options)
         _ = cancelled.add(Self.frame, capacity: 1000)
         cancelled.end(.failure(CancellationError()))
         #expect(throws: CancellationError.self) { try cancelled.takeFrames() }

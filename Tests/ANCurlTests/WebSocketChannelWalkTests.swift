@@ -43,7 +43,7 @@ import Testing
     func `frames are read once and in their order, and nothing is sent after the end`(seed: UInt64) throws {
         var random = SeededGenerator(seed: seed)
         func number(_ range: ClosedRange<Int>) -> Int { .random(in: range, using: &random) }
-        let channel = WebSocketChannel(WebSocketUpgrade(WebSocketOptions()) { _ in })
+        let channel = WebSocketChannel(WebSocketOptions())
         let capacity = 3 * MemoryLayout<WebSocketFrame>.stride
         var model = Model()
         for step in 0..<80 {

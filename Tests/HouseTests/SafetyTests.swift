@@ -114,7 +114,6 @@ import Testing
         "Tasks/TaskRegistry.swift": "Functions that create a task, and the list of tasks, return at once.",
         "Tasks/TransferCore.swift": "Resuming, cancelling and observing a task returns at once.",
         "Tasks/TransferGroup.swift": "Tasks report their progress on any thread.",
-        "WebSockets/SessionManager+WebSockets.swift": "The transport hands the connection over on its own thread.",
         "WebSockets/WebSocket.swift": "The bytes of a connection are handed over between tasks.",
         "Waiters.swift": "Waits end where a task cannot suspend, in `defer`.",
     ]

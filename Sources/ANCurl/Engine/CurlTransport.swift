@@ -49,11 +49,14 @@ public struct CurlTransport: CookieStoringTransport, AlternativeRouteTransport, 
         _ request: Request, delivery: BodyDelivery, reporting events: (any TransferEventSink)?
     ) async throws -> OpenResponse {
         if let answer = request.transportAuthentication?.server, answer.scheme == .digest,
-            request.webSocketUpgrade == nil
+            request.webSocketOptions == nil
         {
             return try await openAnswering(request, with: answer.credential, delivery, events)
         }
-        let (exchange, head) = try await perform(request, delivery, events)
+        var (exchange, head) = try await perform(request, delivery, events)
+        if let channel = exchange.webSocket, head.status.code == 101 {
+            head.webSocket = UpgradedExchange(exchange: exchange, channel: channel)
+        }
         return OpenResponse(head: head, body: ResponseBody(source: exchange))
     }
 

@@ -58,7 +58,7 @@ final class Exchange: Sendable {
         handlesCookies = request.handlesCookies ?? sharedOptions.value.handlesCookies
         authentication = request.transportAuthentication
         try authentication?.checkCapabilities()
-        webSocket = request.webSocketUpgrade.map(WebSocketChannel.init)
+        webSocket = request.webSocketOptions.map(WebSocketChannel.init)
         use = webSocket != nil ? .webSocket : request.mayGoOnForLong ? .stream : .request
         guard webSocket == nil || authentication?.server == nil && authentication?.signature == nil else {
             throw TransportError(
@@ -128,7 +128,7 @@ final class Exchange: Sendable {
     func start() async throws -> ResponseHead {
         await wait(for: delivery == .streamed ? .head : .response) { engine.post(.add(self)) }
         do {
-            let head = try state.withLock { state throws in
+            return try state.withLock { state throws in
                 if let head = state.head, state.failure == nil || delivery == .streamed { return head }
                 // The failure of a body that may be discarded belongs to reading it, unless the call itself ends.
                 if let head = state.head, head.mayBeDiscarded, let failure = state.failure as? TransportError,
@@ -138,10 +138,6 @@ final class Exchange: Sendable {
                 }
                 throw state.failure ?? Self.endWithoutHead
             }
-            if let webSocket, head.status.code == 101 {
-                webSocket.upgrade.accept(UpgradedExchange(exchange: self, channel: webSocket))
-            }
-            return head
         } catch {
             await close()
             throw error

@@ -11,7 +11,7 @@ extension CurlEngine {
         guard let socket = transfer.handle.activeSocket else {
             return finish(transfer, .failure(transfer.failure(.connectionLost(.beforeResponse))))
         }
-        let handshake = WebSocketHandshake(channel.upgrade.options)
+        let handshake = WebSocketHandshake(channel.options)
         let connection = WebSocketConnection(
             channel, handshake, ConnectionStream(transfer.handle), socket: socket,
             capacity: transfer.exchange.options.streamBufferSize, now: state.now)

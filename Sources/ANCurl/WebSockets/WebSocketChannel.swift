@@ -8,7 +8,7 @@ import ANSystem
 /// The loop adds data frames and takes commands; tasks take frames and add commands, and wait here. Frames are sent by
 /// the loop, which joins them; or, in a dialogue, by the task itself, which saves waking the loop.
 package final class WebSocketChannel: Sendable {
-    package let upgrade: WebSocketUpgrade
+    package let options: WebSocketOptions
     private let state = Lock(State())
     /// Serializes the creation of frames: a compressed frame depends on the ones before it.
     private let sending = Lock(MaskingKeys())
@@ -101,8 +101,8 @@ package final class WebSocketChannel: Sendable {
         }
     }
 
-    package init(_ upgrade: WebSocketUpgrade) {
-        self.upgrade = upgrade
+    package init(_ options: WebSocketOptions) {
+        self.options = options
     }
 
     // MARK: The tasks' side

@@ -57,7 +57,7 @@ final class WebSocketConnection {
         self.handshake = handshake
         self.stream = stream
         self.capacity = capacity
-        options = channel.upgrade.options
+        options = channel.options
         decoder = WebSocketFrameDecoder(maximumPayload: options.maximumMessageSize)
         machine = WebSocketStateMachine(maximumMessageSize: options.maximumMessageSize)
         clock = WebSocketClock(options, now: now)

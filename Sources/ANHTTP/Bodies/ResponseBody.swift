@@ -12,7 +12,7 @@ import Synchronization
 /// (backpressure). When the scope that provides it ends, the unread bytes of a response from libcurl's transport are
 /// discarded, and reading throws `CancellationError`.
 public struct ResponseBody: AsyncSequence, Sendable {
-    let source: any ResponseBodySource
+    private(set) var source: any ResponseBodySource
     /// The decoder of the session that received the response, for the values of a stream.
     package var jsonDecoder: JSONDecoder?
     /// Whether the body is the one that was received, or one by which an interceptor has replaced it.
@@ -70,6 +70,13 @@ public struct ResponseBody: AsyncSequence, Sendable {
     ///   errors of another source, such as the function of ``transforming(_:)``.
     public func collect(upTo limit: Int) async throws -> Data {
         try await source.collect(upTo: Swift.max(limit, 0))
+    }
+
+    /// Returns the body with another source of its bytes.
+    package func reading(_ source: some ResponseBodySource) -> ResponseBody {
+        var body = self
+        body.source = source
+        return body
     }
 
     /// Ends the exchange soon, if it is not over; reading then throws. Callable from any thread, at any time.
@@ -227,8 +234,8 @@ extension ResponseBody {
     ///   That task also receives the errors that the function throws. Chunks are not empty, and their sizes have no
     ///   meaning.
     public func transforming(_ transform: @escaping @Sendable (Data) throws -> Data) -> ResponseBody {
-        var body = ResponseBody(source: TransformedBodySource(base: source, transform: transform))
-        body.jsonDecoder = jsonDecoder
+        var body = reading(TransformedBodySource(base: source, transform: transform))
+        body.provenance = .received
         return body
     }
 }

@@ -16,6 +16,7 @@ public struct ResponseHead: Sendable {
         var url: URL
         var redirectHistory: [ResponseHead] = []
         var retryHistory = RetryHistory()
+        var webSocket: (any WebSocketLink)?
     }
 
     /// The status code, 100 to 999, with the server's reason phrase, which is empty over HTTP/2 and HTTP/3.
@@ -47,6 +48,12 @@ public struct ResponseHead: Sendable {
     public var retryHistory: RetryHistory {
         get { shared.value.retryHistory }
         set { set(\.retryHistory, to: newValue) }
+    }
+    /// The WebSocket connection that a response with the status 101 has opened, which is valid until the exchange ends;
+    /// `nil` for another response.
+    package var webSocket: (any WebSocketLink)? {
+        get { shared.value.webSocket }
+        set { set(\.webSocket, to: newValue) }
     }
 
     private mutating func set<Value>(_ property: WritableKeyPath<Contents, Value>, to value: Value) {

@@ -33,34 +33,21 @@ package protocol WebSocketLink: Sendable {
     func fail(_ violation: WebSocketViolation)
 }
 
-/// The settings of a request that becomes a WebSocket connection.
-///
-/// A transport that supports WebSockets performs the opening handshake (RFC 6455 §4.1). If the server accepts, it calls
-/// ``accept`` before it passes on the response, whose status is then 101. Any other response is passed on as usual.
-package struct WebSocketUpgrade: Sendable {
-    package let options: WebSocketOptions
-    /// Receives the connection, which is valid until the exchange ends.
-    package let accept: @Sendable (any WebSocketLink) -> Void
-
-    package init(_ options: WebSocketOptions, accept: @escaping @Sendable (any WebSocketLink) -> Void) {
-        self.options = options
-        self.accept = accept
-    }
-}
-
 extension Request {
-    /// The settings of the WebSocket connection that the request becomes; `nil`, the default, for an ordinary request.
+    /// The options of the WebSocket connection that the request becomes; `nil`, the default, for an ordinary request.
     /// Set by a session.
-    package var webSocketUpgrade: WebSocketUpgrade? {
-        get { self[WebSocketUpgrade.OfRequest.self] }
-        set { self[WebSocketUpgrade.OfRequest.self] = newValue }
+    ///
+    /// A transport that supports WebSockets performs the opening handshake (RFC 6455 §4.1). If the server accepts, the
+    /// head of the response has the status 101 and the connection, ``ResponseHead/webSocket``. Any other response is
+    /// passed on as usual.
+    package var webSocketOptions: WebSocketOptions? {
+        get { self[WebSocketUpgrade.self] }
+        set { self[WebSocketUpgrade.self] = newValue }
     }
 }
 
-extension WebSocketUpgrade {
-    fileprivate enum OfRequest: RequestAttribute {
-        static var defaultValue: WebSocketUpgrade? { nil }
-    }
+private enum WebSocketUpgrade: RequestAttribute {
+    static var defaultValue: WebSocketOptions? { nil }
 }
 
 /// The parameters of a WebSocket connection on which both sides agreed in the opening handshake.

@@ -184,7 +184,7 @@ extension Pipeline {
 
     /// Returns the alternative service for a request; `nil` to use the origin's own connection.
     private func alternative(for request: Request) -> AlternativeServiceStore.Trial? {
-        guard triesAlternativeServices, request.webSocketUpgrade == nil,
+        guard triesAlternativeServices, request.webSocketOptions == nil,
             request.options?.httpVersion ?? .automatic == .automatic
         else { return nil }
         return alternativeServices.trial(for: request.url)

@@ -88,7 +88,7 @@ private struct ChallengeAnswers {
         let cached = answersServer ? cache?.answer(for: request, credential) : nil
         // The opening handshake of a WebSocket connection can be authenticated by a header field only.
         server = AuthenticationPlan(
-            credential, cached: request.webSocketUpgrade == nil || cached?.answer.scheme == .basic ? cached : nil,
+            credential, cached: request.webSocketOptions == nil || cached?.answer.scheme == .basic ? cached : nil,
             limit: AuthenticationPolicy.maximumCredentials)
         proxy = AuthenticationPlan(
             nil, cached: policy.challengeHandler == nil ? nil : cache?.proxyAnswer(for: request).map { ($0, nil) },
@@ -198,7 +198,7 @@ private struct Refusal {
         }
         // libcurl, which answers challenges by the other schemes, only makes the connection of a WebSocket.
         var supported = transport.authenticationSchemes
-        if request.webSocketUpgrade != nil, !isProxy { supported.formIntersection([.basic]) }
+        if request.webSocketOptions != nil, !isProxy { supported.formIntersection([.basic]) }
         // The transport answers a server by Digest only if it knows the algorithm and what is to be protected.
         let knowsBody = request.body.bytes != nil
         func challenge(by scheme: AuthenticationScheme) -> ChallengeParser.Challenge? {

@@ -167,15 +167,13 @@ struct CacheLookup: Sendable {
             head, to: request, requestTime: times.request, responseTime: times.response, owner: owner)
         guard Storability.isUseful(stored, acceptsStale: acceptsStale) else { return nil }
         let length = stored.isDecoded ? nil : head.contentLength
-        var storing = ResponseBody(
-            source: StoringBodySource(response.body, session.cache.writer(key), expected: length) { body, ending in
+        return response.body.reading(
+            StoringBodySource(response.body, session.cache.writer(key), expected: length) { body, ending in
                 await store(stored.ended(ending.trailers, bodyLength: body.length), body, head, times)
             } notStored: { isLost in
                 await supersede(head, entries, times, isLost: isLost)
                 endFlight(isAbandoned: false)
             })
-        storing.provenance = response.body.provenance
-        return storing
     }
 
     /// Removes the stored responses that a response supersedes although it was not stored.

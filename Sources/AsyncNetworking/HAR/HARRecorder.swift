@@ -168,13 +168,12 @@ public final class HARRecorder: Sendable {
         func intercept(_ request: Request, next: Chain) async throws -> OpenResponse {
             await recorder.waitForRoom()
             var request = request
-            if let upgrade = request.webSocketUpgrade {
+            if request.webSocketOptions != nil {
                 let log = MessageLog(limit: recorder.maximumBodySize)
                 request[MessageLog.OfRequest.self] = log
-                request.webSocketUpgrade = WebSocketUpgrade(upgrade.options) { link in
-                    upgrade.accept(ObservedLink(base: link, log: log))
-                }
-                return try await next(request)
+                var response = try await next(request)
+                response.head.webSocket = response.head.webSocket.map { ObservedLink(base: $0, log: log) }
+                return response
             }
             let copy = BodyCopy(limit: recorder.maximumBodySize)
             request[BodyCopy.OfRequest.self] = copy
@@ -367,11 +366,7 @@ extension OpenResponse {
     fileprivate func tapped(
         into copy: BodyCopy, end: (@Sendable (ResponseEnding) -> Void)? = nil
     ) -> OpenResponse {
-        var body = ResponseBody(source: TappedBody(base: self.body, copy: copy, end: end))
-        // The bytes are the same.
-        body.provenance = self.body.provenance
-        body.jsonDecoder = self.body.jsonDecoder
-        return OpenResponse(head: head, body: body)
+        OpenResponse(head: head, body: body.reading(TappedBody(base: body, copy: copy, end: end)))
     }
 }
 

@@ -92,7 +92,7 @@ public struct RedirectPolicy: Sendable {
         else { return nil }
         var next = request
         next.url = try target(
-            location, from: request.url, isUpgrade: request.webSocketUpgrade != nil, strictURL: strictURL)
+            location, from: request.url, isUpgrade: request.webSocketOptions != nil, strictURL: strictURL)
         if Self.becomesGet(request.method, status: head.status.code) {
             next.method = .get
             next.body = .none

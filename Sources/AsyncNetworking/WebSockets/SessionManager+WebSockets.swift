@@ -51,14 +51,14 @@ extension SessionManager {
         _ request: Request, options: WebSocketOptions, notingIn record: AttemptRecord?,
         _ body: (WebSocket) async throws -> Value
     ) async throws -> Value {
-        let slot = Lock<WebSocket?>(nil)
-        let request = request.upgrading(options) { link in slot.withLock { $0 = WebSocket(link, options) } }
+        let request = request.upgrading(options)
         return try await perform(
             registry.begin(.stream, request), request, delivery: .streamed, notingIn: record
         ) { head, response in
-            guard head.status.code == 101, let socket = slot.withLock({ $0 }) else {
+            guard head.status.code == 101, let link = head.webSocket else {
                 throw await Self.refusal(head, response)
             }
+            let socket = WebSocket(link, options)
             do {
                 let value = try await body(socket)
                 try await socket.close()
@@ -88,12 +88,10 @@ extension SessionManager {
 extension Request {
     /// Returns the request that opens a WebSocket connection.
     @inline(never)
-    fileprivate func upgrading(
-        _ options: WebSocketOptions, accept: @escaping @Sendable (any WebSocketLink) -> Void
-    ) -> Request {
+    fileprivate func upgrading(_ options: WebSocketOptions) -> Request {
         var request = self
         request.url = url.withoutWebSocketScheme
-        request.webSocketUpgrade = WebSocketUpgrade(options, accept: accept)
+        request.webSocketOptions = options
         return request
     }
 }

@@ -110,22 +110,21 @@ final class MockExchange: ResponseBodySource {
         }
     }
 
-    /// Opens the WebSocket connection of a script, whose head was performed; returns `false` for another response.
+    /// Opens the WebSocket connection of a script, whose head was performed; `nil` for another response.
     ///
     /// - Throws: `TransportError` if the request does not ask for the connection, or its response does not fit.
-    func openWebSocket(_ head: ResponseHead) throws(TransportError) -> Bool {
-        guard let actions = state.withLock({ $0.webSocketActions }) else { return false }
-        guard let upgrade = request.webSocketUpgrade else { throw TransportError(.invalidResponse(.notHTTP)) }
+    func openWebSocket(_ head: ResponseHead) throws(TransportError) -> (any WebSocketLink)? {
+        guard let actions = state.withLock({ $0.webSocketActions }) else { return nil }
+        guard let options = request.webSocketOptions else { throw TransportError(.invalidResponse(.notHTTP)) }
         do throws(WebSocketViolation) {
             let agreement = try WebSocketAgreement(
-                by: head, for: upgrade.options, accept: HeaderPairs.webSocketAccept(for: MockResponse.webSocketKey))
-            let socket = MockWebSocket(agreement, upgrade.options, transport: transport)
-            upgrade.accept(socket)
+                by: head, for: options, accept: HeaderPairs.webSocketAccept(for: MockResponse.webSocketKey))
+            let socket = MockWebSocket(agreement, options, transport: transport)
             let server = MockWebSocketServer(socket, performing: actions, transport: transport)
             // Ends when the exchange is closed.
             let task = Task(executorPreference: currentTaskExecutor) { await server.run() }
             state.withLock { $0.server = task }
-            return true
+            return socket
         } catch {
             throw TransportError(.invalidResponse(.webSocket(error.reason)))
         }

@@ -190,8 +190,9 @@ public final class MockTransport: Transport {
             try checkRunning()
             state.update { $0.requests.append(received) }
             exchange.begin(try await limits.wait(in: .responseHead) { [handler] in try await handler(received) })
-            let head = try await exchange.nextHead()
-            guard try !exchange.openWebSocket(head), case .collected(let limit) = delivery else {
+            var head = try await exchange.nextHead()
+            head.webSocket = try exchange.openWebSocket(head)
+            guard head.webSocket == nil, case .collected(let limit) = delivery else {
                 return OpenResponse(head: head, body: ResponseBody(source: exchange))
             }
             let data = try await exchange.collect(upTo: limit)

@@ -269,6 +269,85 @@ import Testing
         }
     }
 
+    // MARK: Interceptors
+
+    /// Sends a request for each path at the same time, and returns the last path's response when all are answered.
+    private static func opening(_ paths: [String]) -> Intercepting {
+        Intercepting { request, next in
+            try await withThrowingTaskGroup(of: OpenResponse.self) { group in
+                for path in paths {
+                    group.addTask {
+                        var request = request
+                        request.url = try url("https://a.example/\(path)")
+                        return try await next(request)
+                    }
+                }
+                var chosen: OpenResponse?
+                for try await response in group where response.head.url.lastPathComponent == paths.last {
+                    chosen = response
+                }
+                return try #require(chosen)
+            }
+        }
+    }
+
+    @Test(arguments: [["a", "b"], ["b", "a"]])
+    func `the connection is that of the response which an interceptor returns`(paths: [String]) async throws {
+        let gates = [try ScriptGate(), try ScriptGate()]
+        // The connection that is returned is the first or the last one that opens.
+        let transport = MockTransport { request in
+            let path = request.url.lastPathComponent
+            return MockResponse(
+                Script([
+                    .wait(gates[path == "a" ? 0 : 1]), .acceptWebSocket(), .message(.text(path)),
+                    .closeWebSocket(code: 1000),
+                ]))
+        }
+        let session = SessionManager(on: transport) {
+            $0.interceptors = [Self.opening(paths)]
+        }
+        async let message = session.withWebSocket(Request(url: url("wss://a.example/chat"))) { socket in
+            try await socket.first { _ in true }
+        }
+        try await transport.requests(count: 2)
+        gates[0].open()
+        await Task.yield()
+        gates[1].open()
+        #expect(try await message == .text(paths[1]))
+    }
+
+    @Test func `the connection stays when an interceptor changes the body`() async throws {
+        struct Copied: ResponseBodySource {
+            let base: ResponseBody
+
+            func next() async throws -> Data? {
+                var iterator = base.makeAsyncIterator()
+                return try await iterator.next()
+            }
+            var ending: ResponseEnding? { base.ending }
+            func close() async {}
+        }
+        let transforming = Intercepting { request, next in
+            var response = try await next(request)
+            response.body = response.body.transforming { $0 }
+            return response
+        }
+        let copying = Intercepting { request, next in
+            let response = try await next(request)
+            return OpenResponse(head: response.head, body: ResponseBody(source: Copied(base: response.body)))
+        }
+        for interceptors in [[transforming], [copying], [copying, transforming], [copying, copying]] {
+            let session = SessionManager(on: MockTransport(script: .webSocketEcho)) {
+                $0.interceptors = interceptors
+                $0.attemptInterceptors = interceptors
+            }
+            try await session.withWebSocket(Request(url: url("wss://a.example/chat"))) { socket in
+                try await socket.send(Self.text)
+                #expect(try await socket.first { _ in true } == Self.text)
+            }
+        }
+    }
+
     // MARK: Other responses
 
     @Test func `a script that refuses the connection is an error with its body`() async throws {

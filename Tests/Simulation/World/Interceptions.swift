@@ -35,11 +35,11 @@ struct ProgramInterceptor: Interceptor {
 
     func intercept(_ request: Request, next: Chain) async throws -> OpenResponse {
         ledger.cover("interceptor.\(kind)")
-        // What is no whole response stays as it is, and a WebSocket has one connection.
-        let isStream = request.webSocketUpgrade != nil || request.headers[.accept] == "text/event-stream"
+        // What is no whole response stays as it is.
+        let isStream = request.webSocketOptions != nil || request.headers[.accept] == "text/event-stream"
         switch kind {
         case .observe: return try await next(request)
-        case .transform where isStream, .answer where isStream, .concurrent where isStream:
+        case .transform where isStream, .answer where isStream:
             return try await next(request)
         case .transform: return Self.transformed(try await next(request))
         case .repeatAlways:

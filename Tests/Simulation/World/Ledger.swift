@@ -217,7 +217,7 @@ private enum RequestFacts: RequestAttribute {
 
 extension Request {
     /// Whether the request is one of several connections of an event source or a WebSocket, of which each begins anew.
-    var isConnection: Bool { webSocketUpgrade != nil || headers[.accept] == "text/event-stream" }
+    var isConnection: Bool { webSocketOptions != nil || headers[.accept] == "text/event-stream" }
 
     /// The number of the call; 0 for a download of an earlier session.
     var call: Int {

@@ -40,7 +40,7 @@ struct Origins: Sendable {
             return failing(index, .noRoute, world.chance(0.7) ? .cannotConnect(.unreachable) : .cannotResolve)
         }
         if let expected = ledger.body(of: request) { judge(received.body, expected, index) }
-        if request.webSocketUpgrade != nil { return socket(request, index) }
+        if request.webSocketOptions != nil { return socket(request, index) }
         let isDownload = program.family == .downloads && world.chance(0.7)
         let faults = isDownload ? Fault.ofDownloads : program.family == .mixed ? Fault.allCases : Fault.first
         let fault = world.chance(settings.faultRate) ? faults[world.random(in: 0...faults.count - 1)] : nil

@@ -48,6 +48,8 @@ struct SocketRunner: Sendable {
     let session: SessionManager
     private var call: Program.Call { runner.call }
     private var ledger: Ledger { runner.ledger }
+    /// The request whose response the program has, or had last: interceptors drop those of others.
+    private var lastArrival: Ledger.Arrival? { ledger.arrivals(of: call.number).last { !$0.isForgotten } }
 
     init(runner: CallRunner, session: SessionManager) {
         self.runner = runner
@@ -90,7 +92,7 @@ struct SocketRunner: Sendable {
     private func judgeReconnection(_ limit: Int, _ connections: Int) throws {
         try Task.checkCancellation()
         guard limit > 0, connections < 4, ledger.facts.sessionClosed == nil, call.timeout == nil,
-            let last = ledger.arrivals(of: call.number).last, last.outcome == .status(101)
+            let last = lastArrival, last.outcome == .status(101)
         else { return }
         ledger.cover("oracle.7.socket")
         if last.socketEnding == .goingAway || last.socketEnding == .failure || last.socketEnding == .lost {
@@ -115,7 +117,7 @@ struct SocketRunner: Sendable {
             }
         }
         ledger.cover("oracle.2.socket")
-        switch ledger.arrivals(of: call.number).last?.socketEnding {
+        switch lastArrival?.socketEnding {
         case .waits?, .deaf?:
             if call.hasIdempotencyKey { try await socket.close(code: 1001) }
         default:
@@ -130,7 +132,7 @@ struct SocketRunner: Sendable {
     private func judgeEnd(of socket: WebSocket, isComplete: Bool) throws {
         try Task.checkCancellation()
         ledger.cover("oracle.2.socketEnd")
-        let ending = ledger.arrivals(of: call.number).last?.socketEnding
+        let ending = lastArrival?.socketEnding
         guard isComplete, ending == .normal || ending == .goingAway else {
             return ledger.violate(
                 2,
