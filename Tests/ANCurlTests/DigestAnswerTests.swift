@@ -79,6 +79,22 @@ import Testing
         #expect(field.contains(#"opaque="HRPCssKJSGjCrkzDg8OhwpzCiGPChXYjwrI2QmXDnsOS""#))
     }
 
+    /// RFC 7616 §3.4: a name that is not in ASCII is sent by `username*` to a server that reads UTF-8.
+    @Test(
+        arguments: [
+            ("charset=UTF-8", "Jäsøn Doe", "username*=UTF-8''J%C3%A4s%C3%B8n%20Doe, "),
+            ("charset=\"utf-8\"", "Mufasa", #"username="Mufasa", "#),
+            ("algorithm=MD5", "Jäsøn", #"username="Jäsøn", "#),
+        ])
+    func `a name outside of ASCII is sent as the server reads it`(parameter: String, user: String, start: String) throws
+    {
+        let challenge = try #require(
+            DigestChallenge.first(in: [#"Digest realm="r", nonce="n", qop="auth", \#(parameter)"#], knowsBody: false))
+        let answer = DigestAnswer(
+            to: challenge, with: Credential(user: user, password: "x"), method: "GET", target: "/", body: nil)
+        #expect(try #require(answer).field.hasPrefix("Digest " + start))
+    }
+
     @Test func `quotes and backslashes are escaped, and each answer has its own nonce`() throws {
         func field() throws -> String {
             let challenge = try #require(

@@ -86,7 +86,8 @@ package struct CanonicalRequest: Hashable, Sendable {
         }
     }
 
-    fileprivate static func encoding(_ bytes: some Sequence<UInt8>, keeping others: String) -> String {
+    /// Returns bytes as text, percent-encoded except for unreserved characters (RFC 3986 §2.3) and some others.
+    static func encoding(_ bytes: some Sequence<UInt8>, keeping others: String) -> String {
         var text: [UInt8] = []
         let digits = Array("0123456789ABCDEF".utf8)
         for byte in bytes {

@@ -76,9 +76,12 @@ package struct DigestAnswer: Equatable {
         guard let response, let user = challenge.hidesUser ? hash(credential.user, realm) : credential.user else {
             return nil
         }
-
+        // A quoted string is in ASCII (RFC 7616 §3.4, RFC 8187).
+        let isExtended = challenge.readsUTF8 && !user.utf8.allSatisfy { $0 < 0x80 }
         var parts = [
-            "username=\(user.quoted)", "realm=\(realm.quoted)", "nonce=\(nonce.quoted)", "uri=\(target.quoted)",
+            isExtended
+                ? "username*=UTF-8''\(CanonicalRequest.encoding(user.utf8, keeping: ""))" : "username=\(user.quoted)",
+            "realm=\(realm.quoted)", "nonce=\(nonce.quoted)", "uri=\(target.quoted)",
             "response=\"\(response)\"",
         ]
         if let name = challenge.algorithmName { parts.append("algorithm=\(name)") }

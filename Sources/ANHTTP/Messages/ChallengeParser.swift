@@ -79,6 +79,8 @@ package struct DigestChallenge: Hashable, Sendable {
     package let protection: Protection
     /// Whether the user name is sent as a digest.
     package let hidesUser: Bool
+    /// Whether the server states that it reads UTF-8.
+    package let readsUTF8: Bool
 
     /// A digest algorithm, without `-sess`.
     package enum Algorithm: String, Sendable {
@@ -122,6 +124,7 @@ package struct DigestChallenge: Hashable, Sendable {
         realm = challenge.parameters["realm"] ?? ""
         opaque = challenge.parameters["opaque"]
         hidesUser = challenge.parameters["userhash"]?.lowercased() == "true"
+        readsUTF8 = challenge.parameters["charset"]?.lowercased() == "utf-8"
     }
 
     /// Returns the first challenge of a response's fields that can be answered.
