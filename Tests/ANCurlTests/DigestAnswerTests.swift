@@ -24,6 +24,7 @@ import Testing
             (#", qop="""#, "7b2cc3b30e75b4777ea31027084363fd"),
             (", qop=auth, algorithm=MD5", "8ca523f5e9506fed4657c9700eebdbec"),
             (#", qop="auth-int , AUTH", algorithm="md5""#, "8ca523f5e9506fed4657c9700eebdbec"),
+            (", qop=auth-int,auth, algorithm=MD5", "8ca523f5e9506fed4657c9700eebdbec"),
             (", qop=auth, algorithm=MD5-sess", "e783283f46242139c486a698fec7211d"),
             (", qop=auth, algorithm=SHA-256", "753927fa0e85d155564e2e272a28d1802ca10daf4496794697cf8db5856cb6c1"),
             (", qop=auth, algorithm=SHA-256-sess", "2fd51b3a77ad75bad6afad6003e818d767133c46d9e2749e7f5232ae1ea3efd7"),

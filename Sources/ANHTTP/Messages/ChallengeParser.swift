@@ -35,6 +35,11 @@ package struct ChallengeParser {
                 if let last = challenges.indices.last, challenges[last].parameters[word.lowercased()] == nil {
                     challenges[last].parameters[word.lowercased()] = value
                 }
+            } else if let last = challenges.indices.last, let list = challenges[last].parameters["qop"],
+                DigestChallenge.Protection(rawValue: word.lowercased()) != nil
+            {
+                // A list that the server has not quoted.
+                challenges[last].parameters["qop"] = "\(list), \(word)"
             } else {
                 challenges.append(Challenge(scheme: word))
                 skipToken68()
