@@ -77,6 +77,10 @@ public struct Epoll: ~Copyable, Sendable {
         }
     }
 
+    /// The number of descriptors after which a wait leaves others for the next one. 80 events of 12 bytes are below the
+    /// 1,024 bytes up to which a temporary allocation is on the stack.
+    package static var maximumReady: Int { 80 }
+
     /// Blocks the calling thread until a descriptor is ready or the timeout has passed, and appends the ready
     /// descriptors. See epoll_wait(2).
     ///
@@ -84,12 +88,11 @@ public struct Epoll: ~Copyable, Sendable {
     ///
     /// - Parameters:
     ///   - milliseconds: The timeout in milliseconds; 0 returns at once, and -1 waits without limit.
-    ///   - ready: The array to append to; one call appends at most 80 descriptors.
+    ///   - ready: The array to append to; one call appends at most ``maximumReady`` descriptors.
     /// - Throws: The error of epoll_wait(2).
     public func wait(milliseconds: Int32, into ready: inout [ReadyDescriptor]) throws(SystemError) {
-        // 80 events of 12 bytes are below the 1,024 bytes up to which a temporary allocation is on the stack.
         let failure: SystemError? = unsafe withUnsafeTemporaryAllocation(
-            of: epoll_event.self, capacity: 80
+            of: epoll_event.self, capacity: Self.maximumReady
         ) { buffer in
             guard let start = buffer.baseAddress else { return nil }
             let count = unsafe epoll_wait(descriptor.number, start, Int32(buffer.count), milliseconds)

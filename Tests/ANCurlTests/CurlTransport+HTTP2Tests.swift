@@ -343,6 +343,54 @@ import Testing
         }
     }
 
+    /// Without a time limit, the exchange would otherwise never end.
+    @Test(.timeLimit(.minutes(1)))
+    func `a response that is cut by a reset is an error, though the request's body is open`() async throws {
+        try await withServer { server in
+            server.fallback { _ in .http2([.head(1), .data(1, "hel"), .reset(1, code: 0)]) }
+            let feed = Feed()
+            feed.yield("ping")
+            let request = server.request(
+                method: .post, body: .stream(feed), options: options { $0.timeouts.idle = nil })
+            let failure = try await CurlTransport(http2: .multiplexed).failure(request)
+            guard case .connectionLost = failure.reason else {
+                Issue.record("\(failure)")
+                return
+            }
+            feed.finish()
+        }
+    }
+
+    /// The buffer is full when the end of the response arrives with the reset, and libcurl 7.88 drops it.
+    @Test(.timeLimit(.minutes(1)))
+    func `the end of a response that comes with a reset is delivered, though the reader's buffer is full`() async throws
+    {
+        try await withServer { server in
+            server.fallback { _ in
+                var script = Script.http2([.head(1), .data(1, String(repeating: "a", count: 1_000))])
+                script.actions.removeLast()
+                let end = HTTP2Frame.data(1, String(repeating: "b", count: 500), endsStream: true).bytes
+                script.actions += [.delay(.milliseconds(50)), .send(end + HTTP2Frame.reset(1, code: 0).bytes), .hang]
+                return script
+            }
+            let feed = Feed()
+            feed.yield("ping")
+            let request = server.request(
+                method: .post, body: .stream(feed),
+                options: options {
+                    $0.timeouts.idle = nil
+                    $0.streamBufferSize = 1_024
+                })
+            let transport = try CurlTransport(http2: .multiplexed)
+            try await transport.stream(request) { _, body in
+                // Nothing is read until the reset has arrived.
+                try await Task.sleep(for: .milliseconds(300))
+                #expect(try await body.collect(upTo: 10_000).count == 1_500)
+            }
+            feed.finish()
+        }
+    }
+
     @Test(arguments: [UInt8(0), 5, 8])
     func `a final response in one record with a reset is delivered, though the request's body is open`(
         code: UInt8

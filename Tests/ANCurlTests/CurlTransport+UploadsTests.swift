@@ -267,9 +267,15 @@ import Testing
     }
 
     /// Slow, because the reset and the response race: there are 400 requests with 1 MiB each.
-    @Test(arguments: [false, true])
-    func `a refusal is received although the server resets the connection`(isSecure: Bool) async throws {
-        let reply = Reply(status: 413, headers: ["Connection": "close"], body: .string("too large"))
+    @Test(arguments: [
+        (false, Reply(status: 413, headers: ["Connection": "close"], body: .string("too large"))),
+        (true, Reply(status: 413, headers: ["Connection": "close"], body: .string("too large"))),
+        (false, Reply(status: 201, headers: ["Connection": "close"], body: .string("too large"), framing: .chunked())),
+        (true, Reply(status: 201, headers: ["Connection": "close"], body: .string("too large"), framing: .chunked())),
+    ])
+    func `an early response is received although the server resets the connection`(isSecure: Bool, reply: Reply)
+        async throws
+    {
         let script = Script(
             [.readBody(upTo: 100_000), .reply(reply), .end(.closeWithoutReading)], readsBodyFirst: false)
         let authority = try TestCertificateAuthority()

@@ -36,4 +36,10 @@ import Testing
         #expect(fields.first(name) == "2")
         #expect(fields.first(.accept) == nil)
     }
+
+    @Test func `more fields than a message may have are an error`() {
+        #expect(throws: TransportError.self) {
+            try HTTPFields(validating: Array(repeating: ("a", "b"), count: 70_000))
+        }
+    }
 }

@@ -35,6 +35,8 @@ actor CurlEngine: EventLoopSource {
     private var isShutDown = false
     /// The time at which the next turn is due; `nil` if it waits for an event only.
     @safe @exclusivity(unchecked) private var due: MonotonicInstant?
+    /// The number of turns within which all connections are looked at after a late turn.
+    @safe @exclusivity(unchecked) private var lateTurns = 0
 
     nonisolated var unownedExecutor: UnownedSerialExecutor { unsafe loop.asUnownedSerialExecutor() }
 
@@ -162,7 +164,7 @@ actor CurlEngine: EventLoopSource {
         for descriptor in ready { handle(descriptor) }
         receiveMessages()
         finishCompleted()
-        endOverdue()
+        if !isCatchingUp(ready.count) { endOverdue() }
         startWaiting()
         if state.takeDueTimer() {
             multi?.handleTimeout()
@@ -186,6 +188,14 @@ actor CurlEngine: EventLoopSource {
     private func excuseLateness() {
         guard let due, due.advanced(by: .milliseconds(100)) < state.now else { return }
         for transfer in active.values { transfer.state.clock.excuse(due.duration(to: state.now)) }
+        lateTurns = active.count / Epoll.maximumReady + 1
+    }
+
+    /// Whether connections may have bytes that arrived before this side was late, so that no limit has expired: one turn
+    /// reads from a part of them.
+    private func isCatchingUp(_ readyCount: Int) -> Bool {
+        lateTurns = readyCount < Epoll.maximumReady ? 0 : max(0, lateTurns - 1)
+        return lateTurns > 0
     }
 
     /// Determines when the next turn is due.
@@ -373,5 +383,6 @@ extension CurlEngine {
             receiving: !transfer.state.receiving.isPaused, sending: !transfer.state.sending.isPaused)
         if transfer.state.failure != nil { return finish(transfer, transfer.outcome(code)) }
         transfer.noteReadingEnded()
+        finishForgotten(transfer)
     }
 }

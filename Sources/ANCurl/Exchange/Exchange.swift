@@ -212,9 +212,12 @@ final class Exchange: Sendable {
     }
 
     /// Receives bytes of the body; the result says whether they were accepted.
-    func receive(_ bytes: UnsafeRawBufferPointer) -> ExchangeStateMachine<Waiter>.BytesAction {
+    func receive(
+        _ bytes: UnsafeRawBufferPointer, regardlessOfCapacity: Bool = false
+    ) -> ExchangeStateMachine<Waiter>.BytesAction {
         state.withLock { state in
-            let action = state.machine.receiveBytes(bytes.count, buffered: state.buffer.count)
+            let action = state.machine.receiveBytes(
+                bytes.count, buffered: state.buffer.count, regardlessOfCapacity: regardlessOfCapacity)
             if action == .take { unsafe state.buffer.append(bytes) }
             return action
         }

@@ -81,10 +81,14 @@ package struct ExchangeStateMachine<Waiter> {
     }
 
     /// Returns what to do with `count` received bytes while `buffered` bytes are unread.
-    package mutating func receiveBytes(_ count: Int, buffered: Int) -> BytesAction {
+    ///
+    /// - Parameter regardlessOfCapacity: Whether the bytes cannot be offered again, so that a stream takes them.
+    package mutating func receiveBytes(
+        _ count: Int, buffered: Int, regardlessOfCapacity: Bool = false
+    ) -> BytesAction {
         switch reading {
         case .streaming(let capacity):
-            guard buffered == 0 || count <= max(0, capacity) - buffered else {
+            guard regardlessOfCapacity || buffered == 0 || count <= max(0, capacity) - buffered else {
                 isPaused = true
                 return .pause
             }

@@ -70,15 +70,23 @@ extension CurlEngine {
             // nghttp2 has terminated the session.
             multi?.handle(ReadyDescriptor(number: monitor.socket, readiness: .readable))
             finishCompleted()
-            for transfer in ended where !transfer.isFinished && transfer.isForgotten {
-                transfer.receiveLostAnswer()
-                if transfer.isStreamWhole { finish(transfer, transfer.outcome(CURLE_OK)) }
-            }
+            for transfer in ended { finishForgotten(transfer) }
         }
         guard monitor.isBroken else { return }
         // libcurl 7.88 reports only the first of several transfers.
         for transfer in monitor.waiting { finish(transfer, .failure(transfer.streamError)) }
         state.retire(monitor)
+    }
+
+    /// Ends an exchange on which libcurl makes no progress although the server has ended or reset its stream.
+    func finishForgotten(_ transfer: Transfer) {
+        guard !transfer.isFinished, transfer.isForgotten, let stream = transfer.state.connection.stream else { return }
+        transfer.receiveLostAnswer()
+        if transfer.isStreamWhole {
+            finish(transfer, transfer.outcome(CURLE_OK))
+        } else if !stream.isEnded {
+            finish(transfer, .failure(transfer.streamError))
+        }
     }
 
     /// Shuts down the HTTP/2 connection of a transfer whose time limit expired if nothing has been received on it for

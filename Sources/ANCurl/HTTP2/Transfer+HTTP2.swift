@@ -104,7 +104,7 @@ extension Transfer {
         let missing = stream.bodySize - state.receiving.count
         guard missing > 0, missing <= answer.body.count else { return }
         unsafe answer.body.suffix(missing).withUnsafeBytes { bytes in
-            unsafe _ = receiveBody(bytes)
+            unsafe _ = receiveContent(bytes, regardlessOfCapacity: true)
         }
     }
 

@@ -61,7 +61,9 @@ package struct HeaderParser {
             case none
             /// The end of the connection.
             case close
-            /// A length, a coding or the end of the stream; or unknown.
+            /// The chunked transfer coding.
+            case chunked
+            /// A length or the end of the stream; or unknown.
             case itsOwn
         }
 
@@ -74,7 +76,9 @@ package struct HeaderParser {
             isMultiplexed = version == .http2 || version == .http3
             if status == 204 || status == 304 {
                 end = .none
-            } else if !isMultiplexed, !isTransferEncoded, declaredLength == nil {
+            } else if !isMultiplexed, isTransferEncoded {
+                end = .chunked
+            } else if !isMultiplexed, declaredLength == nil {
                 end = .close
             }
         }
@@ -84,6 +88,9 @@ package struct HeaderParser {
 
         /// Whether a body, if there is one, is delimited by the end of the connection; `false` if unknown.
         package var isEndedByClose: Bool { end == .close }
+
+        /// Whether a body, if there is one, has the chunked transfer coding; `false` if unknown.
+        package var isChunked: Bool { end == .chunked }
     }
 
     /// The result of parsing a line.
@@ -196,7 +203,7 @@ package struct HeaderParser {
             isTransferEncoded = true
         case .contentLength, .transferEncoding, .setCookie, .none: break
         }
-        guard fields.count < Self.maximumFieldCount else { throw .tooLarge(limit: maximumSize) }
+        guard fields.count < HTTPFields.maximumCount else { throw .tooLarge(limit: maximumSize) }
         unsafe fields.append(field, repeatedBy: role == .none ? line : nil)
     }
 
@@ -310,7 +317,4 @@ package struct HeaderParser {
         /// The final head is complete; further lines are trailers.
         case complete
     }
-
-    /// The maximum number of fields. Servers send far fewer; `HTTPFields` itself traps at 65,535.
-    private static let maximumFieldCount = 4096
 }

@@ -39,6 +39,8 @@ extension EasyHandle {
     ) throws(CurlFailure) {
         if exchange.sendsBody {
             try set(CURLOPT_UPLOAD, true)
+            // See ``ChunkedBody``.
+            try set(CURLOPT_HTTP_TRANSFER_DECODING, false)
             // libcurl allocates it for each request.
             let size = min(max(exchange.upload.length ?? .max, Int64(uploadBufferSize)), 256 << 10)
             try set(CURLOPT_UPLOAD_BUFFERSIZE, Int(size))

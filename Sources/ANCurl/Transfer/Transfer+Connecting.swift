@@ -117,6 +117,7 @@ extension Transfer {
     /// lost before any byte of the response. libcurl would repeat it up to five times, regardless of the method. See
     /// CURLOPT_PREREQFUNCTION(3).
     func didConnect(remote: SocketAddress, local: SocketAddress) -> Int32 {
+        stopExpectingSendFailure()
         // A reused connection may have been made for a request with another address policy.
         let address = exchange.options.connection.unixSocketPath == nil && !remote.host.isEmpty ? remote : nil
         guard isAllowed(address), meetConnection(remote: remote, local: local) else {

@@ -14,7 +14,9 @@ extension Transfer {
         guard code == CURLE_OK || isResponseComplete(code) else { return .failure(transportError(code)) }
         deliverHeldHead()
         guard !isStreamCut else { return .failure(streamError) }
-        guard state.parser.isComplete, !wasCut else { return .failure(failure(earlyEnd)) }
+        guard state.parser.isComplete, !wasCut, state.receiving.chunks?.isComplete != false else {
+            return .failure(failure(earlyEnd))
+        }
         if let error = lengthError { return .failure(error) }
         return .success(ResponseEnding(trailers: state.parser.finishTrailers(), metrics: measure()))
     }
@@ -36,8 +38,8 @@ extension Transfer {
 
     /// Whether the response is complete, although libcurl ended the transfer with an error.
     private func isResponseComplete(_ code: CURLcode) -> Bool {
-        guard state.parser.isComplete else { return false }
-        if isStreamWhole || state.receiving.isUnreadWhole { return true }
+        guard state.parser.isComplete, !isBetweenConnections else { return false }
+        if isStreamWhole || state.receiving.isUnreadWhole || state.receiving.chunks?.isComplete == true { return true }
         // The server may close the connection before libcurl has read the end of the stream.
         if state.connection.isHTTP3, state.parser.framing.contentLength == Int64(state.receiving.count) { return true }
         switch code {

@@ -20,6 +20,8 @@ package struct TransferReceiving: ~Copyable {
     /// The number of bytes received of the body.
     package private(set) var count = 0
     private var unread = Unread.none
+    /// The decoder of a chunked response to a request with a body; `nil` for another response, which libcurl decodes.
+    package var chunks: ChunkedBody?
     /// The connection's handshake, if the response is delimited by the end of the connection.
     var handshake: Handshake?
     /// The time at which a response that may be discarded is handed over although it is not complete.
@@ -91,7 +93,7 @@ package struct TransferReceiving: ~Copyable {
 
     /// Notes that the request is sent again, because the response was none. Returns the status of a held head.
     package mutating func beginLeg() -> Int? {
-        defer { (phase, handshake) = (.awaited, nil) }
+        defer { (phase, handshake, chunks) = (.awaited, nil, nil) }
         return if case .held(let head) = phase { head.status.code } else { nil }
     }
 
@@ -175,6 +177,7 @@ extension Transfer {
                 // libcurl sends a body with any method except HEAD: here it does not know that the method is HEAD, and
                 // would wait for a body that a response to HEAD does not have.
                 guard exchange.request.method != .head || !exchange.sendsBody else { return 0 }
+                if exchange.sendsBody, state.parser.framing.isChunked { state.receiving.chunks = ChunkedBody() }
                 prepareBuffer()
                 if !state.parser.framing.isMultiplexed, let socket = state.connection.socket {
                     loop.connections.noteKeepAlive(head.headers[.keepAlive], on: socket)
@@ -281,6 +284,7 @@ extension Transfer {
     var isResponseWhole: Bool {
         if state.parser.framing.hasNoBody || state.parser.framing.isEndedByClose { return true }
         if let length = state.parser.framing.contentLength { return length == Int64(state.receiving.count) }
+        if let chunks = state.receiving.chunks { return chunks.isOver }
         if state.connection.stream != nil { return isStreamWhole }
         guard let connection = state.connection.socket else { return false }
         return !Self.hasEnded(connection)
@@ -310,10 +314,39 @@ extension Transfer {
         exchange.reserve(Int(min(length, Int64(min(limit, 1 << 20)))))
     }
 
-    func receiveBody(_ bytes: UnsafeRawBufferPointer) -> Int {
+    /// Receives bytes of the body as libcurl passes them on, and returns how many were taken.
+    ///
+    /// - Parameter regardlessOfCapacity: Whether the reader's buffer takes them although it is full, because they cannot be
+    ///   offered again.
+    func receiveBody(_ bytes: UnsafeRawBufferPointer, regardlessOfCapacity: Bool = false) -> Int {
+        guard var chunks = state.receiving.chunks else {
+            return unsafe receiveContent(bytes, regardlessOfCapacity: regardlessOfCapacity)
+        }
+        let (content, trailers) = unsafe chunks.decode(bytes)
+        guard !chunks.isMalformed else {
+            state.failure = failure(.invalidResponse(.framing))
+            return 0
+        }
+        if !content.isEmpty {
+            let taken = unsafe content.withUnsafeBytes {
+                unsafe receiveContent($0, regardlessOfCapacity: regardlessOfCapacity)
+            }
+            // If it is paused, libcurl passes the same bytes on again.
+            guard taken == content.count else { return taken }
+        }
+        state.receiving.chunks = chunks
+        for line in trailers {
+            guard unsafe line.withUnsafeBytes({ unsafe receiveHeader($0) }) == line.count else { return 0 }
+        }
+        if chunks.isOver { endResponse() }
+        return bytes.count
+    }
+
+    /// Receives decoded bytes of the body, and returns how many were taken.
+    func receiveContent(_ bytes: UnsafeRawBufferPointer, regardlessOfCapacity: Bool = false) -> Int {
         noteInput()
         deliverHeldHead()
-        switch unsafe exchange.receive(bytes) {
+        switch unsafe exchange.receive(bytes, regardlessOfCapacity: regardlessOfCapacity) {
         case .take:
             state.receiving.take(bytes.count)
             loop.noteChange(of: self)

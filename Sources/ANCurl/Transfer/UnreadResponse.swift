@@ -33,27 +33,22 @@ package struct UnreadResponse {
         return bytes[position...end]
     }
 
-    /// Returns the body, which follows the head, as far as it was received, and whether it is complete. Trailers follow
-    /// a chunked body.
+    /// Returns the body, which follows the head, as far as it was received, the lines of its trailers, and whether it is
+    /// complete.
     ///
     /// A body that the end of the connection delimits is not complete: after a failure to send, the system does not
     /// tell an orderly end from a reset.
-    package mutating func nextBody(_ framing: Framing) -> (bytes: [UInt8], isComplete: Bool) {
+    package mutating func nextBody(_ framing: Framing) -> (bytes: [UInt8], trailers: [[UInt8]], isComplete: Bool) {
         switch framing {
         case .length(let length):
             let part = take(length)
-            return (Array(part), Int64(part.count) == length)
+            return (Array(part), [], Int64(part.count) == length)
         case .chunked:
-            var body: [UInt8] = []
-            while let line = nextLine(), let size = Self.size(line) {
-                guard size > 0 else { return (body, true) }
-                let part = take(size)
-                body += part
-                guard Int64(part.count) == size, let end = nextLine(), Self.isEmpty(end) else { break }
-            }
-            return (body, false)
+            var chunks = ChunkedBody()
+            let (content, trailers) = chunks.decode(take(.max))
+            return (content, trailers, chunks.isComplete)
         case .close:
-            return (Array(take(.max)), false)
+            return (Array(take(.max)), [], false)
         }
     }
 
@@ -61,17 +56,6 @@ package struct UnreadResponse {
         let part = bytes[position...].prefix(Int(clamping: count))
         position = part.endIndex
         return part
-    }
-
-    /// Returns the size in a chunk's first line; `nil` if it is invalid. Extensions are ignored.
-    private static func size(_ line: ArraySlice<UInt8>) -> Int64? {
-        let digits = line.prefix { $0 != UInt8(ascii: ";") && $0 > UInt8(ascii: " ") }
-        guard digits.first != UInt8(ascii: "+"), digits.first != UInt8(ascii: "-") else { return nil }
-        return Int64(String(decoding: digits, as: UTF8.self), radix: 16)
-    }
-
-    private static func isEmpty(_ line: ArraySlice<UInt8>) -> Bool {
-        line.elementsEqual("\r\n".utf8) || line.elementsEqual("\n".utf8)
     }
 }
 
@@ -105,12 +89,18 @@ extension Transfer {
     /// Forgets the connection when the request is finished or repeated.
     func leaveConnection() {
         leaveStream()
+        stopExpectingSendFailure()
+    }
+
+    /// Forgets that a failure to send was expected on the connection in use.
+    func stopExpectingSendFailure() {
         if let socket = state.connection.socket, loop.senders[socket] === self { loop.senders[socket] = nil }
     }
 
     /// Keeps the bytes that wait in a socket, which libcurl is about to close.
     func keepUnreadResponse(_ socket: Int32) {
-        guard !isFinished, !state.parser.hasBegun, state.failure == nil else { return }
+        // Interim responses, or the beginning of the response, may have been received.
+        guard !isFinished, !state.parser.isInHead, !state.receiving.isPaused, state.failure == nil else { return }
         let bytes = unsafe [UInt8](unsafeUninitializedCapacity: Self.maximumUnreadSize) { buffer, count in
             while count < buffer.count {
                 let received = unsafe recv(
@@ -125,17 +115,37 @@ extension Transfer {
     /// Delivers the response that was waiting when libcurl failed to send the request's body. The cookies in its head
     /// are not stored by libcurl.
     func receiveUnreadResponse() {
-        var response = UnreadResponse(state.receiving.takeUnread())
+        let bytes = state.receiving.takeUnread()
+        guard !bytes.isEmpty, !isBetweenConnections else { return }
+        guard !state.parser.isComplete else { return receiveUnreadBody(bytes) }
+        var response = UnreadResponse(bytes)
         while !state.parser.isComplete {
             guard let line = response.nextLine(), receive(line) || state.parser.isComplete else { return }
         }
         guard state.failure == nil, state.receiving.refusedPart == nil else { return }
         let body = response.nextBody(framing)
         if !body.bytes.isEmpty {
-            guard unsafe body.bytes.withUnsafeBytes({ unsafe receiveBody($0) }) == body.bytes.count else { return }
+            let taken = unsafe body.bytes.withUnsafeBytes { unsafe receiveContent($0, regardlessOfCapacity: true) }
+            guard taken == body.bytes.count else { return }
         }
-        while let line = response.nextLine(), receive(line) {}
+        for line in body.trailers where !receive(line[...]) { return }
         state.receiving.finishUnread(isWhole: body.isComplete)
+    }
+
+    /// Whether the response to a challenge is held, and there is no connection for the answer.
+    var isBetweenConnections: Bool { state.receiving.isHeld && state.clock.connected == nil }
+
+    /// Delivers the rest of a body whose beginning libcurl has received.
+    private func receiveUnreadBody(_ bytes: [UInt8]) {
+        guard state.receiving.refusedPart == nil else { return }
+        var rest = bytes[...]
+        if state.receiving.chunks == nil {
+            guard let length = state.parser.framing.contentLength else { return }
+            rest = rest.prefix(max(0, Int(clamping: length - Int64(state.receiving.count))))
+        }
+        let taken = unsafe rest.withUnsafeBytes { unsafe receiveBody($0, regardlessOfCapacity: true) }
+        let isAtEnd = state.parser.framing.contentLength == Int64(state.receiving.count)
+        state.receiving.finishUnread(isWhole: taken == rest.count && isAtEnd)
     }
 
     /// Parses a line of a head or of trailers; returns `false` if it ends the transfer.

@@ -79,6 +79,10 @@ extension HTTPFields {
     public init(validating pairs: some Sequence<(String, String)>) throws(TransportError) {
         self.init()
         for (name, value) in pairs {
+            guard count < Self.maximumCount else {
+                throw TransportError(
+                    .invalidRequest(.option("there are more than \(Self.maximumCount) header fields.")))
+            }
             guard let fieldName = HTTPField.Name(name) else {
                 throw TransportError(.invalidRequest(.headerName(name)))
             }
@@ -88,6 +92,9 @@ extension HTTPFields {
             append(HTTPField(name: fieldName, value: value))
         }
     }
+
+    /// The number of fields that a message from outside may have; `append(_:)` traps at 65,535.
+    package static var maximumCount: Int { 4096 }
 
     /// Returns the value of the first field with a name, without building an index; `nil` if there is no such field.
     package func first(_ name: HTTPField.Name) -> String? {
