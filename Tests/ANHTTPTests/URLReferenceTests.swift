@@ -20,6 +20,15 @@ import Testing
         ("/a\nb", nil), ("/a\u{7F}", nil), ("/a\0", nil),
     ]
 
+    @Test(
+        arguments: [
+            ("http://[::1]:9000/b", "[::1]:9000"), ("http://[::1]/", "[::1]"), ("https://a.example:443/", "a.example"),
+            ("http://a.example:443/", "a.example:443"), ("http://u:p@a.example/", "a.example"),
+        ])
+    func `the authority is that of Host`(url: String, expected: String) throws {
+        #expect(try #require(URL(string: url)).authority == expected)
+    }
+
     @Test(arguments: cases.indices)
     func `a reference keeps its escapes, and gets those that are missing`(index: Int) throws {
         let base = try #require(URL(string: "http://a.example/v1/x?q=1#old"))

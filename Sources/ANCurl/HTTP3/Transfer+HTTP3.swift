@@ -200,7 +200,7 @@ extension Exchange {
         guard let route else { return try headerList(request, SharedTransferOptions(options)) }
         // The field names the alternative (RFC 7838 §5). A race may end at the origin.
         if !isRacing(route) {
-            request.headers[HTTPField.Name(constant: "Alt-Used")] = "\(request.url.host() ?? ""):\(route.port)"
+            request.headers[HTTPField.Name(constant: "Alt-Used")] = "\(request.url.hostOfAuthority):\(route.port)"
         }
         if route.port != port {
             // Empty names stand for the host of the URL. See CURLOPT_CONNECT_TO(3).

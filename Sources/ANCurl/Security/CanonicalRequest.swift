@@ -190,10 +190,8 @@ extension Request {
 
     /// The fields that are signed: those of the request that reach the server unchanged.
     private func signedFields(handlingCookies handlesCookies: Bool) -> [(name: String, value: String)] {
-        let port = url.port.flatMap { $0 == (url.isHTTPS ? 443 : 80) ? nil : ":\($0)" } ?? ""
         let ownHost = headers.first { $0.name.canonicalName == "host" }?.value
-        let host = ownHost ?? (url.host(percentEncoded: true) ?? "") + port
-        var fields = [(name: "host", value: host)]
+        var fields = [(name: "host", value: ownHost ?? url.authority)]
         for field in headers
         where !Self.unsigned.contains(field.name.canonicalName) && (field.name != .cookie || !handlesCookies) {
             fields.append((field.name.rawName, field.value))
@@ -213,23 +211,31 @@ extension Request {
         case .none: break
         case .bytes(let data): digest.update(data.bytes)
         case .file(let path):
+            let length: FileLength
             do throws(SystemError) {
-                try digest.update(file: path)
+                length = try FileLength(ofFileAt: path)
+                if case .known = length { try digest.update(file: path) }
             } catch {
                 throw TransportError(.requestBody(.file(path: path, reason: error.description)))
             }
-        case .writer:
-            guard signature.service == "s3", url.isHTTPS else {
-                throw TransportError(
-                    .invalidRequest(
-                        .option("A body of a stream cannot be signed; its hash may be given as x-amz-content-sha256.")))
-            }
-            return "UNSIGNED-PAYLOAD"
+            // What the system generates may be different when it is sent.
+            guard case .known = length else { return try unsignedBody(signature) }
+        case .writer: return try unsignedBody(signature)
         }
         guard let value = digest.value else {
             throw TransportError(.internalInconsistency("OpenSSL could not compute a digest."))
         }
         return ContentDigest(.sha256, Data(value)).hexadecimal
+    }
+
+    /// Returns what stands in place of the hash of a body whose bytes are not known before they are sent.
+    private func unsignedBody(_ signature: AWSSignature) throws(TransportError) -> String {
+        guard signature.service == "s3", url.isHTTPS else {
+            throw TransportError(
+                .invalidRequest(
+                    .option("A body of a stream cannot be signed; its hash may be given as x-amz-content-sha256.")))
+        }
+        return "UNSIGNED-PAYLOAD"
     }
 }
 

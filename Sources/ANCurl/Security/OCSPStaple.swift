@@ -42,7 +42,7 @@ enum OCSPStaple {
         guard unsafe !authorities.isEmpty, let store = unsafe X509_STORE_new() else { return nil }
         let parameters = unsafe X509_STORE_get0_param(store)
         unsafe _ = X509_VERIFY_PARAM_set_flags(parameters, COPENSSL_V_FLAG_PARTIAL_CHAIN)
-        unsafe X509_VERIFY_PARAM_set_time(parameters, time_t(now.timeIntervalSince1970))
+        unsafe X509_VERIFY_PARAM_set_time(parameters, time_t(clamping: now))
         unsafe authorities.forEach { unsafe _ = X509_STORE_add_cert(store, $0) }
         return unsafe store
     }

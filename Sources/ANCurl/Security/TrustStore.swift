@@ -143,7 +143,7 @@ extension TrustRoots {
 
 extension Int {
     /// Creates the number of whole seconds since 1970, rounded down; a date that is out of range is clamped.
-    fileprivate init(clamping date: Date) {
+    init(clamping date: Date) {
         self = Int(exactly: date.timeIntervalSince1970.rounded(.down)) ?? (date < .now ? 0 : Int(Int32.max))
     }
 }

@@ -36,7 +36,7 @@ package struct WebSocketHandshake {
         }
         let url = request.url
         var bytes = Array("GET \(Self.target(of: url)) HTTP/1.1\r\n".utf8)
-        if !request.headers.contains(Self.host) { Self.append("Host", Self.authority(of: url), to: &bytes) }
+        if !request.headers.contains(Self.host) { Self.append("Host", url.authority, to: &bytes) }
         var cookies = cookies.map { [$0] } ?? []
         for field in request.headers {
             guard !Self.isOfHandshake(field.name) else {
@@ -83,15 +83,6 @@ package struct WebSocketHandshake {
     private static func target(of url: URL) -> String {
         let path = url.path(percentEncoded: true)
         return (path.isEmpty ? "/" : path) + (url.query(percentEncoded: true).map { "?\($0)" } ?? "")
-    }
-
-    /// Returns the host, with the port unless it is the scheme's default.
-    private static func authority(of url: URL) -> String {
-        let host = url.host(percentEncoded: true) ?? ""
-        let name = host.contains(":") && !host.hasPrefix("[") ? "[\(host)]" : host
-        let standard = url.isHTTPS ? 443 : 80
-        guard let port = url.port, port != standard else { return name }
-        return "\(name):\(port)"
     }
 
     /// Returns the value of `Authorization` from the URL's user information; `nil` if there is none or the request has

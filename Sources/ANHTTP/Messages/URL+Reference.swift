@@ -190,6 +190,19 @@ extension URL {
     }
 }
 
+extension URL {
+    /// The host as it stands in an authority: an IPv6 address in brackets (RFC 3986 §3.2.2). Empty without a host.
+    package var hostOfAuthority: String {
+        let host = host(percentEncoded: true) ?? ""
+        return host.contains(":") && !host.hasPrefix("[") ? "[\(host)]" : host
+    }
+
+    /// The value of `Host`: the host, with the port unless it is the scheme's default (RFC 9110 §7.2).
+    package var authority: String {
+        port.flatMap { $0 == (isHTTPS ? 443 : 80) ? nil : "\(hostOfAuthority):\($0)" } ?? hostOfAuthority
+    }
+}
+
 extension String {
     /// The text of a message without the user information of URLs in it, also malformed ones: what stands between `//` and
     /// the last `@` before the next blank.

@@ -169,11 +169,6 @@ extension FileOrData {
 }
 
 extension URL {
-    /// The host and port, as in `Host`.
-    fileprivate var authority: String? {
-        host(percentEncoded: true).map { host in port.map { "\(host):\($0)" } ?? host }
-    }
-
     /// The user information of the authority, with which libcurl authenticates; `nil` if it is empty.
     fileprivate var userInformation: String? {
         guard absoluteString.utf8.contains(UInt8(ascii: "@")), let user = user() else { return nil }
