@@ -114,6 +114,29 @@ import Testing
         }
     }
 
+    @Test func `a message that arrives with a close frame is received before the end of the TCP connection`()
+        async throws
+    {
+        try await StubServer.with { server in
+            let gate = try ScriptGate()
+            let message = WebSocketFrame(.text, [1]).encoded(mask: nil)
+            let close = WebSocketFrame(.close, WebSocketClosure(code: 1000).payload).encoded(mask: nil)
+            server.route(
+                "/",
+                Script([
+                    .acceptWebSocket(), .delay(.milliseconds(50)), .send(Data(message + close)), .wait(gate),
+                    .end(.close),
+                ]))
+            try await withLink(to: server, on: try CurlTransport()) { link in
+                let received = try await link.receive()
+                #expect(received == [WebSocketFrame(.text, [1])])
+                gate.open()
+                let last = try await link.receive()
+                #expect(last == nil)
+            }
+        }
+    }
+
     /// RFC 6455 §7.1.1: the end that closes the TCP connection first keeps the state TIME_WAIT.
     @Test(arguments: [true, false])
     func `the server closes the TCP connection, whoever closes the WebSocket`(isServers: Bool) async throws {

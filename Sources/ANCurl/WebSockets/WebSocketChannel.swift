@@ -111,6 +111,8 @@ package final class WebSocketChannel: Sendable {
 
     package var closure: WebSocketClosure? { state.withLock { $0.closure } }
 
+    var isOver: Bool { state.withLock { $0.ending != nil || $0.closure != nil } }
+
     /// The frames for a reader.
     package enum Reading {
         /// Frames; whether the loop must be asked to read again.
@@ -363,6 +365,7 @@ struct UpgradedExchange: WebSocketLink {
     var subprotocol: String? { channel.agreement.subprotocol }
     var deflate: WebSocketDeflate? { channel.agreement.deflate }
     var closure: WebSocketClosure? { channel.closure }
+    var isOver: Bool { channel.isOver }
 
     func receive() async throws -> [WebSocketFrame]? {
         while true {

@@ -94,7 +94,7 @@ final class WebSocketConnection {
         if wantsInput { hasMore = try receive(by: transfer) }
         if let failure { throw phase == .ending ? .complete : failure }
         try send(by: transfer)
-        if phase == .open { channel.flush() }
+        if phase == .open || phase == .ending { channel.flush() }
         return hasMore && wantsInput
     }
 

@@ -51,6 +51,7 @@ struct ObservedLink: WebSocketLink {
     var subprotocol: String? { base.subprotocol }
     var deflate: WebSocketDeflate? { base.deflate }
     var closure: WebSocketClosure? { base.closure }
+    var isOver: Bool { base.isOver }
 
     func receive() async throws -> [WebSocketFrame]? { try await base.receive() }
     func send(_ makeFrame: () throws -> WebSocketFrame) async throws { try await base.send(makeFrame) }

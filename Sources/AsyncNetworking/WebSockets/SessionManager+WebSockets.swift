@@ -168,11 +168,18 @@ extension SessionManager {
         while true {
             let record = AttemptRecord()
             let failure: any Error
+            // Whether the closure has thrown an error that is not the end of its connection.
+            var isOfProgram = false
             do {
                 let isGoingAway = try await withWebSocket(request, options: options, notingIn: record) { socket in
                     plan.receive()
                     stopwatch = Stopwatch(configuration.clock)
-                    try await body(socket)
+                    do {
+                        try await body(socket)
+                    } catch {
+                        isOfProgram = !socket.core.link.isOver
+                        throw error
+                    }
                     return socket.closure?.code == 1001
                 }
                 guard isGoingAway else { return }
@@ -181,6 +188,7 @@ extension SessionManager {
                 failure = error
             }
             try Task.checkCancellation()
+            if isOfProgram { throw failure }
             let timing = RetryPlan.Timing(
                 elapsed: stopwatch.elapsed, now: Int64(pipeline.now().timeIntervalSince1970),
                 unit: pipeline.randomUnit())

@@ -22,6 +22,7 @@ final class MockWebSocket: WebSocketLink {
     // MARK: The client's side
 
     var closure: WebSocketClosure? { state.value.closure }
+    var isOver: Bool { state.value.ending != nil || closure != nil }
 
     func receive() async throws -> [WebSocketFrame]? {
         while true {

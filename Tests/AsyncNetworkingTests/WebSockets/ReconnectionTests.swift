@@ -50,6 +50,20 @@ import Testing
         }
     }
 
+    @Test func `an error of another request in the closure is thrown, and no other connection is made`() async throws {
+        let other = SessionManager(on: MockTransport(.status(.serviceUnavailable)))
+        let transport = MockTransport(script: .webSocketEcho)
+        let session = SessionManager(on: transport)
+        let error = try await sessionError {
+            try await session.withWebSockets(for: session.request(.get, "/")) { socket in
+                try await socket.send(.text("a"))
+                _ = try await other.get("state")
+            }
+        }
+        #expect(error.statusCode == 503)
+        #expect(transport.requests.count == 1)
+    }
+
     @Test func `shutting the session down ends the wait for another connection as a cancellation`() async throws {
         let clock = ManualClock()
         let session = SessionManager(baseURL: URL(string: "http://a.example/")) {
