@@ -37,6 +37,8 @@ import Testing
             ("http://a.example/?secret", "http://a.example/?…"),
             ("http://a.example/#secret", "http://a.example/"), ("/b?x=secret#secret", "/b?x=…"), ("", ""),
             ("http://a.example/b;jsessionid=secret/c;v=1?x=", "http://a.example/b;jsessionid=…/c;v=1?x=…"),
+            ("http://a.example/#\u{301}secret", "http://a.example/"),
+            ("http://u:secret@a.example/,http://u:secret@b.example/c", "http://…@a.example/,http://…@b.example/c"),
             ("http://a.example/@b", "http://a.example/@b"), ("//u:secret@a.example/", "//…@a.example/"),
         ])
     func `URLs and references lose their secrets`(text: String, expected: String) {
@@ -102,6 +104,31 @@ import Testing
                 + Data([0xFF, 0x00]) + Data("\r\n--b--\r\n".utf8)
         }
         #expect(rules.body(form("secret"), contentType: "multipart/form-data; boundary=\"b\"") == form("…"))
+    }
+
+    @Test(
+        arguments: [
+            "Content-Disposition: form-data; name=password\r\n\r\n",
+            "content-disposition: form-data; NAME=\"password\"\r\n\r\n",
+            "Content-Type: text/plain\r\nContent-Disposition: form-data;\tname=\"password\"\r\n\r\n",
+            "Content-Disposition: form-data; name=\"password\"\n\n",
+        ])
+    func `fields of forms are recognized however they are written`(head: String) {
+        let body = Data("--b\r\n\(head)secret\r\n--b--\r\n".utf8)
+        #expect(
+            rules.body(body, contentType: "multipart/form-data; boundary=b")
+                == Data("--b\r\n\(head)…\r\n--b--\r\n".utf8))
+    }
+
+    @Test(
+        arguments: [
+            ("\u{1E}{\"token\":\"secret\"}\n", "application/json-seq", "\u{1E}{\"token\":\"…\"}\n"),
+            ("1\n{\"token\":\"secret\"}\n", "application/jsonl", "1\n{\"token\":\"…\"}\n"),
+            ("\u{1E}{\"token\":\"secret\"}\n", "text/plain", "\u{1E}{\"token\":\"…\"}\n"),
+            ("password=\u{301}secret&a=1", "application/x-www-form-urlencoded", "password=…&a=1"),
+        ])
+    func `sequences and forms with combining marks lose their secrets`(text: String, type: String, expected: String) {
+        #expect(rules.body(Data(text.utf8), contentType: type) == Data(expected.utf8))
     }
 
     @Test(arguments: [

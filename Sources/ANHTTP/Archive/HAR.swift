@@ -347,7 +347,7 @@ extension HAR.Request {
         self.init(method: request.method.rawValue, url: String(url.prefix { $0 != "#" }))
         headers = request.headers.map { HAR.Pair($0.name.rawName, $0.value) }
         cookies = request.headers.filter { $0.name == .cookie }.flatMap { field in
-            field.value.split(separator: ";").map { HAR.Pair(cookie: $0) }
+            field.value.unicodeScalars.split(separator: ";").map { HAR.Pair(cookie: Substring($0)) }
         }
         queryString = Self.query(of: self.url)
     }
@@ -355,16 +355,21 @@ extension HAR.Request {
     /// The names and values of a query, percent-encoded.
     static func query(of url: String) -> [HAR.Pair] {
         guard let mark = url.firstIndex(of: "?") else { return [] }
-        return url[mark...].dropFirst().split(separator: "&").map { HAR.Pair(cookie: $0) }
+        return url[mark...].dropFirst().split(separator: "&").map { HAR.Pair(parameter: $0.unicodeScalars) }
     }
 }
 
 extension HAR.Pair {
-    /// Creates a pair from `name=value`.
-    init(cookie text: Substring) {
-        let text = text.trimmingBlanks
+    /// Creates a pair from `name=value`, or from a name.
+    fileprivate init(parameter text: Substring.UnicodeScalarView) {
         let name = text.prefix { $0 != "=" }
         self.init(String(name), String(text[name.endIndex...].dropFirst()))
+    }
+
+    /// Creates a pair from `name=value`, or from a value (RFC 6265bis §5.6).
+    fileprivate init(cookie text: Substring) {
+        let text = text.trimmingBlanks.unicodeScalars
+        if text.contains("=") { self.init(parameter: text[...]) } else { self.init("", String(text)) }
     }
 }
 
@@ -375,7 +380,9 @@ extension HAR.Response {
         statusText = head.status.reasonPhrase
         httpVersion = head.version.rawValue
         headers = head.headers.map { HAR.Pair($0.name.rawName, $0.value) }
-        cookies = head.headers[values: .setCookie].map { HAR.Pair(cookie: $0.prefix { $0 != ";" }) }
+        cookies = head.headers[values: .setCookie].map {
+            HAR.Pair(cookie: Substring($0.unicodeScalars.prefix { $0 != ";" }))
+        }
         redirectURL = head.headers[.location] ?? ""
         content.mimeType = head.headers[.contentType] ?? ""
     }

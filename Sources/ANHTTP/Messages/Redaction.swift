@@ -97,30 +97,38 @@ public struct Redaction: Hashable, Sendable {
     /// Returns a URL or a reference without its secrets.
     package func url(_ text: String) -> String {
         guard isOn else { return text }
-        var rest = text.prefix { $0 != "#" }
+        // By scalars: a character may be a delimiter with a combining mark.
+        var rest = text.unicodeScalars.prefix { $0 != "#" }
         var query = ""
         if let mark = rest.firstIndex(of: "?") {
             query = "?" + pairs(String(rest[mark...].dropFirst()), separator: "&", hidesAll: hidesQueryValues)
             rest = rest[..<mark]
         }
         var result = ""
-        if let slashes = rest.firstRange(of: "//") {
+        // A list of URLs has several authorities.
+        while let slashes = rest.firstRange(of: "//".unicodeScalars) {
             let authority = rest[slashes.upperBound...].prefix { $0 != "/" }
-            result += rest[..<slashes.upperBound]
+            result += parameters(rest[..<slashes.lowerBound]) + "//"
             if let sign = authority.lastIndex(of: "@") {
-                result += Self.mark + authority[sign...]
+                result += Self.mark + String(authority[sign...])
             } else {
-                result += authority
+                result += String(authority)
             }
             rest = rest[authority.endIndex...]
         }
-        let segments = rest.split(separator: ";", omittingEmptySubsequences: false)
-        result += segments.first ?? ""
+        return result + parameters(rest) + query
+    }
+
+    /// Returns a path without its secret parameters.
+    private func parameters(_ path: Substring.UnicodeScalarView) -> String {
+        let segments = path.split(separator: ";", omittingEmptySubsequences: false)
+        var result = String(segments.first ?? "".unicodeScalars[...])
         for segment in segments.dropFirst() {
             let parameter = segment.prefix { $0 != "/" }
-            result += ";" + pairs(String(parameter), separator: ";", hidesAll: false) + segment[parameter.endIndex...]
+            result += ";" + pairs(String(parameter), separator: ";", hidesAll: false)
+            result += String(segment[parameter.endIndex...])
         }
-        return result + query
+        return result
     }
 
     /// Returns a text, such as a description of an error, without the secrets of the URLs in it.
@@ -138,15 +146,16 @@ public struct Redaction: Hashable, Sendable {
     }
 
     /// Returns the pairs of a query or form without their secret values.
-    package func pairs(_ text: String, separator: Character, hidesAll: Bool) -> String {
+    package func pairs(_ text: String, separator: Unicode.Scalar, hidesAll: Bool) -> String {
         guard isOn else { return text }
-        return text.split(separator: separator, omittingEmptySubsequences: false).map { pair in
+        return text.unicodeScalars.split(separator: separator, omittingEmptySubsequences: false).map { pair in
+            let shown = String(pair).withoutUserInformation
             guard let sign = pair.firstIndex(of: "=") else {
                 // A text without a name may be the secret itself.
-                return hidesAll && !pair.isEmpty ? Self.mark : String(pair)
+                return hidesAll && !pair.isEmpty ? Self.mark : shown
             }
-            let isHidden = hidesAll || hides(Self.decoded(pair[..<sign]))
-            return isHidden ? pair[...sign] + Self.mark : String(pair)
+            let isHidden = hidesAll || hides(Self.decoded(Substring(pair[..<sign])))
+            return isHidden ? String(pair[...sign]) + Self.mark : shown
         }.joined(separator: String(separator))
     }
 
@@ -204,41 +213,41 @@ public struct Redaction: Hashable, Sendable {
         if type == "application/x-www-form-urlencoded", let text = String(validating: body, as: UTF8.self) {
             return Data(pairs(text, separator: "&", hidesAll: false).utf8)
         }
-        if type.hasPrefix("multipart/"), let boundary = Self.boundary(in: contentType ?? "") {
+        if type.hasPrefix("multipart/"), let boundary = HeaderParameters(contentType ?? "")["boundary"] {
             return multipart(body, boundary: boundary)
         }
-        let first = body.first { !Self.isBlank($0) }
-        guard type.hasSuffix("json") || first == UInt8(ascii: "{") || first == UInt8(ascii: "[") else { return body }
+        // A record separator begins each text of a sequence (RFC 7464).
+        let first = body.first { !Self.isBlank($0) && $0 != 0x1E }
+        guard type.contains("json") || first == UInt8(ascii: "{") || first == UInt8(ascii: "[") else { return body }
         return Data(json([UInt8](body)))
-    }
-
-    private static func boundary(in contentType: String) -> String? {
-        for parameter in contentType.split(separator: ";").dropFirst() {
-            let pair = parameter.split(separator: "=", maxSplits: 1)
-            guard pair.count == 2, pair[0].trimmingBlanks.lowercased() == "boundary" else { continue }
-            return pair[1].trimmingBlanks.replacing("\"", with: "")
-        }
-        return nil
     }
 
     private func multipart(_ body: Data, boundary: String) -> Data {
         let delimiter = Data("--\(boundary)".utf8)
-        let end = Data("\r\n\r\n".utf8)
         var result = Data()
         var rest = body[...]
         while let start = rest.firstRange(of: delimiter) {
             result += rest[..<start.upperBound]
             rest = rest[start.upperBound...]
             let part = rest[..<(rest.firstRange(of: delimiter)?.lowerBound ?? rest.endIndex)]
-            guard let head = part.firstRange(of: end) else { continue }
-            let fields = String(decoding: part[..<head.lowerBound], as: UTF8.self)
-            guard let label = fields.firstRange(of: " name=\"") ?? fields.firstRange(of: ";name=\""),
-                hides(String(fields[label.upperBound...].prefix { $0 != "\"" }))
-            else { continue }
-            result += part[..<head.upperBound] + Data("\(Self.mark)\r\n".utf8)
+            guard let end = Self.endOfHead(part), let name = Self.fieldName(part[..<end]), hides(name) else { continue }
+            result += part[..<end] + Data("\(Self.mark)\r\n".utf8)
             rest = rest[part.endIndex...]
         }
         return result + rest
+    }
+
+    /// The index after the empty line that ends the head of a part, whose lines may end without a carriage return.
+    private static func endOfHead(_ part: Data) -> Data.Index? {
+        let ends = ["\r\n\r\n", "\n\n", "\n\r\n"].compactMap { part.firstRange(of: Data($0.utf8))?.upperBound }
+        return ends.min()
+    }
+
+    /// The name of a form's field, from the head of its part (RFC 7578 §4.2).
+    private static func fieldName(_ head: Data) -> String? {
+        let lines = String(decoding: head, as: UTF8.self).split { $0.isNewline }
+        let field = lines.first { $0.lowercased().hasPrefix("content-disposition:") }
+        return field.flatMap { HeaderParameters(String($0))["name"] }
     }
 
     /// Replaces the values of members with a secret name. The text may be cut off, and may be several values.

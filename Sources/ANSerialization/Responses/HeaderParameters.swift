@@ -4,38 +4,6 @@ public import ANHTTP
 import FoundationEssentials
 import HTTPTypes
 
-/// The value and parameters of a header field such as `multipart/mixed; boundary="a;b"` (RFC 9110 §5.6.6).
-struct HeaderParameters {
-    /// The text before the first semicolon, without surrounding whitespace.
-    let value: String
-    /// The parameters, with names in lower case and values without quotes; the first parameter with a name wins.
-    private let parameters: [(name: String, value: String)]
-
-    init(_ field: String) {
-        let semicolon = UInt8(ascii: ";")
-        let sign = UInt8(ascii: "=")
-        var scanner = HeaderScanner(field)
-        value = scanner.takeText(before: semicolon)
-        var parameters: [(name: String, value: String)] = []
-        while scanner.take(semicolon) {
-            let name = scanner.takeText(before: sign, semicolon).lowercased()
-            guard scanner.take(sign) else { continue }
-            scanner.skipBlanks()
-            if let value = scanner.takeQuotedString() {
-                parameters.append((name, value))
-                _ = scanner.takeText(before: semicolon)
-            } else {
-                parameters.append((name, scanner.takeText(before: semicolon)))
-            }
-        }
-        self.parameters = parameters
-    }
-
-    subscript(name: String) -> String? {
-        parameters.first { $0.name == name }?.value
-    }
-}
-
 extension HeaderParameters {
     /// The file name of a `Content-Disposition` field, from `filename*` (RFC 6266 §4.3) or, if that is not usable,
     /// `filename`.
