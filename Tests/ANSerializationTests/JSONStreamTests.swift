@@ -81,6 +81,7 @@ import Testing
             [(1, Self.text("12345678")), (2, tooLong), (3, Self.text("1"))])
         Self.check("123456789012", .lines(limit: 8), [(1, tooLong)])
         Self.check("\u{FEFF}12345678\n", .lines(limit: 8), [(1, Self.text("12345678"))])
+        Self.check("\u{FEFF}1\n", .lines(limit: 1), [(1, Self.text("1"))])
         Self.check("\u{FEFF}123456789\n", .lines(limit: 8), [(1, tooLong)])
         Self.check(
             "\u{1E}123456789\u{1E}[1234567\u{1E}1\n", .sequence(limit: 8),

@@ -221,6 +221,7 @@ import Testing
         await expectParts(.tooLarge(.header, limit: 16 << 10)) { try await Self.limited(endless) { _ in } }
         let many = "--b\r\n" + String(repeating: "A: x\r\n", count: 100_000)
         await expectParts(.tooLarge(.header, limit: 16 << 10)) { try await Self.limited(many) { _ in } }
+        await expectParts(.tooLarge(.fields, limit: 4096)) { try await Self.limited(many) { $0.header = 1 << 20 } }
         let other = String(repeating: "--c\r\n\r\n", count: 100_000)
         await expectParts(.tooLarge(.preamble, limit: 64 << 10)) { try await Self.limited(other) { _ in } }
     }

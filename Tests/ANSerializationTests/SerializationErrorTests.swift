@@ -64,7 +64,8 @@ import Testing
             try await thrown { for try await _ in ResponseBody(Data("\u{1E}1".utf8)).jsonSequence(of: Int.self) {} },
             .parts(.notMultipart(contentType: "a/b")), .parts(.boundary(nil)), .parts(.boundary("é")),
             .parts(.unexpectedEnd), .parts(.header("x")), .parts(.outOfTurn),
-            .parts(.tooLarge(.header, limit: 1)), .parts(.tooLarge(.parts, limit: 1)),
+            .parts(.tooLarge(.header, limit: 1)), .parts(.tooLarge(.fields, limit: 1)),
+            .parts(.tooLarge(.parts, limit: 1)),
             .parts(.tooLarge(.part, limit: 1)), .parts(.tooLarge(.preamble, limit: 1)),
             .compound([json, SerializationError.emptyBody(status: 200, wanted: "User")]),
         ]

@@ -95,7 +95,7 @@ package struct StoredResponse: Sendable, Hashable {
         var updated = headers
         // The age refers to the previous response.
         updated[.age] = nil
-        if updated.count + provided.count > Self.maximumFieldCount {
+        if updated.count + provided.count > HTTPFields.maximumCount {
             updated.removeAll { !Self.describesBody.contains($0.name) }
         }
         let names = Set(provided.map(\.name)).subtracting(Self.describesBody)
@@ -130,9 +130,6 @@ package struct StoredResponse: Sendable, Hashable {
         copy.isInvalidated = true
         return copy
     }
-
-    /// The maximum number of fields after an update, because a server could add new names with each update.
-    private static let maximumFieldCount = 4096
 
     /// The fields that describe the stored bytes; a later response does not change them (RFC 9111 §3.2). A 304 and a
     /// response to HEAD may have the digest of their own content, which is empty (RFC 9530 appendix B.2).

@@ -325,6 +325,8 @@ extension SerializationError.PartsFailure {
                 "A part's header in the multipart response",
                 " has more than \(limit) bytes; raise the limit if that is "
                     + "expected.")
+        case .fields:
+            Self("A part's header in the multipart response", " has more than \(limit) fields.")
         case .parts:
             Self("The multipart response", " has more than \(limit) parts; raise the limit if that is expected.")
         case .part:
@@ -345,6 +347,8 @@ extension SerializationError.PartsFailure {
     package enum Limit: Hashable, Sendable {
         /// The size of a part's header in bytes.
         case header
+        /// The number of fields of a part's header, which cannot be raised.
+        case fields
         /// The number of parts.
         case parts
         /// The size of a part's content in bytes.

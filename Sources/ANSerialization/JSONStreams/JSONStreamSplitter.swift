@@ -84,7 +84,7 @@ package struct JSONStreamSplitter {
             examined += 1
             if mayHaveMark, examined == 3 {
                 mayHaveMark = false
-                if number == 1, bytes.starts(with: [0xEF, 0xBB, 0xBF]) {
+                if number == 1, bytes.starts(with: Self.mark) {
                     start = 3
                     continue
                 }
@@ -97,7 +97,7 @@ package struct JSONStreamSplitter {
                 continue
             }
             if format == .sequence, let part = examine(byte) { return (part, number) }
-            if position == .inText || position == .inRest, examined - start > limit {
+            if position == .inText || position == .inRest, examined - start > limit, !isInMark {
                 position = .skipping
                 return (.tooLong(slice(to: min(examined, start + 120))), number)
             }
@@ -105,6 +105,11 @@ package struct JSONStreamSplitter {
         }
         return nil
     }
+
+    private static let mark: [UInt8] = [0xEF, 0xBB, 0xBF]
+
+    /// Whether the bytes so far are the beginning of a byte order mark, which is not a part of the text.
+    private var isInMark: Bool { mayHaveMark && Self.mark.starts(with: bytes[..<examined]) }
 
     /// Returns the part at the end of the stream; `nil` if only whitespace is left.
     package mutating func finish() -> (part: Part, number: Int)? {

@@ -148,7 +148,12 @@ package struct MultipartParser: Sendable {
                 headerLine += [UInt8(ascii: " ")] + line.drop { Self.isBlank($0) }
                 continue
             }
-            if !headerLine.isEmpty { try fields.append(line: headerLine) }
+            if !headerLine.isEmpty {
+                guard fields.count < HTTPFields.maximumCount else {
+                    throw .parts(.tooLarge(.fields, limit: HTTPFields.maximumCount))
+                }
+                try fields.append(line: headerLine)
+            }
             headerLine = Array(line)
             guard !line.isEmpty else {
                 state = .content(length: 0)
