@@ -1,6 +1,7 @@
 // SPDX-License-Identifier: MIT
 
 import ANHTTP
+import ANSystem
 import FoundationEssentials
 import HTTPTypes
 
@@ -227,7 +228,7 @@ struct CurlCommand {
         if let total = [timeouts.total, timeout].compactMap(\.self).min() { add("--max-time", total.curlSeconds) }
         if let idle = timeouts.idle {
             add("--speed-limit", "1")
-            add("--speed-time", "\(max(1, Int(idle / .seconds(1))))")
+            add("--speed-time", "\(max(1, idle.curlMilliseconds / 1000))")
         }
     }
 
@@ -267,7 +268,7 @@ struct CurlCommand {
         if let url = connection.dnsOverHTTPS { add("--doh-url", url.absoluteString) }
         switch connection.tcpKeepAlive {
         case .seconds(60): break
-        case let interval?: add("--keepalive-time", "\(max(1, Int(interval / .seconds(1))))")
+        case let interval?: add("--keepalive-time", "\(max(1, interval.curlMilliseconds / 1000))")
         case nil: add("--no-keepalive")
         }
         if connection.addresses != .any { notes.append("the policy about addresses") }
@@ -351,9 +352,13 @@ extension TLSVersion {
 extension Duration {
     /// The duration in seconds, with at most three decimals; at least a millisecond, because 0 is no limit for curl.
     fileprivate var curlSeconds: String {
-        let milliseconds = max(1, Int64((self / .milliseconds(1)).rounded(.up)))
+        let milliseconds = curlMilliseconds
         guard milliseconds % 1000 != 0 else { return "\(milliseconds / 1000)" }
         let decimals = "\(1000 + milliseconds % 1000)".dropFirst()
         return "\(milliseconds / 1000).\(decimals)"
+    }
+
+    fileprivate var curlMilliseconds: Int64 {
+        max(1, Int64((min(self, .longestSleep) / .milliseconds(1)).rounded(.up)))
     }
 }

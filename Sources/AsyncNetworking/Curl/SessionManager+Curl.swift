@@ -35,7 +35,8 @@ extension SessionManager {
     ) async throws -> String {
         var request = request
         try request.encodeBody(with: configuration.json.encoder)
-        let options = request.options(inheriting: pipeline.options).value
+        var options = request.options(inheriting: pipeline.options).value
+        options.handlesCookies = request.handlesCookies ?? options.handlesCookies
         request.headers.fill(from: pipeline.headers)
         var context = CurlCommand.Context(redaction: redacting ? .byName : .none)
         context.codings = acceptedCodings

@@ -122,8 +122,9 @@ public final class RecordingTransport: CookieStoringTransport {
             let response = try await transport.open(request, delivery: delivery, reporting: events)
             entry.response = HAR.Response(response.head)
             entry.request.httpVersion = entry.response.httpVersion
-            let source = RecordedBody(base: response.body) { [entry, self] body, metrics in
+            let source = RecordedBody(base: response.body) { [entry, self] body, metrics, error in
                 var entry = entry
+                entry.error = error.map { "\($0)" }
                 if let metrics {
                     entry.timings = HAR.Timings(metrics)
                     entry.time = entry.timings.sum
@@ -172,41 +173,52 @@ private struct NoCookies: CookieJar {
 /// A body that is copied while it is read, and recorded when its exchange is closed.
 private final class RecordedBody: ResponseBodySource {
     private let base: ResponseBody
-    private let record: @Sendable (Data, TransferMetrics?) -> Void
+    private let record: @Sendable (Data, TransferMetrics?, TransportError?) -> Void
     private let state = Lock(State())
 
     private struct State: Sendable {
         var data = Data()
+        /// The error with which reading has failed.
+        var error: TransportError?
         var isRecorded = false
     }
 
-    init(base: ResponseBody, _ record: @escaping @Sendable (Data, TransferMetrics?) -> Void) {
+    init(base: ResponseBody, _ record: @escaping @Sendable (Data, TransferMetrics?, TransportError?) -> Void) {
         self.base = base
         self.record = record
     }
 
     func next() async throws -> Data? {
-        var iterator = base.makeAsyncIterator()
-        let chunk = try await iterator.next()
-        if let chunk { state.withLock { $0.data += chunk } }
-        return chunk
+        try await noting {
+            var iterator = base.makeAsyncIterator()
+            return try await iterator.next()
+        }
     }
 
     func collect(upTo limit: Int) async throws -> Data {
-        let data = try await base.collect(upTo: limit)
-        state.withLock { $0.data += data }
-        return data
+        try await noting { try await base.collect(upTo: limit) } ?? Data()
+    }
+
+    private func noting(_ read: () async throws -> Data?) async throws -> Data? {
+        do {
+            let data = try await read()
+            if let data { state.withLock { $0.data += data } }
+            return data
+        } catch {
+            state.set(\.error, to: error as? TransportError)
+            throw error
+        }
     }
 
     var ending: ResponseEnding? { base.ending }
     func cancel() { base.cancel() }
 
     func close() async {
-        let data = state.withLock { state in
+        let (data, error) = state.withLock { state in
             defer { state.isRecorded = true }
-            return state.isRecorded ? nil : state.data
+            return (state.isRecorded ? nil : state.data, state.error)
         }
-        if let data { record(data, base.metrics) }
+        if let data { record(data, base.metrics, error) }
         await base.close()
     }
 }

@@ -122,7 +122,7 @@ final class Cassette: Sendable {
             state.replayed.insert(index)
             return state.entries[index]
         }
-        if entry.response.status == 0 {
+        if entry.response.status == 0 || entry.error != nil {
             throw ReplayFailure(
                 description: "\(sent.line) failed when it was recorded: \(entry.error ?? "for an unknown reason")")
         }

@@ -89,6 +89,10 @@ import Testing
     private static let cases = [
         Case("--http2") { $0.httpVersion = .http2 }, Case("--http1.1") { $0.httpVersion = .http1 },
         Case("--connect-timeout 1.500") { $0.timeouts.connect = .milliseconds(1500) },
+        Case("--connect-timeout 3153600000") { $0.timeouts.connect = .seconds(Int64.max) },
+        Case("--max-time 3153600000") { $0.timeouts.total = .seconds(Int64.max) },
+        Case("--speed-limit 1 --speed-time 3153600000") { $0.timeouts.idle = .seconds(Int64.max) },
+        Case("--keepalive-time 3153600000") { $0.connection.tcpKeepAlive = .seconds(Int64.max) },
         Case("--max-time 9") { $0.timeouts.total = .seconds(9) },
         Case("--speed-limit 1 --speed-time 7") { $0.timeouts.idle = .seconds(7) },
         Case("--noproxy '*'") { $0.proxy = .none },

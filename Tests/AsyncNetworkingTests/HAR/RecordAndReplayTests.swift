@@ -31,6 +31,19 @@ import Testing
         try #require(await #expect(throws: ReplayFailure.self) { try await body() }).description
     }
 
+    @Test func `a body that was lost when it was recorded is not replayed as a complete one`() async throws {
+        let lost = TransportError(.connectionLost(.inBody(received: 2, expected: 4)))
+        let transport = MockTransport(
+            MockResponse([.head(.ok, [.contentLength: "4"]), .chunk(Data("01".utf8)), .fail(lost)]))
+        func read(_ manager: SessionManager) async throws {
+            try await manager.withResponse(for: manager.request(.get, "a")) { _, body in
+                for try await _ in body {}
+            }
+        }
+        await #expect(throws: SessionError.self) { try await read(recording(transport)) }
+        #expect(try await failure { try await read(replaying()) }.contains("failed when it was recorded"))
+    }
+
     @Test func `what was recorded is replayed, with redirects, bodies and fields`() async throws {
         let transport = MockTransport(
             .redirect(.found, to: "/b"), .json(#"{"n":1}"#, status: .created),
