@@ -1,5 +1,7 @@
 // SPDX-License-Identifier: MIT
 
+import HTTPTypes
+
 /// The byte range of a response, from its `Content-Range` field (RFC 9110 §14.4).
 package struct ContentRange: Hashable, Sendable {
     /// The positions of the first and the last byte, counted from 0; `nil` if the requested range is not satisfiable.
@@ -28,8 +30,22 @@ package struct ContentRange: Hashable, Sendable {
         bytes = first...last
     }
 
+    /// The range as the whole of a file that consists of it; `nil` if it has no bytes.
+    package var ofWholeFile: ContentRange? {
+        bytes.map { bytes in
+            var whole = self
+            (whole.bytes, whole.total) = (0...(bytes.upperBound - bytes.lowerBound), Int64(bytes.count))
+            return whole
+        }
+    }
+
     private static func number(_ text: Substring) -> Int64? {
         guard !text.isEmpty, text.utf8.allSatisfy({ (0x30...0x39).contains($0) }) else { return nil }
         return Int64(text)
     }
+}
+
+extension ResponseHead {
+    /// The range in the first `Content-Range` field; `nil` if it is missing or malformed.
+    package var contentRange: ContentRange? { headers.first(.contentRange).flatMap(ContentRange.init) }
 }

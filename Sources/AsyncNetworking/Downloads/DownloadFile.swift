@@ -50,7 +50,7 @@ final class DownloadFile {
     var (received, longest) = (Int64(0), Int64(0))
     /// The URL of the last accepted response, after redirects.
     private(set) var source: URL?
-    /// The range of this response; `nil` if it contains the whole file.
+    /// The range of the file that this response has; `nil` if it does not say that.
     private var range: ContentRange?
     var flushed = (size: Int64(0), time: Duration.zero)
     /// The file of the record that was written last.
@@ -175,7 +175,7 @@ final class DownloadFile {
         whole = DigestChecks(
             isChanged ? [] : known == nil ? head.headers.contentDigests : representation.digests, and: expected)
         (part, late) = (DigestChecks([]), [])
-        range = nil
+        range = isChanged || head.status != .partialContent ? nil : head.contentRange?.ofWholeFile
         verifiesTrailers = !isChanged
         hasBegun = true
         flushed = (0, stopwatch.elapsed)
@@ -244,9 +244,8 @@ final class DownloadFile {
         }
         guard let range, let bytes = range.bytes else { return nil }
         guard bytes.contains(size - 1) else { return try startOver(because: .wrongRange(nil)) }
-        guard size <= bytes.upperBound || size < known?.totalBytes ?? .max, let data = currentResumeData else {
-            return nil
-        }
+        if size > bytes.upperBound, size >= range.total ?? known?.totalBytes ?? .max { return nil }
+        guard let data = currentResumeData else { return try startOver(because: .wrongRange(nil)) }
         planRest(after: data)
         longest = max(longest, size)
         return try followUp()
@@ -342,10 +341,10 @@ extension DownloadFile {
     /// Returns a request for the whole file.
     ///
     /// - Parameter failure: Why the bytes cannot be continued.
-    /// - Throws: ``SessionError/notResumable(_:)`` if the program does not permit starting over, or there were too many
-    ///   requests.
+    /// - Throws: ``SessionError/notResumable(_:)`` if the whole was requested already, the program does not permit starting
+    ///   over, or there were too many requests.
     func startOver(because failure: SessionError.ResumeFailure) throws(SessionError) -> FurtherRequest {
-        guard job.options.startsOverIfNotResumable else {
+        guard job.options.startsOverIfNotResumable, plan.offset > 0 else {
             // It is unknown which of the bytes are correct.
             known = nil
             throw .notResumable(failure)

@@ -62,7 +62,11 @@ extension SessionManager {
             // An error thrown by the program cannot carry resume data, and means that the file is not wanted.
             let reason = error as? SessionError
             // A later request would be answered by the same bytes.
-            if case .digest = reason, let source = file.source { configuration.cache?.remove(source) }
+            // An interceptor may have sent the request, by whose URL they are stored, to another one.
+            if case .digest = reason, let source = file.source {
+                configuration.cache?.remove(source)
+                configuration.cache?.remove(task.request.url)
+            }
             let isWanted =
                 error is CancellationError ? core.isResumeDataWanted : job.options.keepsPartialFile && reason != nil
             core.resumeData = file.end(after: error, isWanted: isWanted)

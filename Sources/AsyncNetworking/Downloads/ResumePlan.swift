@@ -85,7 +85,7 @@ package struct ResumePlan: Hashable, Sendable {
     package func action(for head: ResponseHead, isReplaced: Bool = false) -> Action {
         let status = head.status.code
         guard offset > 0 else {
-            if status == 206, !hasOwnRange, !isWhole(contentRange(of: head)) {
+            if status == 206, !hasOwnRange, !isWhole(head.contentRange) {
                 return .fail(.wrongRange(head.headers.first(.contentRange)))
             }
             return (200...299).contains(status) ? .write : .reject
@@ -94,7 +94,7 @@ package struct ResumePlan: Hashable, Sendable {
         case 206: return partialAction(for: head, isReplaced)
         case 416:
             // If the size was known, the range was not after the end.
-            guard let range = contentRange(of: head), range.bytes == nil, range.total == offset,
+            guard let range = head.contentRange, range.bytes == nil, range.total == offset,
                 representation.totalBytes == nil, representation.validator?.isContradicted(by: head) != true
             else { return startOver(.changed) }
             return .complete
@@ -108,7 +108,7 @@ package struct ResumePlan: Hashable, Sendable {
     }
 
     private func partialAction(for head: ResponseHead, _ isReplaced: Bool) -> Action {
-        let range = contentRange(of: head)
+        let range = head.contentRange
         let wrong = SessionError.ResumeFailure.wrongRange(head.headers.first(.contentRange))
         if startsOver, isWhole(range), isIdentity || !head.hasContentCoding { return .write }
         guard let range, range.bytes?.lowerBound == offset, !isReplaced else { return startOver(wrong) }
@@ -126,9 +126,6 @@ package struct ResumePlan: Hashable, Sendable {
         startsOver ? .startOver(failure) : .fail(failure)
     }
 
-    private func contentRange(of head: ResponseHead) -> ContentRange? {
-        head.headers.first(.contentRange).flatMap(ContentRange.init)
-    }
 }
 
 /// The representation that the bytes of a file belong to (RFC 9110 §3.2), as far as the responses so far have told.

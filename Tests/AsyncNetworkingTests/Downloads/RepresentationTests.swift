@@ -317,6 +317,37 @@ import Testing
         #expect(try directory.read("file").text == "0123")
     }
 
+    @Test(arguments: ["01", "01234"])
+    func `a body that is not as long as the range of the whole file is an error`(text: String) async throws {
+        let transport = Self.transport(Self.part(text, "bytes 0-3/4"))
+        let error = try await sessionError { _ = try await session(transport).download("x", to: .file(file)).value }
+        #expect(error.resumeFailure == .wrongRange(text.count > 4 ? "bytes 0-3/4" : nil))
+        #expect(Self.ranges(transport) == [nil])
+        #expect(try directory.contents == [])
+    }
+
+    @Test func `the rest of a range of the whole file is requested`() async throws {
+        let transport = Self.transport(
+            Self.part("01", "bytes 0-3/4", Self.tag), Self.part("23", "bytes 2-3/4", Self.tag))
+        let result = try await session(transport).download("x", to: .file(file)).value
+        #expect(result.size == 4)
+        #expect(try directory.read("file").text == "0123")
+        #expect(Self.ranges(transport) == [nil, "bytes=2-"])
+    }
+
+    @Test(arguments: [("56", true), ("567", false), ("5", false)])
+    func `a file that consists of a range has its length`(text: String, isWhole: Bool) async throws {
+        let transport = Self.transport(Self.part(text, "bytes 5-6/10", Self.tag))
+        let api = session(transport)
+        let request = try api.request(.get, "x", headers: [.range: "bytes=5-6"])
+        do {
+            let result = try await api.download(request, to: .file(file)).value
+            #expect(isWhole && result.size == 2)
+        } catch let error as SessionError {
+            #expect(error.resumeFailure != nil && !isWhole)
+        }
+    }
+
     @Test func `a server that answers each range by the whole file needs two requests`() async throws {
         let transport = MockTransport { request in
             guard request.headers[.range] != nil else { return Self.cut("01", Self.tag + [.contentLength: "4"]) }
