@@ -75,11 +75,12 @@ import Testing
         }
     }
 
-    @Test func `a streamed body cannot be signed without its hash`() async throws {
+    @Test(arguments: [RequestBody.stream(AsyncStreamOf([Data("hello".utf8)])), .file("/proc/cpuinfo")])
+    func `a body that is not known before it is sent cannot be signed without its hash`(body: RequestBody) async throws
+    {
         try await StubServer.with { server in
             server.fallback { _ in .text("end") }
             let manager = manager(for: server)
-            let body = RequestBody.stream(AsyncStreamOf([Data("hello".utf8)]))
             var request = try manager.request(.put, "x", body: body)
             let error = try await sessionError { _ = try await manager.data(for: request) }
             guard case .invalidRequest(let reason) = error.reason, reason.contains("x-amz-content-sha256") else {
