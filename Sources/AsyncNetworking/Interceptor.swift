@@ -191,7 +191,13 @@ extension Pipeline {
         await call.close()
         let passage = Passage(of: request, call, on: self, before: interceptors.dropFirst(), next)
         do {
-            var response = try await first.intercept(request, next: Chain(passage, of: call))
+            let chain = Chain(passage, of: call)
+            var response =
+                if cache?.flights == nil {
+                    try await first.intercept(request, next: chain)
+                } else {
+                    try await WaitGraph.keeping { try await first.intercept(request, next: chain) }
+                }
             let open = passage.finish(&call)
             if case .lent(let number) = response.body.provenance {
                 guard open.contains(where: { $0.number == number }) else {

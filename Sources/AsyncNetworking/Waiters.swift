@@ -91,25 +91,44 @@ enum WaitGraph {
         let awaited: ObjectIdentifier
     }
 
-    /// A transfer or refresh until it ends.
+    /// The transfers and refreshes to which the requests of a function belong, until it returns.
     private final class Member: Sendable {
-        private let object: Lock<ObjectIdentifier?>
+        private let objects: Lock<[any AnyObject & Sendable]>
+        private let keeps: Bool
 
-        init(_ object: AnyObject) { self.object = Lock(ObjectIdentifier(object)) }
+        init(_ objects: [any AnyObject & Sendable], keeps: Bool) {
+            self.objects = Lock(objects)
+            self.keeps = keeps
+        }
 
-        var current: ObjectIdentifier? { object.withLock(\.self) }
-        func end() { object.withLock { $0 = nil } }
+        var current: [ObjectIdentifier] { objects.withLock { $0.map(ObjectIdentifier.init) } }
+        func keep(_ object: any AnyObject & Sendable) { if keeps { objects.withLock { $0.append(object) } } }
+        func end() { objects.withLock { $0 = [] } }
     }
 
-    private static var leading: [ObjectIdentifier] { members.compactMap(\.current) }
+    private static var leading: [ObjectIdentifier] { members.flatMap(\.current) }
 
-    /// Runs a closure whose requests belong to a transfer or a refresh, which must live as long.
+    /// Runs a closure whose requests belong to a transfer or a refresh.
     static func leading<Result>(
-        _ object: AnyObject, _ body: () async throws -> Result
+        _ object: any AnyObject & Sendable, _ body: () async throws -> Result
     ) async rethrows -> Result {
-        let member = Member(object)
+        try await run(Member([object], keeps: false), body)
+    }
+
+    /// Runs a closure whose requests belong to each transfer that is kept from then on.
+    static func keeping<Result>(_ body: () async throws -> Result) async rethrows -> Result {
+        try await run(Member([], keeps: true), body)
+    }
+
+    private static func run<Result>(_ member: Member, _ body: () async throws -> Result) async rethrows -> Result {
         defer { member.end() }
         return try await $members.withValue(members + [member], operation: body)
+    }
+
+    /// Records that a transfer outlives the closure that leads it: what the functions around that closure request, which
+    /// have its response, still belongs to the transfer.
+    static func keep(_ object: any AnyObject & Sendable) {
+        for member in members { member.keep(object) }
     }
 
     /// Records that the current task waits for a transfer or a refresh, until the result is ended. Returns `nil` if that

@@ -69,7 +69,11 @@ public struct ResponseBody: AsyncSequence, Sendable {
     ///   body exceeds `limit` bytes; `CancellationError` if the task is cancelled, which ends the exchange; or the
     ///   errors of another source, such as the function of ``transforming(_:)``.
     public func collect(upTo limit: Int) async throws -> Data {
-        try await source.collect(upTo: Swift.max(limit, 0))
+        try await withTaskCancellationHandler {
+            try await source.collect(upTo: Swift.max(limit, 0))
+        } onCancel: {
+            source.cancel()
+        }
     }
 
     /// Returns the body with another source of its bytes.

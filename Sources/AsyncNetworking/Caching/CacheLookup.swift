@@ -204,6 +204,14 @@ struct CacheLookup: Sendable {
     private func store(
         _ response: StoredResponse, _ body: CacheEntry.Body, _ head: ResponseHead, _ times: ExchangeTimes
     ) async -> Bool {
+        guard let flight else { return await insert(response, body, head, times) }
+        // What `willCache` requests must not wait for this transfer.
+        return await WaitGraph.leading(flight) { await insert(response, body, head, times) }
+    }
+
+    private func insert(
+        _ response: StoredResponse, _ body: CacheEntry.Body, _ head: ResponseHead, _ times: ExchangeTimes
+    ) async -> Bool {
         var entry = CacheEntry(response, body: body, order: order)
         if let willCache = sent.willCache ?? session.willCache {
             guard let data = await session.cache.takeBody(body, key),

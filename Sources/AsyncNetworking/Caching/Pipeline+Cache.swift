@@ -27,7 +27,7 @@ extension Pipeline {
                     continue
                 }
                 if case .useWhileValidating(_, let conditions) = decision {
-                    validate(request, next, lookup, entries, conditions)
+                    validate(request, next, lookup, entries, conditions, credentialOrigin: call.credentialOrigin)
                 }
                 lookup.endFlight(isAbandoned: false)
                 try Task.checkCancellation()
@@ -90,7 +90,7 @@ extension Pipeline {
             }
             // The 304 was for a response that is not there any more.
             try await request.checkToken()
-            return try await forward(request, &call, next, lookup, [])
+            return try await forward(request, &call, next, lookup, entries)
         }
         return try await forward(request, &call, next, lookup, entries)
     }
@@ -174,7 +174,10 @@ extension Pipeline {
             await storing.close()
         case .collected:
             // It is stored when it is read, and given up when it is closed.
-            lookup.flight?.endWithBody()
+            if let flight = lookup.flight {
+                flight.endWithBody()
+                WaitGraph.keep(flight)
+            }
             stored.body = storing
         case .streamed:
             stored.body = storing
@@ -185,7 +188,8 @@ extension Pipeline {
 
     /// Validates a stored response in the background, unless that is being done.
     private func validate(
-        _ request: Request, _ next: Next, _ lookup: CacheLookup, _ entries: [CacheEntry], _ conditions: HTTPFields
+        _ request: Request, _ next: Next, _ lookup: CacheLookup, _ entries: [CacheEntry], _ conditions: HTTPFields,
+        credentialOrigin: Origin?
     ) {
         guard lookup.beginValidation() else { return }
         guard let task = try? registry.begin(.data, request) else { return lookup.endValidation() }
@@ -196,6 +200,7 @@ extension Pipeline {
         // Ends with its exchange. A session that is shut down waits for it, as for a request of its caller.
         Task { [self, request] in
             var call = Call(delivery: .streamed)
+            call.credentialOrigin = credentialOrigin
             if case .received(let response)? = try? await validate(
                 request, &call, next, whole, entries, conditions, ifFailing: nil)
             {
@@ -221,12 +226,8 @@ private enum Validation {
 
 extension Error {
     /// Whether the server or the network failed, so that `stale-if-error` applies (RFC 5861 §4). A server that is not
-    /// trusted is not a failure of this kind.
+    /// trusted is not a failure of this kind, nor is a proxy that asks for a credential.
     fileprivate var permitsStaleResponse: Bool {
-        switch (self as? TransportError)?.reason {
-        case .timedOut, .cannotResolve, .cannotConnect, .proxy, .connectionLost, .invalidResponse, .tls(.handshake):
-            return true
-        default: return false
-        }
+        RetryPolicy.Failure(self) != nil || (self as? TransportError)?.reason == .timedOut(.connectivity)
     }
 }

@@ -78,8 +78,13 @@ final class EventReader {
                 statuses.send(.open(head))
                 return true
             }
-            var iterator = chunks.makeAsyncIterator()
-            if let chunk = try await iterator.next() {
+            let chunk = try await withTaskCancellationHandler {
+                var iterator = chunks.makeAsyncIterator()
+                return try await iterator.next()
+            } onCancel: {
+                chunks.cancel()
+            }
+            if let chunk {
                 parser.append(chunk)
                 plan.receive()
                 stopwatch = Stopwatch(session.configuration.clock)

@@ -85,7 +85,7 @@ public struct TransferGroup: Sendable {
                 state.withLock { state in
                     switch event {
                     case .ended: state.finish(index)
-                    case .suspended: state.setSuspended(index, true)
+                    case .created, .suspended: state.setSuspended(index, true)
                     case .resumed: state.setSuspended(index, false)
                     case .uploadProgress(let progress) where isUpload: state.update(index, progress, at: time)
                     case .downloadProgress(let progress) where !isUpload: state.update(index, progress, at: time)

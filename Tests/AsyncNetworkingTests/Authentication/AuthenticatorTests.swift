@@ -119,6 +119,37 @@ private struct WaitsForTokens: EventMonitor {
         #expect(sent.transportAuthentication?.server == nil)
     }
 
+    @Test(arguments: ["bearer", "basic", "digest"])
+    func `a validation in the background sends no credential to another origin`(scheme: String) async throws {
+        let transport = MockTransport { _ in
+            .data(Data("x".utf8), headers: [.cacheControl: "max-age=60, stale-while-revalidate=60"])
+        }
+        let clock = ManualClock()
+        let base = try url("http://a.example/")
+        let authenticator = try authenticator(issuer)
+        let manager = SessionManager(on: transport) {
+            $0.clock = clock
+            $0.cache = .memory()
+            $0.cachePartition = "ada"
+            $0.attemptInterceptors = [Detour()]
+            switch scheme {
+            case "bearer": $0.authentication.authenticators = [authenticator]
+            case "basic":
+                $0.authentication.credentials[base] = Credential(user: "ada", password: "p", schemes: [.basic])
+            default: $0.authentication.credentials[base] = Credential(user: "ada", password: "p", schemes: [.digest])
+            }
+        }
+        _ = try await manager.get("x")
+        clock.advance(by: .seconds(100))
+        _ = try await manager.get("x")
+        try await transport.requests(count: 2)
+        for sent in transport.requests.map(\.request) {
+            #expect(sent.url.host() == "b.example")
+            #expect(sent.headers[.authorization] == nil)
+            #expect(sent.transportAuthentication?.server == nil)
+        }
+    }
+
     @Test func `an interceptor may set a credential for another origin itself`() async throws {
         let transport = MockTransport(.text("x"))
         let authenticator = try authenticator(issuer)

@@ -73,7 +73,8 @@ import Testing
         }
         origin.respond { request, number in
             if request.url.path.hasSuffix("refuse"), request.headers[.authorization] == "Bearer 0" {
-                return .status(.unauthorized)
+                // It does not answer the request with the next token.
+                return .status(.unauthorized, headers: [.cacheControl: "max-age=60"])
             }
             return .data(Data("\(number)".utf8), headers: [.cacheControl: "max-age=60", .eTag: "\"a\""])
         }
@@ -82,7 +83,7 @@ import Testing
             if isNamed { $0.cachePartition = "ada" }
         }
         #expect(try await origin.get(from: manager) == "1 200 network")
-        _ = try await origin.get("refuse", from: manager)
+        #expect(try await origin.get("refuse", from: manager) == "3 200 network")
         #expect(tokens.withLock(\.self) == 1)
         #expect(try await origin.get(from: manager) == "1 200 cache")
         // A token that the program sets may be that of another user.
@@ -498,6 +499,36 @@ import Testing
         #expect(try await origin.get(from: manager, [.acceptLanguage: "de"]) == "1 200 validated")
         #expect(try await origin.get(from: manager, [.acceptLanguage: "en"]) == "2 200 cache")
         #expect(try await origin.get(from: manager, [.acceptLanguage: "de"]) == "4 200 network")
+    }
+
+    @Test func `a response that is not stored removes the one that it supersedes, also after another 304`() async throws
+    {
+        origin.respond { request, number in
+            if request.headers[.ifNoneMatch] != nil { return .status(.notModified, headers: [.eTag: "\"b\""]) }
+            let isFirst = number == 1
+            return .data(
+                Data("\(number)".utf8),
+                headers: isFirst ? [.cacheControl: "max-age=600", .eTag: "\"a\""] : [.cacheControl: "no-store"])
+        }
+        let manager = origin.manager()
+        #expect(try await origin.get(from: manager) == "1 200 network")
+        #expect(try await origin.get(from: manager, [.cacheControl: "no-cache"]) == "3 200 network")
+        #expect(try await origin.get(from: manager) == "4 200 network")
+    }
+
+    @Test func `a proxy that asks for a credential is not answered by a stale response`() async throws {
+        let transport = MockTransport(
+            .data(Data("x".utf8), headers: [.cacheControl: "max-age=60, stale-if-error=600", .eTag: "\"a\""]),
+            .failure(TransportError(.proxy(.authenticationRequired))))
+        let clock = ManualClock()
+        let manager = SessionManager(on: transport) {
+            $0.clock = clock
+            $0.cache = .memory()
+        }
+        _ = try await manager.get("x")
+        clock.advance(by: .seconds(100))
+        let error = try await sessionError { _ = try await manager.get("x") }
+        #expect(error.reason == .proxy(.authenticationRequired))
     }
 
     @Test func `a request with no-store leaves the stored response as it is`() async throws {

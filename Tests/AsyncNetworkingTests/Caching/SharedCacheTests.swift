@@ -112,6 +112,47 @@ import Testing
         #expect(Set(results).isSubset(of: ["1 200 network", "1 200 cache"]))
     }
 
+    @Test(.timeLimit(.minutes(1)))
+    func `an interceptor that sends its request again does not wait for the response that it has`() async throws {
+        struct Hidden: ResponseBodySource {
+            let base: ResponseBody
+
+            func next() async throws -> Data? {
+                var iterator = base.makeAsyncIterator()
+                return try await iterator.next()
+            }
+            var ending: ResponseEnding? { base.ending }
+            func close() async {}
+        }
+        let session = Lock<SessionManager?>(nil)
+        origin.respond { _, number in
+            MockResponse(
+                status: .notFound, headers: [.cacheControl: "max-age=60"], chunks: [Data("\(number)".utf8)])
+        }
+        let manager = origin.manager {
+            $0.sharesTransfers = true
+            // The end of the response is not known.
+            $0.attemptInterceptors = [
+                Intercepting { request, next in
+                    let response = try await next(request)
+                    return OpenResponse(head: response.head, body: ResponseBody(source: Hidden(base: response.body)))
+                }
+            ]
+            $0.interceptors = [
+                Intercepting { request, next in
+                    let response = try await next(request)
+                    if request.headers[.userAgent] == "once" { return response }
+                    if let manager = session.withLock(\.self), session.withLock({ $0.take() }) != nil {
+                        _ = try await manager.data(for: request)
+                    }
+                    return response
+                }
+            ]
+        }
+        session.withLock { $0 = manager }
+        #expect(try await get(from: manager).hasPrefix("1 404"))
+    }
+
     @Test func `cancelling the first of several identical requests does not cancel the others`() async throws {
         let manager = origin.manager { $0.sharesTransfers = true }
         origin.fields = [.cacheControl: "max-age=60"]
