@@ -56,12 +56,16 @@ public struct Chain: Sendable {
     /// The number of the attempt, starting at 1; it is above 1 for a retry. Redirects and answers to challenges belong
     /// to the attempt. For ``SessionConfiguration/interceptors`` it is 1, or that of the rest of a download.
     public let attempt: Int
+    /// The identifier of the call's task, by which its events are recognized: the ``AnyTransferTask/id`` of the task that
+    /// an ``EventMonitor`` receives with them.
+    public let taskID: UInt64
     private let passage: Passage
 
     fileprivate init(_ passage: Passage, of call: Call) {
         self.passage = passage
         delivery = call.delivery
         attempt = call.attempt
+        taskID = call.taskID
     }
 
     /// Sends a request to the next step and returns its response, whose body can be read until the next call of this
@@ -149,6 +153,7 @@ private final class Passage: Sendable {
         }
         call.retries = last.retries
         call.record = last.record
+        call.history = last.history
         for exchanges in open { exchanges.bodies.forEach { call.own($0) } }
         return open
     }

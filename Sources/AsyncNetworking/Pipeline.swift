@@ -173,15 +173,25 @@ final class Pipeline: Sendable {
         let isObserved = !monitors.isEmpty || task.core != nil
         let monitor = isObserved ? CallMonitor(task, monitors: monitors, sink: events) : nil
         monitor?.receive(.began)
-        return Call(delivery: delivery, events: monitor ?? events, monitor: monitor)
+        return Call(
+            of: task.id, delivery: delivery, events: monitor ?? events, monitor: monitor, start: uptime.elapsed)
     }
 
     /// Ends a call: closes its exchanges. Returns the error that the caller receives.
     func end(_ call: inout Call, of request: Request, failing error: (any Error)?) async -> (any Error)? {
         await call.close()
-        let error = error.map { lifted(request.namingTimeout($0)) }
-        call.monitor?.end(error.map { TaskOutcome($0) } ?? .succeeded)
+        guard error != nil || call.monitor != nil else { return nil }
+        call.history.duration = uptime.elapsed - call.start
+        let error = error.map { lifted(call.adding(courseTo: request.namingTimeout($0))) }
+        call.monitor?.end(error.map { TaskOutcome($0) } ?? .succeeded, of: call)
         return error
+    }
+
+    /// Reports an event between two exchanges of a call, which is noted in its history.
+    @inline(never)
+    func report(_ event: TaskEvent, of call: inout Call) {
+        if let step = event.step { call.history.steps.append(.init(at: uptime.elapsed - call.start, step)) }
+        call.monitor?.receive(event)
     }
 
     /// Converts an error of a lower layer into the error that the caller receives.
@@ -199,6 +209,15 @@ final class Pipeline: Sendable {
         var response = try await perform(request, &call, from: 0)
         response.head.jsonDecoder = json.decoder
         response.body.jsonDecoder = json.decoder
+        if call.monitor != nil {
+            call.answer = Call.Answer(
+                status: response.head.status.code, version: response.head.version, body: response.body)
+        }
+        if !call.history.steps.isEmpty || response.head.status.code >= 400 {
+            // For the error of a response that is rejected.
+            call.history.duration = uptime.elapsed - call.start
+            response.head.callHistory = call.history
+        }
         return response
     }
 
@@ -343,6 +362,8 @@ final class Pipeline: Sendable {
 /// A call owns its exchanges: the open ones are closed before the next one is opened, and none is left when the call
 /// ends. There is at most one, unless an interceptor sends requests concurrently.
 struct Call: Sendable {
+    /// The identifier of the call's task.
+    let taskID: UInt64
     /// How the caller reads the response's body.
     let delivery: BodyDelivery
     /// Receives the events of each exchange.
@@ -355,13 +376,39 @@ struct Call: Sendable {
     var retries: Retries?
     /// The origin for which credentials were added to the request; `nil` before that.
     var credentialOrigin: Origin?
+    /// The session's uptime at the beginning.
+    let start: Duration
+    /// What happened between the exchanges.
+    var history = CallHistory()
+    /// The last response that was returned; `nil` without a monitor.
+    var answer: Answer?
     private var last: ResponseBody?
     private var others: [ResponseBody] = []
 
-    init(delivery: BodyDelivery, events: (any TransferEventSink)? = nil, monitor: CallMonitor? = nil) {
+    init(
+        of taskID: UInt64, delivery: BodyDelivery, events: (any TransferEventSink)? = nil,
+        monitor: CallMonitor? = nil, start: Duration
+    ) {
+        self.taskID = taskID
         self.delivery = delivery
         self.events = events
         self.monitor = monitor
+        self.start = start
+    }
+
+    /// A response that was returned to the caller.
+    struct Answer: Sendable {
+        let status: Int
+        let version: HTTPVersion
+        let body: ResponseBody
+    }
+
+    /// Returns an error with what happened in the call.
+    @inline(never)
+    func adding(courseTo error: any Error) -> any Error {
+        guard var error = error as? TransportError else { return error }
+        error.context.callHistory = history
+        return error
     }
 
     /// The number of the attempt, starting at 1.

@@ -15,6 +15,10 @@ public struct Response<Value: Sendable>: Sendable {
     public var head: ResponseHead
     /// The trailer fields that followed the body (RFC 9110 §6.5); empty if there were none.
     public var trailers: HTTPFields
+    /// The time of the whole call, from its beginning until the response was received, with all exchanges and the waits
+    /// between them. Measured on the clock of the session; zero for a response that a test created. The time of the last
+    /// exchange alone is the ``ANHTTP/TransferMetrics/total`` of the ``metrics``.
+    public var callDuration: Duration = .zero
     /// The metrics of the last exchange, and in ``ANHTTP/TransferMetrics/retryHistory`` the earlier attempts. Empty,
     /// except for their ``ANHTTP/TransferMetrics/source``, for a response that the cache returned without an exchange
     /// or because the exchange failed, and for one that an interceptor or a test created without metrics.
@@ -53,7 +57,9 @@ public struct Response<Value: Sendable>: Sendable {
     public func map<Other: Sendable, Failure: Error>(
         _ transform: (Value) throws(Failure) -> Other
     ) throws(Failure) -> Response<Other> {
-        Response<Other>(
+        var other = Response<Other>(
             try transform(value), head: head, ending: ResponseEnding(trailers: trailers, metrics: sharedMetrics))
+        other.callDuration = callDuration
+        return other
     }
 }

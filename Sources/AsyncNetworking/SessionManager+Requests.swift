@@ -18,12 +18,15 @@ extension SessionManager {
     ///   closure of the program's own.
     public nonisolated func data(for request: Request) async throws -> Response<Data> {
         let limit = request.options(inheriting: pipeline.options).value.maximumBodySize
-        return try await perform(
+        let start = pipeline.uptime.elapsed
+        var response = try await perform(
             registry.begin(.data, request), request, delivery: .collected(upTo: limit)
         ) { head, body in
             let data = try await body.collect(upTo: limit)
             return Response(data, head: head, ending: body.ending ?? ResponseEnding())
         }
+        response.callDuration = pipeline.uptime.elapsed - start
+        return response
     }
 
     /// Performs a request and deserializes the response.

@@ -164,7 +164,7 @@ import Testing
             let transfer = try #require(looked.transfer)
             looked.cancel()
             var last: TaskOutcome?
-            for await event in transfer.events { if case .ended(let outcome) = event { last = outcome } }
+            for await event in transfer.events { if case .ended(let outcome, _) = event { last = outcome } }
             #expect(last != nil)
         }
     }
@@ -203,7 +203,7 @@ import Testing
             transfer.resume()
             task = nil
             var last: TaskOutcome?
-            for await event in transfer.events { if case .ended(let outcome) = event { last = outcome } }
+            for await event in transfer.events { if case .ended(let outcome, _) = event { last = outcome } }
             guard case .succeeded = last else {
                 Issue.record("\(String(describing: last))")
                 return

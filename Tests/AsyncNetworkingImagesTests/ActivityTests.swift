@@ -119,10 +119,10 @@ import Testing
         try await clock.sleepers(count: 1)
         clock.advance(by: .seconds(1))
         for await isVisible in monitor.visibility where isVisible { break }
-        monitor.receive(.ended(.succeeded), of: first.erased)
-        monitor.receive(.ended(.succeeded), of: first.erased)
+        monitor.receive(.ended(.succeeded, CallMetrics()), of: first.erased)
+        monitor.receive(.ended(.succeeded, CallMetrics()), of: first.erased)
         #expect(clock.sleepers == [])
-        monitor.receive(.ended(.failed(CancellationError())), of: second.erased)
+        monitor.receive(.ended(.failed(CancellationError()), CallMetrics()), of: second.erased)
         try await clock.sleepers(count: 1)
     }
 

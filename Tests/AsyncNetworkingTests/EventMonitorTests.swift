@@ -58,7 +58,7 @@ import Testing
                 "is redirected by 302 to PUT http://a.example/b?token=…",
                 "sends PUT http://a.example/b?token=…", "sent 4 of 4 bytes", "received an interim 103",
                 "received 200 over HTTP/1.1", "received 3 of 3 bytes", "exchange finished",
-                "ended",
+                "ended with 200",
             ])
     }
 
@@ -82,7 +82,7 @@ import Testing
         let sent = "sends GET http://a.example/v1/x"
         let all = await lines.close()
         #expect(all.prefix(4) == ["1 began", "2 began", "1 \(sent)", "2 \(sent)"])
-        #expect(all.suffix(2) == ["1 ended", "2 ended"])
+        #expect(all.suffix(2) == ["1 ended with 204", "2 ended with 204"])
         #expect(recorder.events.count == 3)
     }
 
@@ -162,7 +162,7 @@ import Testing
                     "sends GET \(origin)/a", "received 302 over HTTP/1.1", "exchange finished",
                     "is redirected by 302 to GET \(origin)/b",
                     "sends GET \(origin)/b", "received 200 over HTTP/1.1", "exchange finished",
-                    "ended",
+                    "ended with 200",
                 ])
         }
     }

@@ -86,7 +86,7 @@ import Testing
         let space = ProtectionSpace(
             host: "a.example", port: 80, isSecure: false, scheme: .basic, realm: hostile)
         let values: [[any CustomStringConvertible]] = [
-            errors, failures, [rejection, TaskEvent.ended(.failed(errors[0])), space],
+            errors, failures, [rejection, TaskEvent.ended(.failed(errors[0]), CallMetrics()), space],
         ]
         return values.flatMap(\.self)
     }

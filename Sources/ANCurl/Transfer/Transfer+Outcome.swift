@@ -160,6 +160,7 @@ extension Transfer {
         if !words.isEmpty { context.message = words.withoutUserInformation }
         context.elapsed = state.clock.start.duration(to: loop.now)
         context.sendCount = max(1, state.repeating.attempts)
+        context.metrics = measure()
         return context
     }
 }

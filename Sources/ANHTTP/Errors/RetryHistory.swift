@@ -9,10 +9,6 @@
 public struct RetryHistory: Hashable, Sendable {
     /// The attempts before the last one, in order; empty if the request was sent once.
     public var earlierAttempts: [Attempt] = []
-    /// The time of the whole call so far: from its first attempt, with all attempts and the waits between them, until the
-    /// response was received, or until its head was, if the body is streamed; or until the last attempt failed. Zero if
-    /// there was one attempt, whose time is ``TransferMetrics/total``. Measured on the clock of the session.
-    public var callDuration: Duration = .zero
     /// The reason why a last attempt that failed was not retried, as a clause for messages, such as
     /// `there were 2 retries`; `nil` if the attempt succeeded or its failure is not one that the retry policy retries.
     public var stopReason: String? { stop?.description }
@@ -32,10 +28,15 @@ public struct RetryHistory: Hashable, Sendable {
         /// The delay after this attempt, before the next one, at least zero: that of the retry policy, of the server's
         /// `Retry-After`, or of the program's own decision.
         public var wait: Duration
+        /// The label of the error; `nil` for a status.
+        package var label: ErrorLabel?
 
         /// Creates an attempt, by default without metrics and delay.
-        package init(outcome: Outcome, metrics: TransferMetrics? = nil, wait: Duration = .zero) {
+        package init(
+            outcome: Outcome, label: ErrorLabel? = nil, metrics: TransferMetrics? = nil, wait: Duration = .zero
+        ) {
             self.outcome = outcome
+            self.label = label
             self.metrics = metrics
             self.wait = wait
         }

@@ -20,7 +20,7 @@ extension TransportError: CustomStringConvertible, LocalizedError {
         return (text.hasSuffix(".") ? String(text.dropLast()) : text) + end
     }
 
-    private var clause: String {
+    var clause: String {
         switch reason {
         case .invalidURL(let text):
             "The request cannot be sent: \(text.quoted) is not a URL with a host and a valid port."
@@ -108,7 +108,7 @@ extension TransportError.RequestFailure: CustomStringConvertible {
 
 extension TransportError.TimeoutPhase {
     /// The name of the phase in a sentence.
-    fileprivate var name: String {
+    package var name: String {
         switch self {
         case .connectivity: "connectivity"
         case .queue: "queue"

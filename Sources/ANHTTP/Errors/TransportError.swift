@@ -390,6 +390,13 @@ public struct FailureContext: Hashable, Sendable {
     public var serverTrust: ServerTrust?
     /// The attempts before this one, and why there were no more; set by a session with a retry policy, otherwise empty.
     public var retryHistory = RetryHistory()
+    /// The time of the whole call, from its beginning until it failed, with all exchanges and the waits between them;
+    /// zero if the error is not that of a session's call. Measured on the clock of the session.
+    public var callDuration: Duration { callHistory.duration }
+    /// What happened in the call before the exchange failed; set by a session.
+    package var callHistory = CallHistory()
+    /// The metrics of the exchange that failed; `nil` if it did not begin.
+    package var metrics: TransferMetrics?
 
     /// Creates empty details: an empty ``url``, a ``sendCount`` of 1, a zero ``elapsed``, and nothing else.
     public init() {}

@@ -17,6 +17,7 @@ public struct ResponseHead: Sendable {
         var redirectHistory: [ResponseHead] = []
         var retryHistory = RetryHistory()
         var webSocket: (any WebSocketLink)?
+        var callHistory = CallHistory()
     }
 
     /// The status code, 100 to 999, with the server's reason phrase, which is empty over HTTP/2 and HTTP/3.
@@ -54,6 +55,11 @@ public struct ResponseHead: Sendable {
     package var webSocket: (any WebSocketLink)? {
         get { shared.value.webSocket }
         set { set(\.webSocket, to: newValue) }
+    }
+    /// What happened in the call before this response; set by a session for a response that may be rejected.
+    package var callHistory: CallHistory {
+        get { shared.value.callHistory }
+        set { set(\.callHistory, to: newValue) }
     }
 
     private mutating func set<Value>(_ property: WritableKeyPath<Contents, Value>, to value: Value) {

@@ -348,7 +348,7 @@ extension Pipeline {
         _ policy: AuthenticationPolicy
     ) async throws -> OpenResponse {
         await authenticator.follow(clock, now)
-        var ticket = try await ticketToSend(authenticator, for: request, call)
+        var ticket = try await ticketToSend(authenticator, for: request, &call)
         var isLastTry = false
         while true {
             var attempt = request
@@ -358,12 +358,12 @@ extension Pipeline {
             do {
                 response = try await answerChallenges(attempt, &call, next, by: policy)
             } catch is OutdatedToken {
-                ticket = try await ticketToSend(authenticator, for: request, call)
+                ticket = try await ticketToSend(authenticator, for: request, &call)
                 continue
             }
             guard response.head.status.code == 401, !isLastTry else { return response }
             await call.close()
-            ticket = try await renew(authenticator, after: ticket, for: request, call)
+            ticket = try await renew(authenticator, after: ticket, for: request, &call)
             // The refresh serves the program's next attempt.
             guard request.body.isReplayable else { throw SessionError.authentication(.bodyNotReplayable) }
             isLastTry = true
@@ -372,16 +372,17 @@ extension Pipeline {
 
     /// Returns the token to send, after a refresh if one is due.
     private func ticketToSend(
-        _ authenticator: Authenticator, for request: Request, _ call: Call
+        _ authenticator: Authenticator, for request: Request, _ call: inout Call
     ) async throws -> Authenticator.Ticket? {
         if let ticket = await authenticator.ticketToSend() { return ticket }
-        return try await renew(authenticator, for: request, call)
+        return try await renew(authenticator, for: request, &call)
     }
 
     private func renew(
-        _ authenticator: Authenticator, after refused: Authenticator.Ticket? = nil, for request: Request, _ call: Call
+        _ authenticator: Authenticator, after refused: Authenticator.Ticket? = nil, for request: Request,
+        _ call: inout Call
     ) async throws -> Authenticator.Ticket? {
-        call.monitor?.receive(.refreshingToken)
+        report(.refreshingToken, of: &call)
         let ticket = try await waiting(upTo: request.timeLeft) { try await authenticator.renew(after: refused) }
         // The error will name the limit of the call.
         guard let ticket else { throw TransportError.timedOut(.request, nil, FailureContext()) }

@@ -55,7 +55,7 @@ extension Pipeline {
                 space = answered
             }
             await call.close()
-            call.monitor?.receive(.answeringChallenge(of: space))
+            report(.answeringChallenge(of: space), of: &call)
             guard request.body.isReplayable else { throw SessionError.authentication(.bodyNotReplayable) }
         }
     }

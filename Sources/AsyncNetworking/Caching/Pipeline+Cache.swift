@@ -199,7 +199,7 @@ extension Pipeline {
         let whole = cacheLookup(request, in: lookup.session)
         // Ends with its exchange. A session that is shut down waits for it, as for a request of its caller.
         Task { [self, request] in
-            var call = Call(delivery: .streamed)
+            var call = Call(of: task.id, delivery: .streamed, start: uptime.elapsed)
             call.credentialOrigin = credentialOrigin
             if case .received(let response)? = try? await validate(
                 request, &call, next, whole, entries, conditions, ifFailing: nil)

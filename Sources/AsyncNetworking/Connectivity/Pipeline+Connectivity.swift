@@ -34,7 +34,7 @@ extension Pipeline {
                 guard request.body.isReplayable, let target = error.missingRoute(request),
                     await routes.isUnreachable(target)
                 else { throw error }
-                call.monitor?.receive(.waitingForConnectivity(error))
+                report(.waitingForConnectivity(error), of: &call)
                 // Prevents a busy loop if routes appear and vanish quickly, or do not help.
                 if waits > 0 {
                     let wait = Backoff().wait(beforeRetry: waits, unit: 1)

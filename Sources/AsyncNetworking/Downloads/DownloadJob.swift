@@ -91,6 +91,7 @@ extension SessionManager {
                     if let history = call.retries?.history, !history.earlierAttempts.isEmpty {
                         response.metrics.retryHistory = history
                     }
+                    response.callDuration = pipeline.uptime.elapsed - call.start
                     return response
                 case .next(let rest):
                     rest.prepare(&request)

@@ -133,7 +133,7 @@ public final class HARRecorder: Sendable {
                 recorder.change(task.id) { $0.error = "\(attempt.outcome)" }
             case .waitingForConnectivity(let error):
                 recorder.change(task.id) { $0.error = "\(error)" }
-            case .ended(let outcome):
+            case .ended(let outcome, _):
                 recorder.change(task.id) { $0.error = outcome.text }
                 recorder.end(task.id)
             default: break

@@ -180,7 +180,7 @@ extension Pipeline {
                 throw SessionError.redirect(.tooMany(limit: policy.maximum, to: target.url.redactedDescription))
             }
             await call.close()
-            call.monitor?.receive(.redirected(by: response.head, to: target))
+            report(.redirected(by: response.head, to: target), of: &call)
             request = target
         }
     }

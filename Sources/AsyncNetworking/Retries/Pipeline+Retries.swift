@@ -19,12 +19,8 @@ struct Retries: Sendable {
     /// The time since the first attempt.
     fileprivate var elapsed: Duration { uptime.elapsed - start }
 
-    /// The attempts so far, with the time of the call.
-    var history: RetryHistory {
-        var history = plan.history
-        if !history.earlierAttempts.isEmpty { history.callDuration = elapsed }
-        return history
-    }
+    /// The attempts so far.
+    var history: RetryHistory { plan.history }
 }
 
 extension Pipeline {
@@ -93,7 +89,7 @@ extension Pipeline {
     private func pause(after result: RetryPlan.AttemptResult, for wait: Duration, _ call: inout Call) async throws {
         await call.close()
         if let noted = call.retries?.plan.note(result, call.record?.metrics, wait: wait) {
-            call.monitor?.receive(.retrying(after: noted))
+            report(.retrying(after: noted), of: &call)
         }
         try await pause(wait)
     }

@@ -140,7 +140,8 @@ package struct RetryPlan {
             case .success(let head): .status(head.status.code)
             case .failure(let error): .failure("\(error)")
             }
-        let attempt = RetryHistory.Attempt(outcome: outcome, metrics: metrics, wait: wait)
+        let label: ErrorLabel? = if case .failure(let error) = result { ErrorLabel(error) } else { nil }
+        let attempt = RetryHistory.Attempt(outcome: outcome, label: label, metrics: metrics, wait: wait)
         history.earlierAttempts.append(attempt)
         hasProgress = false
         return attempt

@@ -122,7 +122,8 @@ extension SessionManager {
     nonisolated func collect(_ task: RunningTask) async throws -> Response<Data> {
         let core = task.core
         let limit = task.request.options(inheriting: pipeline.options).value.maximumBodySize
-        return try await perform(
+        let start = pipeline.uptime.elapsed
+        var response = try await perform(
             task.erased, task.gatedRequest(), delivery: .streamed, reporting: core
         ) { head, body in
             core.receive(head)
@@ -136,6 +137,8 @@ extension SessionManager {
             core.complete(Int64(data.count), ending.metrics)
             return Response(data, head: head, ending: ending)
         }
+        response.callDuration = pipeline.uptime.elapsed - start
+        return response
     }
 }
 

@@ -45,10 +45,10 @@ public import ANHTTP
 /// | ``response(_:)`` | the head of the response that the task is about has arrived | readers |
 /// | ``continued(offset:total:)`` | a download is resumed | readers |
 /// | ``uploadProgress(_:)``, ``downloadProgress(_:)`` | the task has made progress | readers |
-/// | ``ended(_:)`` | last, in every case | both |
+/// | ``ended(_:_:)`` | last, in every case | both |
 ///
 /// A request that an interceptor or the response cache answers without the network has no exchange. A download that
-/// needs several requests has the events of all between ``began`` and ``ended(_:)``, an event source that reconnects
+/// needs several requests has the events of all between ``began`` and ``ended(_:_:)``, an event source that reconnects
 /// both for each. The validation of a cached response in the background has no events.
 @nonexhaustive
 public enum TaskEvent: Sendable {
@@ -100,11 +100,11 @@ public enum TaskEvent: Sendable {
     /// Bytes of the response's body were received; see ``AnyTransferTask/downloadProgress``. A late or slow reader
     /// receives only the latest of these events.
     case downloadProgress(TransferProgress)
-    /// The task has ended with this outcome; always the last event.
+    /// The task has ended with this outcome, and these are the figures of its call; always the last event.
     ///
     /// The outcome of a request of an async function covers receiving the response and, if it is streamed, the closure
     /// that reads it: a failure after that, such as of the serializer, counts as success.
-    case ended(TaskOutcome)
+    indirect case ended(TaskOutcome, CallMetrics)
 }
 
 extension TaskEvent {
@@ -166,7 +166,7 @@ public struct TaskStatus: Sendable {
 /// network thread, so a monitor must not block. The session keeps its monitors as long as it exists; without monitors
 /// it creates no events.
 public protocol EventMonitor: Sendable {
-    /// Receives an event of a request, from ``TaskEvent/began`` to ``TaskEvent/ended(_:)``.
+    /// Receives an event of a request, from ``TaskEvent/began`` to ``TaskEvent/ended(_:_:)``.
     ///
     /// Called synchronously on the thread where the event occurs, often the network thread, so it must return
     /// immediately. Calls for different requests may overlap; calls for one request do not, unless an interceptor sends
@@ -184,6 +184,7 @@ final class CallMonitor: TransferEventSink {
     private let monitors: [any EventMonitor]
     /// A further receiver of the events of exchanges; the task's, if it has one.
     private let sink: (any TransferEventSink)?
+    private let counts = CallCounts()
 
     init(_ task: AnyTransferTask, monitors: [any EventMonitor], sink: (any TransferEventSink)?) {
         self.task = task
@@ -192,18 +193,21 @@ final class CallMonitor: TransferEventSink {
     }
 
     func receive(_ event: TransferEvent) {
+        counts.note(event)
         sink?.receive(event)
         for monitor in monitors { monitor.receive(.exchange(event), of: task) }
     }
 
     func receive(_ event: TaskEvent) {
+        counts.note(event)
         task.core?.receive(event)
         for monitor in monitors { monitor.receive(event, of: task) }
     }
 
     /// Reports the end of the request of an async function; a task reports its own, which may be later.
-    func end(_ outcome: TaskOutcome) {
-        if task.core == nil { receive(.ended(outcome)) }
+    func end(_ outcome: TaskOutcome, of call: Call) {
+        let metrics = counts.metrics(of: call)
+        if let core = task.core { core.note(metrics) } else { receive(.ended(outcome, metrics)) }
     }
 }
 
@@ -236,9 +240,9 @@ extension TaskEvent: CustomStringConvertible {
         case .continued(let offset, let total): "continues after \(offset)\(total.map { " of \($0)" } ?? "") bytes"
         case .uploadProgress(let progress): "has sent \(progress.words)"
         case .downloadProgress(let progress): "has received \(progress.words)"
-        case .ended(.succeeded): "ended"
-        case .ended(.cancelled): "was cancelled"
-        case .ended(.failed(let error)): "failed: \(error)"
+        case .ended(.succeeded, let metrics): "ended\(metrics.words)"
+        case .ended(.cancelled, _): "was cancelled"
+        case .ended(.failed(let error), _): "failed: \(error)"
         }
     }
 }

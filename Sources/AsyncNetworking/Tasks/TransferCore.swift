@@ -34,6 +34,8 @@ package final class TransferCore: Sendable {
         /// The events so far, with the latest progress of each direction.
         fileprivate var log = EventLog<TaskEvent>()
         fileprivate var tracker = ProgressTracker()
+        /// The figures of the call; empty before it has ended.
+        fileprivate var metrics = CallMetrics()
         fileprivate var observers: [UInt64: @Sendable (TaskEvent) -> Void] = [:]
         fileprivate var lastObserver: UInt64 = 0
         fileprivate var waiters = Waiters<CheckedContinuation<Void, Never>>()
@@ -100,7 +102,7 @@ package final class TransferCore: Sendable {
                 case .response(let head): status.response = head
                 case .uploadProgress(let progress): status.uploadProgress = progress
                 case .downloadProgress(let progress): status.downloadProgress = progress
-                case .ended(let outcome): status.outcome = outcome
+                case .ended(let outcome, _): status.outcome = outcome
                 default: break
                 }
             }
@@ -255,21 +257,26 @@ package final class TransferCore: Sendable {
         update { $0.record(event) }
     }
 
+    /// Notes the figures of the call, which has ended.
+    func note(_ metrics: CallMetrics) {
+        state.withLock { $0.metrics = metrics }
+    }
+
     /// Records the end of the work.
     func finish(_ outcome: TaskOutcome) {
         let end = update { state -> End? in
             guard let action = state.machine.finish() else { return nil }
-            state.record(.ended(outcome))
+            state.record(.ended(outcome, state.metrics))
             state.log.finish()
             let hasBegun = state.log.elements.contains { if case .began = $0 { true } else { false } }
             defer { (state.stopWork, state.observers, state.monitors) = (nil, [:], []) }
             return End(
-                action: action, monitors: hasBegun ? state.monitors : [],
+                action: action, monitors: hasBegun ? state.monitors : [], metrics: state.metrics,
                 released: (state.stopWork, state.observers))
         }
         guard let end else { return }
         // Before another task takes its place.
-        for monitor in end.monitors { monitor.receive(.ended(outcome), of: AnyTransferTask(self)) }
+        for monitor in end.monitors { monitor.receive(.ended(outcome, end.metrics), of: AnyTransferTask(self)) }
         scheduler.apply(end.action, of: self)
     }
 
@@ -315,6 +322,7 @@ package final class TransferCore: Sendable {
         let action: TaskStateMachine.Action
         /// The monitors that have seen the beginning.
         let monitors: [any EventMonitor]
+        let metrics: CallMetrics
         /// Closures of the program, which are released after the lock.
         let released: ((@Sendable () -> Void)?, [UInt64: @Sendable (TaskEvent) -> Void])
     }

@@ -55,7 +55,7 @@ import Testing
         #expect(history == response.head.retryHistory)
         #expect(history.stop == nil)
         #expect(history.earlierAttempts.map(\.wait) == [.seconds(1), .seconds(2)])
-        #expect(history.callDuration == .seconds(3))
+        #expect(response.callDuration == .seconds(3))
         #expect(history.earlierAttempts.map(\.outcome).last == .status(429))
         guard case .failure(let words) = try #require(history.earlierAttempts.first).outcome else {
             throw Planned()

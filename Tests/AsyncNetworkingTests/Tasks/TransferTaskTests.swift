@@ -27,9 +27,9 @@ extension TaskEvent {
         case .exchange, .omittingLastEventID, .refreshingToken, .answeringChallenge, .waitingForConnectivity, .retrying:
             "\(self)"
         case .began: "began"
-        case .ended(.succeeded): "succeeded"
-        case .ended(.failed): "failed"
-        case .ended(.cancelled): "was cancelled"
+        case .ended(.succeeded, _): "succeeded"
+        case .ended(.failed, _): "failed"
+        case .ended(.cancelled, _): "was cancelled"
         @unknown default: "?"
         }
     }

@@ -1,0 +1,111 @@
+// SPDX-License-Identifier: MIT
+
+import ANSystem
+import AsyncNetworking
+import AsyncNetworkingTesting
+import FoundationEssentials
+import HTTPTypes
+import TestSupport
+import Testing
+
+@Suite struct CallMetricsTests {
+    /// Keeps the figures of each call that has ended.
+    private final class Figures: EventMonitor {
+        private let ended = Lock([CallMetrics]())
+
+        var all: [CallMetrics] { ended.withLock(\.self) }
+
+        func receive(_ event: TaskEvent, of task: AnyTransferTask) {
+            if case .ended(_, let metrics) = event { ended.withLock { $0.append(metrics) } }
+        }
+    }
+
+    private let figures = Figures()
+
+    private func figures(
+        exchanges: Int, retries: Int = 0, redirects: Int = 0, status: Int?, source: ResponseSource? = .network,
+        sent: Int64 = 0, received: Int64 = 0, duration: Duration = .zero
+    ) -> CallMetrics {
+        var metrics = CallMetrics()
+        (metrics.exchangeCount, metrics.retryCount, metrics.redirectCount) = (exchanges, retries, redirects)
+        (metrics.statusCode, metrics.source, metrics.duration) = (status, source, duration)
+        metrics.httpVersion = status.map { _ in .http1_1 }
+        (metrics.requestBodyBytes, metrics.responseBodyBytes) = (sent, received)
+        return metrics
+    }
+
+    @Test func `the end of a call has the figures of all its exchanges, and a response the time of both`() async throws
+    {
+        let clock = ManualClock()
+        let transport = MockTransport(
+            .status(.serviceUnavailable), .redirect(.temporaryRedirect, to: "/b"), .text("end"))
+        let manager = SessionManager(on: transport) {
+            $0.clock = clock
+            $0.randomUnit = { 1 }
+            $0.retryPolicy = RetryPolicy(limit: 1)
+            $0.eventMonitors = [figures]
+        }
+        async let response = manager.data(for: manager.request(.put, "a", body: .string("body")))
+        _ = try await clock.sleepers(count: 1)
+        clock.advance(by: .seconds(2))
+        let received = try await response
+        #expect(received.callDuration == .seconds(2))
+        #expect(
+            figures.all == [
+                figures(
+                    exchanges: 3, retries: 1, redirects: 1, status: 200, sent: 12, received: 3, duration: .seconds(2))
+            ])
+    }
+
+    @Test func `a failed exchange has no status`() async throws {
+        let manager = SessionManager(on: MockTransport(.failure(TransportError(.cannotConnect(.refused))))) {
+            $0.clock = ManualClock()
+            $0.retryPolicy = .none
+            $0.eventMonitors = [figures]
+        }
+        _ = try? await manager.get("a")
+        #expect(figures.all == [figures(exchanges: 1, status: nil, source: nil)])
+    }
+
+    @Test func `a stored response has its source and no exchange`() async throws {
+        let stored = MockResponse(
+            status: .ok, headers: [.cacheControl: "max-age=60", .contentLength: "3"], chunks: [Data("end".utf8)])
+        let manager = SessionManager(on: MockTransport(stored)) {
+            $0.clock = ManualClock()
+            $0.cache = .memory()
+            $0.eventMonitors = [figures]
+        }
+        _ = try await manager.get("a")
+        _ = try await manager.get("a")
+        #expect(
+            figures.all == [
+                figures(exchanges: 1, status: 200, received: 3), figures(exchanges: 0, status: 200, source: .cache),
+            ])
+    }
+
+    @Test func `a task has the same figures, and its response the time of the call`() async throws {
+        let manager = SessionManager(on: MockTransport(.redirect(.found, to: "/b"), .text("end"))) {
+            $0.clock = ManualClock()
+            $0.eventMonitors = [figures]
+        }
+        let task = try manager.makeDataTask(for: manager.request(.get, "a"))
+        task.resume()
+        #expect(try await task.value.callDuration == .zero)
+        try await eventually { figures.all == [figures(exchanges: 2, redirects: 1, status: 200, received: 3)] }
+        let last = await task.events.reduce(into: CallMetrics?.none) { last, event in
+            if case .ended(_, let metrics) = event { last = metrics }
+        }
+        #expect(last == figures.all.first)
+    }
+
+    @Test func `the line of an ended call has its status, time and size`() {
+        var metrics = figures(
+            exchanges: 3, retries: 1, redirects: 1, status: 200, sent: 12, received: 4_096,
+            duration: .milliseconds(1_256))
+        #expect(
+            "\(TaskEvent.ended(.succeeded, metrics))"
+                == "ended with 200 after 1.26 s, 3 exchanges, 1 retry, 1 redirect, 12 bytes sent, 4096 bytes received")
+        metrics = figures(exchanges: 1, status: 304, source: .validated)
+        #expect("\(TaskEvent.ended(.succeeded, metrics))" == "ended with 304 after 0 ms, validated")
+    }
+}
