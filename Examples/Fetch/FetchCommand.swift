@@ -67,6 +67,7 @@ package struct FetchCommand: ParsableCommand {
     ) async -> ExitStatus {
         let console = Console()
         let board = TransferBoard()
+        let signal = output.showsTrace ? SnapshotSignal() : nil
         return await Interruption.guarding {
             await withTaskGroup { group in
                 if !output.isSilent {
@@ -74,8 +75,12 @@ package struct FetchCommand: ParsableCommand {
                     group.addTask { await ProgressReporter(board: board, console: console).run() }
                 }
                 let statuses = await withSession(configure: { $0 = configuration }) { session in
-                    await Fetcher(session: session, output: output, options: options, console: console, board: board)
-                        .run(jobs, atOnce: network.parallel)
+                    // Ends by the cancellation below, as well.
+                    if let signal { group.addTask { await signal.print(session, on: console) } }
+                    return await Fetcher(
+                        session: session, output: output, options: options, console: console, board: board
+                    )
+                    .run(jobs, atOnce: network.parallel)
                 }
                 group.cancelAll()
                 return statuses.first { $0 != .success } ?? .success

@@ -89,6 +89,31 @@ struct FetchTool: Sendable {
         _ = try await process.outcome()
     }
 
+    /// Runs the program, sends it a signal when a condition holds, and calls a closure when it has answered on standard
+    /// error.
+    func run(
+        _ words: String..., signalledBy signal: Int32, when condition: () async throws -> Bool, then finish: () -> Void
+    ) async throws -> Outcome {
+        var command = try command(words)
+        command.errors = .file(directory + "/errors", flags: O_RDWR | O_CREAT)
+        func errors() throws -> String {
+            String(decoding: try Data(contentsOf: URL(filePath: directory + "/errors")), as: UTF8.self)
+        }
+        let process = try ChildProcess(command)
+        do {
+            try await eventually(condition)
+            process.send(signal)
+            try await eventually { try errors().contains("\n") }
+            finish()
+        } catch {
+            process.kill()
+            throw error
+        }
+        var outcome = try await Outcome(process.outcome())
+        outcome.errors = try errors()
+        return outcome
+    }
+
     /// Runs the program on a pseudo-terminal, and types keys, by default Ctrl-C, when the screen contains a text.
     func runOnTerminal(
         _ words: String..., at trigger: String? = nil, typing keys: String = "\u{3}"

@@ -3,6 +3,7 @@
 import AsyncNetworking
 import AsyncNetworkingTesting
 import FoundationEssentials
+import Glibc
 import Testing
 
 /// The built executable with a stub server.
@@ -24,6 +25,33 @@ import Testing
             let outcome = try await tool.run(base + "/a")
             #expect(outcome.text == "hello")
             #expect(outcome.errors == "")
+            #expect(outcome.status == 0)
+        }
+    }
+
+    @Test func `a trace shows all that runs, after a signal`() async throws {
+        let gate = try ScriptGate()
+        try await with { tool, server, base in
+            server.route("/a", Script([.wait(gate), .reply(Reply(body: .string("end")))]))
+            let outcome = try await tool.run(
+                "--trace", base + "/a?key=secret", signalledBy: SIGUSR1, when: { try await server.requests(count: 1).count == 1 }
+            ) { gate.open() }
+            let tree = outcome.errors.replacing(/127.0.0.1:[0-9]+/, with: "HOST").replacing(
+                /[0-9.]+ (ms|s)/, with: "TIME"
+            )
+            .replacing(/#[0-9]+/, with: "#")
+            #expect(
+                tree.hasPrefix(
+                    """
+                    session: 1 task, 1 connection
+                    ├── http://HOST
+                    │   └── HOST, HTTP/1.1, busy, TIME old
+                    │       └── GET http://HOST/a?key=…: response head, after TIME
+                    └── tasks
+                        └── # GET http://HOST/a?key=…: running
+
+                    """), "\(tree)")
+            #expect(outcome.text == "end")
             #expect(outcome.status == 0)
         }
     }

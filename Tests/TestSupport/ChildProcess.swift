@@ -53,8 +53,11 @@ package final class ChildProcess: Sendable {
     }
 
     /// Kills the program and its process group, unless it has ended.
-    package func kill() {
-        state.withLock { if $0.ownsNumber { _ = Glibc.kill(-number, SIGKILL) } }
+    package func kill() { send(SIGKILL) }
+
+    /// Sends a signal to the program and its process group, unless it has ended.
+    package func send(_ signal: Int32) {
+        state.withLock { if $0.ownsNumber { _ = Glibc.kill(-number, signal) } }
     }
 
     /// Reads the output and the errors to their ends, and closes both. Returns `nil` as soon as one exceeds the limit.

@@ -49,7 +49,7 @@ struct OutputOptions: ParsableArguments, Sendable {
     var isSilent = false
     @Flag(name: [.customShort("v"), .customLong("verbose")], help: "Show the heads of requests and responses.")
     var isVerbose = false
-    @Flag(name: .customLong("trace"), help: "Show the timing and the connection.")
+    @Flag(name: .customLong("trace"), help: "Show the timing and the connection; on SIGUSR1, all that runs.")
     var showsTrace = false
 
     init() {}

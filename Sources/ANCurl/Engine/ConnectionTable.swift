@@ -27,6 +27,10 @@ package struct ConnectionTable {
         /// How long the server keeps the connection open while it is idle, and the time since when it is idle.
         var idleTimeout: Duration?
         var idleSince: MonotonicInstant?
+        /// The origin of the first request, the version that the connection speaks, and the time of that request.
+        var origin = ""
+        var version = HTTPVersion.http1_1
+        var opened: MonotonicInstant?
     }
 
     /// The addresses of the two endpoints of a TCP connection.
@@ -93,13 +97,26 @@ package struct ConnectionTable {
 
     /// Adds a connection that carries its first request.
     package mutating func insert(
-        _ connection: Ends, socket: Int32, from localInterface: String? = nil, offersHTTP2: Bool = false
+        _ connection: Ends, socket: Int32, from localInterface: String? = nil, offersHTTP2: Bool = false,
+        origin: String = "", version: HTTPVersion = .http1_1, at now: MonotonicInstant = .now
     ) {
         remove(socket)
         sockets[connection] = socket
         let index = Int(socket)
         while entries.count <= index { entries.append(Entry()) }
         entries[index] = Entry(ends: connection, localInterface: localInterface, offersHTTP2: offersHTTP2)
+        (entries[index].origin, entries[index].version, entries[index].opened) = (origin, version, now)
+    }
+
+    /// Returns the connections with their ages.
+    package func snapshot(at now: MonotonicInstant) -> [TransportSnapshot.Connection] {
+        entries.enumerated().compactMap { socket, entry in
+            guard let ends = entry.ends, let opened = entry.opened else { return nil }
+            return TransportSnapshot.Connection(
+                id: Int32(socket), origin: entry.origin, address: ends.remote,
+                version: entry.isHTTP10 ? .http1_0 : entry.version, age: opened.duration(to: now),
+                sinceLastEnd: entry.idleSince?.duration(to: now))
+        }
     }
 
     /// Whether HTTP/2 was offered when a connection was made.

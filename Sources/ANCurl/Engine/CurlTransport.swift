@@ -9,7 +9,7 @@ import HTTPTypes
 /// When the last reference to it is released, its connections are closed, even without a call to ``shutdown()``, and
 /// its thread ends, unless tasks still run on it (``eventLoopExecutor``).
 public struct CurlTransport: CookieStoringTransport, AlternativeRouteTransport, ProxyTransport {
-    private let engine: CurlEngine
+    let engine: CurlEngine
     /// The options of requests that have none of their own.
     var defaultOptions: SharedTransferOptions { engine.defaultOptions }
 

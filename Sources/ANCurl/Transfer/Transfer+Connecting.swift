@@ -175,7 +175,8 @@ extension Transfer {
             return state.connection.check(isUsable(socket, local: local, remote: remote))
         case .new(let socket):
             loop.connections.insert(
-                ends, socket: socket, from: exchange.options.connection.localInterface, offersHTTP2: allowsHTTP2)
+                ends, socket: socket, from: exchange.options.connection.localInterface, offersHTTP2: allowsHTTP2,
+                origin: self.origin, version: state.connection.version, at: loop.now)
             state.connection.socket = socket
             state.connection.isFirst = true
             return true
