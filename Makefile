@@ -52,7 +52,7 @@ QUIET := $(if $(MAKE_TERMOUT),,--quiet)
 FEW_AT_ONCE := --experimental-maximum-parallelization-width 4
 
 .PHONY: help setup setup-library build format flags check-format samples test check check-servers check-examples \
-	check-docs slowest interop endurance matrix demo tsan asan mutants fuzz simulate plants bench bench-instructions docs symbols clean
+	check-observability check-docs slowest interop endurance matrix demo tsan asan mutants fuzz simulate plants bench bench-instructions docs symbols clean
 
 help: ## List the targets
 	@awk -F ':.*## ' '/^[a-z-]+:.*## / { printf "  %-15s %s\n", $$1, $$2 }' $(MAKEFILE_LIST)
@@ -85,11 +85,19 @@ test: setup-library check-format build ## Check the format and the samples, and 
 	@scripts/typecheck "$$(swift build --show-bin-path $(FLAGS))/Modules"
 	@$(call test,swift test --skip-build $(FLAGS) --skip RealServerTests)
 
-check: setup ## Run the slower checks: real servers, the examples without image decoding, the documentation in a browser
-	@$(MAKE) --no-print-directory check-servers check-examples check-docs
+check: setup ## Run the slower checks: real servers, logs and metrics, the examples without image decoding, the documentation in a browser
+	@$(MAKE) --no-print-directory check-servers check-observability check-examples check-docs
 
 check-servers: build
 	@$(call test,$(SERVERS) run $(SERVERS_DIR) -- swift test --skip-build $(FLAGS) --filter RealServerTests)
+
+# In a build of its own, because another trait would build everything again.
+check-observability: export TESTS_OF := AsyncNetworkingObservability
+check-observability: OBSERVED := --scratch-path .build-observability --traits Observability -Xswiftc -warnings-as-errors
+check-observability:
+	@TESTS_OF= scripts/graph
+	@swift build --build-tests $(QUIET) $(OBSERVED)
+	@$(call test,swift test --skip-build $(OBSERVED))
 
 check-examples:
 	@swift build --package-path Examples --build-tests $(QUIET) -Xswiftc -warnings-as-errors

@@ -12,6 +12,7 @@ let settings: [SwiftSetting] = [
     .enableUpcomingFeature("InferIsolatedConformances"),
 ]
 
+let observability = TargetDependencyCondition.when(traits: ["Observability"])
 let httpTypes = Target.Dependency.product(name: "HTTPTypes", package: "swift-http-types")
 
 let package = Package(
@@ -21,17 +22,26 @@ let package = Package(
         .library(name: "AFNetworking", targets: ["AFNetworking"]),
         .library(name: "AsyncNetworkingXML", targets: ["AsyncNetworkingXML"]),
         .library(name: "AsyncNetworkingImages", targets: ["AsyncNetworkingImages"]),
+        .library(name: "AsyncNetworkingObservability", targets: ["AsyncNetworkingObservability"]),
         .library(name: "AsyncNetworkingTesting", targets: ["AsyncNetworkingTesting"]),
     ],
     traits: [
         .trait(
             name: "MigrationHints",
             description: "Deprecates AFNetworking's functions with callbacks and names their replacements."),
+        .trait(
+            name: "Observability",
+            description: "Fetches the packages of AsyncNetworkingObservability: logs, metrics, traces, services."),
         .trait(name: "ImageDecoding", description: "Decodes images with libvips (libvips-dev)."),
     ],
     dependencies: [
         .package(url: "https://github.com/apple/swift-http-types", from: "1.8.0"),
         .package(url: "https://github.com/apple/swift-argument-parser", from: "1.8.2"),
+        // Fetched only with the trait Observability.
+        .package(url: "https://github.com/apple/swift-log", from: "1.16.2"),
+        .package(url: "https://github.com/apple/swift-metrics", from: "2.13.0"),
+        .package(url: "https://github.com/apple/swift-distributed-tracing", from: "1.7.3"),
+        .package(url: "https://github.com/swift-server/swift-service-lifecycle", from: "2.13.0"),
     ],
     targets: [
         // Layer 1: C libraries.
@@ -74,6 +84,18 @@ let package = Package(
             name: "AsyncNetworkingImages",
             dependencies: [
                 "AsyncNetworking", "ANSystem", .target(name: "CVips", condition: .when(traits: ["ImageDecoding"])),
+            ],
+            swiftSettings: settings),
+
+        // Empty without the trait Observability.
+        .target(
+            name: "AsyncNetworkingObservability",
+            dependencies: [
+                "AsyncNetworking", "ANSystem", httpTypes,
+                .product(name: "CoreMetrics", package: "swift-metrics", condition: observability),
+                .product(name: "Logging", package: "swift-log", condition: observability),
+                .product(name: "ServiceLifecycle", package: "swift-service-lifecycle", condition: observability),
+                .product(name: "Tracing", package: "swift-distributed-tracing", condition: observability),
             ],
             swiftSettings: settings),
 
@@ -185,6 +207,20 @@ let package = Package(
             dependencies: [
                 "AFNetworking", "AsyncNetworkingImages", "AsyncNetworking", "AsyncNetworkingTesting", "ANSystem",
                 "TestSupport",
+            ],
+            swiftSettings: settings),
+        .testTarget(
+            name: "AsyncNetworkingObservabilityTests",
+            dependencies: [
+                "AsyncNetworkingObservability", "AsyncNetworking", "AsyncNetworkingTesting", "TestSupport", httpTypes,
+                .product(name: "CoreMetrics", package: "swift-metrics", condition: observability),
+                .product(name: "InMemoryLogging", package: "swift-log", condition: observability),
+                .product(name: "InMemoryTracing", package: "swift-distributed-tracing", condition: observability),
+                .product(name: "Logging", package: "swift-log", condition: observability),
+                .product(name: "MetricsTestKit", package: "swift-metrics", condition: observability),
+                .product(name: "ServiceLifecycle", package: "swift-service-lifecycle", condition: observability),
+                .product(name: "ServiceLifecycleTestKit", package: "swift-service-lifecycle", condition: observability),
+                .product(name: "Tracing", package: "swift-distributed-tracing", condition: observability),
             ],
             swiftSettings: settings),
         .testTarget(

@@ -34,7 +34,8 @@ import Testing
         try await with { tool, server, base in
             server.route("/a", Script([.wait(gate), .reply(Reply(body: .string("end")))]))
             let outcome = try await tool.run(
-                "--trace", base + "/a?key=secret", signalledBy: SIGUSR1, when: { try await server.requests(count: 1).count == 1 }
+                "--trace", base + "/a?key=secret", signalledBy: SIGUSR1,
+                when: { try await !server.requests(count: 1).isEmpty }
             ) { gate.open() }
             let tree = outcome.errors.replacing(/127.0.0.1:[0-9]+/, with: "HOST").replacing(
                 /[0-9.]+ (ms|s)/, with: "TIME"

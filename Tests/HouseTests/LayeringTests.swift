@@ -30,6 +30,10 @@ import Testing
         ],
         // 5: products for particular uses.
         "AsyncNetworkingXML": ["AsyncNetworking", "FoundationXML", "Foundation"],
+        "AsyncNetworkingObservability": [
+            "AsyncNetworking", "ANSystem", "HTTPTypes", "FoundationEssentials", "CoreMetrics", "Logging",
+            "ServiceLifecycle", "Tracing",
+        ],
         "AsyncNetworkingImages": ["AsyncNetworking", "ANSystem", "CVips", "FoundationEssentials"],
         "AFNetworking": [
             "AsyncNetworking", "AsyncNetworkingImages", "AsyncNetworkingXML", "ANSystem", "HTTPTypes", "Dispatch",

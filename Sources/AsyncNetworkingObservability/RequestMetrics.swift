@@ -1,0 +1,162 @@
+// SPDX-License-Identifier: MIT
+
+#if Observability
+    public import AsyncNetworking
+    public import CoreMetrics
+    import FoundationEssentials
+    import HTTPTypes
+
+    /// Records the metrics of calls.
+    struct RequestMetrics: EventMonitor {
+        let factory: any MetricsFactory
+
+        func receive(_ event: TaskEvent, of task: AnyTransferTask) {
+            switch event {
+            case .began: activeRequests(task).increment()
+            case .exchange(.finished(let metrics)):
+                Timer(label: "http.client.request.time_in_queue", dimensions: task.dimensions, factory: factory)
+                    .record(metrics.queued)
+            case .ended(let outcome, let metrics):
+                activeRequests(task).decrement()
+                record(outcome, metrics, of: task)
+            default: break
+            }
+        }
+
+        private func activeRequests(_ task: AnyTransferTask) -> Meter {
+            Meter(label: "http.client.active_requests", dimensions: task.dimensions, factory: factory)
+        }
+
+        private func record(_ outcome: TaskOutcome, _ metrics: CallMetrics, of task: AnyTransferTask) {
+            let general = task.dimensions
+            var dimensions = general
+            if let status = metrics.statusCode { dimensions.append(("http.response.status_code", "\(status)")) }
+            if let type = outcome.errorType(metrics) { dimensions.append(("error.type", type)) }
+            if let version = metrics.httpVersion { dimensions.append(("network.protocol.version", version.number)) }
+            Timer(label: "http.client.request.duration", dimensions: dimensions, factory: factory)
+                .record(metrics.duration)
+            Recorder(label: "http.client.request.body.size", dimensions: dimensions, factory: factory)
+                .record(metrics.requestBodyBytes)
+            Recorder(label: "http.client.response.body.size", dimensions: dimensions, factory: factory)
+                .record(metrics.responseBodyBytes)
+            if metrics.retryCount > 0 {
+                Counter(label: "http.client.retries", dimensions: general, factory: factory)
+                    .increment(by: metrics.retryCount)
+            }
+            if let source = metrics.source, source != .network {
+                Counter(
+                    label: "http.client.cache.results", dimensions: general + [("source", source.rawValue)],
+                    factory: factory
+                ).increment()
+            }
+        }
+    }
+
+    extension SessionConfiguration {
+        /// Records the metrics of calls, by OpenTelemetry's conventions for HTTP clients.
+        ///
+        /// | metric | kind | value |
+        /// |---|---|---|
+        /// | `http.client.request.duration` | timer | the time of a whole call, with its retries, redirects and waits |
+        /// | `http.client.active_requests` | meter | the number of calls that have begun and not ended |
+        /// | `http.client.request.body.size`, `http.client.response.body.size` | recorder | the bytes of a call's bodies |
+        /// | `http.client.request.time_in_queue` | timer | the time in which an exchange waited for a connection |
+        /// | `http.client.retries` | counter | the number of retries |
+        /// | `http.client.cache.results` | counter | the responses of the cache, with `source` as the ``ANHTTP/ResponseSource`` |
+        ///
+        /// The dimensions are `http.request.method`, `server.address`, `server.port` and, if
+        /// ``ANHTTP/Request/routeTemplate`` was set, `url.template`. Durations and sizes of bodies have further ones:
+        /// `http.response.status_code`, `error.type`, which is the status from 400 on or the ``ErrorLabel`` of a failure,
+        /// and `network.protocol.version`. All are bounded: no path, query or text of an error is among them, and an
+        /// unknown method is `_OTHER`.
+        ///
+        /// - Parameter factory: The metrics backend; `MetricsSystem.factory` by default.
+        public mutating func recordMetrics(by factory: any MetricsFactory = MetricsSystem.factory) {
+            eventMonitors.append(RequestMetrics(factory: factory))
+        }
+    }
+
+    extension SessionManager {
+        /// Sets the meter `http.client.open_connections` to the numbers of connections, with the dimension
+        /// `http.connection.state`, which is `active` or `idle`. A program calls it at intervals.
+        ///
+        /// Connections that have not carried a request, and those over QUIC, are not known.
+        ///
+        /// - Parameter factory: The metrics backend; `MetricsSystem.factory` by default.
+        public nonisolated func recordConnections(by factory: any MetricsFactory = MetricsSystem.factory) async {
+            let connections = await snapshot().hosts.flatMap(\.connections)
+            let idle = connections.count { $0.idle != nil }
+            for (state, count) in [("active", connections.count - idle), ("idle", idle)] {
+                let dimensions = [("http.connection.state", state)]
+                Meter(label: "http.client.open_connections", dimensions: dimensions, factory: factory).set(count)
+            }
+        }
+    }
+
+    extension Request {
+        /// The template of the request's path, such as `/users/{id}`, by which logs, metrics and traces group requests;
+        /// `nil`, the default, for none. A program should have few of them, because a metrics backend keeps each.
+        public var routeTemplate: String? {
+            get { self[RouteTemplate.self] }
+            set { self[RouteTemplate.self] = newValue }
+        }
+
+        private enum RouteTemplate: RequestAttribute {
+            static var defaultValue: String? { nil }
+        }
+    }
+
+    extension Request {
+        /// The method, or `_OTHER` if it is not one of RFC 9110 §9, RFC 5789 and OpenTelemetry's conventions.
+        var boundedMethod: String { Self.knownMethods.contains(method) ? method.rawValue : "_OTHER" }
+
+        private static let knownMethods: Set<HTTPRequest.Method> = [
+            .get, .head, .post, .put, .delete, .connect, .options, .trace, .patch,
+        ]
+
+        /// The URL without user information, query values and fragment.
+        var urlWithoutSecrets: String { Redaction.standard.url(url.absoluteString) }
+
+        /// The port of the URL, or that of its scheme.
+        var serverPort: Int { url.port ?? (url.scheme?.lowercased() == "https" ? 443 : 80) }
+    }
+
+    extension AnyTransferTask {
+        /// The dimensions of all metrics.
+        fileprivate var dimensions: [(String, String)] {
+            guard let request else { return [] }
+            var dimensions = [
+                ("http.request.method", request.boundedMethod), ("server.address", request.url.host() ?? ""),
+                ("server.port", "\(request.serverPort)"),
+            ]
+            if let route = request.routeTemplate { dimensions.append(("url.template", route)) }
+            return dimensions
+        }
+    }
+
+    extension TaskOutcome {
+        /// The value of `error.type`: the label of an error, or a status from 400 on; `nil` for a success.
+        func errorType(_ metrics: CallMetrics) -> String? {
+            switch self {
+            case .cancelled: return ErrorLabel.cancelled.rawValue
+            case .failed(let error):
+                let label = ErrorLabel(error)
+                return label == .statusRejected ? metrics.statusCode.map { "\($0)" } ?? label.rawValue : label.rawValue
+            case .succeeded: return metrics.statusCode.flatMap { $0 >= 400 ? "\($0)" : nil }
+            }
+        }
+    }
+
+    extension HTTPVersion {
+        /// The number of the version, such as `1.1` or `2`.
+        var number: String { String(rawValue.dropFirst("HTTP/".count)) }
+    }
+
+    extension Timer {
+        fileprivate func record(_ duration: Duration) {
+            let (seconds, attoseconds) = duration.components
+            let (nanoseconds, overflow) = seconds.multipliedReportingOverflow(by: 1_000_000_000)
+            recordNanoseconds(overflow ? Int64.max : nanoseconds + attoseconds / 1_000_000_000)
+        }
+    }
+#endif

@@ -1,0 +1,87 @@
+// SPDX-License-Identifier: MIT
+
+#if Observability
+    import AsyncNetworking
+    import AsyncNetworkingObservability
+    import AsyncNetworkingTesting
+    import FoundationEssentials
+    import HTTPTypes
+    import MetricsTestKit
+    import Testing
+
+    @Suite struct RequestMetricsTests {
+        private let backends = Backends()
+
+        @Test func `a call records its time, sizes, retries and queue, with bounded dimensions`() async throws {
+            try await backends.makeRetriedCall(.put, on: MockTransport(head(503), .text("end")))
+            let call = "http.request.method=PUT,server.address=a.example,server.port=80,url.template=/v1/users/{id}"
+            let ended =
+                "http.request.method=PUT,http.response.status_code=200,network.protocol.version=1.1,"
+                + "server.address=a.example,server.port=80,url.template=/v1/users/{id}"
+            #expect(
+                backends.values == [
+                    "http.client.active_requests{\(call)} [1.0, 0.0]",
+                    "http.client.request.body.size{\(ended)} [8.0]",
+                    "http.client.request.duration{\(ended)} 1 times",
+                    "http.client.request.time_in_queue{\(call)} 2 times",
+                    "http.client.response.body.size{\(ended)} [3.0]",
+                    "http.client.retries{\(call)} 1",
+                ])
+            #expect(
+                backends.metrics.timers(label: "http.client.request.duration").map(\.values) == [[1_000_000_000]])
+        }
+
+        @Test func `a failure has its label as the type of the error, and a status from 400 on its number`()
+            async throws
+        {
+            let session = backends.session(
+                on: MockTransport(.failure(TransportError(.timedOut(.connect))), head(404)))
+            _ = try? await session.get("a")
+            let brew = try #require(HTTPRequest.Method("BREW"))
+            let url = try #require(URL(string: "https://b.example/"))
+            _ = try? await session.data(for: Request(method: brew, url: url))
+            let durations = backends.values.filter { $0.hasPrefix("http.client.request.duration") }
+            #expect(
+                durations == [
+                    "http.client.request.duration{error.type=404,http.request.method=_OTHER,"
+                        + "http.response.status_code=404,network.protocol.version=1.1,server.address=b.example,"
+                        + "server.port=443} 1 times",
+                    "http.client.request.duration{error.type=timeout_connect,http.request.method=GET,"
+                        + "server.address=a.example,server.port=80} 1 times",
+                ])
+        }
+
+        @Test func `open connections are recorded by their state`() async throws {
+            let gate = try ScriptGate()
+            try await StubServer.with { server in
+                server.route("/a", .text("end"))
+                server.route("/b", Script([.wait(gate), .reply(Reply())]))
+                let session = SessionManager(baseURL: server.url("/")) { $0.proxy = .none }
+                async let slow = session.get("b")
+                _ = try await server.requests(count: 1)
+                _ = try await session.get("a")
+                await session.recordConnections(by: backends.metrics)
+                gate.open()
+                _ = try await slow
+            }
+            #expect(
+                backends.values == [
+                    "http.client.open_connections{http.connection.state=active} [1.0]",
+                    "http.client.open_connections{http.connection.state=idle} [1.0]",
+                ])
+        }
+
+        @Test func `responses of the cache are counted by their source`() async throws {
+            let stored = MockResponse(
+                status: .ok, headers: [.cacheControl: "max-age=60", .contentLength: "3"], chunks: [Data("end".utf8)])
+            let session = backends.session(on: MockTransport(stored)) { $0.cache = .memory() }
+            _ = try await session.get("a")
+            _ = try await session.get("a")
+            #expect(
+                backends.values.filter { $0.hasPrefix("http.client.cache") } == [
+                    "http.client.cache.results{http.request.method=GET,server.address=a.example,server.port=80,"
+                        + "source=cache} 1"
+                ])
+        }
+    }
+#endif

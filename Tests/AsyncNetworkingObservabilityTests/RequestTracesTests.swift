@@ -1,0 +1,120 @@
+// SPDX-License-Identifier: MIT
+
+#if Observability
+    import AsyncNetworking
+    import AsyncNetworkingObservability
+    import AsyncNetworkingTesting
+    import FoundationEssentials
+    import HTTPTypes
+    import Testing
+
+    @Suite struct RequestTracesTests {
+        private let backends = Backends()
+        private let place = "http.request.method=GET"
+
+        @Test func `retries and redirects are child spans of their call, whose context each request carries`()
+            async throws
+        {
+            let transport = MockTransport(head(503), .redirect(.found, to: "/b?token=secret"), .text("end"))
+            try await backends.inSpan("handler") { try await backends.makeRetriedCall(.get, on: transport) }
+            let server = "server.address=a.example server.port=80"
+            let first = "url.full=http://a.example/v1/users/7?key=…"
+            #expect(
+                backends.spans == [
+                    "span-3 in span-2 GET /v1/users/{id} client error: error.type=503 \(place) "
+                        + "http.response.status_code=503 network.protocol.version=1.1 \(server) \(first)",
+                    "span-4 in span-2 GET /v1/users/{id} client: \(place) http.request.resend_count=1 "
+                        + "http.response.status_code=302 network.protocol.version=1.1 \(server) \(first)",
+                    "span-5 in span-2 GET /v1/users/{id} client: \(place) http.request.resend_count=2 "
+                        + "http.response.status_code=200 network.protocol.version=1.1 \(server) "
+                        + "url.full=http://a.example/b?token=…",
+                    "span-2 in span-1 GET /v1/users/{id} client +http.retry: \(place) http.request.resend_count=2 "
+                        + "http.response.status_code=200 \(server) \(first) url.template=/v1/users/{id}",
+                    "span-1 handler internal: ",
+                ])
+            #expect(
+                transport.requests.map { $0.request.headers[HTTPField.Name("in-memory-span-id") ?? .accept] }
+                    == ["span-3", "span-4", "span-5"])
+        }
+
+        @Test func `a failure ends both spans with its label`() async throws {
+            let session = backends.session(on: MockTransport(.failure(TransportError(.cannotConnect(.refused)))))
+            _ = try? await session.get("a")
+            let server = "server.address=a.example server.port=80 url.full=http://a.example/v1/a"
+            #expect(
+                backends.spans == [
+                    "span-2 in span-1 GET client error: error.type=connection_refused \(place) \(server)",
+                    "span-1 GET client error: error.type=connection_refused \(place) \(server)",
+                ])
+        }
+
+        @Test func `spans end with the body, not with the head`() async throws {
+            try await StubServer.with { server in
+                server.route("/a", .text("end"))
+                let session = session(for: server)
+                try await session.withResponse(for: session.request(.get, "a")) { _, body in
+                    #expect(backends.spans == [])
+                    for try await _ in body {}
+                }
+                let peer = "network.peer.address=127.0.0.1 network.peer.port=\(server.endpoint.port)"
+                #expect(backends.spans.count == 2)
+                #expect(backends.spans.first?.contains(peer) == true)
+                #expect(backends.isComplete)
+                #expect(backends.ends == backends.ends.sorted())
+            }
+        }
+
+        @Test func `a response of the cache has a span without an exchange`() async throws {
+            let stored = MockResponse(
+                status: .ok, headers: [.cacheControl: "max-age=60", .contentLength: "3"], chunks: [Data("end".utf8)])
+            let session = backends.session(on: MockTransport(stored)) { $0.cache = .memory() }
+            _ = try await session.get("a")
+            _ = try await session.get("a")
+            #expect(backends.parents == ["span-1", nil, nil])
+        }
+
+        @Test func `a cancelled call ends both spans`() async throws {
+            let transport = MockTransport(.hang)
+            let session = backends.session(on: transport)
+            let task = Task { try await session.get("a") }
+            _ = try await transport.requests(count: 1)
+            task.cancel()
+            _ = try? await task.value
+            #expect(backends.isComplete)
+            #expect(backends.spans.allSatisfy { $0.contains("error.type=cancelled") })
+        }
+
+        private func session(for server: StubServer) -> SessionManager {
+            SessionManager(baseURL: server.url("/")) {
+                $0.proxy = .none
+                $0.traceRequests(by: backends.tracer)
+            }
+        }
+
+        @Test func `the span of a WebSocket connection ends with the connection`() async throws {
+            let script = Script([.acceptWebSocket(), .echoMessages()])
+            let session = backends.session(on: MockTransport(script: script))
+            try await session.withWebSocket(Request(url: try #require(URL(string: "ws://a.example/socket")))) {
+                socket in
+                try await socket.send(.text("x"))
+                for try await message in socket {
+                    #expect(message == .text("x"))
+                    break
+                }
+                #expect(backends.spans == [])
+            }
+            #expect(backends.parents == ["span-1", nil])
+            #expect(backends.spans.allSatisfy { $0.contains("http.response.status_code=101") })
+        }
+
+        @Test func `each connection of an event source is a call`() async throws {
+            let events = MockResponse(
+                status: .ok, headers: [.contentType: "text/event-stream"], chunks: [Data("retry: 0\ndata: 1\n\n".utf8)])
+            let session = backends.session(on: MockTransport(events, events, head(204)))
+            let request = try session.request(.get, "events")
+            for try await _ in session.events(for: request, reconnectionTime: .zero) {}
+            #expect(
+                backends.parents == ["span-1", nil, "span-3", nil, "span-5", nil])
+        }
+    }
+#endif
