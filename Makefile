@@ -95,7 +95,7 @@ check-servers: build
 check-observability: export TESTS_OF := AsyncNetworkingObservability
 check-observability: OBSERVED := --scratch-path .build-observability --traits Observability -Xswiftc -warnings-as-errors
 check-observability:
-	@TESTS_OF= scripts/graph
+	@env -u TESTS_OF scripts/graph
 	@swift build --build-tests $(QUIET) $(OBSERVED)
 	@$(call test,swift test --skip-build $(OBSERVED))
 

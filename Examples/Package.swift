@@ -33,7 +33,14 @@ let examples: [String: [String]] = [
 
 let package = Package(
     name: "Examples",
-    dependencies: [.package(name: "AsyncNetworking", path: "..")],
+    dependencies: [
+        .package(name: "AsyncNetworking", path: "..", traits: ["Observability"]),
+        .package(url: "https://github.com/hummingbird-project/hummingbird", from: "2.28.1"),
+        .package(url: "https://github.com/apple/swift-distributed-tracing", from: "1.7.3"),
+        .package(url: "https://github.com/apple/swift-log", from: "1.16.2"),
+        .package(url: "https://github.com/apple/swift-metrics", from: "2.13.0"),
+        .package(url: "https://github.com/swift-server/swift-service-lifecycle", from: "2.13.0"),
+    ],
     targets: examples.keys.sorted().map { name in
         .executableTarget(
             name: name,
@@ -43,6 +50,21 @@ let package = Package(
             path: name)
     }
         + [
+            // A service with the packages of the trait Observability.
+            .executableTarget(
+                name: "ObservedService",
+                dependencies: [
+                    .product(name: "AsyncNetworking", package: "AsyncNetworking"),
+                    .product(name: "AsyncNetworkingObservability", package: "AsyncNetworking"),
+                    .product(name: "Hummingbird", package: "hummingbird"),
+                    .product(name: "InMemoryTracing", package: "swift-distributed-tracing"),
+                    .product(name: "Logging", package: "swift-log"),
+                    .product(name: "Metrics", package: "swift-metrics"),
+                    .product(name: "MetricsTestKit", package: "swift-metrics"),
+                    .product(name: "ServiceLifecycle", package: "swift-service-lifecycle"),
+                    .product(name: "Tracing", package: "swift-distributed-tracing"),
+                ],
+                path: "ObservedService"),
             // The package of the article "Getting started", which depends on the library by its address.
             .target(
                 name: "Releases", dependencies: [.product(name: "AsyncNetworking", package: "AsyncNetworking")],
@@ -55,7 +77,7 @@ let package = Package(
                 path: "GettingStarted/Tests/ReleasesTests"),
             .testTarget(
                 name: "ExamplesTests",
-                dependencies: examples.keys.sorted().map { .byName(name: $0) } + [
+                dependencies: (examples.keys.sorted() + ["ObservedService"]).map { .byName(name: $0) } + [
                     .product(name: "AsyncNetworkingImages", package: "AsyncNetworking")
                 ],
                 path: "Tests"),

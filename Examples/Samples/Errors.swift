@@ -44,3 +44,13 @@ func readContext(_ api: SessionManager) async throws {
     }
     // snippet.end
 }
+
+func reportFailure(_ api: SessionManager) async throws {
+    // snippet.timeline
+    do {
+        _ = try await api.get("report")
+    } catch let error as SessionError {
+        print(error.label, error.timeline)
+    }
+    // snippet.end
+}

@@ -55,6 +55,18 @@ import Testing
         #expect(lines.last == "secrets: []")
     }
 
+    @Test func `the trace of two services is one tree, and the group ends gracefully`() async throws {
+        let (lines, directory) = try await Self.run("ObservedService")
+        defer { try? FileManager.default.removeItem(at: directory) }
+        #expect(
+            lines == [
+                "3 in stock, 5 € each", "client GET 200", "  client GET 200", "    server /prices/{id} 200",
+                "      client GET /stock/{id} 200", "        client GET /stock/{id} 503",
+                "          server /stock/{id} 503", "        client GET /stock/{id} 200",
+                "          server /stock/{id} 200", "1 calls measured, 1 kinds", "1 retry",
+            ])
+    }
+
     /// The package is built without the trait ImageDecoding.
     @Test func `without the trait there is no image decoder`() async throws {
         let gif = Data("GIF89a".utf8) + [1, 0, 1, 0, 0, 0, 0, 59]
