@@ -18,6 +18,8 @@ let package = Package(
     name: "Benchmarks",
     dependencies: [
         .package(url: "https://github.com/swift-server/async-http-client", from: "1.37.0"),
+        .package(url: "https://github.com/apple/swift-log", from: "1.16.2"),
+        .package(url: "https://github.com/apple/swift-metrics", from: "2.13.0"),
         .package(url: "https://github.com/apple/swift-nio", from: "2.101.2"),
         .package(url: "https://github.com/apple/swift-nio-ssl", from: "2.37.6"),
     ],
@@ -49,7 +51,7 @@ let package = Package(
 )
 
 if measuresOurClient {
-    package.dependencies.append(.package(name: "AsyncNetworking", path: "..", traits: ["ImageDecoding"]))
+    package.dependencies.append(.package(name: "AsyncNetworking", path: "..", traits: ["ImageDecoding", "Observability"]))
     let library = Target.Dependency.product(name: "AsyncNetworking", package: "AsyncNetworking")
     package.targets += [
         .executableTarget(name: "OurClient", dependencies: ["ClientKit", library], swiftSettings: settings),
@@ -57,7 +59,14 @@ if measuresOurClient {
         .target(name: "AllocationCounter"),
         .target(name: "CostKit", dependencies: ["AllocationCounter", library], swiftSettings: settings),
         // The cost of a session on top of its transport.
-        .executableTarget(name: "PipelineCost", dependencies: ["CostKit", library], swiftSettings: settings),
+        .executableTarget(
+            name: "PipelineCost",
+            dependencies: [
+                "CostKit", library, .product(name: "AsyncNetworkingObservability", package: "AsyncNetworking"),
+                .product(name: "CoreMetrics", package: "swift-metrics"),
+                .product(name: "Logging", package: "swift-log"),
+            ],
+            swiftSettings: settings),
         // The cost of the response cache.
         .executableTarget(
             name: "CacheCost",

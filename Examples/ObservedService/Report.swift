@@ -15,7 +15,8 @@ struct InMemoryReport {
         let timers = metrics.timers(label: "http.client.request.duration")
         let count = timers.reduce(0) { $0 + $1.values.count }
         return [
-            "\(count) calls measured, \(timers.count) kinds", "\(metrics.counterTotal(label: "http.client.retries")) retry",
+            "\(count) calls measured, \(timers.count) kinds",
+            "\(metrics.counterTotal(label: "http.client.retries")) retry",
         ]
     }
 }

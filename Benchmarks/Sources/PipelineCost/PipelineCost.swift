@@ -1,15 +1,19 @@
 // SPDX-License-Identifier: MIT
 
 import AsyncNetworking
+import AsyncNetworkingObservability
+import CoreMetrics
 import CostKit
 import FoundationEssentials
 import Glibc
+import Logging
 
 /// Measures the processor time and the allocations that a session adds to a request on top of its transport:
 /// `PipelineCost [REQUESTS]`.
 ///
 /// The transport responds immediately from memory, so that the figures contain nothing else. It fails if a session
-/// without optional features adds more than 2 µs or an allocation.
+/// without optional features adds more than 2 µs or an allocation, metrics without a backend more than 3 µs to that, or
+/// logs at a level that is off more than 6 µs.
 @main
 struct PipelineCost {
     static let bar = 2.0
@@ -26,6 +30,12 @@ struct PipelineCost {
             Case("two interceptors") { $0.interceptors = [Passing(), Passing()] },
             Case("retries enabled") { $0.retryPolicy = RetryPolicy() },
             Case("an event monitor") { $0.eventMonitors = [Deaf()] },
+            Case("metrics", bar: 3) { $0.recordMetrics(by: NOOPMetricsHandler.instance) },
+            Case("logs at a level that is off", bar: 6) {
+                var logger = Logger(label: "cost") { _ in SwiftLogNoOpLogHandler() }
+                logger.logLevel = .critical
+                $0.logRequests(to: logger)
+            },
             Case("a Basic credential") { configuration in
                 guard let url = URL(string: "http://127.0.0.1/") else { return }
                 configuration.authentication.credentials[url] = Credential(
@@ -37,6 +47,7 @@ struct PipelineCost {
         }
         print("A request through an instant transport alone: \(direct)")
         var isSlow = false
+        var plain: Cost?
         for (index, each) in cases.enumerated() {
             let manager = SessionManager(
                 SessionConfiguration {
@@ -45,7 +56,15 @@ struct PipelineCost {
                 })
             let whole = try await measure(requests) { url in _ = try await manager.data(for: Request(url: url)) }
             let added = whole - direct
-            if index == 0 { isSlow = added.microseconds > bar || added.allocations >= 0.5 }
+            if index == 0 {
+                isSlow = added.microseconds > bar || added.allocations >= 0.5
+                plain = added
+            }
+            if let bar = each.bar, let plain {
+                let more = (added - plain).microseconds
+                isSlow = isSlow || more > bar
+                print("With \(each.name), a request takes \((more * 10).rounded() / 10) µs more (at most \(bar) µs)")
+            }
             print("A session with \(each.name) adds \(added)\(index == 0 ? " (at most \(bar) µs and none)" : "")")
         }
         let manager = SessionManager { $0.transport = InstantTransport() }
@@ -79,10 +98,13 @@ struct PipelineCost {
 /// A configuration of a session.
 private struct Case {
     let name: String
+    /// The microseconds that it may add to a session without optional features.
+    let bar: Double?
     let configure: (inout SessionConfiguration) -> Void
 
-    init(_ name: String, _ configure: @escaping (inout SessionConfiguration) -> Void) {
+    init(_ name: String, bar: Double? = nil, _ configure: @escaping (inout SessionConfiguration) -> Void) {
         self.name = name
+        self.bar = bar
         self.configure = configure
     }
 }

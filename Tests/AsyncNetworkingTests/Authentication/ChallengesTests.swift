@@ -195,7 +195,7 @@ extension MockTransport {
         let log = EventLines()
         let manager = try manager(on: transport) { $0.eventMonitors = [log] }
         _ = try await manager.get("x")
-        let lines = await log.close().map { $0.replacing(/ after .*/, with: "") }
+        let lines = await log.close().map { $0.replacing(#/ after .*/#, with: "") }
         #expect(
             lines.filter { !$0.contains("finished") && !$0.contains("bytes") } == [
                 "began", "sends GET http://a.example/v1/x", "received 401 over HTTP/1.1",
