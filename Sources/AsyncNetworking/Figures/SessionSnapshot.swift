@@ -83,8 +83,8 @@ public struct SessionSnapshot: Sendable {
 extension SessionManager {
     /// Returns the connections, exchanges, tasks and cache of this moment, for a log or a debugging endpoint.
     ///
-    /// The event loop of the session is interrupted for about 0.1 µs for each exchange. Without libcurl's transport, there
-    /// are no hosts.
+    /// On the event loop of the session, only references and numbers are copied; the texts are made in the calling task.
+    /// Without libcurl's transport, there are no hosts.
     public nonisolated func snapshot() async -> SessionSnapshot {
         let transport = await (pipeline.transport as? any InspectableTransport)?.snapshot() ?? TransportSnapshot()
         return SessionSnapshot(transport, tasks: registry.tasks, cache: configuration.cache?.usage)
