@@ -76,7 +76,8 @@ public struct ServedFile: Sendable {
     /// |---|---|
     /// | without `Range`, or with `If-Range` that matches no validator | 200, the whole file |
     /// | `Range: bytes=N-`, N within the file | 206, the rest of the file |
-    /// | `Range: bytes=N-`, N at or after the end | 416 with `Content-Range: bytes */length` |
+    /// | `Range: bytes=N-M`, N within the file and M not before it | 206, the bytes up to M or the end |
+    /// | either, N at or after the end | 416 with `Content-Range: bytes */length` |
     /// | any other `Range` | 200, the whole file |
     ///
     /// Other preconditions, such as `If-None-Match`, and the method are ignored. A response to HEAD has no body, but is
@@ -86,25 +87,32 @@ public struct ServedFile: Sendable {
     public func script(for request: RecordedRequest) -> Script {
         var fields = headers
         if let entityTag { fields.append("ETag", entityTag) }
-        guard hasRanges, let start = rangeStart(of: request) else { return response(200, fields, bytes) }
+        guard hasRanges, let (start, last) = range(of: request) else { return response(200, fields, bytes) }
         guard start < bytes.count else {
             fields.append("Content-Range", "bytes */\(bytes.count)")
             return .status(416, headers: fields)
         }
-        fields.append("Content-Range", "bytes \(start)-\(bytes.count - 1)/\(bytes.count)")
-        return response(206, fields, bytes.dropFirst(start))
+        let end = min(last, bytes.count - 1)
+        fields.append("Content-Range", "bytes \(start)-\(end)/\(bytes.count)")
+        return response(206, fields, bytes.prefix(end + 1).dropFirst(start))
     }
 
-    /// Returns the start of the requested range; `nil` if the request has no open-ended range or its `If-Range` does
-    /// not match.
-    private func rangeStart(of request: RecordedRequest) -> Int? {
-        guard let range = request.headers["Range"], range.hasPrefix("bytes="), range.hasSuffix("-") else { return nil }
+    /// Returns the first and the last position of the requested range; `nil` if the request has no single range or its
+    /// `If-Range` does not match.
+    private func range(of request: RecordedRequest) -> (first: Int, last: Int)? {
+        guard let range = request.headers["Range"], range.hasPrefix("bytes=") else { return nil }
         if let condition = request.headers["If-Range"], condition != entityTag, condition != headers["Last-Modified"] {
             return nil
         }
-        let digits = range.utf8.dropFirst("bytes=".utf8.count).dropLast()
-        guard !digits.isEmpty, digits.allSatisfy({ (0x30...0x39).contains($0) }) else { return nil }
-        return Int(String(digits) ?? "") ?? .max
+        let ends = range.dropFirst("bytes=".count).split(separator: "-", omittingEmptySubsequences: false)
+        guard ends.count == 2, let first = Self.number(ends[0]) else { return nil }
+        let last = ends[1].isEmpty ? .max : Self.number(ends[1])
+        return last.flatMap { $0 < first ? nil : (first, $0) }
+    }
+
+    private static func number(_ digits: Substring) -> Int? {
+        guard !digits.isEmpty, digits.utf8.allSatisfy({ (0x30...0x39).contains($0) }) else { return nil }
+        return Int(digits) ?? .max
     }
 
     private func response(_ status: Int, _ fields: HeaderPairs, _ body: Data) -> Script {
