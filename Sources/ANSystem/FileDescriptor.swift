@@ -149,16 +149,27 @@ public struct FileDescriptor: ~Copyable, Sendable {
     /// - Throws: The error of write(2), such as `ENOSPC`, or `EAGAIN` for a descriptor that does not block; an unknown
     ///   number of the bytes has been written then.
     public func writeAll(_ bytes: borrowing RawSpan) throws(SystemError) {
+        try writeAll(bytes, at: nil)
+    }
+
+    /// Writes all bytes as ``writeAll(_:)`` does or, at an offset, by pwrite(2), which leaves the current position
+    /// unchanged.
+    func writeAll(_ bytes: borrowing RawSpan, at offset: Int64?) throws(SystemError) {
         try unsafe bytes.withUnsafeBytes { bytes throws(SystemError) in
             var written = 0
             while written < bytes.count {
                 try SystemSimulation.willChangeFile("write")
                 let rest = bytes.count - written
                 let limit = SystemSimulation.current?.writableBytes(of: rest) ?? rest
+                let position = unsafe bytes.baseAddress.map { unsafe $0 + written }
                 let count = retryingInterrupts {
-                    unsafe Glibc.write(number, bytes.baseAddress.map { unsafe $0 + written }, limit)
+                    if let offset {
+                        unsafe pwrite(number, position, limit, Int(offset) + written)
+                    } else {
+                        unsafe Glibc.write(number, position, limit)
+                    }
                 }
-                guard count >= 0 else { throw SystemError.last("write") }
+                guard count >= 0 else { throw SystemError.last(offset == nil ? "write" : "pwrite") }
                 written += count
             }
         }

@@ -127,6 +127,14 @@ public struct PartialFile: ~Copyable {
         size += Int64(bytes.byteCount)
     }
 
+    /// Writes all bytes at an offset, possibly after a gap. They do not count towards ``size`` until ``rewind(to:)``
+    /// makes them.
+    ///
+    /// - Throws: The error of pwrite(2), such as `EINVAL` for a negative offset.
+    package func write(_ bytes: borrowing RawSpan, at offset: Int64) throws(SystemError) {
+        try file.writeAll(bytes, at: offset)
+    }
+
     /// Reads written bytes at an offset in bytes, with one call of pread(2).
     ///
     /// - Returns: The number of bytes read, possibly fewer than the buffer has room for; 0 at ``size`` and beyond, and
@@ -154,8 +162,8 @@ public struct PartialFile: ~Copyable {
         self.size = size
     }
 
-    /// Makes ``write(_:)`` continue at `size`, which becomes the new ``size``. The bytes after it stay in the file until
-    /// they are overwritten or removed by ``truncate(to:)``.
+    /// Makes ``write(_:)`` continue at `size`, which becomes the new ``size``. The bytes before it must have been written;
+    /// those after it stay in the file until they are overwritten or removed by ``truncate(to:)``.
     ///
     /// - Throws: The error of lseek(2), such as `EINVAL` for a negative size; ``size`` is then unchanged.
     package mutating func rewind(to size: Int64) throws(SystemError) {

@@ -360,7 +360,8 @@ final class Pipeline: Sendable {
 /// A call of a session: what its steps share, and its exchanges.
 ///
 /// A call owns its exchanges: the open ones are closed before the next one is opened, and none is left when the call
-/// ends. There is at most one, unless an interceptor sends requests concurrently.
+/// ends. There is at most one, unless an interceptor sends requests concurrently. The
+/// segments of a download have calls of their own.
 struct Call: Sendable {
     /// The identifier of the call's task.
     let taskID: UInt64

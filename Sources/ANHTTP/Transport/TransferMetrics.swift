@@ -68,9 +68,27 @@ public struct TransferMetrics: Hashable, Sendable {
     /// received, if libcurl uses another TLS library, or over HTTP/3 if libcurl uses OpenSSL's own QUIC.
     public var cipher: String?
 
+    /// The numbers of segments of a download, in the order of their changes; set in the metrics of the `Response` of a
+    /// segmented download, otherwise empty.
+    public var segmentHistory: [SegmentChange] = []
+
     /// Creates metrics for an exchange that has not begun: all durations are zero or `nil`, and all numbers of bytes
     /// are 0.
     public init() {}
+}
+
+/// A change of the number of segments of a download, in ``TransferMetrics/segmentHistory``.
+public struct SegmentChange: Hashable, Sendable {
+    /// The time since the first segment began.
+    public var time: Duration
+    /// The number of segments that the download aims for from then on.
+    public var count: Int
+    /// The speed of all segments together that was measured before; `nil` for the first number.
+    public var bytesPerSecond: Double?
+
+    package init(time: Duration, count: Int, bytesPerSecond: Double?) {
+        (self.time, self.count, self.bytesPerSecond) = (time, count, bytesPerSecond)
+    }
 }
 
 /// The source of a response.

@@ -36,15 +36,23 @@ final class DownloadFile {
     var plan: ResumePlan
     /// The resume data for the bytes in the temporary file; `nil` if the download cannot be resumed.
     var known: ResumeData?
+    /// The bytes in the temporary file that follow a gap, which segments have written; see ``SegmentPlan``.
+    var parts = ByteRanges()
+    /// Whether the file may be received in segments: not after no server has sent further ones.
+    var permitsSegments = true
+    /// Whether segments may be requested from mirrors: not after bytes of one were wrong.
+    var usesMirrors = true
+    /// Whether the download has started over because a segment had changed, which it does once.
+    var hasStartedOver = false
     /// Whether a response has been accepted in this task.
     var hasBegun = false
     /// The digests of the whole file, and of the part in this response.
-    private var whole = DigestChecks([])
+    var whole = DigestChecks([])
     private var part = DigestChecks([])
     /// Whether the trailers of the response may contain digests of the bytes in the file.
     private var verifiesTrailers = false
     /// The digests of the whole file in trailers, for which the file is read once more.
-    private var late: [ContentDigest] = []
+    var late: [ContentDigest] = []
     var followUps = FollowUpLimit()
     /// The number of bytes received, and of the longest part of the file so far.
     var (received, longest) = (Int64(0), Int64(0))
@@ -52,7 +60,8 @@ final class DownloadFile {
     private(set) var source: URL?
     /// The range of the file that this response has; `nil` if it does not say that.
     private var range: ContentRange?
-    var flushed = (size: Int64(0), time: Duration.zero)
+    /// The number of received bytes at the last flush, and its time.
+    var flushed = (received: Int64(0), time: Duration.zero)
     /// The file of the record that was written last.
     var lastRecord: FileStamp?
 
@@ -88,7 +97,8 @@ final class DownloadFile {
             throw .file(job.path, error)
         }
         isDurable = job.options.isDurable && mayContinue && location?.isReplaceable == true
-        storesAsReceived = isDurable || hasOwnRange || job.options.resumeData != nil
+        storesAsReceived =
+            isDurable || hasOwnRange || job.options.resumeData != nil || job.options.wantsSegments && mayContinue
         guard device == nil else { return }
         try openPartialFile()
     }
@@ -126,7 +136,7 @@ final class DownloadFile {
             let file = try PartialFile(path: data.partialFile, opening: .existing)
             let isLongEnough = file.size >= data.offset
             let isVerifiable = data.isVerifiable && mayContinue
-            guard isLongEnough, data.offset == 0 || isVerifiable && data.isSelected(by: fields) else {
+            guard isLongEnough, data.completedBytes == 0 || isVerifiable && data.isSelected(by: fields) else {
                 if !job.options.startsOverIfNotResumable { file.keep() }
                 return !isLongEnough ? .partialFile(data.partialFile) : isVerifiable ? .otherRequest : .noValidator
             }
@@ -142,11 +152,14 @@ final class DownloadFile {
     }
 
     private func continueWith(_ data: ResumeData) {
-        guard size >= data.offset, data.offset == 0 || data.isVerifiable && data.isSelected(by: fields) else { return }
+        guard size >= data.offset, data.completedBytes == 0 || data.isVerifiable && data.isSelected(by: fields) else {
+            return
+        }
+        parts = data.parts?.within(data.offset..<max(data.offset, min(size, data.totalBytes ?? 0))) ?? ByteRanges()
         known = data
         known?.expectedDigest = job.options.expectedDigest ?? data.expectedDigest
         known?.url = request.url
-        longest = data.offset
+        longest = data.completedBytes
         planRest(after: data)
     }
 
@@ -160,15 +173,19 @@ final class DownloadFile {
 
     // MARK: The exchange
 
-    /// Accepts a response that contains the whole file.
+    /// Accepts a response that contains the whole file. Bytes after a gap stay if they belong to the same version.
     func beginWhole(_ head: ResponseHead, _ body: ResponseBody) throws(SessionError) {
+        let isChanged = isChanged(head, body)
+        let isSame =
+            !isChanged && known?.representation.validator?.isConfirmed(by: head) == true
+            && known?.totalBytes == head.contentLength
         do throws(SystemError) {
-            try partial?.truncate(to: 0)
+            if isSame, !parts.isEmpty { try partial?.rewind(to: 0) } else { try partial?.truncate(to: 0) }
         } catch {
             throw .file(job.path, error)
         }
+        if !isSame { parts = ByteRanges() }
         source = head.url
-        let isChanged = isChanged(head, body)
         let expected = job.options.expectedDigest ?? known?.expectedDigest
         let representation = Representation(head, to: fields)
         known = isChanged ? nil : resumeData(of: representation, expected)
@@ -178,7 +195,7 @@ final class DownloadFile {
         range = isChanged || head.status != .partialContent ? nil : head.contentRange?.ofWholeFile
         verifiesTrailers = !isChanged
         hasBegun = true
-        flushed = (0, stopwatch.elapsed)
+        flushed = (received, stopwatch.elapsed)
         try writeRecord()
     }
 
@@ -196,7 +213,7 @@ final class DownloadFile {
             (self.range, source) = (range, head.url)
             (verifiesTrailers, late) = (range != nil, [])
             hasBegun = true
-            flushed = (offset, stopwatch.elapsed)
+            flushed = (received, stopwatch.elapsed)
             part = DigestChecks(range == nil ? [] : head.headers.contentDigests)
             let digests = DigestChecks(known?.representation.digests ?? [], and: known?.expectedDigest)
             guard whole.size != offset || whole.expected != digests.expected else { return }
@@ -221,9 +238,8 @@ final class DownloadFile {
         }
         whole.update(chunk.bytes)
         part.update(chunk.bytes)
-        guard isDurable else { return true }
-        let isDue = size - flushed.size >= job.options.flushInterval || stopwatch.elapsed - flushed.time >= .seconds(1)
-        if isDue { try flush() }
+        if !parts.isEmpty { parts = parts.within(size..<Int64.max) }
+        try flushIfDue()
         return true
     }
 
@@ -309,7 +325,7 @@ final class DownloadFile {
 
 extension DownloadFile {
     /// The next request, which asks for the missing bytes in a form that a later request can continue.
-    private func next(hasProgress: Bool) -> FurtherRequest {
+    func next(hasProgress: Bool) -> FurtherRequest {
         let isIdentity = storesAsReceived || plan.offset > 0
         let hasOwnCodings = request.headers.contains(.acceptEncoding)
         let codings = isIdentity ? "identity" : self.fields.first(.acceptEncoding)
@@ -334,8 +350,8 @@ extension DownloadFile {
     func rest() -> FurtherRequest? {
         guard let data = currentResumeData else { return nil }
         planRest(after: data)
-        defer { longest = max(longest, data.offset) }
-        return next(hasProgress: data.offset > longest)
+        defer { longest = max(longest, data.completedBytes) }
+        return next(hasProgress: data.completedBytes > longest)
     }
 
     /// Returns a request for the whole file.
@@ -379,7 +395,8 @@ extension DownloadFile {
         guard var data = known, data.isVerifiable, let path = partialPath else { return nil }
         data.partialFile = path
         data.offset = hasBegun ? size : min(data.offset, size)
-        return data.offset > 0 ? data : nil
+        data.parts = parts.isEmpty ? nil : parts
+        return data.completedBytes > 0 ? data : nil
     }
 
     func resumeData(of representation: Representation, _ expected: ContentDigest?) -> ResumeData? {
@@ -400,7 +417,16 @@ extension DownloadFile {
             throw .file(job.path, error)
         }
         try writeRecord()
-        flushed = (size, stopwatch.elapsed)
+        flushed = (received, stopwatch.elapsed)
+    }
+
+    /// Flushes a durable download if enough bytes have arrived, or enough time has passed, since it was flushed last.
+    func flushIfDue() throws(SessionError) {
+        guard isDurable else { return }
+        let isDue =
+            received - flushed.received >= job.options.flushInterval
+            || stopwatch.elapsed - flushed.time >= .seconds(1)
+        if isDue { try flush() }
     }
 
     /// Writes the record; if that fails, the bytes of an earlier download are kept.
@@ -418,7 +444,8 @@ extension DownloadFile {
             return
         }
         data.offset = hasBegun ? size : data.offset
-        if !data.isVerifiable { data.offset = 0 }
+        data.parts = parts.isEmpty ? nil : parts
+        if !data.isVerifiable { (data.offset, data.parts) = (0, nil) }
         do throws(SystemError) {
             lastRecord = try DownloadRecord.write(data)
         } catch {

@@ -23,6 +23,14 @@ struct DownloadJob: Sendable {
 }
 
 extension DownloadJob {
+    /// - Throws: ``ANHTTP/TransportError/Reason/invalidRequest(_:)`` for mirrors without an expected digest.
+    fileprivate func checkMirrors() throws(SessionError) {
+        guard !options.mirrors.isEmpty, (options.expectedDigest ?? options.resumeData?.expectedDigest) == nil else {
+            return
+        }
+        throw .transport(TransportError(.invalidRequest(.option("mirrors require expectedDigest"))))
+    }
+
     /// Returns the size of the destination if it has the expected digest and need not be downloaded; otherwise `nil`.
     ///
     /// - Throws: The errors of `waitUntilRunning`, which is awaited between two reads.
@@ -46,6 +54,7 @@ extension SessionManager {
     /// Performs a task's request and writes the body to a file; waits whenever the task is suspended.
     nonisolated func download(_ task: RunningTask, _ job: DownloadJob) async throws -> DownloadedFile {
         let core = task.core
+        try job.checkMirrors()
         if let size = try await job.verifiedSize(waitUntilRunning: { try await core.waitUntilRunning() }) {
             let head = ResponseHead(status: .notModified, url: task.request.url)
             core.receive(head)
@@ -77,14 +86,22 @@ extension SessionManager {
 
     /// Requests the missing bytes of a file, as often as necessary, and writes them: all requests are one call.
     private nonisolated func fill(_ file: DownloadFile, by task: RunningTask) async throws -> Response<Void> {
-        try await pipeline.call(
-            task.erased, task.gatedRequest { file.prepare(&$0) }, delivery: .streamed, reporting: task.core
+        let events = DownloadEvents(task.core)
+        return try await pipeline.call(
+            task.erased, task.gatedRequest { file.prepare(&$0) }, delivery: .streamed, reporting: events
         ) { request, call in
             var request = request
+            let segment = Call(delivery: .streamed, events: call.events, monitor: call.monitor)
             while true {
+                events.setSegmented(false)
                 let response = try await pipeline.respond(to: request, &call)
-                let end = try await pipeline.read(response, of: call) { head, body in
-                    try await write(head, body, to: file, by: task.core)
+                let end = try await pipeline.read(response, of: call) { [request] head, body in
+                    try await write(head, body, to: file, by: task.core) { plan in
+                        events.setSegmented(true)
+                        return SegmentedTransfer(
+                            plan, of: file, by: task.core, request: request, call: segment, on: pipeline,
+                            connectionLimit: configuration.connectionLimits.maximumConnectionsPerHost)
+                    }
                 }
                 switch end {
                 case .complete(var response):
@@ -105,9 +122,11 @@ extension SessionManager {
 
     /// Writes the body of one response to a file.
     ///
+    /// - Parameter makeSegments: Called if the rest is received in segments.
     /// - Throws: The failure of a response after which the download cannot go on.
     private nonisolated func write(
-        _ head: ResponseHead, _ body: ResponseBody, to file: DownloadFile, by core: TransferCore
+        _ head: ResponseHead, _ body: ResponseBody, to file: DownloadFile, by core: TransferCore,
+        makeSegments: (SegmentPlan) -> SegmentedTransfer
     ) async throws -> PartEnd {
         switch file.plan.action(for: head, isReplaced: body.provenance == .replaced) {
         case .reject:
@@ -122,11 +141,18 @@ extension SessionManager {
         case .write:
             core.receive(head)
             try file.beginWhole(head, body)
+            if let plan = file.segmentPlan(for: head, body) {
+                return try await makeSegments(plan).run(head, body, at: 0)
+            }
             core.accept()
             if let path = file.partial?.path { await body.willBeWritten(to: path) }
         case .append(let range):
             core.receive(head)
             try await file.beginPart(head, range) { try await core.waitUntilRunning() }
+            if let plan = file.segmentPlan(for: head, body) {
+                core.receive(TaskEvent.continued(offset: plan.done.count, total: plan.total))
+                return try await makeSegments(plan).run(head, body, at: file.size)
+            }
             core.accept(offset: file.size, total: file.known?.totalBytes)
         case .complete:
             core.receive(head)
@@ -164,7 +190,7 @@ extension SessionManager {
 }
 
 /// The end of a response of a download.
-private enum PartEnd {
+enum PartEnd {
     /// The file has all bytes of the representation.
     case complete(Response<Void>)
     /// Another request is necessary, although nothing failed.

@@ -1,6 +1,7 @@
 // SPDX-License-Identifier: MIT
 
 public import ANHTTP
+public import FoundationEssentials
 
 /// The options of a download: whether it survives the process, how it is resumed, and how its content is verified. See
 /// ``SessionManager/download(_:to:options:)``.
@@ -63,9 +64,42 @@ public struct DownloadOptions: Sendable {
     /// header fields. The option is ignored if ``expectedDigest`` is `nil`, if a closure chooses the path, or if the
     /// file cannot be read or is not a regular file.
     public var skipsVerifiedFile = false
+    /// The number of segments of the file that are requested at the same time, each over a connection or stream of its
+    /// own; 1 by default, which sends one request. Servers that limit the speed of a connection send several segments
+    /// faster than one.
+    ///
+    /// The first request is for the whole file. If its response has a strong validator or the expected digest is known,
+    /// and states the size of the file, further requests with `Range` and `If-Range` take parts of it; a segment that
+    /// has ended takes half of the one with the most bytes left. There are never more segments to a host than
+    /// ``ANHTTP/ConnectionLimits/maximumConnectionsPerHost``, also over HTTP/2, and no segment is divided below 1 MiB.
+    ///
+    /// The whole is received by the first request if the server does not send ranges, if the content has a coding, or if
+    /// an interceptor replaces it. If the server accepts fewer connections, the others go on. If the resource changes
+    /// meanwhile, the download starts over once. No content coding is requested, as described for ``isDurable``.
+    ///
+    /// ``ANHTTP/TransferMetrics/segmentHistory`` of the response says how many segments there were.
+    public var segments: DownloadSegments = 1
+    /// Other URLs of the same file, from which segments are requested as well; none by default.
+    ///
+    /// The content of a mirror is trusted only because the whole file has the ``expectedDigest``, without which a
+    /// download with mirrors fails with ``ANHTTP/TransportError/Reason/invalidRequest(_:)``. If the digest differs, the
+    /// bytes of mirrors are requested again from the URL of the request. A mirror that fails, has another size, changes,
+    /// or is slow is not used further. Requests to mirrors have the request's header fields except, at another origin,
+    /// those in ``RedirectPolicy/sensitiveHeaders``. The option has an effect with more than one of ``segments`` only.
+    public var mirrors: [URL] = []
+    /// The sizes and times of segmented downloads.
+    package var segmentTuning = SegmentTuning()
     /// The number of bytes after which a durable download flushes its file to the disk and updates its record. It also
     /// does so after the first chunk that arrives a second or more after the last flush.
     package var flushInterval: Int64 = 8 << 20
+
+    /// Whether several segments are wanted.
+    var wantsSegments: Bool {
+        switch segments {
+        case .automatic: true
+        case .count(let count): count > 1
+        }
+    }
 
     /// Creates the default options: a download that is not durable, starts over if it cannot be resumed, keeps its
     /// partial file after a failure, expects no digest, and always sends a request.
@@ -83,6 +117,31 @@ public struct DownloadOptions: Sendable {
         change(&copy)
         return copy
     }
+}
+
+/// The number of segments of a download: an integer literal, or ``automatic``. See ``DownloadOptions/segments``.
+public enum DownloadSegments: Hashable, Sendable, ExpressibleByIntegerLiteral {
+    /// As many as add speed: the number is doubled while the speed of all together grows, up to the limit of
+    /// connections to the hosts.
+    case automatic
+    /// This number, unless a limit is lower; a number below 1 counts as 1.
+    case count(Int)
+
+    /// Creates a number of segments.
+    public init(integerLiteral count: Int) {
+        self = .count(count)
+    }
+}
+
+/// The sizes and times of segmented downloads, which tests change.
+package struct SegmentTuning: Sendable {
+    /// The smallest part into which a segment is divided.
+    package var minimum: Int64 = 1 << 20
+    /// The time between two measurements of the speed.
+    package var interval = Duration.milliseconds(250)
+    /// The number of measurements in which a segment receives nothing, or much less than the others, after which its
+    /// bytes are requested again.
+    package var patience = 12
 }
 
 /// The destination of a download: a path, or a closure that chooses one.

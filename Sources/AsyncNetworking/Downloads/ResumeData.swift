@@ -23,9 +23,15 @@ public struct ResumeData: Codable, Hashable, Sendable {
     package var headers: HTTPFields
     /// The representation that the bytes belong to.
     package var representation: Representation
-    /// The number of valid bytes in the partial file, at which the download continues; 0 if it must start over. Bytes
-    /// of the file after it are discarded.
+    /// The number of valid bytes at the beginning of the partial file, at which the download continues; 0 if it must
+    /// start over. Bytes of the file after it are discarded, except those of a segmented download, which are stored
+    /// here as well.
     public var offset: Int64
+    /// The ranges after a gap that the partial file contains in addition, as a segmented download leaves them; `nil` for
+    /// none.
+    package var parts: ByteRanges?
+    /// The number of valid bytes in the partial file, including those after gaps.
+    package var completedBytes: Int64 { offset.addingClamped(parts?.count ?? 0) }
     /// The size of the whole file in bytes; `nil` if the server did not send it.
     public var totalBytes: Int64? {
         get { representation.totalBytes }

@@ -566,8 +566,9 @@ import Testing
             // A file takes about 60 ms.
             server.serve(ServedFile(Self.bytes, pace: Script.Pace(bytes: 5_000, every: .milliseconds(1))))
             try await withThrowingTaskGroup { group in
-                for number in 0..<4 {
-                    group.addTask { try await kill("file\(number)", in: directory, server.url("/file").absoluteString) }
+                for (number, segments) in [1, 1, 4, 4].enumerated() {
+                    let url = server.url("/file").absoluteString
+                    group.addTask { try await kill("file\(number)", in: directory, url, segments: segments) }
                 }
                 try await group.waitForAll()
             }
@@ -576,13 +577,18 @@ import Testing
         #expect(try directory.contents == (0..<4).map { "file\($0)" })
     }
 
-    private func kill(_ name: String, in directory: TemporaryDirectory, _ url: String) async throws {
+    private func kill(
+        _ name: String, in directory: TemporaryDirectory, _ url: String, segments: Int
+    ) async throws {
         var offset: Int64 = 0
         for _ in 0..<Self.killsOfEachFile {
             let delay = Int.random(in: 0...90_000)
             await #expect(processExitsWith: .signal(SIGKILL)) {
-                [url = url as String, path = "\(directory.path)/\(name)" as String, delay = delay as Int] in
-                try await Self.download(url, to: path, killedAfter: .microseconds(delay))
+                [
+                    url = url as String, path = "\(directory.path)/\(name)" as String, delay = delay as Int,
+                    segments = segments as Int
+                ] in
+                try await Self.download(url, to: path, segments: segments, killedAfter: .microseconds(delay))
             }
             if try directory.contents.contains(name) {
                 #expect(try directory.read(name) == Self.bytes, "killed after \(delay) µs")
@@ -593,9 +599,13 @@ import Testing
             } else if let record = try? directory.read("\(name).part.json") {
                 let data = try JSONDecoder().decode(ResumeData.self, from: record)
                 let partial = try directory.read("\(name).part")
-                #expect(partial.prefix(Int(data.offset)) == Self.bytes.prefix(Int(data.offset)))
-                #expect(data.offset >= offset, "killed after \(delay) µs")
-                offset = data.offset
+                for range in [0..<data.offset] + (data.parts?.ranges ?? []) {
+                    let range = Int(range.lowerBound)..<Int(range.upperBound)
+                    try #require(range.upperBound <= partial.count)
+                    #expect(partial[range] == Self.bytes[range])
+                }
+                #expect(data.completedBytes >= offset, "killed after \(delay) µs")
+                offset = data.completedBytes
             }
         }
         let manager = SessionManager { $0.proxy = .none }
@@ -605,11 +615,17 @@ import Testing
         #expect(try directory.read(name) == Self.bytes)
     }
 
-    private static func download(_ url: String, to path: String, killedAfter delay: Duration) async throws {
+    private static func download(
+        _ url: String, to path: String, segments: Int, killedAfter delay: Duration
+    ) async throws {
         DispatchQueue.global().asyncAfter(deadline: .now() + delay / .seconds(1)) { Glibc.kill(getpid(), SIGKILL) }
         let manager = SessionManager { $0.proxy = .none }
         let request = Request(url: try #require(URL(string: url)))
-        let options = DownloadOptions.durable.with { $0.flushInterval = 20_000 }
+        let options = DownloadOptions.durable.with {
+            $0.flushInterval = 20_000
+            $0.segments = .count(segments)
+            $0.segmentTuning.minimum = 10_000
+        }
         _ = try await manager.download(request, to: .file(path), options: options).value
         try await Task.sleep(for: .seconds(60))
     }

@@ -1,0 +1,89 @@
+// SPDX-License-Identifier: MIT
+
+import ANHTTP
+import ANSystem
+import FoundationEssentials
+
+// The bytes of a download that arrive in segments. The bytes before the first gap are those of an ordinary download,
+// which counts them by `size`; `parts` has those after it. Both are in the record.
+
+extension DownloadFile {
+    /// Returns the plan for receiving the rest in segments, after a response has been accepted; `nil` if it must be
+    /// received by that response alone.
+    func segmentPlan(for head: ResponseHead, _ body: ResponseBody) -> SegmentPlan? {
+        guard permitsSegments, job.options.wantsSegments || !parts.isEmpty, mayContinue, device == nil, let known,
+            known.isVerifiable,
+            let total = known.totalBytes, total > 0, body.provenance == .received, !head.hasContentCoding,
+            known.representation.codings.isEmpty,
+            head.headers.first(.acceptRanges)?.lowercased() != "none" || head.status == .partialContent
+        else { return nil }
+        let done = ByteRanges([0..<size] + parts.ranges)
+        let plan = SegmentPlan(total: total, done: done, minimum: job.options.segmentTuning.minimum)
+        return parts.isEmpty && total - size < 2 * job.options.segmentTuning.minimum ? nil : plan
+    }
+
+    /// Begins to receive segments of a file with some bytes, of which those of the parts may follow the first ones without
+    /// a gap.
+    func beginSegments(_ done: ByteRanges) throws(SessionError) {
+        do throws(SystemError) {
+            try adopt(done)
+        } catch {
+            throw .file(job.path, error)
+        }
+    }
+
+    /// Writes bytes of a segment, and hashes those before the first gap; flushes a durable download when due.
+    ///
+    /// - Parameter done: The bytes that are there, including these.
+    func write(_ bytes: Data, at offset: Int64, done: ByteRanges) throws(SessionError) {
+        do throws(SystemError) {
+            try partial?.write(bytes.bytes, at: offset)
+            received += Int64(bytes.count)
+            if offset == whole.size { whole.update(bytes.bytes) }
+            try adopt(done)
+            if !whole.expected.isEmpty { try hashFurther(upTo: 2 * bytes.count) }
+        } catch {
+            throw .file(job.path, error)
+        }
+        try flushIfDue()
+    }
+
+    /// Hashes what has not been hashed of a complete file. The digests are compared when it is committed.
+    ///
+    /// - Returns: Whether they are the expected ones.
+    func verifySegments(waitUntilRunning: () async throws -> Void) async throws -> Bool {
+        do {
+            while !whole.expected.isEmpty, whole.size < size {
+                try hashFurther(upTo: 1 << 20)
+                try await waitUntilRunning()
+            }
+        } catch let error as SystemError {
+            throw SessionError.file(job.path, error)
+        }
+        return whole.isVerified
+    }
+
+    /// Returns a request for all bytes but some, which stay, because the digest of the whole is wrong.
+    func keep(only trusted: ByteRanges) throws(SessionError) -> FurtherRequest {
+        try beginSegments(trusted)
+        whole = DigestChecks([])
+        try flushIfDue()
+        if let data = currentResumeData { planRest(after: data) } else { plan = ResumePlan() }
+        return try followUp()
+    }
+
+    private func adopt(_ done: ByteRanges) throws(SystemError) {
+        if done.prefix != size { try partial?.rewind(to: done.prefix) }
+        parts = done.within(done.prefix..<Int64.max)
+    }
+
+    /// Hashes bytes that segments had written before those in front of them arrived: a few each time, so that the
+    /// transfers go on.
+    private func hashFurther(upTo limit: Int) throws(SystemError) {
+        guard whole.size < size else { return }
+        var bytes = Data(count: max(limit, 64 << 10))
+        var span = bytes.mutableBytes
+        let count = try partial?.read(into: &span, at: whole.size) ?? 0
+        whole.update(bytes.bytes.extracting(first: count))
+    }
+}

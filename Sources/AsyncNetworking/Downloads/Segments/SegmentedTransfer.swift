@@ -1,0 +1,488 @@
+// SPDX-License-Identifier: MIT
+
+import ANHTTP
+import ANSystem
+import FoundationEssentials
+import HTTPTypes
+import Synchronization
+
+/// Receives a file by several requests at a time.
+///
+/// The first response, which belongs to the call of the download, is one of the segments. The others have exchanges of
+/// their own, which have ended when ``run()`` returns. Child tasks open responses and wait for bytes; everything is
+/// decided and written by the task of the download, which takes one chunk of a segment at a time.
+final class SegmentedTransfer {
+    private let pipeline: Pipeline
+    private let file: DownloadFile
+    private let core: TransferCore
+    /// The request of the first response.
+    private let request: Request
+    /// A call without exchanges, which those of segments begin as.
+    private let call: Call
+    private let tuning: SegmentTuning
+    private let stopwatch: Stopwatch
+
+    private var plan: SegmentPlan
+    private var sources: SegmentSources
+    private var count: SegmentNumber
+    /// The running segments by number; that of the first response is 0.
+    private var workers: [Int: Worker] = [:]
+    private var lastNumber = 0
+    /// The bytes that came from the server of the download.
+    private var trusted = ByteRanges()
+    private var progress = SegmentProgress()
+    private var usualPace = UsualPace()
+    private var history: [SegmentChange] = []
+    private var lastError: (any Error)?
+    private var ending: ResponseEnding?
+    private var hasChanged = false
+    /// Whether the first response has ended by an error.
+    private var hasFirstFailed = false
+    /// Whether further segments may begin: not after too many that brought too little.
+    private var permitsRequests = true
+
+    /// Creates the transfer of a file, of which a response has been accepted.
+    init(
+        _ plan: SegmentPlan, of file: DownloadFile, by core: TransferCore, request: Request, call: Call,
+        on pipeline: Pipeline, connectionLimit: Int
+    ) {
+        (self.plan, self.file, self.core) = (plan, file, core)
+        (self.request, self.call, self.pipeline) = (request, call, pipeline)
+        (tuning, stopwatch) = (file.job.options.segmentTuning, Stopwatch(pipeline.clock))
+        let mirrors = file.usesMirrors ? file.job.options.mirrors : []
+        let limit = connectionLimit > 0 ? connectionLimit : .max / (mirrors.count + 1)
+        sources = SegmentSources(
+            [request.url] + mirrors, file.known?.representation ?? Representation(), limit: limit)
+        count = SegmentNumber(file.job.options.segments, limit: sources.limit)
+    }
+
+    /// A segment.
+    private struct Worker {
+        let source: Int
+        var state = State.opening
+        /// The exchange of a segment other than the first one.
+        var call: Call?
+        var body: ResponseBody?
+        /// The expected digests of the response's content, and of what was received of it.
+        var digests = DigestChecks([])
+        var pace = SegmentPace()
+        /// Whether it has received bytes.
+        var hasBytes = false
+
+        enum State {
+            /// Waiting for the response.
+            case opening
+            /// Receiving bytes.
+            case receiving
+            /// All bytes of the segment have arrived; the end of the response is awaited, so that its connection can be
+            /// used again.
+            case ending
+            /// Its bytes belong to others.
+            case leaving
+        }
+    }
+
+    /// What a child task reports.
+    private enum Event: Sendable {
+        case opened(Int, Result<Opened, any Error>)
+        case bytes(Int, Result<Data?, any Error>)
+        case tick
+    }
+
+    private struct Opened: Sendable {
+        var response: OpenResponse
+        var call: Call
+    }
+
+    /// Receives the file, beginning with the first response.
+    ///
+    /// - Throws: The error of the file, or the first error of a segment after which the download cannot be continued.
+    func run(_ head: ResponseHead, _ body: ResponseBody, at offset: Int64) async throws -> PartEnd {
+        try file.beginSegments(plan.done)
+        if plan.begin(0, at: offset) {
+            workers[0] = Worker(source: 0, state: .receiving, body: body)
+            workers[0]?.digests = DigestChecks(head.headers.contentDigests)
+        } else {
+            sources.end(0)
+            await body.close()
+        }
+        history = [SegmentChange(time: .zero, count: count.wanted, bytesPerSecond: nil)]
+        report(isLast: true)
+        let failure = await withTaskGroup(of: Event.self) { group -> (any Error)? in
+            var failure: (any Error)?
+            do {
+                try await receive(&group)
+            } catch {
+                failure = error
+            }
+            await endAll(&group)
+            return failure
+        }
+        if let failure { throw failure }
+        report(isLast: true)
+        if hasChanged {
+            file.hasStartedOver = true
+            return .next(try file.startOver(because: .changed))
+        }
+        guard plan.isComplete else { return try rest() }
+        return try await complete(head)
+    }
+
+    private func receive(_ group: inout TaskGroup<Event>) async throws {
+        if workers[0] != nil { receiveNext(0, &group) }
+        awaitTick(&group)
+        while !hasChanged, !plan.isComplete || workers.contains(where: { $0.value.state == .ending }) {
+            beginSegments(&group)
+            guard !workers.isEmpty, let event = await group.next() else { return }
+            try Task.checkCancellation()
+            switch event {
+            case .opened(let number, .success(let opened)): await open(number, opened, &group)
+            case .opened(let number, .failure(let error)): end(number, because: error)
+            case .bytes(let number, .success(let bytes?)): try await take(bytes, number, &group)
+            case .bytes(let number, .success(nil)): try await endResponse(number)
+            case .bytes(let number, .failure(let error)):
+                await close(number)
+                end(number, because: error)
+            case .tick: tick(&group)
+            }
+            try await waitUntilRunning()
+        }
+    }
+
+    // MARK: Segments
+
+    /// Begins segments as long as there are fewer than wanted, and something is left for them.
+    private func beginSegments(_ group: inout TaskGroup<Event>) {
+        while permitsRequests, sources.running < count.wanted, let source = sources.next {
+            let number = lastNumber + 1
+            guard let range = plan.begin(number) else { return }
+            lastNumber = number
+            workers[number] = Worker(source: source)
+            sources.begin(source)
+            let request = request(for: range, from: source)
+            group.addTask { [pipeline, call] in
+                var call = call
+                do {
+                    let response = try await pipeline.respond(to: request, &call)
+                    return .opened(number, .success(Opened(response: response, call: call)))
+                } catch {
+                    await call.close()
+                    return .opened(number, .failure(error))
+                }
+            }
+        }
+    }
+
+    private func request(for range: Range<Int64>, from source: Int) -> Request {
+        var request = request
+        request.headers[.range] = "bytes=\(range.lowerBound)-\(range.upperBound - 1)"
+        request.headers[.ifRange] = sources.representation(source).validator?.fieldValue
+        let url = sources.url(source)
+        if Origin(url) != Origin(request.url) {
+            request.headers.removeAll { file.job.sensitiveHeaders.contains($0.name) }
+        }
+        request.url = url
+        return request
+    }
+
+    /// Accepts the response of a segment, if it has the bytes that were requested.
+    private func open(_ number: Int, _ opened: Opened, _ group: inout TaskGroup<Event>) async {
+        guard var worker = workers[number], let segment = plan.running[number], worker.state == .opening else {
+            var call = opened.call
+            await call.close()
+            return end(number)
+        }
+        let (head, body) = (opened.response.head, opened.response.body)
+        (worker.call, worker.body, worker.state) = (opened.call, body, .receiving)
+        worker.digests = DigestChecks(head.headers.contentDigests)
+        workers[number] = worker
+        let answer = SegmentAnswer(
+            to: head, at: segment.next, of: plan.total, sources.representation(worker.source),
+            isReplaced: body.provenance == .replaced)
+        if case .take(let responseEnd) = answer {
+            sources.accept(head, from: worker.source)
+            plan.limit(number, to: responseEnd)
+            return receiveNext(number, &group)
+        }
+        await close(number)
+        end(number)
+        switch answer {
+        case .take: break
+        case .withoutRanges: sources.exclude(worker.source)
+        // With `Retry-After`, the server accepts no request for some time.
+        case .refused where head.headers.contains(.retryAfter): sources.exclude(worker.source)
+        case .refused: sources.refuse(worker.source)
+        case .changed:
+            sources.exclude(worker.source)
+            hasChanged = worker.source == 0 && !file.hasStartedOver
+        }
+    }
+
+    /// Awaits the next bytes of a segment.
+    private func receiveNext(_ number: Int, _ group: inout TaskGroup<Event>) {
+        guard let body = workers[number]?.body else { return }
+        group.addTask {
+            await withTaskCancellationHandler {
+                do {
+                    var iterator = body.makeAsyncIterator()
+                    return .bytes(number, .success(try await iterator.next()))
+                } catch {
+                    return .bytes(number, .failure(error))
+                }
+            } onCancel: {
+                body.cancel()
+            }
+        }
+    }
+
+    /// Writes received bytes.
+    private func take(_ bytes: Data, _ number: Int, _ group: inout TaskGroup<Event>) async throws {
+        guard var worker = workers[number], worker.state == .receiving else {
+            await close(number)
+            return end(number)
+        }
+        let receipt = plan.receive(bytes.count, number)
+        worker.digests.update(bytes.bytes)
+        worker.pace.receive(receipt.count)
+        worker.hasBytes = true
+        sources.receive(from: worker.source)
+        if receipt.count > 0 {
+            try file.write(bytes.prefix(receipt.count), at: receipt.offset, done: plan.done)
+            if worker.source == 0 { trusted.insert(receipt.offset..<receipt.offset + Int64(receipt.count)) }
+        }
+        report()
+        switch receipt.end {
+        case nil: break
+        case .whole: worker.state = .ending
+        case .cut:
+            workers[number] = worker
+            await close(number)
+            return end(number)
+        }
+        workers[number] = worker
+        receiveNext(number, &group)
+    }
+
+    /// Handles the end of a response, which may come before that of its segment.
+    private func endResponse(_ number: Int) async throws {
+        guard let worker = workers[number] else { return }
+        if worker.state != .leaving { try worker.digests.verify(file.job.path, from: file.request.url) }
+        if let ended = worker.body?.ending {
+            ending = ended
+            if worker.source == 0 { file.late += ended.trailers.representationDigests }
+        }
+        await close(number)
+        end(number)
+        if worker.state == .receiving { fail(worker) }
+    }
+
+    /// Notes that a segment has ended too early.
+    private func fail(_ worker: Worker) {
+        if !worker.hasBytes { sources.fail(worker.source) }
+        permitsRequests = file.followUps.permitsNext(after: file.received) && permitsRequests
+    }
+
+    /// Removes a segment, whose exchange is over. Its remaining bytes are left.
+    private func end(_ number: Int, because error: (any Error)? = nil) {
+        guard let worker = workers.removeValue(forKey: number) else { return }
+        plan.stop(number)
+        sources.end(worker.source)
+        guard let error, worker.state == .opening || worker.state == .receiving else { return }
+        lastError = error
+        hasFirstFailed = hasFirstFailed || number == 0
+        if worker.state == .opening { sources.refuse(worker.source) } else { fail(worker) }
+    }
+
+    /// Ends the exchange of a segment.
+    private func close(_ number: Int) async {
+        await workers[number]?.body?.close()
+        await workers[number]?.call?.close()
+        workers[number]?.call = nil
+    }
+
+    /// Ends all exchanges.
+    private func endAll(_ group: inout TaskGroup<Event>) async {
+        group.cancelAll()
+        for number in workers.keys.sorted() { await close(number) }
+        for await event in group {
+            guard case .opened(_, .success(var opened)) = event else { continue }
+            await opened.call.close()
+        }
+        workers = [:]
+    }
+
+    // MARK: Speed
+
+    private func awaitTick(_ group: inout TaskGroup<Event>) {
+        let (interval, clock) = (tuning.interval, pipeline.clock)
+        group.addTask {
+            try? await clock.sleep(for: interval)
+            return .tick
+        }
+    }
+
+    /// Measures the speed of the segments: changes their number, and leaves those that are much slower than the others.
+    private func tick(_ group: inout TaskGroup<Event>) {
+        for number in workers.keys { workers[number]?.pace.measure() }
+        let receiving = workers.filter { $0.value.state == .receiving }
+        let speed = progress.measure(plan.done.count, at: stopwatch.elapsed)
+        let isReduced = count.settle(at: sources.limit)
+        if isReduced || receiving.count == workers.count && count.measure(speed, running: receiving.count) {
+            history.append(SegmentChange(time: stopwatch.elapsed, count: count.wanted, bytesPerSecond: speed))
+        }
+        // The slowest ones leave if there are more than wanted.
+        for (number, _) in receiving.sorted(by: Self.isSlower)
+            .prefix(max(0, workers.count - count.wanted))
+        {
+            leave(number)
+        }
+        let active = workers.filter { $0.value.state == .receiving || $0.value.state == .opening }
+        usualPace.measure(active.values.map(\.pace))
+        if let (number, worker) = active.min(by: Self.isSlower),
+            usualPace.isMuchFaster(than: worker.pace, patience: tuning.patience)
+        {
+            sources.avoid(worker.source)
+            leave(number)
+        }
+        report()
+        awaitTick(&group)
+    }
+
+    private static func isSlower(_ left: (key: Int, value: Worker), _ right: (key: Int, value: Worker)) -> Bool {
+        (left.value.pace.average ?? 0, left.key) < (right.value.pace.average ?? 0, right.key)
+    }
+
+    /// Takes the rest of a segment from it. It ends when its child task reports.
+    private func leave(_ number: Int) {
+        plan.stop(number)
+        workers[number]?.state = .leaving
+        workers[number]?.body?.cancel()
+    }
+
+    private func report(isLast: Bool = false) {
+        let (done, time) = (plan.done.count, stopwatch.elapsed)
+        guard let rate = progress.report(done, at: time, isLast: isLast) else { return }
+        var progress = TransferProgress(completedBytes: done, totalBytes: plan.total)
+        progress.bytesPerSecond = rate.bytesPerSecond
+        core.receive(TaskEvent.downloadProgress(progress))
+    }
+
+    private func waitUntilRunning() async throws {
+        let time = stopwatch.elapsed
+        try await core.waitUntilRunning()
+        if stopwatch.elapsed - time > .milliseconds(50) { progress.interrupt() }
+    }
+
+    // MARK: The end
+
+    private func complete(_ head: ResponseHead) async throws -> PartEnd {
+        let isVerified = try await file.verifySegments { try await core.waitUntilRunning() }
+        if !isVerified, file.usesMirrors, !file.job.options.mirrors.isEmpty {
+            file.usesMirrors = false
+            return .next(try file.keep(only: trusted))
+        }
+        var response = Response((), head: head, ending: ending ?? ResponseEnding())
+        response.metrics.segmentHistory = history
+        return .complete(response)
+    }
+
+    /// Returns how the download goes on if no server sends a further segment: by a single request, unless the first
+    /// response has failed, too.
+    private func rest() throws -> PartEnd {
+        let isAlone = lastNumber == 0 || hasFirstFailed
+        file.permitsSegments = file.permitsSegments && isAlone
+        guard let rest = file.rest() else {
+            throw lastError ?? SessionError.notResumable(.rangesNotSupported)
+        }
+        if isAlone {
+            if let error = lastError as? TransportError { return .failed(error, rest) }
+            if let lastError { throw lastError }
+        }
+        guard file.followUps.permitsNext(after: file.received) else { throw SessionError.notResumable(.tooManyParts) }
+        return .next(rest)
+    }
+}
+
+/// The number of segments of a download: a given one, or one that depends on the speed.
+private enum SegmentNumber {
+    case fixed(Int)
+    case automatic(SegmentCountController)
+
+    init(_ segments: DownloadSegments, limit: Int) {
+        self =
+            switch segments {
+            case .count(let count): .fixed(max(1, min(count, limit)))
+            case .automatic: .automatic(SegmentCountController(limit: min(limit, 16)))
+            }
+    }
+
+    var wanted: Int {
+        switch self {
+        case .fixed(let count): count
+        case .automatic(let controller): controller.count
+        }
+    }
+
+    /// Notes that the servers accept no more than a number of segments, and returns whether the number has changed.
+    mutating func settle(at limit: Int) -> Bool {
+        guard case .automatic(var controller) = self else { return false }
+        defer { self = .automatic(controller) }
+        return controller.settle(at: limit)
+    }
+
+    /// Adds a measurement of the speed, and returns whether the number has changed.
+    mutating func measure(_ bytesPerSecond: Double, running: Int) -> Bool {
+        guard case .automatic(var controller) = self else { return false }
+        defer { self = .automatic(controller) }
+        return controller.measure(bytesPerSecond, running: running)
+    }
+}
+
+/// The progress of all segments together.
+private struct SegmentProgress {
+    private var rate = RateEstimate()
+    private var reported = Duration.zero
+    private var measured = (bytes: Int64(0), time: Duration.zero)
+    private var isFirst = true
+
+    /// Returns the rate if progress is to be reported, at most every 50 ms.
+    mutating func report(_ bytes: Int64, at time: Duration, isLast: Bool) -> RateEstimate? {
+        if isFirst { measured = (bytes, time) }
+        guard isLast || time - reported >= .milliseconds(50) else { return nil }
+        (reported, isFirst) = (time, false)
+        rate.update(bytes: bytes, at: time)
+        return rate
+    }
+
+    /// Returns the speed since the last measurement.
+    mutating func measure(_ bytes: Int64, at time: Duration) -> Double {
+        defer { measured = (bytes, time) }
+        return Double(bytes - measured.bytes) / max((time - measured.time) / .seconds(1), 0.001)
+    }
+
+    mutating func interrupt() {
+        rate.interrupt()
+    }
+}
+
+/// Receives the events of a download's exchanges. Once there are segments, these report the progress of all together.
+final class DownloadEvents: TransferEventSink {
+    private let core: TransferCore
+    private let isSegmented = Atomic(false)
+
+    init(_ core: TransferCore) {
+        self.core = core
+    }
+
+    func setSegmented(_ isSegmented: Bool) {
+        self.isSegmented.store(isSegmented, ordering: .releasing)
+    }
+
+    func receive(_ event: TransferEvent) {
+        guard isSegmented.load(ordering: .acquiring) else { return core.receive(event) }
+        switch event {
+        case .downloadProgress, .uploadProgress: break
+        default: core.receive(TaskEvent.exchange(event))
+        }
+    }
+}
