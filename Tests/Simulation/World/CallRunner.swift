@@ -208,6 +208,9 @@ struct CallRunner: Sendable {
         options.keepsPartialFile = !call.hasIdempotencyKey
         options.isDurable = call.isDurable
         options.flushInterval = 100
+        options.segments = program.settings.segments == 0 ? .automatic : .count(program.settings.segments)
+        options.segmentTuning.minimum = 50
+        options.segmentTuning.interval = .milliseconds(20)
         var task = session.makeDownloadTask(for: request, to: .file(path), options: options)
         var resumptions = 0
         while true {
@@ -242,7 +245,8 @@ struct CallRunner: Sendable {
     /// A download that could have been continued has used up its policy.
     private func judgeEnd(of error: any Error) {
         guard let error = error as? SessionError, error.isConnectionLoss, !program.settings.hasRetryBudget,
-            call.timeout == nil, program.settings.interceptors.isEmpty, program.settings.attemptInterceptors.isEmpty
+            call.timeout == nil, program.settings.interceptors.isEmpty, program.settings.attemptInterceptors.isEmpty,
+            program.settings.segments == 1
         else { return }
         let limit = call.retryLimit ?? program.settings.retryLimit
         let earlier = error.retryHistory.earlierAttempts.count
@@ -257,6 +261,7 @@ struct CallRunner: Sendable {
             if !ledger.facts.filesVanished { ledger.violate(2, "download \(call.number) succeeds without a file") }
             return
         }
+        if !file.response.metrics.segmentHistory.isEmpty { ledger.cover("download.segmented") }
         if Int64(data.count) != file.size { ledger.violate(2, "download \(call.number) has another size") }
         guard let resource = Resource(file.response.head.url, seed: program.seed) else { return }
         ledger.cover("oracle.2.file")

@@ -41,7 +41,7 @@ struct Origins: Sendable {
         }
         if let expected = ledger.body(of: request) { judge(received.body, expected, index) }
         if request.webSocketOptions != nil { return socket(request, index) }
-        let isDownload = program.family == .downloads && world.chance(0.7)
+        let isDownload = [.downloads, .segments].contains(program.family) && world.chance(0.7)
         let faults = isDownload ? Fault.ofDownloads : program.family == .mixed ? Fault.allCases : Fault.first
         let fault = world.chance(settings.faultRate) ? faults[world.random(in: 0...faults.count - 1)] : nil
         if let fault { ledger.cover("fault.\(fault.rawValue)") }
@@ -243,7 +243,7 @@ struct Origins: Sendable {
             return Answer(status: 304, headers: headers, body: Data())
         }
         headers[.acceptRanges] = resource.supportsRanges ? "bytes" : nil
-        guard resource.supportsRanges, fault != .ignoredRange, let first = firstByte(of: request) else {
+        guard resource.supportsRanges, fault != .ignoredRange, let (first, last) = range(of: request) else {
             // Without a length, only the end of the connection tells that of the body.
             if fault != .cutEnd { headers[.contentLength] = "\(body.count)" }
             return Answer(status: 200, headers: headers, body: body)
@@ -259,14 +259,17 @@ struct Origins: Sendable {
         // Before or after the one that was requested.
         let wrong = first % 2 == 0 ? first / 2 : min(first + 1 + (body.count - first) / 2, body.count - 1)
         let start = fault == .wrongRange ? wrong : first
-        headers[.contentRange] = "bytes \(start)-\(body.count - 1)/\(body.count)"
-        headers[.contentLength] = "\(body.count - start)"
-        return Answer(status: 206, headers: headers, body: body.dropFirst(start))
+        let end = max(start, min(last, body.count - 1))
+        headers[.contentRange] = "bytes \(start)-\(end)/\(body.count)"
+        headers[.contentLength] = "\(end + 1 - start)"
+        return Answer(status: 206, headers: headers, body: body.prefix(end + 1).dropFirst(start))
     }
 
-    private func firstByte(of request: Request) -> Int? {
-        guard let range = request.headers[.range], range.hasPrefix("bytes="), range.hasSuffix("-") else { return nil }
-        return Int(range.dropFirst(6).dropLast())
+    private func range(of request: Request) -> (first: Int, last: Int)? {
+        guard let range = request.headers[.range], range.hasPrefix("bytes=") else { return nil }
+        let ends = range.dropFirst(6).split(separator: "-", omittingEmptySubsequences: false)
+        guard ends.count == 2, let first = Int(ends[0]) else { return nil }
+        return (first, Int(ends[1]) ?? .max)
     }
 
     /// Notes that stored responses with a validator are valid still.

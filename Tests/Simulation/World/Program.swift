@@ -16,12 +16,12 @@ struct Program: Sendable {
 
     enum Family: String, CaseIterable, Sendable {
         case calls, tokens, cache, downloads, files, events, tasks, ends
-        case interceptors, uploads, routes, partitions, groups, sockets, mixed
+        case interceptors, uploads, routes, partitions, groups, sockets, mixed, segments
 
         /// Whether a program of the family may have each part of the world.
         fileprivate var isExtended: Bool {
             switch self {
-            case .calls, .tokens, .cache, .downloads, .files, .events, .tasks, .ends: false
+            case .calls, .tokens, .cache, .downloads, .files, .events, .tasks, .ends, .segments: false
             case .interceptors, .uploads, .routes, .partitions, .groups, .sockets, .mixed: true
             }
         }
@@ -57,13 +57,15 @@ struct Program: Sendable {
         var shortWriteRate = 0.0
         var cacheVanishesAt = 0
         var vanishesAt = 0
+        /// The number of segments of downloads; 0 for as many as add speed.
+        var segments = 1
 
         /// Whether the requests of one call by an interceptor make a cache validate responses in the background.
         var mayValidateAgain: Bool { usesCache && !(interceptors + attemptInterceptors).isEmpty }
         /// Whether an interceptor answers requests without the network.
         var answersItself: Bool { (interceptors + attemptInterceptors).contains(.answer) }
-        /// Whether interceptors send requests of one call at the same time.
-        var sendsConcurrently: Bool { (interceptors + attemptInterceptors).contains(.concurrent) }
+        /// Whether interceptors or downloads send requests of one call at the same time.
+        var sendsConcurrently: Bool { segments != 1 || (interceptors + attemptInterceptors).contains(.concurrent) }
     }
 
     enum Action: Sendable {
@@ -156,7 +158,7 @@ extension Program {
                 case .calls, .ends: [.data, .data, .streamed, .upload]
                 case .tokens: [.data, .streamed]
                 case .cache: [.data, .data, .streamed]
-                case .downloads: [.download]
+                case .downloads, .segments: [.download]
                 case .files: [.download, .download, .data]
                 case .events: [.events]
                 case .tasks: [.task, .task, .download]
@@ -195,6 +197,21 @@ extension Program {
         }
         if family.isExtended { extend() }
         if family == .files { extendFiles() }
+        if family == .segments { extendSegments() }
+    }
+
+    /// Makes downloads segmented, of resources that have several segments.
+    private mutating func extendSegments() {
+        var random = SplitMix64(seed: seed ^ 0x5E63_E275)
+        func number(_ range: ClosedRange<Int>) -> Int { .random(in: range, using: &random) }
+        settings.segments = [0, 2, 3, 4, 6][number(0...4)]
+        // Segments in flight may send a token that another one has just learned to be invalid.
+        settings.usesTokens = false
+        for index in actions.indices {
+            guard case .call(var call) = actions[index] else { continue }
+            call.isDurable = number(0...1) == 0
+            actions[index] = .call(call)
+        }
     }
 
     /// Adds the faults of files that came later.
