@@ -1,36 +1,18 @@
 // SPDX-License-Identifier: MIT
 
-// Downloads and uploads a file at no more than a given number of bytes per second.
+// Downloads and uploads a file, both at no more than a given number of bytes per second, and faster at night.
 
 import AsyncNetworking
 import FoundationEssentials
 
-/// Pauses so that what has passed stays below a rate.
-struct SpeedLimit {
-    let bytesPerSecond: Int
-    var bytes = 0
-    let start = ContinuousClock.now
-
-    mutating func pass(_ count: Int) async throws {
-        bytes += count
-        let due = start + .seconds(Double(bytes) / Double(bytesPerSecond))
-        if due > .now { try await Task.sleep(until: due) }
-    }
-}
-
 let source = URL(string: CommandLine.arguments[1]) ?? URL(filePath: "/")
 let target = URL(string: CommandLine.arguments[2]) ?? URL(filePath: "/")
-let api = SessionManager()
+let limit = SpeedLimit(bytesReceivedPerSecond: 100_000, bytesSentPerSecond: 50_000)
+let api = SessionManager { $0.speedLimits = [limit] }
 
-// A reader that waits slows the server down, because the connection is not read meanwhile.
-try await api.withResponse(for: Request(url: source), validating: .statusOnly) { _, body in
-    var (limit, data) = (SpeedLimit(bytesPerSecond: 100_000), Data())
-    for try await chunk in body {
-        data += chunk
-        try await limit.pass(chunk.count)
-    }
-    try data.write(to: URL(filePath: "copy"))
-}
+// Both take effect on transfers that are running.
+let hour = Int(Date().timeIntervalSince1970) / 3_600 % 24
+if (0..<6).contains(hour) { (limit.bytesReceivedPerSecond, limit.bytesSentPerSecond) = (nil, nil) }
 
-let body = try RequestBody.file("copy").throttled(.rate(bytesPerSecond: 100_000))
-_ = try await api.data(for: Request(method: .put, url: target, body: body))
+_ = try await api.download(Request(url: source), to: "copy").value
+_ = try await api.data(for: Request(method: .put, url: target, body: .file("copy")))

@@ -24,10 +24,9 @@ func relate(_ page: Data, _ picture: Data) throws -> MultipartFormData {
     return message
 }
 
-func throttle(_ form: inout MultipartFormData, _ body: RequestBody) throws -> RequestBody {
+func throttle(_ form: inout MultipartFormData) {
     // snippet.throttling
     form.throttle = .packets(of: 16_384, delay: .milliseconds(200))
-    return try body.throttled(.rate(bytesPerSecond: 100_000))
     // snippet.end
 }
 

@@ -25,14 +25,13 @@ struct Countdown: AsyncSequence, Sendable {
 }
 
 func upload(_ file: String, to url: URL) async throws {
-    let api = SessionManager()
+    let api = SessionManager { $0.speedLimits = [SpeedLimit(bytesSentPerSecond: 4_000_000)] }
     var form = MultipartFormData()
     form.append("Ada", name: "user")
     try form.append(Data(#"{"page": 1}"#.utf8), name: "meta", fileName: "meta.json")
     try form.append(file: file, name: "file")
     print("Without the sequence the form has \(form.length.map(String.init) ?? "?") bytes.")
     try form.append(.stream(Countdown(), isReplayable: true), name: "log", fileName: "countdown.log")
-    form.throttle = .rate(bytesPerSecond: 4_000_000)
 
     let task = api.upload(url.absoluteString, body: .form(form))
     for await progress in task.progress { print("\(progress.completedBytes) bytes sent") }

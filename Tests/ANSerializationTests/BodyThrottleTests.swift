@@ -54,17 +54,10 @@ import Testing
         }
     }
 
-    @Test func `a rate is kept for the whole body`() async throws {
-        let clock = JumpingClock()
-        let body = try RequestBody.bytes(Data(count: 1_000)).throttled(.rate(bytesPerSecond: 400), clock: clock)
-        let sizes = try await chunks(of: body).map(\.count)
-        #expect(sizes == Array(repeating: 20, count: 50))
-        #expect(clock.sleeps == Array(repeating: .milliseconds(50), count: 49))
-    }
-
     @Test func `time during which nothing was read is not made up for`() async throws {
         let clock = JumpingClock()
-        let body = try RequestBody.bytes(Data(count: 60)).throttled(.rate(bytesPerSecond: 400), clock: clock)
+        let body = try RequestBody.bytes(Data(count: 60)).throttled(
+            .packets(of: 20, delay: .milliseconds(50)), clock: clock)
         let sleeps = Lock<[[Duration]]>([])
         try await body.write(
             to: RequestBodyWriter { _ in
@@ -74,9 +67,7 @@ import Testing
         #expect(sleeps.withLock { $0 } == [[], [], [.milliseconds(50)]])
     }
 
-    @Test func `the packets of a rate have between one byte and 64 KiB`() async throws {
-        #expect(BodyThrottle.rate(bytesPerSecond: 1 << 30).packetSize == 65_536)
-        #expect(BodyThrottle.rate(bytesPerSecond: 0).packetSize == 1)
+    @Test func `a packet has at least one byte`() {
         #expect(BodyThrottle.packets(of: -5).packetSize == 1)
         #expect(BodyThrottle.packets() == .packets(of: 16_384, delay: .milliseconds(200)))
     }

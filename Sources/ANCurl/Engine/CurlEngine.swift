@@ -165,6 +165,7 @@ actor CurlEngine: EventLoopSource {
         receiveMessages()
         finishCompleted()
         if !isCatchingUp(ready.count) { endOverdue() }
+        resumeLimited()
         startWaiting()
         if state.takeDueTimer() {
             multi?.handleTimeout()
@@ -201,6 +202,8 @@ actor CurlEngine: EventLoopSource {
     /// Determines when the next turn is due.
     private func millisecondsUntilNextTimer() -> Int32 {
         due = Self.earlier(state.curlTimer, deadlines.first)
+        due = Self.earlier(due, state.receiving.due(at: state.now))
+        due = Self.earlier(due, state.sending.due(at: state.now))
         return due.map { Int32(MonotonicInstant.now.duration(to: $0).wholeMilliseconds) } ?? -1
     }
 
@@ -327,6 +330,7 @@ actor CurlEngine: EventLoopSource {
     private func noteFinished(_ transfer: Transfer) {
         transfer.isFinished = true
         deadlines.remove(transfer)
+        removeLimited(transfer)
     }
 
     private func finish(_ exchange: Exchange, _ result: Result<ResponseEnding, any Error>) {
@@ -377,7 +381,7 @@ extension CurlEngine {
 
     /// Resumes a paused transfer. Bytes that libcurl buffered during the pause are delivered within the call, and
     /// errors in processing them are reported only by its result. See curl_easy_pause(3).
-    private func resume(_ transfer: Transfer) {
+    func resume(_ transfer: Transfer) {
         transfer.state.clock.noteActivity(at: state.now)
         let code = transfer.handle.resume(
             receiving: !transfer.state.receiving.isPaused, sending: !transfer.state.sending.isPaused)

@@ -27,6 +27,10 @@ final class LoopState {
     @safe @exclusivity(unchecked) private var unread: Set<Int32> = []
     /// The transfers that send bodies over HTTP/1.1 without TLS, by socket.
     @safe @exclusivity(unchecked) var senders: [Int32: Transfer] = [:]
+    /// When transfers with limited speed receive and send.
+    @safe @exclusivity(unchecked) var (receiving, sending) = (
+        SpeedSchedule<Transfer>(\.bytesReceivedPerSecond), SpeedSchedule<Transfer>(\.bytesSentPerSecond)
+    )
     /// The transfers that have become WebSocket connections, by socket.
     var upgraded: [Int32: Transfer] = [:]
     /// A buffer for the bytes of a WebSocket connection.

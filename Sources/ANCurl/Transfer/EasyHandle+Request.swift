@@ -175,12 +175,19 @@ extension AuthenticationScheme {
 
 /// The maximum number of bytes that libcurl reads from a connection at once. See CURLOPT_BUFFERSIZE(3).
 enum ReceiveBuffer: Int {
+    /// 4 KiB, for bodies that are received slowly, so that limits are shared fairly within a short time.
+    case smallest = 4096
     /// 16 KiB, for collected bodies, of which thousands may be in progress.
     case small = 16384
     /// 128 KiB, for streamed bodies.
     case large = 131072
 
-    init(for delivery: BodyDelivery) {
+    init(for delivery: BodyDelivery, _ limits: [SpeedLimit] = []) {
+        guard limits.isEmpty else {
+            let rate = limits.compactMap { $0.bytesReceivedPerSecond }.min()
+            self = rate.map { $0 < 1 << 20 } ?? false ? .smallest : .small
+            return
+        }
         self =
             switch delivery {
             case .collected: .small

@@ -346,9 +346,14 @@ extension Transfer {
     func receiveContent(_ bytes: UnsafeRawBufferPointer, regardlessOfCapacity: Bool = false) -> Int {
         noteInput()
         deliverHeldHead()
+        guard regardlessOfCapacity || mayReceive() else {
+            state.receiving.pause()
+            return CCURL_WRITE_PAUSE
+        }
         switch unsafe exchange.receive(bytes, regardlessOfCapacity: regardlessOfCapacity) {
         case .take:
             state.receiving.take(bytes.count)
+            noteLimited(bytes.count, in: \.receiving)
             loop.noteChange(of: self)
             noteProgress()
             reportDownload()

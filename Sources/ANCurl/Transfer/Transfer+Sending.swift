@@ -128,6 +128,11 @@ extension Transfer {
         case .pause: return CCURL_READ_PAUSE
         case .end: return 0
         }
+        guard maySend() else {
+            state.sending.pause()
+            return CCURL_READ_PAUSE
+        }
+        let buffer = unsafe limited(buffer)
         switch exchange.upload {
         case .none:
             state.sending.finish()
@@ -165,6 +170,7 @@ extension Transfer {
 
     private func noteSent(_ count: Int) {
         state.sending.take(count, of: exchange.upload.length)
+        noteLimited(count, in: \.sending)
         reportUpload()
     }
 

@@ -28,6 +28,8 @@ final class Transfer: PriorityQueueElement {
     let origin: String
     /// Whether a connection that speaks HTTP/2 may be used.
     let allowsHTTP2: Bool
+    /// The limits of the speed that apply to the host.
+    let speedLimits: [SpeedLimit]
 
     /// The position in the queue of deadlines. Maintained by ``PriorityQueue``.
     @safe @exclusivity(unchecked) var queueIndex: Int?
@@ -61,6 +63,7 @@ final class Transfer: PriorityQueueElement {
         let needsNewConnection = other?.state.beginAgain(exchange, on: loop) ?? false
         let alternative = other == nil ? state.alternative : nil
         let omitted = other?.state.repeating.omitted ?? []
+        speedLimits = try exchange.options.speedLimits.applying(to: exchange.request.url)
         addressGuard = try AddressGuard(exchange.options.connection.addresses)
         let url = exchange.request.url.absoluteString
         origin = loop.origins.origin(of: url)
@@ -89,7 +92,7 @@ final class Transfer: PriorityQueueElement {
         try handle.apply(exchange.sharedOptions, for: exchange.request, curlVersion: version)
         do throws(CurlFailure) {
             try handle.applyConstants()
-            try handle.set(CURLOPT_BUFFERSIZE, ReceiveBuffer(for: exchange.delivery).rawValue)
+            try handle.set(CURLOPT_BUFFERSIZE, ReceiveBuffer(for: exchange.delivery, speedLimits).rawValue)
             try handle.apply(loop.connectionLimits)
             try loop.shares.attach(to: handle, withCookies: exchange.handlesCookies)
             if let cookies = headers.cookies { try handle.set(CURLOPT_COOKIE, cookies) }

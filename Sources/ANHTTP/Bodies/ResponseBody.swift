@@ -235,9 +235,9 @@ extension ResponseBody {
     /// ``collect(upTo:)`` applies to the transformed bytes, and ``ending`` is that of this body.
     ///
     /// - Parameter transform: A function called for each decompressed chunk in order, by the task that reads the body.
-    ///   That task also receives the errors that the function throws. Chunks are not empty, and their sizes have no
-    ///   meaning.
-    public func transforming(_ transform: @escaping @Sendable (Data) throws -> Data) -> ResponseBody {
+    ///   It may wait, which slows the server down. That task also receives the errors that the function throws. Chunks
+    ///   are not empty, and their sizes have no meaning.
+    public func transforming(_ transform: @escaping @Sendable (Data) async throws -> Data) -> ResponseBody {
         var body = reading(TransformedBodySource(base: source, transform: transform))
         body.provenance = .received
         return body
@@ -247,11 +247,11 @@ extension ResponseBody {
 /// A source that transforms the chunks of another one.
 private struct TransformedBodySource: WholeBodySource {
     let base: any ResponseBodySource
-    let transform: @Sendable (Data) throws -> Data
+    let transform: @Sendable (Data) async throws -> Data
 
     func next() async throws -> Data? {
         while let chunk = try await base.next() {
-            let changed = try transform(chunk)
+            let changed = try await transform(chunk)
             if !changed.isEmpty { return changed }
         }
         return nil

@@ -76,6 +76,12 @@ public struct TransferOptions: Hashable, Sendable {
     /// also buffers what the server has already sent within the stream's flow-control window, up to about 10 MB.
     public var streamBufferSize = 256 << 10
 
+    /// The limits of the speed at which bodies are received and sent, all of which apply; none by default.
+    ///
+    /// A limit of a session's options is shared by its transfers; one that a request adds is shared by those requests to
+    /// which it was added. See ``SpeedLimit``.
+    public var speedLimits: [SpeedLimit] = []
+
     /// Creates the default options, as stated for each property.
     public init() {}
 

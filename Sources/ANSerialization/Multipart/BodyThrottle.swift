@@ -4,27 +4,20 @@ public import ANHTTP
 import ANSystem
 import FoundationEssentials
 
-/// A limit for the speed of sending a body: packets with a pause between them, or a rate.
+/// A limit for the speed of sending a body: packets with a pause between them.
 ///
-/// `RequestBody.throttled(_:)` and ``MultipartFormData/throttle`` apply it.
+/// `RequestBody.throttled(_:)` and ``MultipartFormData/throttle`` apply it. For a limit in bytes per second, see
+/// ``ANHTTP/SpeedLimit``.
 ///
 /// It leaves bandwidth of a slow connection for other traffic. The bytes within a packet are sent at full speed.
 /// Packets do not span chunks: those of a sequence or closure, and the pieces of at most 256 KiB in which files and
-/// data are read. A smaller chunk, or the smaller rest of a chunk, is a packet, followed by a whole pause or, with a
-/// rate, by one in proportion to its size.
+/// data are read. A smaller chunk, or the smaller rest of a chunk, is a packet.
 ///
-/// It applies to the body with every transport. libcurl's CURLOPT_MAX_SEND_SPEED_LARGE(3) has no packets, and would
-/// also count the header.
+/// It applies to the body with every transport.
 public struct BodyThrottle: Hashable, Sendable {
-    /// The maximum number of bytes that are sent at a time, at least 1: the size of a packet, or for a rate the bytes
-    /// of a twentieth of a second, at most 64 KiB.
+    /// The maximum number of bytes that are sent at a time, at least 1.
     public let packetSize: Int
-    private let pause: Pause
-
-    private enum Pause: Hashable, Sendable {
-        case delay(Duration)
-        case rate(bytesPerSecond: Int)
-    }
+    private let delay: Duration
 
     /// Returns a throttle that sends packets with a pause after each but the last.
     ///
@@ -38,19 +31,7 @@ public struct BodyThrottle: Hashable, Sendable {
     ///     an effect only for larger chunks of a sequence or closure.
     ///   - delay: The pause between packets; 0.2 s by default, and a negative one counts as zero.
     public static func packets(of size: Int = 16 << 10, delay: Duration = .milliseconds(200)) -> BodyThrottle {
-        BodyThrottle(packetSize: max(size, 1), pause: .delay(delay))
-    }
-
-    /// Returns a throttle that limits the average rate of sending a body.
-    ///
-    /// The body is sent in packets of at most the bytes of a twentieth of a second, and at most 64 KiB, each followed
-    /// by the pause that keeps the rate. Time during which the connection was blocked is not made up for. If the
-    /// request is cancelled, the pause ends with `CancellationError`.
-    ///
-    /// - Parameter bytesPerSecond: The rate in bytes per second; a value below 1 counts as 1.
-    public static func rate(bytesPerSecond: Int) -> BodyThrottle {
-        let rate = max(bytesPerSecond, 1)
-        return BodyThrottle(packetSize: min(max(rate / 20, 1), 64 << 10), pause: .rate(bytesPerSecond: rate))
+        BodyThrottle(packetSize: max(size, 1), delay: delay)
     }
 
     /// Returns a writer that passes its bytes on to another one at the limited speed.
@@ -64,16 +45,9 @@ public struct BodyThrottle: Hashable, Sendable {
                 if clock.now < due { try await clock.sleep(until: due, tolerance: nil) }
                 let packet = rest.prefix(packetSize)
                 rest = rest.dropFirst(packet.count)
-                due = max(due, clock.now).advanced(by: length(ofPauseAfter: packet.count))
+                due = max(due, clock.now).advanced(by: min(delay, .longestSleep))
                 try await writer.write(packet)
             }
-        }
-    }
-
-    private func length(ofPauseAfter count: Int) -> Duration {
-        switch pause {
-        case .delay(let delay): min(delay, .longestSleep)
-        case .rate(let bytesPerSecond): .seconds(Double(count) / Double(bytesPerSecond))
         }
     }
 }
@@ -87,7 +61,7 @@ extension RequestBody {
     /// The result is replayable if the body is; for `.none` it is an empty body, sent with `Content-Length: 0`. If the
     /// body is already throttled, both limits apply.
     ///
-    /// - Parameter throttle: The packets or the rate.
+    /// - Parameter throttle: The packets.
     /// - Throws: ``ANSerialization/SerializationError/multipart(_:)`` for a file that cannot be opened.
     public func throttled(_ throttle: BodyThrottle) throws(SerializationError) -> RequestBody {
         try throttled(throttle, clock: ContinuousClock())
