@@ -17,6 +17,7 @@ let examples: [String: [String]] = [
     "EchoSocket": ["AsyncNetworkingTesting"],
     "FromAFNetworking": ["AFNetworking", "AsyncNetworkingTesting"],
     "ImageGallery": ["AsyncNetworkingImages", "AsyncNetworkingTesting"],
+    "MirrorDownload": ["AsyncNetworkingTesting"],
     "MutualTLS": ["AsyncNetworkingTesting"],
     "PinACertificate": [],
     "PostForm": ["AsyncNetworkingTesting"],

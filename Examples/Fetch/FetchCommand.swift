@@ -116,6 +116,10 @@ package struct FetchCommand: ParsableCommand {
     package func makeConfiguration() throws -> SessionConfiguration {
         var configuration = SessionConfiguration()
         try network.configure(&configuration)
+        if case .count(let count) = try output.downloadSegments {
+            configuration.connectionLimits.maximumConnectionsPerHost = max(
+                count, configuration.connectionLimits.maximumConnectionsPerHost)
+        }
         configuration.redirectPolicy.isEnabled = !request.staysPut
         configuration.redirectPolicy.decision = { redirection in
             Narrator.current?.say(redirection: redirection)

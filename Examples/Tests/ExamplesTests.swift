@@ -11,7 +11,8 @@ import Testing
     /// Slow, because some examples pause as programs do: between retries, reconnections and reports of progress.
     @Test(arguments: [
         "CachedFeed", "ChangeFeed", "ChatStream", "DecodeErrors", "DownloadWithProgress", "EchoSocket", "ImageGallery",
-        "MutualTLS", "PostForm", "RefreshAToken", "ResumeDownload", "RetryWithBackoff", "UploadMultipart",
+        "MirrorDownload", "MutualTLS", "PostForm", "RefreshAToken", "ResumeDownload", "RetryWithBackoff",
+        "UploadMultipart",
         "UploadWithProgress",
     ])
     func `an example runs to its end`(name: String) async throws {

@@ -95,7 +95,9 @@ import Testing
         ["--max-time", "0"], ["--max-time", "inf"], ["--max-time", "-1"], ["--connect-timeout", "nan"],
         ["--parallel", "0"], ["--http1", "--http2-prior-knowledge"], ["--http3", "--http3-only"],
         ["--http1", "--http3"], ["--resolve", "host:x:1.2.3.4"],
-        ["-x", "ftp://proxy"], ["-x", "http://"], ["--noproxy", "a,b"],
+        ["-x", "ftp://proxy"], ["-x", "http://"], ["--noproxy", "a,b"], ["--limit-rate", "fast"],
+        ["--limit-rate", "0"], ["--limit-rate", "-1k"], ["--limit-rate", "1t"], ["--segments", "0"],
+        ["--segments", "65"], ["--segments", "many"],
     ])
     func `invalid connection options are rejected`(words: [String]) throws {
         #expect(throws: (any Error).self) {
@@ -112,6 +114,19 @@ import Testing
     func `the HTTP version is chosen`(words: [String], expected: HTTPVersionPolicy) throws {
         let configuration = try FetchCommand.parse(words + ["http://localhost/"]).makeConfiguration()
         #expect(configuration.httpVersion == expected)
+    }
+
+    @Test(arguments: [
+        ("1000", 1_000), ("20k", 20_480), ("1.5M", 1_572_864), ("1G", 1 << 30), ("7B", 7),
+    ]) func `the speed is limited in both directions, with curl's units`(text: String, expected: Int) throws {
+        let limits = try configuration("--limit-rate", text).speedLimits
+        #expect(limits.map(\.bytesReceivedPerSecond) == [expected])
+        #expect(limits.map(\.bytesSentPerSecond) == [expected])
+    }
+
+    @Test func `segments have connections of their own`() throws {
+        #expect(try configuration("--segments", "16").connectionLimits.maximumConnectionsPerHost == 16)
+        #expect(try configuration("--segments", "auto").connectionLimits.maximumConnectionsPerHost == 6)
     }
 
     @Test func `connection options are set in the session configuration`() throws {

@@ -67,6 +67,28 @@ import Testing
         }
     }
 
+    @Test func `a file is saved in segments, also from a mirror that its checksum verifies`() async throws {
+        try await with { tool, server, base in
+            let bytes = StubServer.generatedBytes(3_000_000)
+            serve(ServedFile(bytes), by: server)
+            #expect(try await tool.run("--segments", "3", "-o", "a", base + "/a").status == 0)
+            #expect(try tool.read("a") == bytes)
+            #expect(server.activity.requests.contains { $0.headers["Range"] != nil })
+            let digest = try ContentDigest(of: bytes).description
+            let outcome = try await tool.run(
+                "--segments", "4", "--mirror", base + "/m", "--checksum", digest, "-o", "b", base + "/b")
+            #expect(outcome.status == 0)
+            #expect(try tool.read("b") == bytes)
+            #expect(server.activity.requests.contains { $0.target == "/m" })
+            for words in [
+                ["--mirror", base + "/m", "-o", "c"], ["--segments", "2"],
+                ["--mirror", "m", "--checksum", digest, "-o", "c"],
+            ] {
+                #expect(try await tool.run(words + [base + "/c"]).status == 2)
+            }
+        }
+    }
+
     @Test func `a checksum is verified`() async throws {
         try await with { tool, server, base in
             server.route("/a", .text("other"))

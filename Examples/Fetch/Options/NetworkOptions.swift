@@ -41,6 +41,12 @@ struct NetworkOptions: ParsableArguments {
         name: [.customShort("m"), .customLong("max-time")],
         help: ArgumentHelp("The total timeout for a URL, including the body.", valueName: "seconds"))
     var maxTime: Double?
+    @Option(
+        help: ArgumentHelp(
+            "The maximum speed in bytes per second, in each direction, for all URLs together; 20k, 5M and 1G are "
+                + "multiples of 1024 bytes.",
+            valueName: "speed"))
+    var limitRate: String?
     @Option(help: ArgumentHelp("The maximum number of concurrent requests.", valueName: "number"))
     var parallel = 6
 
@@ -52,6 +58,10 @@ struct NetworkOptions: ParsableArguments {
         // URLs that wait to be printed keep their connections open, so each needs its own.
         configuration.connectionLimits.maximumConnectionsPerHost = max(
             parallel, configuration.connectionLimits.maximumConnectionsPerHost)
+        if let limitRate {
+            let rate = try Self.rate(limitRate)
+            configuration.speedLimits = [SpeedLimit(bytesReceivedPerSecond: rate, bytesSentPerSecond: rate)]
+        }
         if let cacert { configuration.tls.trustRoots = .file(cacert) }
         if let connectTimeout {
             configuration.timeouts.connect = try Self.duration(connectTimeout, of: "--connect-timeout")
@@ -109,6 +119,17 @@ struct NetworkOptions: ParsableArguments {
         }
         let address = parts[2].hasPrefix("[") && parts[2].hasSuffix("]") ? parts[2].dropFirst().dropLast() : parts[2]
         return .init(host: String(parts[0]), port: port, address: String(address))
+    }
+
+    /// Parses a speed as curl does: a number of bytes, possibly with a unit.
+    private static func rate(_ text: String) throws(UsageError) -> Int {
+        let units: [Character: Int] = ["b": 1, "k": 1 << 10, "m": 1 << 20, "g": 1 << 30]
+        let unit = text.last.flatMap { units[Character($0.lowercased())] }
+        let number = Double(unit == nil ? text[...] : text.dropLast()).map { $0 * Double(unit ?? 1) }
+        guard let number, number >= 1, number <= 1e15 else {
+            throw UsageError("--limit-rate requires a number of bytes per second, such as 500k or 2M.")
+        }
+        return Int(number)
     }
 
     private static func duration(_ seconds: Double, of option: String) throws(UsageError) -> Duration {

@@ -18,6 +18,17 @@ struct OutputOptions: ParsableArguments, Sendable {
     var continues = false
     @Option(
         help: ArgumentHelp(
+            "Save a file in several segments at the same time: a number, or auto for as many as add speed.",
+            valueName: "number"))
+    var segments: String?
+    @Option(
+        name: .customLong("mirror"), parsing: .unconditionalSingleValue,
+        help: ArgumentHelp(
+            "Request segments from another URL of the same file, too; may be repeated, and requires --checksum.",
+            valueName: "url"))
+    var mirrors: [String] = []
+    @Option(
+        help: ArgumentHelp(
             "The required sha256 or sha512 digest of the saved file, such as sha256:9f86….",
             valueName: "algorithm:digest"))
     var checksum: String?
@@ -87,12 +98,39 @@ struct OutputOptions: ParsableArguments, Sendable {
         var options = DownloadOptions.durable
         let isSaved = jobs.allSatisfy { if case .file = $0.target { true } else { false } }
         if continues, !isSaved { throw UsageError("--continue requires -o or -O.") }
-        guard let checksum else { return options }
+        if segments != nil || !mirrors.isEmpty, !isSaved {
+            throw UsageError("--segments and --mirror require -o or -O.")
+        }
+        options.segments = try downloadSegments
+        for text in mirrors { options.mirrors.append(try Self.mirror(text)) }
+        guard let checksum else {
+            guard mirrors.isEmpty else { throw UsageError("--mirror requires --checksum.") }
+            return options
+        }
         guard isSaved, jobs.count == 1 else { throw UsageError("--checksum requires a single URL and -o or -O.") }
         guard let digest = ContentDigest(checksum) else {
             throw UsageError("“\(checksum)” is not a checksum, such as sha256: and 64 hexadecimal digits.")
         }
         options.expectedDigest = digest
         return options
+    }
+
+    /// The number of segments; with mirrors, as many as add speed unless a number is given.
+    var downloadSegments: DownloadSegments {
+        get throws(UsageError) {
+            guard let segments else { return mirrors.isEmpty ? 1 : .automatic }
+            if segments == "auto" { return .automatic }
+            guard let count = Int(segments), 1...64 ~= count else {
+                throw UsageError("--segments requires a number from 1 to 64, or auto.")
+            }
+            return .count(count)
+        }
+    }
+
+    private static func mirror(_ text: String) throws(UsageError) -> URL {
+        guard let url = URL(string: text), ["http", "https"].contains(url.scheme?.lowercased()), url.host != nil else {
+            throw UsageError("“\(text)” is not a URL of a mirror.")
+        }
+        return url
     }
 }

@@ -1,0 +1,67 @@
+// SPDX-License-Identifier: MIT
+
+import AsyncNetworking
+import FoundationEssentials
+
+// The samples of the articles "Segmented downloads" and "Speed limits".
+
+func downloadInSegments(_ api: SessionManager) async throws {
+    // snippet.overview
+    let options = DownloadOptions.durable.with { $0.segments = .automatic }
+    let file = try await api.download("images/disk.iso", to: "disk.iso", options: options).value
+    for change in file.response.metrics.segmentHistory {
+        print(change.time, "\(change.count) segments", change.bytesPerSecond ?? 0)
+    }
+    // snippet.end
+}
+
+func downloadInEightSegments() async throws {
+    // snippet.number
+    let api = SessionManager { $0.connectionLimits.maximumConnectionsPerHost = 8 }
+    let options = DownloadOptions().with { $0.segments = 8 }
+    // snippet.end
+    _ = try await api.download("images/disk.iso", to: "disk.iso", options: options).value
+}
+
+func downloadFromMirrors(_ api: SessionManager, _ digest: ContentDigest, _ mirrors: [URL]) async throws {
+    // snippet.mirrors
+    let options = DownloadOptions.durable.with {
+        $0.segments = .automatic
+        $0.mirrors = mirrors
+        $0.expectedDigest = digest
+    }
+    // snippet.end
+    _ = try await api.download("images/disk.iso", to: "disk.iso", options: options).value
+}
+
+func limitSpeed() async throws {
+    // snippet.speed-overview
+    let all = SpeedLimit(bytesReceivedPerSecond: 2_000_000, bytesSentPerSecond: 500_000)
+    let backups = SpeedLimit(bytesSentPerSecond: 100_000, host: "backup.example.com")
+    let api = SessionManager { $0.speedLimits = [all, backups] }
+    // snippet.end
+    _ = api
+}
+
+func limitOneDownload(_ api: SessionManager, _ url: URL) async throws {
+    // snippet.speed-request
+    let own = SpeedLimit(bytesReceivedPerSecond: 200_000)
+    var request = Request(url: url)
+    request.changeOptions { $0.speedLimits.append(own) }
+    let download = api.download(request, to: "disk.iso")
+    // snippet.end
+    // snippet.speed-change
+    own.bytesReceivedPerSecond = nil
+    // snippet.end
+    _ = try await download.value
+}
+
+func pauseWhileReading(_ body: ResponseBody, _ quota: @escaping @Sendable (Int) async throws -> Void) -> ResponseBody {
+    // snippet.speed-transformation
+    let metered = body.transforming { chunk in
+        try await quota(chunk.count)
+        return chunk
+    }
+    // snippet.end
+    return metered
+}
