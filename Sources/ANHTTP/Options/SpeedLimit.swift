@@ -13,7 +13,8 @@ import Synchronization
 /// It limits the bytes of bodies, as transferred, of the transfers of one session: in a second session, the same limit
 /// applies once more. libcurl's transport pauses the connections that have received or sent enough, so that the other side
 /// slows down; over HTTP/2 and HTTP/3, libcurl buffers up to about 10 MB of what a server has already sent. Of a
-/// connection that is paused, ``Timeouts/idle`` does not elapse. Other transports ignore it.
+/// connection that is paused, ``Timeouts/idle`` does not elapse. Other transports ignore it, and
+/// messages of WebSocket connections are not limited.
 public final class SpeedLimit: Sendable, Hashable {
     /// The host that is limited; `nil` for all.
     public let host: HostPattern?

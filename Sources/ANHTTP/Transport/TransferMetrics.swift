@@ -69,7 +69,8 @@ public struct TransferMetrics: Hashable, Sendable {
     public var cipher: String?
 
     /// The numbers of segments of a download, in the order of their changes; set in the metrics of the `Response` of a
-    /// segmented download, otherwise empty.
+    /// segmented download, otherwise empty. Then ``responseBodyBytes`` counts those of all segments, and the other
+    /// metrics are those of the last one that ended with its response.
     public var segmentHistory: [SegmentChange] = []
 
     /// Creates metrics for an exchange that has not begun: all durations are zero or `nil`, and all numbers of bytes

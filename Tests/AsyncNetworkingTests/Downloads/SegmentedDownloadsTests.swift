@@ -71,6 +71,7 @@ private final class Counter: Sendable {
             #expect(server.activity.requests.dropFirst().allSatisfy { $0.headers["If-Range"] == "\"1\"" })
             #expect(server.activity.requests.allSatisfy { $0.headers["Accept-Encoding"] == "identity" })
             #expect(value.response.metrics.segmentHistory.map(\.count) == [4])
+            #expect(value.response.metrics.responseBodyBytes == 400_000)
         }
     }
 

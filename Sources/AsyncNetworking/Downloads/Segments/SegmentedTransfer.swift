@@ -383,6 +383,7 @@ final class SegmentedTransfer {
         }
         var response = Response((), head: head, ending: ending ?? ResponseEnding())
         response.metrics.segmentHistory = history
+        response.metrics.responseBodyBytes = file.received
         return .complete(response)
     }
 
