@@ -15,6 +15,9 @@ let settings: [SwiftSetting] = [
 let observability = TargetDependencyCondition.when(traits: ["Observability"])
 let httpTypes = Target.Dependency.product(name: "HTTPTypes", package: "swift-http-types")
 
+let structuredFields = Target.Dependency.product(
+    name: "RawStructuredFieldValues", package: "swift-http-structured-headers")
+
 let package = Package(
     name: "AsyncNetworking",
     products: [
@@ -36,6 +39,7 @@ let package = Package(
     ],
     dependencies: [
         .package(url: "https://github.com/apple/swift-http-types", from: "1.8.0"),
+        .package(url: "https://github.com/apple/swift-http-structured-headers", from: "1.7.0"),
         .package(url: "https://github.com/apple/swift-argument-parser", from: "1.8.2"),
         // Fetched only with the trait Observability.
         .package(url: "https://github.com/apple/swift-log", from: "1.16.2"),
@@ -56,7 +60,7 @@ let package = Package(
         // Layer 2: values and the Transport protocol; the event loop.
         .target(
             name: "ANSystem", dependencies: ["CDecoders", "CLinux", "COpenSSL", "CZlib"], swiftSettings: settings),
-        .target(name: "ANHTTP", dependencies: [httpTypes], swiftSettings: settings),
+        .target(name: "ANHTTP", dependencies: [structuredFields, httpTypes], swiftSettings: settings),
 
         // Layer 3: serialization; libcurl; netlink; the response cache.
         .target(name: "ANSerialization", dependencies: ["ANHTTP", "ANSystem", httpTypes], swiftSettings: settings),

@@ -33,8 +33,8 @@ import Testing
 
     @Test(arguments: [
         "sha-256=:\(base64):", " unixsum=:AAA=:,sha-256=:\(base64):", "sha-256=:AAAA:, sha-256=:\(base64):",
-        "sha-256=:\(base64.prefix { $0 != "=" }):", "sha-256=:\(base64):;q=1", ", ,sha-256=:\(base64):,",
-        "x=\"a,b\", sha-256=:\(base64):", "md5=:AAAA:, sha-256 = :\(base64):",
+        "sha-256=:\(base64.prefix { $0 != "=" }):", "sha-256=:\(base64):;q=1", "x=\"a,b\", sha-256=:\(base64):",
+        "md5=:AAAA:, sha-256=:\(base64):", "list=(1 2), flag, sha-256=:\(base64):",
     ])
     func `the SHA-256 of a field with other digests is found`(value: String) throws {
         #expect(
@@ -42,9 +42,46 @@ import Testing
         #expect(try Self.head(value).headers.contentDigests.isEmpty)
     }
 
-    @Test(arguments: ["", "sha-256", "sha-256=", "sha-256=\(base64)", "sha-256=::", "sha-256=:AAAA:", "sha-256=:", ","])
+    @Test(arguments: [
+        "", "sha-256", "sha-256=", "sha-256=\(base64)", "sha-256=::", "sha-256=:AAAA:", "sha-256=:", ",",
+        // A structured field is ignored as a whole (RFC 9651 §4.2).
+        ", ,sha-256=:\(base64):,", "sha-256 = :\(base64):", "sha-256=:\(base64):, md5=::x",
+    ])
     func `a malformed field has no digests`(value: String) throws {
         #expect(try Self.head(value).headers.representationDigests.isEmpty)
+    }
+}
+
+@Suite struct StructuredFieldsTests {
+    private static let name = HTTPField.Name(constant: "Example")
+
+    private static func fields(_ lines: String...) -> HTTPFields {
+        var fields = HTTPFields()
+        for line in lines { fields.append(HTTPField(name: name, value: line)) }
+        return fields
+    }
+
+    @Test(arguments: [
+        ("0", StructuredValue.integer(0)), ("-7", .integer(-7)), ("999999999999999", .integer(999_999_999_999_999)),
+        ("?1", .boolean(true)), ("?0;q=1", .boolean(false)), (" 12 ", .integer(12)), (":AAE=:", .bytes(Data([0, 1]))),
+        (":AAE:", .bytes(Data([0, 1]))), ("1.5", .other), ("token", .other), ("\"text\"", .other), ("@1", .other),
+    ])
+    func `an item has a type`(value: String, expected: StructuredValue) {
+        #expect(Self.fields(value).structuredItem(Self.name) == expected)
+    }
+
+    @Test(arguments: ["", "1000000000000000", "1, 2", "?2", "+1", "1;", ":A*:", "é", "1 2"])
+    func `a malformed item is ignored`(value: String) {
+        #expect(Self.fields(value).structuredItem(Self.name) == nil)
+    }
+
+    @Test func `the lines of a field are one value`() {
+        #expect(Self.fields("1", "2").structuredItem(Self.name) == nil)
+        #expect(
+            Self.fields("a=1, b", "c=(1 2);x, a=2").structuredDictionary(Self.name)
+                == ["a": .integer(2), "b": .boolean(true), "c": .other])
+        #expect(Self.fields("a=1", "b=").structuredDictionary(Self.name) == nil)
+        #expect(HTTPFields().structuredDictionary(Self.name) == nil)
     }
 }
 

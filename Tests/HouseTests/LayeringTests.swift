@@ -14,7 +14,7 @@ import Testing
         "CVips": [],
         // 2: values and the transport protocol; the event loop.
         "ANSystem": ["CDecoders", "CLinux", "COpenSSL", "CZlib", "Glibc", "Synchronization"],
-        "ANHTTP": ["HTTPTypes", "FoundationEssentials", "Synchronization"],
+        "ANHTTP": ["HTTPTypes", "FoundationEssentials", "RawStructuredFieldValues", "Synchronization"],
         // 3: serialization; libcurl; netlink; the response cache.
         "ANSerialization": ["ANHTTP", "ANSystem", "HTTPTypes", "FoundationEssentials"],
         "ANCurl": [

@@ -71,6 +71,7 @@ private enum Build {
     /// The modules that are linked into a program with AsyncNetworking.
     private static let modules = [
         "AsyncNetworking", "ANCache", "ANSerialization", "ANCurl", "ANReachability", "ANHTTP", "ANSystem", "HTTPTypes",
+        "RawStructuredFieldValues",
     ]
 
     /// The module maps of the system library targets, which a build passes to dependent targets.

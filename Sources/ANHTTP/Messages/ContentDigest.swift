@@ -89,35 +89,26 @@ extension ContentDigest {
     public var fieldValue: String { "\(algorithm.rawValue)=:\(value.base64EncodedString()):" }
 }
 
+extension HTTPField.Name {
+    fileprivate static let representationDigest = HTTPField.Name(constant: "Repr-Digest")
+}
+
 extension HTTPFields {
     /// The digests of the complete resource with its content coding: `Repr-Digest`, RFC 9530 §3. Unknown algorithms are
     /// ignored.
-    package var representationDigests: [ContentDigest] { digests(in: "Repr-Digest") }
+    package var representationDigests: [ContentDigest] { digests(in: .representationDigest) }
 
     /// The digests of this message's content, possibly a part of the resource: `Content-Digest`, RFC 9530 §2. Unknown
     /// algorithms are ignored.
-    package var contentDigests: [ContentDigest] { digests(in: HTTPField.Name.contentDigest.rawName) }
+    package var contentDigests: [ContentDigest] { digests(in: .contentDigest) }
 
-    /// Returns the members of a dictionary field whose values are byte sequences (RFC 8941 §3.2, §3.3.5); the last
-    /// member with a name wins.
-    private func digests(in name: String) -> [ContentDigest] {
-        var values: [ContentDigest.Algorithm: Data] = [:]
-        for member in HeaderScanner.members(of: HTTPField.Name(name).map { self[values: $0] } ?? []) {
-            let parts = member.split(separator: "=", maxSplits: 1)
-            guard parts.count == 2,
-                let algorithm = ContentDigest.Algorithm(rawValue: parts[0].trimmingBlanks),
-                let item = parts[1].split(separator: ";").first.map({ $0.trimmingBlanks }),
-                item.count >= 2, item.hasPrefix(":"), item.hasSuffix(":"),
-                let value = Data(base64Encoded: Self.padded(item.dropFirst().dropLast())),
-                value.count == algorithm.byteCount
-            else { continue }
-            values[algorithm] = value
+    private func digests(in name: HTTPField.Name) -> [ContentDigest] {
+        guard let members = structuredDictionary(name) else { return [] }
+        return ContentDigest.Algorithm.allCases.compactMap { algorithm in
+            guard case .bytes(let value) = members[algorithm.rawValue], value.count == algorithm.byteCount else {
+                return nil
+            }
+            return ContentDigest(algorithm, value)
         }
-        return values.map { ContentDigest($0, $1) }.sorted { $0.algorithm.rawValue < $1.algorithm.rawValue }
-    }
-
-    /// Returns Base64 with the padding that a sender may have left out (RFC 8941 §4.2.7).
-    private static func padded(_ text: Substring) -> String {
-        text + String(repeating: "=", count: (4 - text.utf8.count % 4) % 4)
     }
 }
