@@ -68,7 +68,8 @@ extension Transfer {
         case CURLE_GOT_NOTHING, CURLE_PARTIAL_FILE, CURLE_HTTP2_STREAM, CURLE_HTTP3, CURLE_QUIC_CONNECT_ERROR:
             return earlyEnd
         case CURLE_SEND_ERROR:
-            return state.parser.hasBegun ? earlyEnd : .connectionLost(.whileSending)
+            // After an interim response, the body may still be being sent.
+            return state.parser.isInHead || state.parser.isComplete ? earlyEnd : .connectionLost(.whileSending)
         case CURLE_RECV_ERROR:
             return receiveReason(&context)
         case CURLE_HTTP2:
