@@ -66,17 +66,9 @@ public struct AtomicFile: ~Copyable {
         try partial?.move(to: destination, keepingMode: keepsMode)
     }
 
-    /// Returns a unique temporary path next to a file: the path with a random part and `.part`. Of a long name, only
-    /// the beginning is used, so that the result has at most 255 bytes, the limit of most file systems.
+    /// Returns a unique temporary path next to a file: the path with a random part and `.part`. A long name is
+    /// cut.
     package static func temporaryPath(for path: String) -> String {
-        let suffix = ".\(String(UInt64.systemRandom(in: .min ... .max), radix: 36)).part"
-        let excess = FileLocation(unresolved: path).name.utf8.count + suffix.utf8.count - longestName
-        let length = path.utf8.count - max(0, excess)
-        var beginning = path[...]
-        while beginning.utf8.count > length { beginning.unicodeScalars.removeLast() }
-        return beginning + suffix
+        FileLocation.path(path, appending: ".\(String(UInt64.systemRandom(in: .min ... .max), radix: 36)).part")
     }
-
-    /// `NAME_MAX` of Linux; see limits.h(0p).
-    private static let longestName = 255
 }

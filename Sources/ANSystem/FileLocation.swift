@@ -68,6 +68,16 @@ public struct FileLocation: Hashable, Sendable {
         lastSlash.map { String(path[path.utf8.index(after: $0)...]) } ?? path
     }
 
+    /// Returns a path with a suffix. Of a long name, only the beginning is used, so that the result has at most 255
+    /// bytes, the limit of most file systems (`NAME_MAX`, limits.h(0p)).
+    package static func path(_ path: String, appending suffix: String) -> String {
+        let excess = FileLocation(unresolved: path).name.utf8.count + suffix.utf8.count - 255
+        let length = path.utf8.count - max(0, excess)
+        var beginning = path[...]
+        while beginning.utf8.count > length { beginning.unicodeScalars.removeLast() }
+        return beginning + suffix
+    }
+
     /// The position of the last slash, even one before a combining character, with which it forms one `Character`.
     private var lastSlash: String.Index? { path.utf8.lastIndex(of: UInt8(ascii: "/")) }
 
@@ -159,7 +169,7 @@ public struct FileLocation: Hashable, Sendable {
 }
 
 /// The identity, size and modification time of a file, which distinguish a state of the file from a later one.
-package struct FileStamp: Hashable, Sendable {
+package struct FileStamp: Codable, Hashable, Sendable {
     private let path: String
     private var device: UInt64 = 0
     private var inode: UInt64 = 0
@@ -181,4 +191,10 @@ package struct FileStamp: Hashable, Sendable {
 
     /// Whether the file is unchanged since the stamp was created.
     package var isCurrent: Bool { FileStamp(path: path) == self }
+
+    /// Whether the content is that of another stamp, perhaps of an earlier start of the system, where the number of the
+    /// device may differ.
+    package func isSameVersion(as other: FileStamp) -> Bool {
+        inode == other.inode && size == other.size && seconds == other.seconds && nanoseconds == other.nanoseconds
+    }
 }

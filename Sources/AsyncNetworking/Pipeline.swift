@@ -353,6 +353,11 @@ final class Pipeline: Sendable {
 
     private func fillDefaults(of request: inout Request) {
         request.inheritOptions(options)
+        var headers = headers
+        if request[OtherOrigin.self] {
+            let policy = request.redirectPolicy ?? redirectPolicy
+            headers.removeAll { policy.sensitiveHeaders.contains($0.name) }
+        }
         request.headers.fill(from: headers)
     }
 }

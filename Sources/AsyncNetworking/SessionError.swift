@@ -18,6 +18,7 @@ public import FoundationEssentials
 // ├── file             a file could not be read or written
 // ├── notResumable     a download could not be resumed, and must not start over
 // ├── digest           a download has a wrong digest
+// ├── upload           a resumable upload cannot go on
 // ├── interrupted      a download failed for one of these reasons and can be resumed
 // └── invalidated      the manager accepts no more requests
 
@@ -67,6 +68,8 @@ public indirect enum SessionError: Error, Sendable {
     /// The downloaded bytes were removed, except those written to a device, so the download cannot be resumed. A cached
     /// response from which they came is removed as well.
     case digest(expected: ContentDigest, found: ContentDigest, path: String, url: URL)
+    /// A resumable upload cannot go on; see ``UploadFailure``.
+    case upload(UploadFailure)
     /// A download failed for this reason, and can be resumed with this data; see
     /// ``SessionManager/download(resuming:with:to:options:)``.
     case interrupted(by: SessionError, ResumeData)
@@ -206,6 +209,7 @@ extension SessionError: CustomStringConvertible, LocalizedError {
         case .notResumable(let failure): failure.description
         case .digest(let expected, let found, let path, let url):
             "The digest of \(path) from \(url.redactedDescription) is \(found), but \(expected) is expected."
+        case .upload(let failure): failure.sentence
         case .interrupted(let error, let data): "\(error) The download can be resumed after \(data.offset) bytes."
         case .invalidated: "The session manager was invalidated; create a new one."
         }
@@ -234,6 +238,21 @@ extension SessionError.RedirectFailure {
             "The server redirected to “\(URL(string: text)?.redactedDescription ?? "…")”, which is not an http or https URL."
         case .downgrade(let url): "The server redirected from https to \(url), which would not be encrypted."
         case .bodyNotReplayable: "The server redirected a request whose body cannot be sent a second time."
+        }
+    }
+}
+
+extension SessionError.UploadFailure {
+    /// A sentence that says what happened.
+    package var sentence: String {
+        switch self {
+        case .bodyNotResumable:
+            "The upload cannot be resumed: its body can be read only once, or its length is unknown."
+        case .sourceChanged: "The file was changed while it was uploaded; upload it again."
+        case .tooLarge(let maximum):
+            "The server does not accept an upload of this size\(maximum.map { ", but at most \($0) bytes" } ?? "")."
+        case .outcomeUnknown: "The server has forgotten the upload after its last byte; it may have completed it."
+        case .server(let text): "The server cannot resume the upload: \(text)."
         }
     }
 }
@@ -307,6 +326,23 @@ extension SessionError {
     public struct ResumeFailure: Hashable, Sendable, CustomStringConvertible {
         /// A sentence with the reason, such as `The download cannot be resumed: the resource has changed.`
         public let description: String
+    }
+
+    /// The reason why a resumable upload cannot go on.
+    @nonexhaustive
+    public enum UploadFailure: Hashable, Sendable {
+        /// The body cannot be sent a second time, or its length is unknown. See
+        /// ``ANHTTP/RequestBody/isReplayable``.
+        case bodyNotResumable
+        /// The file was changed since the upload began. The bytes that the server had were removed, if it supports that.
+        case sourceChanged
+        /// The body is larger than the server accepts: at most this number of bytes, or `nil` if that is unknown.
+        case tooLarge(maximum: Int64?)
+        /// The server has forgotten the upload after all bytes were sent, so that it has perhaps completed it. An upload
+        /// with an idempotent method, or with an `Idempotency-Key`, is created again instead.
+        case outcomeUnknown
+        /// The server does not follow the protocol, or makes no progress. The text describes what it did.
+        case server(String)
     }
 
     /// The data to resume the failed download with; `nil` if this error is not ``interrupted(by:_:)``, for example

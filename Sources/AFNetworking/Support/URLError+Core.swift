@@ -103,6 +103,7 @@ extension SessionError {
         case .interrupted(let error, _): error.code
         case .file: .cannotWriteToFile
         case .authentication: .userAuthenticationRequired
+        case .upload: .requestBodyStreamExhausted
         case .closedResponse, .invalidated, .invalidCookie, .cookiesNotStored: .unknown
         @unknown default: .unknown
         }

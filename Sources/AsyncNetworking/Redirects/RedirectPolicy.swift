@@ -135,7 +135,7 @@ public struct RedirectPolicy: Sendable {
     }
 
     /// Whether a field, named in lower case, describes a body, with which it is removed (RFC 9110 §15.4).
-    private static func describesContent(_ name: String) -> Bool {
+    static func describesContent(_ name: String) -> Bool {
         switch name {
         case "digest", "expect", "last-modified", "repr-digest", "trailer", "transfer-encoding": true
         default: name.hasPrefix("content-")

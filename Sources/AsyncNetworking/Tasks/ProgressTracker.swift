@@ -17,15 +17,25 @@ package struct ProgressTracker: Sendable {
     /// The number of bytes downloaded before this exchange.
     private var offset: Int64 = 0
     private var total: Int64?
+    /// The number of bytes that were sent before this exchange, and of the whole if this exchange sends a part of it.
+    private var (sentBefore, sentTotal): (Int64, Int64?) = (0, nil)
 
     /// Creates a tracker for a task before its first exchange.
     package init() {}
 
     /// Starts a new exchange.
-    package mutating func beginExchange(at time: Duration) {
+    ///
+    /// - Parameters:
+    ///   - time: The current time.
+    ///   - sentBefore: The number of bytes that were sent before this exchange.
+    ///   - sentTotal: The size of the whole if this exchange sends a part of it; otherwise `nil`.
+    package mutating func beginExchange(
+        at time: Duration, sendingFrom sentBefore: Int64 = 0, of sentTotal: Int64? = nil
+    ) {
         held = nil
         isAccepted = false
-        uploadRate.update(bytes: 0, at: time)
+        (self.sentBefore, self.sentTotal) = (sentBefore, sentTotal)
+        uploadRate.update(bytes: sentBefore, at: time)
     }
 
     /// Marks the exchange as the final one, and returns the progress so far, if any.
@@ -51,6 +61,9 @@ package struct ProgressTracker: Sendable {
 
     /// Records sent bytes and returns the progress.
     package mutating func send(_ progress: TransferProgress, at time: Duration) -> TransferProgress {
+        var progress = progress
+        progress.completedBytes = sentBefore.addingClamped(progress.completedBytes)
+        if let sentTotal { progress.totalBytes = sentTotal }
         uploadRate.update(bytes: progress.completedBytes, at: time)
         return progress.with(uploadRate.bytesPerSecond)
     }

@@ -154,14 +154,16 @@ extension SessionManager {
     ///   - request: The request to send, with its body. A response body above its
     ///     ``ANHTTP/TransferOptions/maximumBodySize``, 128 MiB by default, fails the task with
     ///     ``ANHTTP/TransportError/Reason/responseTooLarge(_:)``.
+    ///   - options: Whether and how the upload is resumed; by default it is not. See <doc:ResumableUploads>.
     ///   - serializer: Validates and converts the response; by default it accepts the statuses 200–299 and returns the
     ///     body. If it does not accept the response, the task fails with
     ///     ``ANSerialization/SerializationError/rejected(_:)``, in a ``SessionError``; if it cannot convert the body,
     ///     with its error, wrapped in a ``SessionError`` if it is a ``ANSerialization/SerializationError``.
     public nonisolated func makeUploadTask<Serializer: ResponseSerializer>(
-        for request: Request, as serializer: Serializer = DataResponseSerializer()
+        for request: Request, options: UploadOptions = UploadOptions(),
+        as serializer: Serializer = DataResponseSerializer()
     ) -> TransferTask<Response<Serializer.Output>> {
-        makeUploadTask(for: .success(request), as: serializer)
+        makeUploadTask(for: .success(request), options, as: serializer)
     }
 
     /// Starts sending a body.
@@ -187,16 +189,18 @@ extension SessionManager {
     ///   - method: The method; POST by default.
     ///   - headers: Header fields that replace all others of the same name; none by default.
     ///   - timeout: The time limit of the whole call; `nil`, the default, for none. See `Request.timeout`.
+    ///   - options: Whether and how the upload is resumed; by default it is not. See <doc:ResumableUploads>.
     ///   - serializer: Validates and converts the response; by default it accepts the statuses 200–299 and returns the
     ///     body.
     /// - Returns: The task, which is running or, with ``SessionConfiguration/maximumConcurrentTransfers``, waits for
     ///   its turn.
     public nonisolated func upload<Serializer: ResponseSerializer>(
         _ target: some RequestTarget, body: RequestBody, method: HTTPRequest.Method = .post,
-        headers: HTTPFields = [:], timeout: Duration? = nil, as serializer: Serializer = DataResponseSerializer()
+        headers: HTTPFields = [:], timeout: Duration? = nil, options: UploadOptions = UploadOptions(),
+        as serializer: Serializer = DataResponseSerializer()
     ) -> TransferTask<Response<Serializer.Output>> {
         let wanted = Result { try request(method, target, body: body, headers: headers, timeout: timeout) }
-        return makeUploadTask(for: wanted, as: serializer).started()
+        return makeUploadTask(for: wanted, options, as: serializer).started()
     }
 
     /// Starts sending a request with its body, and validates and converts the response.
@@ -209,25 +213,28 @@ extension SessionManager {
     ///
     /// - Parameters:
     ///   - request: The request to send, with its body.
+    ///   - options: Whether and how the upload is resumed; by default it is not. See <doc:ResumableUploads>.
     ///   - serializer: Validates and converts the response; by default it accepts the statuses 200–299 and returns the
     ///     body. If it does not accept the response, the task fails with
     ///     ``ANSerialization/SerializationError/rejected(_:)``, in a ``SessionError``.
     /// - Returns: The task, which is running or, with ``SessionConfiguration/maximumConcurrentTransfers``, waits for
     ///   its turn.
     public nonisolated func upload<Serializer: ResponseSerializer>(
-        _ request: Request, as serializer: Serializer = DataResponseSerializer()
+        _ request: Request, options: UploadOptions = UploadOptions(),
+        as serializer: Serializer = DataResponseSerializer()
     ) -> TransferTask<Response<Serializer.Output>> {
-        makeUploadTask(for: request, as: serializer).started()
+        makeUploadTask(for: request, options: options, as: serializer).started()
     }
 
     /// Starts sending a request with its body and runs a closure with the task; the task ends with the closure.
     ///
     /// If the task has not ended when `scope` returns or throws, it is cancelled. It has ended when this function
     /// returns. To wait for the response, await the task's ``TransferTask/value`` in `scope`. The task fails like one
-    /// of ``upload(_:as:)``, which limits the size of the response's body.
+    /// of ``upload(_:options:as:)``, which limits the size of the response's body.
     ///
     /// - Parameters:
     ///   - request: The request to send, with its body.
+    ///   - options: Whether and how the upload is resumed; by default it is not. See <doc:ResumableUploads>.
     ///   - serializer: Validates and converts the response; by default it accepts the statuses 200–299 and returns the
     ///     body. If it does not accept the response, the task fails with
     ///     ``ANSerialization/SerializationError/rejected(_:)``, in a ``SessionError``.
@@ -236,15 +243,19 @@ extension SessionManager {
     /// - Returns: The value that `scope` returns.
     /// - Throws: The error that `scope` throws; an error of the task only if `scope` awaits its value.
     public nonisolated func withUpload<Serializer: ResponseSerializer, Value>(
-        _ request: Request, as serializer: Serializer = DataResponseSerializer(),
+        _ request: Request, options: UploadOptions = UploadOptions(),
+        as serializer: Serializer = DataResponseSerializer(),
         _ scope: (TransferTask<Response<Serializer.Output>>) async throws -> Value
     ) async rethrows -> Value {
-        try await upload(request, as: serializer).endingWithScope(scope)
+        try await upload(request, options: options, as: serializer).endingWithScope(scope)
     }
 
     private nonisolated func makeUploadTask<Serializer: ResponseSerializer>(
-        for request: Result<Request, any Error>, as serializer: Serializer
+        for request: Result<Request, any Error>, _ options: UploadOptions, as serializer: Serializer
     ) -> TransferTask<Response<Serializer.Output>> {
-        makeTask(.upload, request) { task in try await self.collect(task).serialized(by: serializer) }
+        makeTask(.upload, request) { task in
+            let response = try await options.isResumable ? self.upload(task, options) : self.collect(task)
+            return try response.serialized(by: serializer)
+        }
     }
 }

@@ -198,6 +198,13 @@ package final class TransferCore: Sendable {
         }
     }
 
+    /// The interim responses of all exchanges.
+    var interimResponses: [ResponseHead] {
+        state.withLock { state in
+            state.log.elements.compactMap { if case .exchange(.informational(let head)) = $0 { head } else { nil } }
+        }
+    }
+
     // MARK: Operations of the work
 
     /// Stores the closure that cancels the work, and calls it if the task was cancelled in the meantime.
@@ -341,11 +348,11 @@ package final class TransferCore: Sendable {
 extension TransferCore: TransferEventSink {
     package func receive(_ event: TransferEvent) {
         switch event {
-        case .started:
-            let time = stopwatch.elapsed
+        case .started(let request):
+            let (time, position) = (stopwatch.elapsed, request[UploadPosition.self])
             update { state in
                 state.record(.exchange(event))
-                state.tracker.beginExchange(at: time)
+                state.tracker.beginExchange(at: time, sendingFrom: position?.offset ?? 0, of: position?.total)
             }
         case .uploadProgress(let progress):
             let time = stopwatch.elapsed

@@ -168,7 +168,7 @@ extension TransferTask {
 /// ``SessionManager/makeDataTask(for:)`` creates one, which accepts any status.
 public typealias DataTask = TransferTask<Response<Data>>
 
-/// A task that sends a body; its value is the response with its body. ``SessionManager/upload(_:as:)`` starts one with
+/// A task that sends a body; its value is the response with its body. ``SessionManager/upload(_:options:as:)`` starts one with
 /// the default serializer, which accepts the statuses 200–299. The type is that of ``DataTask``;
 /// ``AnyTransferTask/kind`` differs.
 public typealias UploadTask = TransferTask<Response<Data>>
@@ -369,7 +369,7 @@ public enum TaskKind: Hashable, Sendable {
     /// A request whose response is streamed to a closure, as by
     /// ``SessionManager/withResponse(for:validating:reporting:_:)`` and an ``EventSource``, or a WebSocket connection.
     case stream
-    /// An upload task, which sends a body and collects the response in memory, as by ``SessionManager/upload(_:as:)``.
+    /// An upload task, which sends a body and collects the response in memory, as by ``SessionManager/upload(_:options:as:)``.
     case upload
     /// A download task, which writes the response to a file, as by ``SessionManager/download(_:to:options:)``.
     case download

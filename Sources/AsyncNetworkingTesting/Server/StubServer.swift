@@ -97,6 +97,11 @@ public final class StubServer: Sendable {
     ///     own.
     ///   - scripts: The scripts; without any, the response has status 404.
     public func route(_ path: String, method: String? = nil, _ scripts: Script...) {
+        route(path, method: method, scripts: scripts)
+    }
+
+    /// Responds to requests for a path with the given scripts in turn, and then repeats the last one.
+    package func route(_ path: String, method: String? = nil, scripts: [Script]) {
         router.add(.scripts(scripts), method: method, path: path)
     }
 

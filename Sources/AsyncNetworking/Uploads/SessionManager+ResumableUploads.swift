@@ -1,0 +1,280 @@
+// SPDX-License-Identifier: MIT
+
+import ANHTTP
+import ANSerialization
+import ANSystem
+import FoundationEssentials
+import HTTPTypes
+
+extension SessionManager {
+    /// Performs a task's request as a resumable upload; waits whenever the task is suspended.
+    nonisolated func upload(_ task: RunningTask, _ options: UploadOptions) async throws -> Response<Data> {
+        let source = try UploadSource(task.request.body)
+        let record = try options.isDurable ? source.file.map { try UploadRecord(of: $0, to: task.request) } : nil
+        let upload = UploadJob(task, source, options, continuing: await record?.known, on: pipeline, record)
+        do {
+            let response = try await pipeline.call(
+                task.erased, task.request, delivery: .collected(upTo: upload.maximumBodySize), reporting: task.core
+            ) { request, call in try await upload.run(request, &call) }
+            await record?.close()
+            return response
+        } catch {
+            if let cancellation = upload.end(after: error, keepsUpload: record != nil) {
+                // The task may be cancelled, and could not send the request, which is limited to a few seconds. It is
+                // awaited here.
+                await Task { _ = try? await self.data(for: cancellation) }.value
+            }
+            try? await record?.note(upload.known)
+            await record?.close()
+            throw error
+        }
+    }
+}
+
+/// A running resumable upload: sends the requests that a ``ResumableUpload`` decides on.
+///
+/// Used by a single task and not shared.
+private final class UploadJob {
+    let maximumBodySize: Int
+    private let pipeline: Pipeline
+    private let core: TransferCore
+    /// The request of the program.
+    private let target: Request
+    private let source: UploadSource
+    private let record: UploadRecord?
+    private let policy: RetryPolicy
+    private let stopwatch: Stopwatch
+    private var machine: ResumableUpload
+    /// The retries since the last progress, when the server had this many bytes.
+    private var retries: (plan: RetryPlan, offset: Int64)
+
+    init(
+        _ task: RunningTask, _ source: UploadSource, _ options: UploadOptions, continuing known: ResumableUpload.Known?,
+        on pipeline: Pipeline, _ record: UploadRecord?
+    ) {
+        maximumBodySize = task.request.options(inheriting: pipeline.options).value.maximumBodySize
+        (self.pipeline, core, target, self.source, self.record) = (pipeline, task.core, task.request, source, record)
+        stopwatch = Stopwatch(pipeline.clock)
+        let request = task.request
+        let own = request.retryPolicy ?? pipeline.retryPolicy
+        var policy = own.limit > 0 ? own : RetryPolicy(limit: Self.defaultRetries)
+        if let timeout = request.timeout { policy.deadline = min(policy.deadline ?? timeout, timeout) }
+        self.policy = policy
+        retries = (RetryPlan(policy), 0)
+        machine = ResumableUpload(
+            length: source.length, options: options, continuing: known,
+            mayRepeatCreation: RetryPolicy().methods.contains(request.method)
+                || request.headers.contains(.idempotencyKey),
+            metadata: request.headers.first(.uploadMetadata) ?? Self.metadata(of: request, source))
+    }
+
+    var known: ResumableUpload.Known? { machine.known }
+
+    /// Sends requests until the upload is complete or cannot go on.
+    func run(_ request: Request, _ call: inout Call) async throws -> Response<Data> {
+        var action = machine.resume(now: now)
+        var (last, located): (Response<Data>?, Response<Data>?)
+        while true {
+            try await record?.note(machine.known)
+            switch action {
+            case .send(let message):
+                let seen = core.interimResponses.count
+                do {
+                    let response = try await send(message, after: request, &call)
+                    learn(after: seen)
+                    action = machine.receive(response.head, now: now)
+                    if message.exchange == .locate { located = response }
+                    if machine.known != nil { report(machine.offset) }
+                    last = response
+                } catch {
+                    learn(after: seen)
+                    guard let error = error as? TransportError else { throw error }
+                    if case .requestBody(.source(let failure as SessionError)) = error.reason { throw failure }
+                    guard
+                        machine.interrupt(
+                            mayHaveReachedServer: error.mayHaveReachedServer, sentAll: hasSentAll),
+                        try await pause(after: .failure(error), &call)
+                    else { throw error }
+                    action = machine.resume(now: now)
+                }
+            case .wait:
+                guard let head = last?.head, try await pause(after: .success(head), &call) else {
+                    return try end(with: last)
+                }
+                action = machine.resume(now: now)
+            case .finish: return try end(with: last)
+            case .finishAsLocated: return try end(with: located)
+            case .fail(let failure): throw SessionError.upload(failure)
+            }
+        }
+    }
+
+    /// Ends a failed upload. Returns the request that removes it from the server; `nil` if there is none, or a later
+    /// upload may continue it.
+    ///
+    /// - Parameter keepsUpload: Whether a later upload can continue an interrupted one.
+    func end(after error: any Error, keepsUpload: Bool) -> Request? {
+        if case .upload = error as? SessionError {} else if keepsUpload || !(error is CancellationError) { return nil }
+        let cancellation = machine.cancellation.map { message in
+            var request = self.request(message, after: target)
+            request.timeout = Self.cancellationTimeout
+            return request
+        }
+        machine.forget()
+        return cancellation
+    }
+
+    // MARK: Exchanges
+
+    /// Performs an exchange.
+    private func send(
+        _ message: UploadMessage, after previous: Request, _ call: inout Call
+    ) async throws -> Response<Data> {
+        try await core.waitUntilRunning()
+        try source.check()
+        var request = request(message, after: previous)
+        if let range = message.exchange.range, let digest = message.digest {
+            let field = try await source.digestField(range, by: digest)
+            request.headers[field.name] = field.value
+        }
+        // The URL of the upload is noted while the content is still being sent, in case the process ends meanwhile.
+        let (core, machine, record, count, now) = (core, machine, record, core.interimResponses.count, now)
+        async let _ = Self.noteInterim(of: core, machine, record, after: count, now: now)
+        let response = try await pipeline.respond(to: RunningTask(core: core, request: request).gatedRequest(), &call)
+        let result = try await pipeline.read(response, of: call) { [maximumBodySize] head, body in
+            let data = try await body.collect(upTo: maximumBodySize)
+            return Response(data, head: head, ending: body.ending ?? ResponseEnding())
+        }
+        // The server may have received bytes of two versions.
+        if message.exchange.range != nil { try source.check() }
+        return result
+    }
+
+    private static func noteInterim(
+        of core: TransferCore, _ machine: ResumableUpload, _ record: UploadRecord?, after count: Int, now: Int64
+    ) async {
+        guard let record, machine.known == nil else { return }
+        let heads = core.stream { if case .exchange(.informational(let head)) = $0 { head } else { nil } }
+        var machine = machine
+        for await head in heads.dropFirst(count) {
+            machine.receiveInterim(head, now: now)
+            if machine.known != nil {
+                try? await record.note(machine.known)
+                return
+            }
+        }
+    }
+
+    /// Learns from the interim responses after a number of them.
+    private func learn(after count: Int) {
+        for head in core.interimResponses.dropFirst(count) { machine.receiveInterim(head, now: now) }
+    }
+
+    /// Returns the request of a message.
+    private func request(_ message: UploadMessage, after previous: Request) -> Request {
+        var request = previous
+        request.retryPolicy = RetryPolicy.none
+        request[UploadPosition.self] = UploadPosition(
+            offset: message.exchange.range?.lowerBound ?? machine.offset, total: source.length)
+        if let method = message.method { request.method = method }
+        if let url = message.url {
+            request.url = url
+            if Origin(url) != Origin(previous.url) {
+                let sensitive = (previous.redirectPolicy ?? pipeline.redirectPolicy).sensitiveHeaders
+                request.headers.removeAll { sensitive.contains($0.name) || $0.name.canonicalName == "host" }
+                request[OtherOrigin.self] = true
+            }
+        }
+        if !message.describesContent {
+            request.trailers = nil
+            request.headers.removeAll { field in
+                RedirectPolicy.describesContent(field.name.canonicalName) || Self.creationFields.contains(field.name)
+            }
+        }
+        if message.exchange == .locate { request.cachePolicy = .reload }
+        for field in message.fields { request.headers[field.name] = field.value }
+        request.body = message.exchange.range.map { source.part($0) } ?? .none
+        return request
+    }
+
+    // MARK: Interruptions
+
+    /// Waits before the next attempt. Returns `false` if the policy does not permit one.
+    private func pause(after result: RetryPlan.AttemptResult, _ call: inout Call) async throws -> Bool {
+        // A server that has received more begins the waits and their number anew.
+        if machine.highestOffset > retries.offset { retries = (RetryPlan(policy), machine.highestOffset) }
+        if case .failure(let error) = result, !retries.plan.isRetriable(result), !Self.isEarlyEnd(error) {
+            return false
+        }
+        let timing = RetryPlan.Timing(elapsed: stopwatch.elapsed, now: now, unit: pipeline.randomUnit())
+        let next = Request(method: .head, url: machine.known?.url ?? target.url)
+        let step = retries.plan.step(
+            after: result, of: next, seen: SeenRequests(), decision: .retry(), at: timing)
+        guard case .retry(let wait) = step else { return false }
+        if let budget = retries.plan.budget, !pipeline.ledger.withdraw(next.url, budget, now: pipeline.uptime.elapsed) {
+            return false
+        }
+        await call.close()
+        call.monitor?.receive(.retrying(after: retries.plan.note(result, core.exchanges.last, wait: wait)))
+        try await pipeline.pause(wait)
+        return true
+    }
+
+    /// Whether the server has closed the connection after an interim response, which is no end of an upload.
+    private static func isEarlyEnd(_ error: any Error) -> Bool {
+        (error as? TransportError)?.reason == .invalidResponse(.noFinalResponse)
+    }
+
+    /// Whether all bytes were passed on for sending.
+    private var hasSentAll: Bool { core.status.uploadProgress?.completedBytes == source.length }
+
+    // MARK: Results
+
+    /// Reports the number of bytes that the server has.
+    private func report(_ offset: Int64) {
+        core.receive(TaskEvent.uploadProgress(TransferProgress(completedBytes: offset, totalBytes: source.length)))
+    }
+
+    private func end(with response: Response<Data>?) throws -> Response<Data> {
+        guard let response else {
+            throw TransportError(.internalInconsistency("An upload ended without a response."))
+        }
+        if (200...299).contains(response.head.status.code), !hasSentAll { report(source.length) }
+        core.receive(response.head)
+        core.accept()
+        core.complete(Int64(response.value.count), response.metrics)
+        return response
+    }
+
+    private var now: Int64 { Int64(pipeline.now().timeIntervalSince1970) }
+
+    /// Returns the value of `Upload-Metadata`: the name of a file, and the media type of the content.
+    private static func metadata(of request: Request, _ source: UploadSource) -> String? {
+        var pairs: [String] = []
+        if let path = source.file?.path {
+            pairs.append("filename " + Data(FileLocation(unresolved: path).name.utf8).base64EncodedString())
+        }
+        if let type = request.headers.first(.contentType) {
+            pairs.append("filetype " + Data(type.utf8).base64EncodedString())
+        }
+        return pairs.isEmpty ? nil : pairs.joined(separator: ",")
+    }
+
+    /// Fields that belong to the creation of an upload only.
+    private static let creationFields: Set<HTTPField.Name> = [.uploadMetadata, .idempotencyKey]
+    private static let defaultRetries = 8
+    private static let cancellationTimeout = Duration.seconds(5)
+}
+
+/// Where the content of a request of an upload begins in the whole, and the length of that.
+struct UploadPosition: RequestAttribute, Sendable {
+    static var defaultValue: UploadPosition? { nil }
+
+    let offset: Int64
+    let total: Int64
+}
+
+/// Marks a request to another origin than that of the program's request: the session adds no sensitive fields.
+enum OtherOrigin: RequestAttribute {
+    static var defaultValue: Bool { false }
+}

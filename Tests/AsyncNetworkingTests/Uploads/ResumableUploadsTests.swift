@@ -1,0 +1,411 @@
+// SPDX-License-Identifier: MIT
+
+import ANSystem
+import AsyncNetworking
+import AsyncNetworkingTesting
+import FoundationEssentials
+import HTTPTypes
+import TestSupport
+import Testing
+
+@Suite(.timeLimit(.minutes(5))) struct ResumableUploadsTests {
+    private let directory: TemporaryDirectory
+
+    init() throws { directory = try TemporaryDirectory() }
+
+    /// Retries without waits.
+    private static let eager = RetryPolicy(limit: 3).with { ($0.backoff, $0.budget) = (Backoff(base: .zero), nil) }
+
+    private static var options: StubServer.Options {
+        var options = StubServer.Options()
+        options.maximumRecordedBody = 8 << 20
+        options.receiveBufferSize = 4096
+        return options
+    }
+
+    private static func manager(_ server: StubServer) -> SessionManager {
+        SessionManager(for: server) { $0.retryPolicy = eager }
+    }
+
+    // MARK: Over connections
+
+    @Test(arguments: [UploadProtocol.tus, .ietf])
+    func `an upload that is cut 200 times arrives whole, and no byte is sent twice`(by uploadProtocol: UploadProtocol)
+        async throws
+    {
+        let bytes = StubServer.generatedBytes(4_000_000)
+        let path = try directory.write(bytes, to: "body")
+        try await StubServer.with(Self.options) { stub in
+            let server = UploadServer(uploadProtocol, length: bytes.count, on: stub)
+            var random = SeededGenerator(seed: 49)
+            let cuts = (0..<200).map { _ in server.cut(after: Int.random(in: 1...15_000, using: &random)) }
+            server.receive(cuts + [server.complete], on: stub)
+            let task = Self.manager(stub).upload("up", body: .file(path), options: .resumable)
+            let progress = await task.progress.reduce(into: []) { $0.append($1) }
+            let response = try await task.value
+            #expect(response.statusCode == (uploadProtocol == .tus ? 204 : 200))
+            #expect(server.data == bytes)
+            #expect(server.overlap == 0)
+            #expect(progress.last?.counts == TransferProgress(completedBytes: 4_000_000, totalBytes: 4_000_000))
+            #expect(progress.allSatisfy { $0.totalBytes == 4_000_000 && $0.completedBytes <= 4_000_000 })
+            let requests = stub.activity.requests
+            #expect(requests.count { $0.method == "HEAD" } == 200)
+            #expect(requests.count { $0.method == "PATCH" } == (uploadProtocol == .tus ? 201 : 200))
+            #expect(try directory.contents == ["body"])
+        }
+    }
+
+    @Test(arguments: [UploadProtocol.tus, .ietf])
+    func `a durable upload goes on in another session, with progress from the bytes that the server has`(
+        by uploadProtocol: UploadProtocol
+    ) async throws {
+        let bytes = StubServer.generatedBytes(1_000_000)
+        let path = try directory.write(bytes, to: "body")
+        try await StubServer.with(Self.options) { stub in
+            let server = UploadServer(uploadProtocol, length: bytes.count, on: stub)
+            server.receive([server.cut(after: 600_000), .status(503)], on: stub)
+            let first = SessionManager(for: stub) { $0.retryPolicy = Self.eager.with { $0.limit = 1 } }
+            let error = try await sessionError {
+                _ = try await first.upload("up", body: .file(path), options: .durable).value
+            }
+            #expect(error.statusCode == 503)
+            #expect(try directory.contents.count == 2)
+            let count = stub.activity.requests.count
+            server.receive([.status(500), server.complete], on: stub)
+            if uploadProtocol == .tus { server.receive([server.complete], on: stub) }
+            let task = Self.manager(stub).upload("up", body: .file(path), options: .durable)
+            let progress = await task.progress.reduce(into: []) { $0.append($1) }
+            _ = try await task.value
+            let begin = try #require(progress.first)
+            #expect(begin.completedBytes >= 600_000 && begin.totalBytes == 1_000_000)
+            #expect(stub.activity.requests[count...].map(\.method) == ["HEAD", "PATCH"])
+            #expect(server.data == bytes && server.overlap == 0)
+            #expect(try directory.contents == ["body"])
+        }
+    }
+
+    @Test func `a durable upload of a file that was changed begins anew`() async throws {
+        let path = try directory.write(Data("first version".utf8), to: "body")
+        try await StubServer.with { stub in
+            let server = UploadServer(.tus, length: 14, on: stub)
+            server.receive([.status(403)], on: stub)
+            let manager = Self.manager(stub)
+            _ = try await sessionError {
+                _ = try await manager.upload("up", body: .file(path), options: .durable).value
+            }
+            #expect(try directory.contents.count == 1, "after a 403 without an offset, the upload is gone")
+            server.receive([.status(401)], on: stub)
+            _ = try await sessionError {
+                _ = try await manager.upload("up", body: .file(path), options: .durable).value
+            }
+            #expect(try directory.contents.count == 2)
+            _ = try directory.write(Data("second version".utf8), to: "body")
+            server.receive([server.complete], on: stub)
+            let count = stub.activity.requests.count
+            _ = try await manager.upload("up", body: .file(path), options: .durable).value
+            #expect(stub.activity.requests[count...].map(\.method) == ["OPTIONS", "POST", "PATCH"])
+            #expect(server.data == Data("second version".utf8))
+        }
+    }
+
+    @Test func `the record has the URL while the content is being sent, and is locked`() async throws {
+        let bytes = StubServer.generatedBytes(3_000_000)
+        let path = try directory.write(bytes, to: "body")
+        try await StubServer.with(Self.options) { stub in
+            let server = UploadServer(.ietf, length: bytes.count, on: stub)
+            let gate = try ScriptGate()
+            var script = server.complete
+            script.actions.insert(.wait(gate), at: 1)
+            server.receive([script], on: stub)
+            let task = Self.manager(stub).upload("up", body: .file(path), options: .durable)
+            var record = ""
+            try await eventually {
+                record = try directory.contents.first { $0.hasSuffix(".upload") } ?? ""
+                return try !record.isEmpty
+                    && String(decoding: directory.read(record), as: UTF8.self).contains("u\\/1")
+            }
+            let error = try await sessionError {
+                _ = try await Self.manager(stub).upload("up", body: .file(path), options: .durable).value
+            }
+            #expect(error.fileFailure?.reason == .inUse)
+            let mode = try FileManager.default.attributesOfItem(atPath: "\(directory.path)/\(record)")[
+                .posixPermissions]
+            #expect(mode as? Int == 0o600)
+            gate.open()
+            _ = try await task.value
+            #expect(try directory.contents == ["body"])
+        }
+    }
+
+    @Test(arguments: [UploadProtocol.tus, .ietf])
+    func `a cancelled upload is removed from the server, unless it is durable`(by uploadProtocol: UploadProtocol)
+        async throws
+    {
+        let path = try directory.write(StubServer.generatedBytes(3_000_000), to: "body")
+        for options in [UploadOptions.resumable, .durable] {
+            try await StubServer.with(Self.options) { stub in
+                let server = UploadServer(uploadProtocol, length: 3_000_000, on: stub)
+                server.receive(
+                    [
+                        Script(
+                            server.cut(after: 1).actions.prefix(while: \.isInterim) + [.readBody(upTo: 100), .hang],
+                            readsBodyFirst: false)
+                    ], on: stub)
+                let task = Self.manager(stub).upload("up", body: .file(path), options: options)
+                try await stub.activity { $0.requests.contains { $0.bodyLength > 0 } }
+                task.cancel()
+                await #expect(throws: CancellationError.self) { try await task.value }
+                let deletions = stub.activity.requests.count { $0.method == "DELETE" }
+                #expect(deletions == (options.isDurable ? 0 : 1))
+                #expect(try directory.contents.count == (options.isDurable ? 2 : 1))
+            }
+        }
+    }
+
+    @Test func `a file that is changed while it is sent fails the upload, which is removed from the server`()
+        async throws
+    {
+        let path = try directory.write(StubServer.generatedBytes(3_000_000), to: "body")
+        try await StubServer.with(Self.options) { stub in
+            let server = UploadServer(.tus, length: 3_000_000, on: stub)
+            let gate = try ScriptGate()
+            var script = server.complete
+            script.actions.insert(.wait(gate), at: 0)
+            server.receive([script], on: stub)
+            let task = Self.manager(stub).upload("up", body: .file(path), options: .durable)
+            try await stub.activity { $0.requests.contains { $0.method == "PATCH" } }
+            _ = try directory.write(StubServer.generatedBytes(3_000_000), to: "body")
+            gate.open()
+            let error = try await sessionError { _ = try await task.value }
+            guard case .upload(.sourceChanged) = error else { throw error }
+            #expect(stub.activity.requests.last?.method == "DELETE")
+            #expect(try directory.contents == ["body"])
+        }
+    }
+
+    @Test func `a server without support receives an ordinary request`() async throws {
+        try await StubServer.with { stub in
+            stub.route("/up", method: "POST", .text("thanks"))
+            let response = try await SessionManager(for: stub).upload(
+                "up", body: .string("abc"), headers: [.contentType: "text/plain"], options: .resumable
+            ).value
+            #expect(response.text == "thanks")
+            let request = try #require(stub.activity.requests.last)
+            #expect(request.text == "abc" && request.headers["Content-Type"] == "text/plain")
+            #expect(request.headers["Upload-Complete"] == "?1" && request.headers["Upload-Length"] == "3")
+        }
+    }
+
+    @Test func `a suspended upload sends nothing until it is resumed`() async throws {
+        let bytes = StubServer.generatedBytes(3_000_000)
+        try await StubServer.with(Self.options) { stub in
+            let server = UploadServer(.tus, length: bytes.count, on: stub)
+            let gate = try ScriptGate()
+            stub.route(
+                "/up", method: "POST", Script([.wait(gate), .reply(Reply(status: 201, headers: ["Location": "/u/1"]))]))
+            stub.route("/u/1", method: "PATCH", server.complete)
+            let task = Self.manager(stub).upload("up", body: .bytes(bytes), options: .resumable)
+            try await stub.activity { $0.requests.contains { $0.method == "POST" } }
+            task.suspend()
+            gate.open()
+            try await stub.activity { $0.requests.last?.isComplete == true }
+            #expect(!stub.activity.requests.contains { $0.method == "PATCH" })
+            task.resume()
+            _ = try await task.value
+            #expect(server.data == bytes)
+        }
+    }
+
+    // MARK: Without connections
+
+    /// A tus server at a.example with an upload at another URL, which accepts each part.
+    private static func tus(at location: String = "/u/1", extensions: String = "creation,checksum") -> MockTransport {
+        MockTransport { request in
+            switch request.method {
+            case .options:
+                return .status(
+                    .noContent,
+                    headers: try HTTPFields(validating: [
+                        ("Tus-Resumable", "1.0.0"), ("Tus-Extension", extensions),
+                        ("Tus-Checksum-Algorithm", "sha1,sha256"),
+                    ]))
+            case .post:
+                return .status(.created, headers: [.location: location])
+            default:
+                let start = request.headers.first { $0.name.canonicalName == "upload-offset" }.flatMap {
+                    Int64($0.value)
+                }
+                let offset = (start ?? 0) + (request.body.length ?? 3)
+                return .status(.noContent, headers: try HTTPFields(validating: [("Upload-Offset", "\(offset)")]))
+            }
+        }
+    }
+
+    @Test func `sensitive fields are not sent to an upload at another origin`() async throws {
+        for (location, isSent) in [("https://b.example/u", false), ("http://a.example/u", true)] {
+            let transport = Self.tus(at: location)
+            let manager = SessionManager(on: transport) {
+                $0.headers = [.authorization: "Bearer session", .from: "me"]
+            }
+            _ = try await manager.upload("up", body: .string("abc"), headers: [.cookie: "a=b"], options: .resumable)
+                .value
+            let (creation, part) = (transport.requests[1].request, transport.requests[2].request)
+            #expect(creation.headers[.authorization] == "Bearer session" && creation.headers[.cookie] == "a=b")
+            #expect(part.method == .patch && part.url.absoluteString == location)
+            #expect((part.headers[.authorization] != nil) == isSent && (part.headers[.cookie] != nil) == isSent)
+            #expect(part.headers[.from] == "me")
+        }
+    }
+
+    @Test func `fields that describe the content belong to the creation only`() async throws {
+        let transport = Self.tus()
+        let path = try directory.write(Data("abc".utf8), to: "ä.txt")
+        _ = try await SessionManager(on: transport).upload(
+            "up", body: .file(path), headers: [.contentType: "text/plain", .contentDisposition: "inline", .from: "me"],
+            options: .resumable
+        ).value
+        #expect(
+            transport.requests.map { $0.request.headers.lines.sorted() } == [
+                ["From: me"],
+                [
+                    "From: me", "Tus-Resumable: 1.0.0", "Upload-Length: 3",
+                    "Upload-Metadata: filename w6QudHh0,filetype dGV4dC9wbGFpbg==",
+                ],
+                [
+                    "Content-Type: application/offset+octet-stream", "From: me", "Tus-Resumable: 1.0.0",
+                    "Upload-Offset: 0",
+                ],
+            ])
+    }
+
+    @Test func `each part has the digest of its content`() async throws {
+        let transport = Self.tus()
+        _ = try await SessionManager(on: transport).upload(
+            "up", body: .string("abcdef"), options: .resumable.with { ($0.verifiesParts, $0.partSize) = (true, 3) }
+        ).value
+        let checksums = transport.requests.dropFirst(2).map { received in
+            received.request.headers.first { $0.name.canonicalName == "upload-checksum" }?.value
+        }
+        let expected = try ["abc", "def"].map {
+            "sha256 " + (try ContentDigest(of: Data($0.utf8))).value.base64EncodedString()
+        }
+        #expect(checksums == expected)
+        let plain = MockTransport(.text("ok"))
+        _ = try await SessionManager(on: plain).upload(
+            "up", body: .string("abc"),
+            options: .resumable.with { ($0.verifiesParts, $0.uploadProtocol) = (true, .ietf) }
+        ).value
+        let digest = try ContentDigest(of: Data("abc".utf8)).fieldValue
+        #expect(try plain.onlyRequest.request.headers[.contentDigest] == digest)
+    }
+
+    @Test func `any replayable body of known length is sent in parts`() async throws {
+        var form = MultipartFormData()
+        form.append("Ada", name: "user")
+        form.append(Data(repeating: 7, count: 1000), name: "data")
+        let whole = try form.makeBody().body
+        let chunks = AsyncStreamOf([Data("abcd".utf8), Data("e".utf8), Data("fghijklm".utf8)])
+        let bodies: [(RequestBody, Data?)] = [
+            (.stream(chunks, length: 13, isReplayable: true), Data("abcdefghijklm".utf8)), (whole, nil),
+            (.none, Data()),
+        ]
+        for (body, expected) in bodies {
+            let transport = Self.tus()
+            _ = try await SessionManager(on: transport).upload(
+                "up", body: body, options: .resumable.with { $0.partSize = 5 }
+            ).value
+            let parts = transport.requests.dropFirst(2).map(\.body)
+            #expect(parts.dropLast().allSatisfy { $0.count == 5 })
+            let data = parts.reduce(Data(), +)
+            if let expected { #expect(data == expected) } else { #expect(Int64(data.count) == whole.length) }
+        }
+    }
+
+    @Test func `a body that cannot be sent again fails the upload, and nothing is sent`() async throws {
+        let bodies: [RequestBody] = [
+            .writer { try await $0.write("a") }, .stream(AsyncStreamOf([]), isReplayable: true),
+            .stream(AsyncStreamOf([]), length: 0),
+        ]
+        for body in bodies {
+            let transport = Self.tus()
+            let manager = SessionManager(on: transport)
+            let error = try await sessionError {
+                _ = try await manager.upload("up", body: body, options: .resumable).value
+            }
+            guard case .upload(.bodyNotResumable) = error else { throw error }
+            #expect(transport.requests.isEmpty)
+        }
+    }
+
+    @Test func `waits follow the retry policy, and begin anew after progress`() async throws {
+        let clock = ManualClock()
+        let answers = Lock<[(Int, String?)]>([
+            (204, nil), (201, nil), (503, nil), (204, "0"), (503, nil), (204, "2"), (503, nil), (204, "2"), (503, nil),
+            (503, nil), (503, nil),
+        ])
+        let transport = MockTransport { _ in
+            let (status, offset) = answers.withLock { $0.removeFirst() }
+            var fields: HTTPFields = status == 201 ? [.location: "/u"] : [:]
+            if let offset { fields = try HTTPFields(validating: [("Upload-Offset", offset)]) }
+            return .status(.init(code: status), headers: fields)
+        }
+        let manager = SessionManager(on: transport) {
+            $0.clock = clock
+            $0.retryPolicy = RetryPolicy(limit: 3).with { $0.backoff = Backoff(base: .seconds(1), isJittered: false) }
+        }
+        let options = UploadOptions.resumable.with { $0.uploadProtocol = .tus }
+        async let result = sessionError {
+            _ = try await manager.upload("up", body: .string("abc"), options: options).value
+        }
+        #expect(
+            try await clock.passWaits(5) == [.seconds(1), .seconds(2), .seconds(1), .seconds(2), .seconds(4)])
+        #expect(try await result.statusCode == 503)
+    }
+
+    @Test func `a session without retries resumes uploads nevertheless, and a lost connection is one of the reasons`()
+        async throws
+    {
+        let clock = ManualClock()
+        let count = Lock(0)
+        let transport = MockTransport { _ in
+            let number = count.withLock {
+                $0 += 1; return $0
+            }
+            if number == 1 { throw TransportError(.connectionLost(.beforeResponse)) }
+            if number == 2 {
+                return .status(.noContent, headers: try HTTPFields(validating: [("Tus-Resumable", "1.0.0")]))
+            }
+            if number == 3 { return .status(.created, headers: [.location: "/u"]) }
+            return .status(.noContent, headers: try HTTPFields(validating: [("Upload-Offset", "3")]))
+        }
+        let manager = SessionManager(on: transport) { ($0.clock, $0.randomUnit) = (clock, { 1 }) }
+        async let response = manager.upload("up", body: .string("abc"), options: .resumable).value
+        #expect(try await clock.passWaits(1) == [.milliseconds(500)])
+        #expect(try await response.statusCode == 204)
+    }
+
+    @Test func `an untrusted server ends the upload at once`() async throws {
+        let transport = MockTransport { _ in throw TransportError(.unsupportedScheme("x")) }
+        let manager = SessionManager(on: transport) { $0.clock = ManualClock() }
+        let error = try await sessionError {
+            _ = try await manager.upload("up", body: .string("abc"), options: .resumable).value
+        }
+        #expect(error.reason == .unsupportedScheme("x"))
+    }
+
+    @Test func `the time limit of the call ends the upload`() async throws {
+        let clock = ManualClock()
+        let manager = SessionManager(on: MockTransport(.status(.serviceUnavailable))) {
+            ($0.clock, $0.randomUnit) = (clock, { 1 })
+        }
+        async let result = sessionError {
+            _ = try await manager.upload("up", body: .string("abc"), timeout: .seconds(2), options: .resumable).value
+        }
+        #expect(try await clock.passWaits(2) == [.milliseconds(500), .seconds(1)])
+        #expect(try await result.statusCode == 503)
+    }
+}
+
+extension Script.Action {
+    fileprivate var isInterim: Bool { if case .informational = self { true } else { false } }
+}
