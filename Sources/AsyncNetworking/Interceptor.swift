@@ -81,13 +81,23 @@ public struct Chain: Sendable {
     /// - Throws: The errors of later steps or `CancellationError`, also after the interceptor has returned. Errors of
     ///   lower layers, such as ``ANHTTP/TransportError``, are not wrapped in a ``SessionError`` yet.
     public func callAsFunction(_ request: Request) async throws -> OpenResponse {
-        try await passage.send(request)
+        try await callAsFunction(request, besideOthers: false)
     }
+
+    /// Sends a request to the next step and returns its response.
+    ///
+    /// - Parameter besideOthers: Whether the responses that are open stay open.
+    func callAsFunction(_ request: Request, besideOthers: Bool) async throws -> OpenResponse {
+        try await passage.send(request, besideOthers: besideOthers)
+    }
+
+    /// The pipeline of the session.
+    var pipeline: Pipeline { passage.pipeline }
 }
 
 /// The way of a request through one interceptor, which may ask for several responses, also concurrently.
 private final class Passage: Sendable {
-    private let pipeline: Pipeline
+    let pipeline: Pipeline
     private let request: Request
     private let rest: ArraySlice<any Interceptor>
     private let next: Pipeline.Next
@@ -120,11 +130,11 @@ private final class Passage: Sendable {
         state = Lock(State(call: call))
     }
 
-    func send(_ request: Request) async throws -> OpenResponse {
+    func send(_ request: Request, besideOthers: Bool) async throws -> OpenResponse {
         let (begun, number, closed) = state.withLock { state in
             state.requestCount += 1
-            defer { state.open = [] }
-            return (state.isOver ? nil : state.call, state.requestCount, state.open)
+            defer { if !besideOthers { state.open = [] } }
+            return (state.isOver ? nil : state.call, state.requestCount, besideOthers ? [] : state.open)
         }
         for body in closed.flatMap(\.bodies) { await body.close() }
         guard var call = begun else { throw CancellationError() }

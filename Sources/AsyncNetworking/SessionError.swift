@@ -19,6 +19,7 @@ public import FoundationEssentials
 // ├── notResumable     a download could not be resumed, and must not start over
 // ├── digest           a download has a wrong digest
 // ├── upload           a resumable upload cannot go on
+// ├── circuitOpen      a circuit breaker has refused the request
 // ├── interrupted      a download failed for one of these reasons and can be resumed
 // └── invalidated      the manager accepts no more requests
 
@@ -70,6 +71,9 @@ public indirect enum SessionError: Error, Sendable {
     case digest(expected: ContentDigest, found: ContentDigest, path: String, url: URL)
     /// A resumable upload cannot go on; see ``UploadFailure``.
     case upload(UploadFailure)
+    /// A ``CircuitBreaker`` has not sent the request to this host, because earlier ones have failed. After the given time
+    /// another one may be sent.
+    case circuitOpen(host: String, retryAfter: Duration)
     /// A download failed for this reason, and can be resumed with this data; see
     /// ``SessionManager/download(resuming:with:to:options:)``.
     case interrupted(by: SessionError, ResumeData)
@@ -210,6 +214,8 @@ extension SessionError: CustomStringConvertible, LocalizedError {
         case .digest(let expected, let found, let path, let url):
             "The digest of \(path) from \(url.redactedDescription) is \(found), but \(expected) is expected."
         case .upload(let failure): failure.sentence
+        case .circuitOpen(let host, let wait):
+            "The request was not sent, because earlier ones to \(host) have failed; try again in \(wait)."
         case .interrupted(let error, let data): "\(error) The download can be resumed after \(data.offset) bytes."
         case .invalidated: "The session manager was invalidated; create a new one."
         }

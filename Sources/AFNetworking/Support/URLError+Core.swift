@@ -104,6 +104,7 @@ extension SessionError {
         case .file: .cannotWriteToFile
         case .authentication: .userAuthenticationRequired
         case .upload: .requestBodyStreamExhausted
+        case .circuitOpen: .cannotConnectToHost
         case .closedResponse, .invalidated, .invalidCookie, .cookiesNotStored: .unknown
         @unknown default: .unknown
         }

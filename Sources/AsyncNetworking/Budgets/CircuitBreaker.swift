@@ -1,0 +1,168 @@
+// SPDX-License-Identifier: MIT
+
+public import ANHTTP
+import FoundationEssentials
+
+/// A breaker for each origin (scheme, host and port) that fails requests at once while a server does not work, so that
+/// callers do not wait for it, and it can recover.
+///
+/// ```swift
+/// let api = SessionManager {
+///     $0.attemptInterceptors = [CircuitBreaker(failures: 5, cooldown: .seconds(30))]
+/// }
+/// ```
+///
+/// | state | requests | changes |
+/// |---|---|---|
+/// | closed | are sent | to open, after a number of failures without a success in between |
+/// | open | fail with ``SessionError/circuitOpen(host:retryAfter:)`` | to half-open, with the first request after the cooldown |
+/// | half-open | one is sent, the others fail | to closed if it succeeds, to open if it fails |
+///
+/// Cancelled requests are neither. Responses to requests that were sent before the last change are ignored. Copies, and
+/// the sessions that have one, share the state; the time is that of the clock of the session that used it first.
+public struct CircuitBreaker: Interceptor {
+    private let states: States
+    private let isFailure: @Sendable (Result<ResponseHead, any Error>) -> Bool
+
+    /// Creates a breaker whose circuits are closed.
+    ///
+    /// - Parameters:
+    ///   - failures: The number of successive failures that open a circuit; 5 by default. A value below 1 counts as 1.
+    ///   - cooldown: The time for which a circuit stays open; 30 s by default.
+    ///   - isFailure: Whether a response, or an error other than `CancellationError`, shows that the server does not
+    ///     work; by default statuses 500, 502, 503 and 504, and the errors of ``RetryPolicy/Failure/transient``.
+    public init(
+        failures: Int = 5, cooldown: Duration = .seconds(30),
+        isFailure: @escaping @Sendable (Result<ResponseHead, any Error>) -> Bool = CircuitBreaker.isServerFailure
+    ) {
+        states = States(Circuit(threshold: max(1, failures), cooldown: cooldown))
+        self.isFailure = isFailure
+    }
+
+    /// Whether a response has the status 500, 502, 503 or 504, or an error is one of ``RetryPolicy/Failure/transient``.
+    @Sendable public static func isServerFailure(_ result: Result<ResponseHead, any Error>) -> Bool {
+        switch result {
+        case .success(let head): [500, 502, 503, 504].contains(head.status.code)
+        case .failure(let error): RetryPolicy.Failure(error).map(RetryPolicy.Failure.transient.contains) ?? false
+        }
+    }
+
+    /// Sends the request unless the circuit is open.
+    ///
+    /// - Throws: ``SessionError/circuitOpen(host:retryAfter:)`` if it is.
+    public func intercept(_ request: Request, next: Chain) async throws -> OpenResponse {
+        let origin = Origin(request.url)
+        let pass: Circuit.Pass
+        switch await states.admit(origin, next.pipeline.clock) {
+        case .pass(let number): pass = number
+        case .refusal(let retryAfter): throw SessionError.circuitOpen(host: origin.host, retryAfter: retryAfter)
+        }
+        do {
+            let response = try await next(request)
+            await states.record(isFailure(.success(response.head)) ? .failure : .success, of: pass, origin)
+            return response
+        } catch {
+            let isCancelled = error is CancellationError
+            await states.record(
+                isCancelled ? .unknown : isFailure(.failure(error)) ? .failure : .success, of: pass, origin)
+            throw error
+        }
+    }
+
+    private actor States {
+        private var circuits: OriginTable<Circuit>
+        private var stopwatch: Stopwatch?
+
+        init(_ circuit: Circuit) { circuits = OriginTable(circuit) }
+
+        func admit(_ origin: Origin, _ clock: any Clock<Duration>) -> Circuit.Admission {
+            let stopwatch = stopwatch ?? Stopwatch(clock)
+            self.stopwatch = stopwatch
+            return circuits.update(origin, isIdle: \.isIdle) { $0.admit(at: stopwatch.elapsed) }
+        }
+
+        func record(_ outcome: Circuit.Outcome, of pass: Circuit.Pass, _ origin: Origin) {
+            let now = stopwatch?.elapsed ?? .zero
+            circuits.update(origin, isIdle: \.isIdle) { $0.record(outcome, of: pass, at: now) }
+        }
+    }
+}
+
+/// The state of the circuit to one server.
+package struct Circuit: Sendable {
+    private let threshold: Int
+    private let cooldown: Duration
+    private var state = State.closed(failures: 0)
+    /// The number of changes between the states.
+    private var generation = 0
+
+    /// Creates a closed circuit.
+    package init(threshold: Int, cooldown: Duration) {
+        (self.threshold, self.cooldown) = (threshold, cooldown)
+    }
+
+    private enum State: Sendable {
+        /// Requests are sent. So many have failed since the last success.
+        case closed(failures: Int)
+        /// Requests are refused until a time.
+        case open(until: Duration)
+        /// One request has been sent, whose outcome decides.
+        case halfOpen
+    }
+
+    /// The right to send one request.
+    package struct Pass: Hashable, Sendable {
+        fileprivate let generation: Int
+    }
+
+    /// The answer to a request.
+    package enum Admission: Hashable, Sendable {
+        case pass(Pass)
+        /// The request is not sent. Another one may be after this time.
+        case refusal(retryAfter: Duration)
+    }
+
+    /// What the end of a request says about the server.
+    package enum Outcome: Sendable {
+        case success, failure, unknown
+    }
+
+    /// Whether the circuit is like a new one.
+    var isIdle: Bool { if case .closed(0) = state { true } else { false } }
+
+    /// Returns whether a request is sent.
+    package mutating func admit(at now: Duration) -> Admission {
+        switch state {
+        case .closed: return .pass(Pass(generation: generation))
+        case .halfOpen: return .refusal(retryAfter: .zero)
+        case .open(let end):
+            guard now >= end else { return .refusal(retryAfter: end - now) }
+            change(to: .halfOpen)
+            return .pass(Pass(generation: generation))
+        }
+    }
+
+    /// Records the end of a request.
+    package mutating func record(_ outcome: Outcome, of pass: Pass, at now: Duration) {
+        guard pass.generation == generation else { return }
+        switch (state, outcome) {
+        case (.closed(let failures), .failure):
+            if failures + 1 >= threshold {
+                change(to: .open(until: now + cooldown))
+            } else {
+                state = .closed(failures: failures + 1)
+            }
+        case (.closed, .success): state = .closed(failures: 0)
+        case (.halfOpen, .success): change(to: .closed(failures: 0))
+        case (.halfOpen, .failure): change(to: .open(until: now + cooldown))
+        // The next request decides in its place.
+        case (.halfOpen, .unknown): change(to: .open(until: now))
+        case (.closed, .unknown), (.open, _): break
+        }
+    }
+
+    private mutating func change(to next: State) {
+        state = next
+        generation += 1
+    }
+}

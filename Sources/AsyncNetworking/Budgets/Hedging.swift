@@ -1,0 +1,163 @@
+// SPDX-License-Identifier: MIT
+
+public import ANHTTP
+import ANSystem
+import FoundationEssentials
+import HTTPTypes
+
+/// Sends a request a second time if its response takes longer than most, and uses the first response.
+///
+/// ```swift
+/// let api = SessionManager {
+///     $0.attemptInterceptors = [Hedging()]
+/// }
+/// ```
+///
+/// The second request is sent when the first one has taken longer than 95 % of the recent requests to its origin (scheme,
+/// host and port), of which at least 20 must be known. The request that loses is cancelled. If one fails, the response of
+/// the other is used; a failure before the second request is sent is one of the call.
+///
+/// Only requests with a safe or idempotent method (RFC 9110 §9.2), or with an `Idempotency-Key`, and with a replayable
+/// body are repeated, and at most 5 % of them, so that a server that is slow because of its load gets little more.
+/// The time includes the body if it is collected in memory, and otherwise ends with the head. The events of both
+/// requests are reported. Copies, and the sessions that have one, share the statistics.
+public struct Hedging: Interceptor {
+    private let statistics: Statistics
+
+    /// Creates an interceptor without statistics.
+    ///
+    /// - Parameters:
+    ///   - percentile: The share of the recent requests that were faster than the wait before the second request; 0.95
+    ///     by default, and between 0 and 1.
+    ///   - maximumShare: The maximum share of requests that are repeated; 0.05 by default, and between 0 and 1.
+    public init(percentile: Double = 0.95, maximumShare: Double = 0.05) {
+        statistics = Statistics(HedgingPlan(percentile: percentile, maximumShare: maximumShare))
+    }
+
+    /// Sends the request, and a second time if necessary.
+    public func intercept(_ request: Request, next: Chain) async throws -> OpenResponse {
+        guard Self.mayBeRepeated(request) else { return try await next(request) }
+        let origin = Origin(request.url)
+        let stopwatch = Stopwatch(next.pipeline.clock)
+        let response: OpenResponse
+        if let wait = await statistics.begin(origin) {
+            response = try await race(request, next, origin, after: wait)
+        } else {
+            response = try await next(request)
+        }
+        await statistics.record(stopwatch.elapsed, origin)
+        return response
+    }
+
+    private func race(
+        _ request: Request, _ next: Chain, _ origin: Origin, after wait: Duration
+    ) async throws -> OpenResponse {
+        try await withTaskGroup(of: Event.self) { group in
+            group.addTask { await .sending(request, next, besideOthers: false) }
+            group.addTask { [clock = next.pipeline.clock] in
+                try? await clock.sleep(for: min(wait, .longestSleep))
+                return .due
+            }
+            var (running, failure): (Int, (any Error)?) = (1, nil)
+            var winner: OpenResponse?
+            while running > 0, let event = await group.next() {
+                switch event {
+                case .due:
+                    guard winner == nil, failure == nil, !Task.isCancelled, await statistics.spend(origin) else {
+                        continue
+                    }
+                    running += 1
+                    group.addTask { await .sending(request, next, besideOthers: true) }
+                case .ended(.success(let response)):
+                    running -= 1
+                    // Of the request that was cancelled.
+                    if winner != nil { await response.close() } else { winner = response }
+                    group.cancelAll()
+                case .ended(.failure(let error)):
+                    running -= 1
+                    failure = failure ?? error
+                }
+            }
+            group.cancelAll()
+            return winner.map { .success($0) }
+                ?? Result<OpenResponse, any Error>.failure(failure ?? CancellationError())
+        }
+        .get()
+    }
+
+    private enum Event: Sendable {
+        /// The wait is over.
+        case due
+        case ended(Result<OpenResponse, any Error>)
+
+        static func sending(_ request: Request, _ next: Chain, besideOthers: Bool) async -> Event {
+            do {
+                return .ended(.success(try await next(request, besideOthers: besideOthers)))
+            } catch {
+                return .ended(.failure(error))
+            }
+        }
+    }
+
+    private static func mayBeRepeated(_ request: Request) -> Bool {
+        (RetryPolicy().methods.contains(request.method) || request.headers.contains(.idempotencyKey))
+            && request.body.isReplayable && request.webSocketUpgrade == nil
+    }
+
+    private actor Statistics {
+        private var plans: OriginTable<HedgingPlan>
+
+        init(_ plan: HedgingPlan) { plans = OriginTable(plan) }
+
+        func begin(_ origin: Origin) -> Duration? { update(origin) { $0.begin() } }
+        func spend(_ origin: Origin) -> Bool { update(origin) { $0.spend() } }
+        func record(_ time: Duration, _ origin: Origin) { update(origin) { $0.record(time) } }
+
+        private func update<Value>(_ origin: Origin, _ change: (inout HedgingPlan) -> Value) -> Value {
+            plans.update(origin, isIdle: { _ in false }, change)
+        }
+    }
+}
+
+/// The statistics of the requests to one origin, and the number of them that may be repeated.
+package struct HedgingPlan: Sendable {
+    private let percentile: Double
+    private let maximumShare: Double
+    /// The times of the recent requests, the oldest at ``next``.
+    private var times: [Duration] = []
+    private var next = 0
+    /// The number of requests that may be repeated now.
+    private var credit = 0.0
+
+    /// Creates a plan without statistics.
+    package init(percentile: Double, maximumShare: Double) {
+        (self.percentile, self.maximumShare) = (min(max(percentile, 0), 1), min(max(maximumShare, 0), 1))
+    }
+
+    /// Counts a request, and returns the wait before it is repeated; `nil` if too little is known.
+    package mutating func begin() -> Duration? {
+        credit = min(credit + maximumShare, Self.maximumCredit)
+        guard times.count >= Self.fewest else { return nil }
+        let sorted = times.sorted()
+        return sorted[max(0, Int((Double(sorted.count) * percentile).rounded(.up)) - 1)]
+    }
+
+    /// Whether a request may be repeated, which is counted.
+    package mutating func spend() -> Bool {
+        // A sum of twenty shares of 0.05 is less than 1 by a rounding error.
+        guard credit > 1 - 1e-9 else { return false }
+        credit -= 1
+        return true
+    }
+
+    /// Records the time that a request took.
+    package mutating func record(_ time: Duration) {
+        if times.count < Self.most { return times.append(time) }
+        times[next] = time
+        next = (next + 1) % Self.most
+    }
+
+    private static let (fewest, most) = (20, 100)
+    /// The credit that accumulates while nothing is repeated.
+    private static let maximumCredit = 10.0
+}

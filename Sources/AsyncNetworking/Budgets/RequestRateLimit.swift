@@ -1,0 +1,126 @@
+// SPDX-License-Identifier: MIT
+
+public import ANHTTP
+import FoundationEssentials
+
+/// A limit on the rate of requests to each origin (scheme, host and port), by which requests wait for their turn.
+///
+/// ```swift
+/// let api = SessionManager {
+///     $0.attemptInterceptors = [RequestRateLimit(10, per: .seconds(1))]
+/// }
+/// ```
+///
+/// It is a token bucket for each origin: after a pause, up to `burst` requests are sent at once, and the following ones
+/// at the rate, in the order in which they arrived. Among ``SessionConfiguration/attemptInterceptors`` it counts every
+/// request that is sent, such as retries; among ``SessionConfiguration/interceptors`` it counts calls. Copies, and the
+/// sessions that have one, share the count; the time is that of the clock of the session that used it first.
+///
+/// A request whose time limit would expire before its turn fails at once with
+/// ``ANHTTP/TransportError/Reason/timedOut(_:)`` in the phase ``ANHTTP/TransportError/TimeoutPhase/queue``. A request
+/// that is cancelled while it waits gives its turn back.
+public struct RequestRateLimit: Interceptor {
+    private let ledger: Ledger
+
+    /// Creates a limit.
+    ///
+    /// - Parameters:
+    ///   - count: The number of requests in each `period`; a value below 1 counts as 1.
+    ///   - period: The period; with zero or less there is no limit.
+    ///   - burst: The number of requests that may be sent at once after a pause; `nil`, the default, for `count`. A value
+    ///     below 1 counts as 1.
+    public init(_ count: Int, per period: Duration, burst: Int? = nil) {
+        let interval = max(.zero, period) / Double(max(1, count))
+        ledger = Ledger(TokenBucket(capacity: max(1, burst ?? max(1, count)), interval: interval))
+    }
+
+    /// Sends the request when its turn has come.
+    public func intercept(_ request: Request, next: Chain) async throws -> OpenResponse {
+        let origin = Origin(request.url)
+        let wait = await ledger.take(origin, next.pipeline.clock)
+        guard wait > .zero else { return try await next(request) }
+        do {
+            if let left = request.timeLeft, wait >= left {
+                throw TransportError.timedOut(.queue, left, FailureContext())
+            }
+            try await next.pipeline.pause(wait)
+        } catch {
+            await ledger.giveBack(origin)
+            throw error
+        }
+        return try await next(request)
+    }
+
+    private actor Ledger {
+        private var buckets: OriginTable<TokenBucket>
+        private var stopwatch: Stopwatch?
+
+        init(_ bucket: TokenBucket) { buckets = OriginTable(bucket) }
+
+        func take(_ origin: Origin, _ clock: any Clock<Duration>) -> Duration {
+            let now = now(on: clock)
+            return buckets.update(origin, isIdle: { $0.isFull(at: now) }) { $0.take(at: now) }
+        }
+
+        func giveBack(_ origin: Origin) {
+            buckets.update(origin, isIdle: { _ in false }) { $0.giveBack() }
+        }
+
+        private func now(on clock: any Clock<Duration>) -> Duration {
+            let stopwatch = stopwatch ?? Stopwatch(clock)
+            self.stopwatch = stopwatch
+            return stopwatch.elapsed
+        }
+    }
+}
+
+/// A token bucket whose tokens can be taken in advance: each taker learns when its token will be there.
+package struct TokenBucket: Sendable {
+    private let capacity: Int
+    /// The time in which one token is added.
+    private let interval: Duration
+    /// The time at which the bucket is full, if no token is taken until then.
+    private var fullTime = Duration.zero
+
+    /// Creates a full bucket.
+    package init(capacity: Int, interval: Duration) {
+        (self.capacity, self.interval) = (capacity, interval)
+    }
+
+    /// Takes a token, and returns the time until it is there.
+    package mutating func take(at now: Duration) -> Duration {
+        fullTime = max(fullTime, now) + interval
+        return max(.zero, fullTime - now - interval * capacity)
+    }
+
+    /// Gives back a token that was taken in vain.
+    package mutating func giveBack() { fullTime -= interval }
+
+    /// Whether no token is missing.
+    package func isFull(at now: Duration) -> Bool { fullTime <= now }
+}
+
+/// Values by origin, of which at most 1,000 are kept: then those that are idle, or else an arbitrary one, start anew.
+struct OriginTable<Value: Sendable>: Sendable {
+    private let initial: Value
+    private var values: [Origin: Value] = [:]
+    private static var maximum: Int { 1_000 }
+
+    /// Creates a table in which each origin has the same value.
+    init(_ initial: Value) { self.initial = initial }
+
+    /// Changes the value of an origin.
+    ///
+    /// - Parameter isIdle: Whether a value is like the initial one.
+    @discardableResult
+    mutating func update<Result>(
+        _ origin: Origin, isIdle: (Value) -> Bool, _ change: (inout Value) -> Result
+    ) -> Result {
+        if values[origin] == nil, values.count >= Self.maximum {
+            values = values.filter { !isIdle($0.value) }
+            if values.count >= Self.maximum, let other = values.keys.first { values[other] = nil }
+        }
+        let initial = initial
+        return change(&values[origin, default: initial])
+    }
+}

@@ -1,0 +1,326 @@
+// SPDX-License-Identifier: MIT
+
+import ANSystem
+import AsyncNetworking
+import AsyncNetworkingTesting
+import FoundationEssentials
+import HTTPTypes
+import TestSupport
+import Testing
+
+@Suite struct TokenBucketTests {
+    @Test func `tokens are there at once up to the capacity, and then at the rate`() {
+        var bucket = TokenBucket(capacity: 3, interval: .seconds(2))
+        #expect((0..<5).map { _ in bucket.take(at: .zero) } == [.zero, .zero, .zero, .seconds(2), .seconds(4)])
+        #expect(bucket.take(at: .seconds(3)) == .seconds(3))
+        #expect(!bucket.isFull(at: .seconds(11)) && bucket.isFull(at: .seconds(12)))
+        #expect((0..<4).map { _ in bucket.take(at: .seconds(100)) } == [.zero, .zero, .zero, .seconds(2)])
+    }
+
+    @Test func `a token that is given back can be taken again`() {
+        var bucket = TokenBucket(capacity: 1, interval: .seconds(1))
+        #expect(bucket.take(at: .zero) == .zero)
+        #expect(bucket.take(at: .zero) == .seconds(1))
+        bucket.giveBack()
+        #expect(bucket.take(at: .zero) == .seconds(1))
+    }
+
+    @Test func `without an interval there is no limit`() {
+        var bucket = TokenBucket(capacity: 1, interval: .zero)
+        #expect((0..<3).map { _ in bucket.take(at: .zero) } == [.zero, .zero, .zero])
+    }
+
+    @Test func `in any period of any walk, no more tokens are there than the capacity and those of the rate`() {
+        for seed in 0..<200 as Range<UInt64> {
+            var random = SeededGenerator(seed: seed)
+            let capacity = Int.random(in: 1...5, using: &random)
+            var bucket = TokenBucket(capacity: capacity, interval: .seconds(1))
+            var now = Duration.zero
+            var times: [Duration] = []
+            for _ in 0..<60 {
+                now += .milliseconds(Int.random(in: 0...1500, using: &random))
+                times.append(now + bucket.take(at: now))
+            }
+            #expect(times == times.sorted(), "seed \(seed)")
+            for (index, start) in times.enumerated() {
+                let count = times[index...].count { $0 < start + .seconds(10) }
+                #expect(count <= capacity + 10, "seed \(seed)")
+            }
+        }
+    }
+}
+
+@Suite struct CircuitTests {
+    private static func admit(_ circuit: inout Circuit, at seconds: Int) -> Circuit.Pass? {
+        if case .pass(let pass) = circuit.admit(at: .seconds(seconds)) { pass } else { nil }
+    }
+
+    @Test func `successive failures open it, and one request decides after the cooldown`() throws {
+        var circuit = Circuit(threshold: 2, cooldown: .seconds(10))
+        for outcome in [Circuit.Outcome.failure, .success, .failure, .unknown, .failure] {
+            let pass = try #require(Self.admit(&circuit, at: 0))
+            circuit.record(outcome, of: pass, at: .seconds(1))
+        }
+        #expect(circuit.admit(at: .seconds(4)) == .refusal(retryAfter: .seconds(7)))
+        let probe = try #require(Self.admit(&circuit, at: 11))
+        #expect(circuit.admit(at: .seconds(12)) == .refusal(retryAfter: .zero))
+        circuit.record(.failure, of: probe, at: .seconds(13))
+        #expect(circuit.admit(at: .seconds(20)) == .refusal(retryAfter: .seconds(3)))
+        let second = try #require(Self.admit(&circuit, at: 23))
+        circuit.record(.unknown, of: second, at: .seconds(24))
+        let third = try #require(Self.admit(&circuit, at: 24), "a cancelled request decides nothing")
+        circuit.record(.success, of: third, at: .seconds(25))
+        #expect(Self.admit(&circuit, at: 25) != nil && Self.admit(&circuit, at: 25) != nil)
+    }
+
+    @Test func `requests that were sent before the last change decide nothing`() throws {
+        var circuit = Circuit(threshold: 1, cooldown: .seconds(10))
+        let early = try #require(Self.admit(&circuit, at: 0))
+        let other = try #require(Self.admit(&circuit, at: 0))
+        circuit.record(.failure, of: early, at: .seconds(1))
+        circuit.record(.success, of: other, at: .seconds(2))
+        #expect(Self.admit(&circuit, at: 3) == nil)
+        let probe = try #require(Self.admit(&circuit, at: 11))
+        circuit.record(.failure, of: early, at: .seconds(12))
+        circuit.record(.success, of: probe, at: .seconds(12))
+        circuit.record(.failure, of: other, at: .seconds(13))
+        #expect(Self.admit(&circuit, at: 13) != nil)
+    }
+}
+
+@Suite struct HedgingPlanTests {
+    @Test func `the wait is the percentile of the recent times`() {
+        var plan = HedgingPlan(percentile: 0.95, maximumShare: 0.05)
+        for time in 1...19 { plan.record(.milliseconds(time)) }
+        #expect(plan.begin() == nil)
+        plan.record(.milliseconds(20))
+        #expect(plan.begin() == .milliseconds(19))
+        for time in 21...150 { plan.record(.milliseconds(time)) }
+        #expect(plan.begin() == .milliseconds(145), "of the last hundred times")
+    }
+
+    @Test func `at most the share of the requests is repeated`() {
+        var plan = HedgingPlan(percentile: 0.5, maximumShare: 0.05)
+        var repeated = 0
+        for number in 1...10_000 {
+            _ = plan.begin()
+            if plan.spend() { repeated += 1 }
+            #expect(repeated <= number / 20)
+        }
+        #expect(repeated == 500)
+    }
+
+    @Test func `what is not used accumulates only up to a limit`() {
+        var plan = HedgingPlan(percentile: 0.5, maximumShare: 0.05)
+        for _ in 1...10_000 { _ = plan.begin() }
+        #expect((0..<20).count { _ in plan.spend() } == 10)
+    }
+}
+
+@Suite(.timeLimit(.minutes(2))) struct BudgetsTests {
+    private let clock = ManualClock()
+
+    private func manager(
+        _ interceptors: [any Interceptor], on transport: MockTransport = MockTransport(.text("x"))
+    ) -> SessionManager {
+        SessionManager(on: transport) {
+            $0.clock = clock
+            $0.attemptInterceptors = interceptors
+        }
+    }
+
+    // MARK: Rate
+
+    @Test func `requests to a host wait for their turn, and those to another one do not`() async throws {
+        let transport = MockTransport(.text("x"))
+        let manager = manager([RequestRateLimit(2, per: .seconds(1))], on: transport)
+        for _ in 0..<2 { _ = try await manager.get("x") }
+        async let third = manager.get("third")
+        #expect(try await clock.sleepers(count: 1) == [.milliseconds(500)])
+        async let fourth = manager.get("fourth")
+        #expect(try await clock.sleepers(count: 2) == [.milliseconds(500), .seconds(1)])
+        _ = try await manager.get("http://b.example/")
+        #expect(transport.requests.count == 3)
+        clock.advance(by: .milliseconds(500))
+        _ = try await third
+        #expect(transport.requests.count == 4)
+        clock.advance(by: .milliseconds(500))
+        _ = try await fourth
+    }
+
+    @Test func `a cancelled request gives its turn back`() async throws {
+        let manager = manager([RequestRateLimit(1, per: .seconds(1))])
+        _ = try await manager.get("x")
+        let task = Task { try await manager.get("y") }
+        try await clock.sleepers(count: 1)
+        task.cancel()
+        await #expect(throws: CancellationError.self) { try await task.value }
+        async let next = manager.get("z")
+        #expect(try await clock.passWaits(1) == [.seconds(1)])
+        _ = try await next
+    }
+
+    @Test func `a request whose time would expire before its turn fails at once`() async throws {
+        let manager = manager([RequestRateLimit(1, per: .seconds(60))])
+        _ = try await manager.get("x")
+        let error = try await sessionError { _ = try await manager.get("x", timeout: .seconds(30)) }
+        #expect(error.reason == .timedOut(.queue))
+        // The turn was given back.
+        async let next = manager.get("x")
+        #expect(try await clock.passWaits(1) == [.seconds(60)])
+        _ = try await next
+    }
+
+    // MARK: Circuit
+
+    @Test func `failures open the circuit of one host, and a success closes it`() async throws {
+        let isBroken = Lock(true)
+        let transport = MockTransport { request in
+            isBroken.withLock(\.self) && request.url.host() == "a.example" ? .status(.badGateway) : .text("x")
+        }
+        let manager = manager([CircuitBreaker(failures: 2, cooldown: .seconds(30))], on: transport)
+        for _ in 0..<2 { _ = try await sessionError { _ = try await manager.get("x") } }
+        clock.advance(by: .seconds(10))
+        let error = try await sessionError { _ = try await manager.get("x") }
+        guard case .circuitOpen("a.example", .seconds(20)) = error else { throw error }
+        #expect(transport.requests.count == 2)
+        _ = try await manager.get("http://b.example/")
+        isBroken.set(\.self, to: false)
+        clock.advance(by: .seconds(20))
+        for _ in 0..<3 { _ = try await manager.get("x") }
+    }
+
+    @Test func `statuses of the client and cancelled requests are not failures, and the predicate decides`()
+        async throws
+    {
+        let transport = MockTransport(.status(.notFound))
+        let plain = manager([CircuitBreaker(failures: 1)], on: transport)
+        for _ in 0..<3 { _ = try await sessionError { _ = try await plain.get("x") } }
+        let strict = manager(
+            [CircuitBreaker(failures: 1) { (try? $0.get())?.status.code != 200 }], on: transport)
+        _ = try await sessionError { _ = try await strict.get("x") }
+        guard case .circuitOpen = try await sessionError({ _ = try await strict.get("x") }) else { throw Planned() }
+    }
+
+    @Test func `a retry waits for nothing when the circuit is open`() async throws {
+        let manager = SessionManager(on: MockTransport(.status(.badGateway))) {
+            ($0.clock, $0.randomUnit) = (clock, { 1 })
+            $0.retryPolicy = RetryPolicy(limit: 5)
+            $0.attemptInterceptors = [CircuitBreaker(failures: 2)]
+        }
+        async let result = sessionError { _ = try await manager.get("x") }
+        #expect(try await clock.passWaits(2) == [.milliseconds(500), .seconds(1)])
+        guard case .circuitOpen = try await result else { throw Planned() }
+    }
+
+    // MARK: Hedging
+
+    /// A transport whose first requests take 10 ms, and whose others are held until they are cancelled, except those
+    /// that are given.
+    private func hedged(answering answered: Set<Int>) -> (MockTransport, Lock<Int>) {
+        let count = Lock(0)
+        let transport = MockTransport(clock: clock) { _ in
+            let number = count.withLock {
+                $0 += 1; return $0
+            }
+            if number <= 20 { return MockResponse([.pause(.milliseconds(10)), .head(.ok)]) }
+            return answered.contains(number) ? .text("\(number)") : .hang
+        }
+        return (transport, count)
+    }
+
+    private func warmUp(_ manager: SessionManager) async throws {
+        for _ in 0..<20 {
+            async let response = manager.get("x")
+            _ = try await clock.passWaits(1)
+            _ = try await response
+        }
+    }
+
+    @Test func `a slow request is sent again, the first answer wins, and the loser is cancelled`() async throws {
+        let (transport, count) = hedged(answering: [22])
+        let manager = manager([Hedging()], on: transport)
+        try await warmUp(manager)
+        async let response = manager.get("x")
+        #expect(try await clock.passWaits(1) == [.milliseconds(10)])
+        #expect(try await response.text == "22")
+        #expect(count.withLock(\.self) == 22)
+        #expect(clock.sleepers.isEmpty)
+    }
+
+    @Test func `the first request may still win`() async throws {
+        let gate = try ScriptGate()
+        let count = Lock(0)
+        let transport = MockTransport(clock: clock) { _ in
+            let number = count.withLock {
+                $0 += 1; return $0
+            }
+            if number <= 20 { return MockResponse([.pause(.milliseconds(10)), .head(.ok)]) }
+            return number == 21 ? MockResponse([.wait(gate), .head(.ok), .chunk(Data("first".utf8))]) : .hang
+        }
+        let manager = manager([Hedging()], on: transport)
+        try await warmUp(manager)
+        async let response = manager.get("x")
+        _ = try await clock.passWaits(1)
+        try await transport.requests(count: 22)
+        gate.open()
+        #expect(try await response.text == "first")
+    }
+
+    @Test func `without credit, and for methods that may not be repeated, nothing is sent again`() async throws {
+        let (transport, count) = hedged(answering: [22])
+        let manager = manager([Hedging()], on: transport)
+        try await warmUp(manager)
+        async let first = manager.get("x")
+        _ = try await clock.passWaits(1)
+        _ = try await first
+        // The credit of twenty requests is spent.
+        let second = Task { try await manager.get("x") }
+        #expect(try await clock.passWaits(1) == [.milliseconds(10)])
+        try await transport.requests(count: 23)
+        second.cancel()
+        await #expect(throws: CancellationError.self) { try await second.value }
+        let post = Task { try await manager.post("x", body: .string("a")) }
+        try await transport.requests(count: 24)
+        #expect(clock.sleepers.isEmpty)
+        post.cancel()
+        _ = await post.result
+        #expect(count.withLock(\.self) == 24)
+    }
+
+    @Test func `a failure before the second request is that of the call, and one after it is not`() async throws {
+        let gate = try ScriptGate()
+        let count = Lock(0)
+        let transport = MockTransport(clock: clock) { _ in
+            let number = count.withLock {
+                $0 += 1; return $0
+            }
+            switch number {
+            case ...20: return MockResponse([.pause(.milliseconds(10)), .head(.ok)])
+            case 21: throw Planned(number: 1)
+            case 22: return MockResponse([.wait(gate), .fail(Planned(number: 2))])
+            default: return MockResponse([.wait(gate), .head(.ok), .chunk(Data("second".utf8))])
+            }
+        }
+        let manager = manager([Hedging()], on: transport)
+        try await warmUp(manager)
+        await #expect(throws: Planned(number: 1)) { try await manager.get("x") }
+        async let response = manager.get("x")
+        _ = try await clock.passWaits(1)
+        try await transport.requests(count: 23)
+        gate.open()
+        #expect(try await response.text == "second")
+    }
+
+    @Test func `streams are raced to their heads`() async throws {
+        let (transport, _) = hedged(answering: [22])
+        let manager = manager([Hedging()], on: transport)
+        try await warmUp(manager)
+        let request = Request(url: try url("http://a.example/v1/x"))
+        async let text = manager.withResponse(for: request) { _, body in
+            String(decoding: try await body.collect(upTo: 100), as: UTF8.self)
+        }
+        _ = try await clock.passWaits(1)
+        #expect(try await text == "22")
+    }
+}
