@@ -23,6 +23,7 @@ let examples: [String: [String]] = [
     "PostForm": ["AsyncNetworkingTesting"],
     "RecordAndReplay": ["AsyncNetworkingTesting"],
     "RefreshAToken": ["AsyncNetworkingTesting"],
+    "ResumableUpload": ["AsyncNetworkingTesting"],
     "ResumeDownload": ["AsyncNetworkingTesting"],
     "RetryWithBackoff": ["AsyncNetworkingTesting"],
     "Start": [],

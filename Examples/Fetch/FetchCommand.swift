@@ -103,12 +103,15 @@ package struct FetchCommand: ParsableCommand {
             let isWebSocket = ["ws://", "wss://"].contains { url.lowercased().hasPrefix($0) }
             let request = try request.makeRequest(isWebSocket ? "http" + url.dropFirst(2) : url, content: content)
             let target = try output.target(for: request.url)
+            if body.resumable, case .file = target {
+                throw UsageError("--resumable prints the response, and cannot be combined with -o and -O.")
+            }
             if case .file(let path) = target, !names.insert(path).inserted {
                 throw UsageError("Two URLs would be saved as \(path).")
             }
             return FetchJob(
                 index: index, name: urls.count > 1 ? url : "", request: request, target: target,
-                isWebSocket: isWebSocket)
+                isWebSocket: isWebSocket, isResumable: body.resumable)
         }
     }
 

@@ -11,9 +11,8 @@ import Testing
     /// Slow, because some examples pause as programs do: between retries, reconnections and reports of progress.
     @Test(arguments: [
         "CachedFeed", "ChangeFeed", "ChatStream", "DecodeErrors", "DownloadWithProgress", "EchoSocket", "ImageGallery",
-        "MirrorDownload", "MutualTLS", "PostForm", "RefreshAToken", "ResumeDownload", "RetryWithBackoff",
-        "UploadMultipart",
-        "UploadWithProgress",
+        "MirrorDownload", "MutualTLS", "PostForm", "RefreshAToken", "ResumableUpload", "ResumeDownload",
+        "RetryWithBackoff", "UploadMultipart", "UploadWithProgress",
     ])
     func `an example runs to its end`(name: String) async throws {
         let (_, directory) = try await Self.run(name)

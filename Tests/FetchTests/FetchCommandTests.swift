@@ -86,6 +86,8 @@ import Testing
         ["-o", "x", "http://localhost/", "http://localhost/"], ["-O", "http://localhost/"],
         ["-O", "http://a/x", "http://b/x"], ["-I", "-X", "GET", "http://localhost/"], ["-d", "@", "http://localhost/"],
         ["-d", "@-", "-d", "x", "http://localhost/"], ["-F", "nothing", "http://localhost/"],
+        ["--resumable", "http://localhost/"], ["--resumable", "-T", "-", "http://localhost/"],
+        ["--resumable", "-T", "/etc/hostname", "-o", "x", "http://localhost/"],
     ])
     func `an invalid command line is rejected`(words: [String]) throws {
         #expect(throws: UsageError.self) { try FetchCommand.parse(words).makeJobs() }

@@ -89,6 +89,29 @@ import Testing
         }
     }
 
+    @Test func `an upload that was interrupted is resumed by the next run`() async throws {
+        try await with { tool, server, base in
+            try Self.bytes.write(to: URL(filePath: tool.directory + "/work/a"))
+            server.route(
+                "/up", method: "OPTIONS",
+                .status(204, headers: ["Tus-Resumable": "1.0.0", "Tus-Extension": "creation"]))
+            server.route("/up", method: "POST", .status(201, headers: ["Location": "/u/1"]))
+            server.route("/u/1", method: "PATCH", .status(401))
+            let first = try await tool.run("--resumable", "-f", "-T", "a", base + "/up")
+            #expect(first.status == 22)
+            #expect(try tool.files.count == 2)
+            server.route("/u/1", method: "HEAD", .status(200, headers: ["Upload-Offset": "150000"]))
+            server.route(
+                "/u/1", method: "PATCH", .status(200, headers: ["Upload-Offset": "200000"]))
+            let next = try await tool.run("--resumable", "-i", "-T", "a", base + "/up")
+            #expect(next.status == 0)
+            #expect(next.text.hasPrefix("HTTP/1.1 200"))
+            let part = try #require(server.activity.requests.last)
+            #expect(part.method == "PATCH" && part.body == Self.bytes.suffix(50_000))
+            #expect(try tool.files == ["a"])
+        }
+    }
+
     @Test func `a checksum is verified`() async throws {
         try await with { tool, server, base in
             server.route("/a", .text("other"))

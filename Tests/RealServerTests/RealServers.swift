@@ -44,6 +44,10 @@ enum RealServer: String, CaseIterable {
     case plainWebSocket = "AN_WEBSOCKET_PLAIN"
     /// Python's websockets with permessage-deflate that resets its contexts.
     case freshWebSocket = "AN_WEBSOCKET_FRESH"
+    /// A tus server: resumable-upload.
+    case tus = "AN_TUS"
+    /// The same behind a proxy that cuts each connection after at most 40,000 bytes of the client.
+    case tusCut = "AN_TUS_CUT"
     /// tinyproxy.
     case proxy = "AN_PROXY"
     /// tinyproxy behind TLS.

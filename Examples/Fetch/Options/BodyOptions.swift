@@ -28,6 +28,11 @@ struct BodyOptions: ParsableArguments {
             "Send a file with PUT, - for standard input; its name is appended to a URL ending in /.",
             valueName: "file"))
     var file: String?
+    @Flag(
+        help:
+            "Resume the upload of -T after an interruption, and one that an earlier run left incomplete, if the server can."
+    )
+    var resumable = false
 
     init() {}
 
@@ -41,6 +46,9 @@ struct BodyOptions: ParsableArguments {
         .compactMap(\.self)
         guard given.count <= 1 else {
             throw UsageError("A request has one body; \(given.joined(separator: " and ")) cannot be combined.")
+        }
+        if resumable, file == nil || file == "-" {
+            throw UsageError("--resumable requires -T with the name of a file.")
         }
         if !data.isEmpty {
             return BodyContent(

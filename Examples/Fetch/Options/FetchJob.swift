@@ -14,4 +14,6 @@ package struct FetchJob: Sendable {
     package var target: OutputTarget
     /// Whether the URL's scheme is `ws` or `wss`.
     package var isWebSocket = false
+    /// Whether the body is a file whose upload is resumed.
+    package var isResumable = false
 }

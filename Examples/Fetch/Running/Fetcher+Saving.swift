@@ -37,7 +37,7 @@ extension Fetcher {
         }
     }
 
-    private func tell(
+    func tell(
         _ events: BroadcastStream<TaskEvent>, of path: String, _ narrator: Narrator, _ watcher: ExchangeWatcher
     ) async {
         for await event in events {
@@ -52,7 +52,7 @@ extension Fetcher {
         }
     }
 
-    private func show(_ progress: BroadcastStream<TransferProgress>, of job: FetchJob) async {
+    func show(_ progress: BroadcastStream<TransferProgress>, of job: FetchJob) async {
         for await progress in progress { board.report(progress, of: job.index) }
     }
 
@@ -81,7 +81,7 @@ extension Fetcher {
 }
 
 extension Result where Failure == any Error {
-    fileprivate init(_ body: () async throws -> Success) async {
+    init(_ body: () async throws -> Success) async {
         do {
             self = .success(try await body())
         } catch {

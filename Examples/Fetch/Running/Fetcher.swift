@@ -66,6 +66,7 @@ struct Fetcher: Sendable {
         if job.isWebSocket { return try await converse(over: job, after: previous, narrator) }
         if output.printsEvents { return try await printEvents(of: job, after: previous, narrator) }
         beginProgress(of: job)
+        if job.isResumable { return try await upload(job, after: previous, narrator, watcher) }
         if case .file(let path) = job.target {
             return try await save(job, to: path, after: previous, narrator, watcher)
         }
@@ -95,7 +96,7 @@ struct Fetcher: Sendable {
         }
     }
 
-    private func print(_ body: ResponseBody, of head: ResponseHead, of job: FetchJob) async throws {
+    func print(_ body: ResponseBody, of head: ResponseHead, of job: FetchJob) async throws {
         if output.includesHead || job.request.method == .head {
             try StandardStream.output.write(Data(HeadText.of(head).utf8))
         }
