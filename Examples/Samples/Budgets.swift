@@ -36,6 +36,15 @@ func hedge(_ url: URL) -> SessionManager {
     return api
 }
 
+func coalesce(_ url: URL) -> SessionManager {
+    // snippet.coalescing
+    let api = SessionManager(baseURL: url) {
+        $0.interceptors = [RequestCoalescing()]
+    }
+    // snippet.end
+    return api
+}
+
 func combine(_ url: URL) -> SessionManager {
     // snippet.together
     let api = SessionManager(baseURL: url) {

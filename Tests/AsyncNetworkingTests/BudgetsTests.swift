@@ -323,4 +323,98 @@ import Testing
         _ = try await clock.passWaits(1)
         #expect(try await text == "22")
     }
+
+    // MARK: Coalescing
+
+    @Test func `identical requests in flight are sent once, and others are not waited for`() async throws {
+        let gate = try ScriptGate()
+        let transport = MockTransport { _ in MockResponse([.wait(gate), .head(.ok), .chunk(Data("shared".utf8))]) }
+        let manager = SessionManager(on: transport) { ($0.clock, $0.interceptors) = (clock, [RequestCoalescing()]) }
+        let texts = try await withThrowingTaskGroup(of: String.self) { group in
+            for _ in 0..<5 { group.addTask { try await manager.get("x", timeout: .seconds(60)).text } }
+            // Those of the four that wait; the limit of the one that is sent is the transport's.
+            #expect(try await clock.sleepers(count: 4).count == 4)
+            group.addTask { try await manager.get("x", headers: [.accept: "text/plain"]).text }
+            group.addTask { try await manager.post("x", body: .string("a")).text }
+            group.addTask {
+                try await manager.withResponse(for: manager.request(.get, "x")) { _, body in
+                    String(decoding: try await body.collect(upTo: 100), as: UTF8.self)
+                }
+            }
+            try await transport.requests(count: 4)
+            gate.open()
+            return try await group.reduce(into: []) { $0.append($1) }
+        }
+        #expect(texts == Array(repeating: "shared", count: 8))
+        #expect(transport.requests.count == 4)
+        #expect(try await manager.get("x").text == "shared")
+        #expect(transport.requests.count == 5, "nothing is stored")
+    }
+
+    @Test func `a failure is one of all, and after a cancellation the next request is sent`() async throws {
+        let gate = try ScriptGate()
+        let count = Lock(0)
+        let transport = MockTransport { _ in
+            let number = count.withLock {
+                $0 += 1; return $0
+            }
+            return number == 1 ? .hang : MockResponse([.wait(gate), .fail(Planned(number: number))])
+        }
+        let manager = SessionManager(on: transport) { $0.interceptors = [RequestCoalescing()] }
+        let first = Task { try await manager.get("x") }
+        try await transport.requests(count: 1)
+        let others = (0..<3).map { _ in Task { try await manager.get("x") } }
+        first.cancel()
+        await #expect(throws: CancellationError.self) { try await first.value }
+        try await transport.requests(count: 2)
+        gate.open()
+        for other in others {
+            let result = await other.result
+            // One that began after the failure sends a request of its own.
+            #expect(throws: Planned.self) { try result.get() }
+        }
+        #expect(transport.requests.count <= 4)
+    }
+
+    @Test func `a request that waits ends by its own time limit and its own cancellation`() async throws {
+        let manager = SessionManager(on: MockTransport(.hang)) {
+            $0.clock = clock
+            $0.interceptors = [RequestCoalescing()]
+        }
+        let first = Task { try await manager.get("x") }
+        let transport = try #require(manager.configuration.transport as? MockTransport)
+        try await transport.requests(count: 1)
+        async let limited = sessionError { _ = try await manager.get("x", timeout: .seconds(5)) }
+        #expect(try await clock.passWaits(1) == [.seconds(5)])
+        #expect(try await limited.isTimeout)
+        let second = Task { try await manager.get("x") }
+        second.cancel()
+        await #expect(throws: CancellationError.self) { try await second.value }
+        #expect(transport.requests.count == 1)
+        first.cancel()
+        _ = await first.result
+    }
+
+    @Test func `a request within the interceptors of an identical one is sent`() async throws {
+        let session = Lock<SessionManager?>(nil)
+        let depth = Lock(0)
+        let transport = MockTransport(.text("x"))
+        let manager = SessionManager(on: transport) {
+            $0.interceptors = [
+                RequestCoalescing(),
+                Intercepting { request, next in
+                    if depth.withLock({
+                        $0 += 1; return $0
+                    }) == 1 {
+                        _ = try await session.withLock(\.self)?.get("x")
+                    }
+                    return try await next(request)
+                },
+            ]
+        }
+        session.set(\.self, to: manager)
+        #expect(try await manager.get("x").text == "x")
+        #expect(transport.requests.count == 2)
+        session.set(\.self, to: nil)
+    }
 }

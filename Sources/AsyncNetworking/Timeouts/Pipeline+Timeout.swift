@@ -32,6 +32,9 @@ extension Request {
     /// The time left for the call and for its attempts, at least zero; `nil` without a limit.
     var timeLeft: Duration? { self[TimeLimits.self]?.timeLeft }
 
+    /// Whether the request has no options, policies or other attributes of its own but a time limit.
+    var hasOnlyTimeout: Bool { options == nil && !attributes.hasAttributes(besides: TimeLimits.self) }
+
     /// Starts measuring the time of the call anew.
     @inline(never)
     mutating func startTimeout(on clock: any Clock<Duration>) {
