@@ -201,8 +201,8 @@ private final class UploadJob {
 
     /// Waits before the next attempt. Returns `false` if the policy does not permit one.
     private func pause(after result: RetryPlan.AttemptResult, _ call: inout Call) async throws -> Bool {
-        // A server that has received more begins the waits and their number anew.
-        if machine.highestOffset > retries.offset { retries = (RetryPlan(policy), machine.highestOffset) }
+        // Progress begins the waits and their number anew, and so does an upload that was created again.
+        if machine.highestOffset != retries.offset { retries = (RetryPlan(policy), machine.highestOffset) }
         if case .failure(let error) = result, !retries.plan.isRetriable(result), !Self.isEarlyEnd(error) {
             return false
         }
