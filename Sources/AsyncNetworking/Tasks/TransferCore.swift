@@ -198,11 +198,21 @@ package final class TransferCore: Sendable {
         }
     }
 
-    /// The interim responses of all exchanges.
+    /// The interim responses of the last exchange.
     var interimResponses: [ResponseHead] {
         state.withLock { state in
-            state.log.elements.compactMap { if case .exchange(.informational(let head)) = $0 { head } else { nil } }
+            var heads: [ResponseHead] = []
+            for event in state.log.elements.reversed() {
+                if case .exchange(.started) = event { break }
+                if case .exchange(.informational(let head)) = event { heads.append(head) }
+            }
+            return heads.reversed()
         }
+    }
+
+    /// The number of interim responses of all exchanges.
+    var interimCount: Int {
+        state.withLock { $0.log.elements.count { if case .exchange(.informational) = $0 { true } else { false } } }
     }
 
     // MARK: Operations of the work

@@ -78,16 +78,15 @@ private final class UploadJob {
             try await record?.note(machine.known)
             switch action {
             case .send(let message):
-                let seen = core.interimResponses.count
                 do {
                     let response = try await send(message, after: request, &call)
-                    learn(after: seen)
+                    learnInterim()
                     action = machine.receive(response.head, now: now)
                     if message.exchange == .locate { located = response }
                     if machine.known != nil { report(machine.offset) }
                     last = response
                 } catch {
-                    learn(after: seen)
+                    learnInterim()
                     guard let error = error as? TransportError else { throw error }
                     if case .requestBody(.source(let failure as SessionError)) = error.reason { throw failure }
                     guard
@@ -138,8 +137,9 @@ private final class UploadJob {
             request.headers[field.name] = field.value
         }
         // The URL of the upload is noted while the content is still being sent, in case the process ends meanwhile.
-        let (core, machine, record, count, now) = (core, machine, record, core.interimResponses.count, now)
-        async let _ = Self.noteInterim(of: core, machine, record, after: count, now: now)
+        let (core, machine, record, now) = (core, machine, machine.known == nil ? record : nil, now)
+        let count = record == nil ? 0 : core.interimCount
+        async let _ = Self.noteInterim(of: core, machine, in: record, after: count, now: now)
         let response = try await pipeline.respond(to: RunningTask(core: core, request: request).gatedRequest(), &call)
         let result = try await pipeline.read(response, of: call) { [maximumBodySize] head, body in
             let data = try await body.collect(upTo: maximumBodySize)
@@ -151,9 +151,9 @@ private final class UploadJob {
     }
 
     private static func noteInterim(
-        of core: TransferCore, _ machine: ResumableUpload, _ record: UploadRecord?, after count: Int, now: Int64
+        of core: TransferCore, _ machine: ResumableUpload, in record: UploadRecord?, after count: Int, now: Int64
     ) async {
-        guard let record, machine.known == nil else { return }
+        guard let record else { return }
         let heads = core.stream { if case .exchange(.informational(let head)) = $0 { head } else { nil } }
         var machine = machine
         for await head in heads.dropFirst(count) {
@@ -165,9 +165,9 @@ private final class UploadJob {
         }
     }
 
-    /// Learns from the interim responses after a number of them.
-    private func learn(after count: Int) {
-        for head in core.interimResponses.dropFirst(count) { machine.receiveInterim(head, now: now) }
+    /// Learns from the interim responses to the last request.
+    private func learnInterim() {
+        for head in core.interimResponses { machine.receiveInterim(head, now: now) }
     }
 
     /// Returns the request of a message.
