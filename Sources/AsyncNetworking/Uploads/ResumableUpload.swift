@@ -132,7 +132,7 @@ package struct ResumableUpload: Sendable {
     ///   - mayHaveReachedServer: Whether the server may have seen the request.
     ///   - sentAll: Whether the content was sent to its end.
     package mutating func interrupt(mayHaveReachedServer: Bool, sentAll: Bool) -> Bool {
-        if !sentAll { mayBeComplete = false }
+        if exchange?.range != nil, !sentAll { mayBeComplete = false }
         return mayHaveReachedServer ? canGoOn : true
     }
 
