@@ -51,7 +51,8 @@ let package = Package(
 )
 
 if measuresOurClient {
-    package.dependencies.append(.package(name: "AsyncNetworking", path: "..", traits: ["ImageDecoding", "Observability"]))
+    package.dependencies.append(
+        .package(name: "AsyncNetworking", path: "..", traits: ["ImageDecoding", "Observability"]))
     let library = Target.Dependency.product(name: "AsyncNetworking", package: "AsyncNetworking")
     package.targets += [
         .executableTarget(name: "OurClient", dependencies: ["ClientKit", library], swiftSettings: settings),

@@ -94,6 +94,10 @@ public enum ErrorLabel: String, CaseIterable, Sendable {
     case file
     /// A download could not be resumed.
     case notResumable = "not_resumable"
+    /// A resumable upload could not go on.
+    case upload
+    /// A circuit breaker has not sent the request.
+    case circuitOpen = "circuit_open"
     /// A download has a wrong digest.
     case digest
     /// An error of the program's own code.

@@ -101,7 +101,7 @@ public struct Hedging: Interceptor {
 
     private static func mayBeRepeated(_ request: Request) -> Bool {
         (RetryPolicy().methods.contains(request.method) || request.headers.contains(.idempotencyKey))
-            && request.body.isReplayable && request.webSocketUpgrade == nil
+            && request.body.isReplayable && request.webSocketOptions == nil
     }
 
     private actor Statistics {

@@ -259,9 +259,9 @@ final class DownloadFile {
             try await verify(trailers.contentDigests, from: range?.bytes?.lowerBound ?? 0, waitUntilRunning)
         }
         guard let range, let bytes = range.bytes else { return nil }
-        guard bytes.contains(size - 1) else { return try startOver(because: .wrongRange(nil)) }
+        guard bytes.contains(size - 1) else { return try startOver(afterWrongRange: nil) }
         if size > bytes.upperBound, size >= range.total ?? known?.totalBytes ?? .max { return nil }
-        guard let data = currentResumeData else { return try startOver(because: .wrongRange(nil)) }
+        guard let data = currentResumeData else { return try startOver(afterWrongRange: nil) }
         planRest(after: data)
         longest = max(longest, size)
         return try followUp()
@@ -357,16 +357,28 @@ extension DownloadFile {
     /// Returns a request for the whole file.
     ///
     /// - Parameter failure: Why the bytes cannot be continued.
-    /// - Throws: ``SessionError/notResumable(_:)`` if the whole was requested already, the program does not permit starting
-    ///   over, or there were too many requests.
+    /// - Throws: ``SessionError/notResumable(_:)`` if the program does not permit starting over, or there were too many
+    ///   requests.
     func startOver(because failure: SessionError.ResumeFailure) throws(SessionError) -> FurtherRequest {
-        guard job.options.startsOverIfNotResumable, plan.offset > 0 else {
+        guard job.options.startsOverIfNotResumable else {
             // It is unknown which of the bytes are correct.
             known = nil
             throw .notResumable(failure)
         }
         plan = ResumePlan(hasOwnRange: hasOwnRange)
         return try followUp()
+    }
+
+    /// Returns a request for the whole file after a response with other bytes than its range has.
+    ///
+    /// - Throws: ``SessionError/notResumable(_:)`` if the whole was requested already, or as
+    ///   ``startOver(because:)`` does.
+    func startOver(afterWrongRange range: String?) throws(SessionError) -> FurtherRequest {
+        guard plan.offset > 0 else {
+            known = nil
+            throw .notResumable(.wrongRange(range))
+        }
+        return try startOver(because: .wrongRange(range))
     }
 
     func followUp() throws(SessionError) -> FurtherRequest {

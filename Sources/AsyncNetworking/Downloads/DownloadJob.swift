@@ -91,7 +91,8 @@ extension SessionManager {
             task.erased, task.gatedRequest { file.prepare(&$0) }, delivery: .streamed, reporting: events
         ) { request, call in
             var request = request
-            let segment = Call(delivery: .streamed, events: call.events, monitor: call.monitor)
+            let segment = Call(
+                of: call.taskID, delivery: .streamed, events: call.events, monitor: call.monitor, start: call.start)
             while true {
                 events.setSegmented(false)
                 let response = try await pipeline.respond(to: request, &call)
@@ -163,7 +164,7 @@ extension SessionManager {
         do {
             for try await chunk in body {
                 guard try file.write(chunk) else {
-                    return .next(try file.startOver(because: .wrongRange(head.headers.first(.contentRange))))
+                    return .next(try file.startOver(afterWrongRange: head.headers.first(.contentRange)))
                 }
                 try await core.waitUntilRunning()
             }

@@ -138,6 +138,8 @@ extension SessionError {
         case .file: .file
         case .notResumable: .notResumable
         case .digest: .digest
+        case .upload: .upload
+        case .circuitOpen: .circuitOpen
         case .interrupted(let error, _): error.label
         case .invalidated: .shutDown
         }

@@ -60,6 +60,7 @@ import Testing
             (.file(.init(path: "/a", call: "open", errno: 2, message: "x")), "file"),
             (.notResumable(.changed), "not_resumable"),
             (.digest(expected: digest, found: digest, path: "/a", url: try url("http://a.example/")), "digest"),
+            (.upload(.sourceChanged), "upload"), (.circuitOpen(host: "a.example", retryAfter: .zero), "circuit_open"),
             (.invalidated, "shut_down"),
         ]
         return reasons.flatMap { reason, label -> [(any Error, String)] in
