@@ -270,6 +270,7 @@ import Testing
     @Test(arguments: [
         (false, Reply(status: 413, headers: ["Connection": "close"], body: .string("too large"))),
         (true, Reply(status: 413, headers: ["Connection": "close"], body: .string("too large"))),
+        (false, Reply(status: 413, headers: ["Connection": "close"], body: .string("too large"), framing: .chunked())),
         (false, Reply(status: 201, headers: ["Connection": "close"], body: .string("too large"), framing: .chunked())),
         (true, Reply(status: 201, headers: ["Connection": "close"], body: .string("too large"), framing: .chunked())),
     ])

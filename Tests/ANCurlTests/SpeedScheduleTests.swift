@@ -108,19 +108,33 @@ import Testing
         let (first, second) = (Source([limit]), Source([limit]))
         world.run(first)
         world.run(second)
-        world.schedule.remove(first)
+        world.schedule.remove(first, at: world.now)
         try world.run(for: .seconds(10))
         #expect(first.bytes <= 2 * 4_096)
         #expect(abs(Double(second.bytes) / 10_000_000 - 1) < 0.03)
-        world.schedule.remove(second)
+        world.schedule.remove(second, at: world.now)
         #expect(world.schedule.due(at: world.now) == nil)
+    }
+
+    @Test func `transfers one after the other keep the limit`() throws {
+        let limit = SpeedLimit(bytesReceivedPerSecond: 10_000)
+        let world = World()
+        var bytes = 0
+        for _ in 0..<100 {
+            let source = Source([limit])
+            world.run(source)
+            try world.run(for: .milliseconds(100))
+            bytes += source.bytes
+            world.schedule.remove(source, at: world.now)
+        }
+        #expect(bytes < 110_000)
     }
 
     @Test func `unused speed is not saved up`() throws {
         let limit = SpeedLimit(bytesReceivedPerSecond: 1_000_000)
         let (world, source) = (World(), Source([limit]))
         world.run(source)
-        world.schedule.remove(source)
+        world.schedule.remove(source, at: world.now)
         try world.run(for: .seconds(1_000))
         let late = Source([limit])
         world.run(late)

@@ -86,13 +86,22 @@ package struct SpeedSchedule<Element: AnyObject> {
         .min()
     }
 
+    /// Whether a transfer waits for its turn.
+    package func isWaiting(_ element: Element) -> Bool { waiting[ObjectIdentifier(element)] != nil }
+
     /// Removes a transfer that has ended.
-    package mutating func remove(_ element: Element) {
+    package mutating func remove(_ element: Element, at now: MonotonicInstant) {
         let id = ObjectIdentifier(element)
         stopWaiting(id)
         taken[id] = nil
         if granted == id { granted = nil }
-        if taken.isEmpty { (buckets, virtualTime) = ([:], 0) }
+        guard taken.isEmpty else { return }
+        virtualTime = 0
+        // The next transfer waits for what the last one has taken too early.
+        buckets = buckets.filter { limit, bucket in
+            var bucket = bucket
+            return rate(limit).map { !bucket.isEmpty(at: now, rate: $0) } ?? false
+        }
     }
 
     private mutating func stopWaiting(_ id: ObjectIdentifier) {

@@ -82,7 +82,10 @@ extension Transfer {
         metrics.requestHeadBytes = Int64(handle.long(CURLINFO_REQUEST_SIZE))
         metrics.requestBodyBytes = Int64(state.sending.count)
         metrics.responseHeadBytes = Int64(handle.long(CURLINFO_HEADER_SIZE))
-        metrics.responseBodyBytes = handle.offset(CURLINFO_SIZE_DOWNLOAD_T)
+        // libcurl 8 counts the framing of chunks that it does not decode.
+        metrics.responseBodyBytes =
+            state.receiving.chunks == nil
+            ? handle.offset(CURLINFO_SIZE_DOWNLOAD_T) : Int64(state.receiving.count)
         // libcurl knows no version of a response that it lost.
         metrics.httpVersion =
             HTTPVersion(curlNumber: handle.long(CURLINFO_HTTP_VERSION))

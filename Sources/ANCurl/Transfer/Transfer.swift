@@ -131,7 +131,9 @@ final class Transfer: PriorityQueueElement {
         }
         if let limit = alternativeLimit { return state.clock.earlier(limit) }
         if state.receiving.isOver {
-            return state.clock.earlier(state.receiving.isHandedOn ? nil : state.clock.limitAfterResponse)
+            // What a limit of speed holds back, the server still takes.
+            let isOpen = state.receiving.isHandedOn || loop.sending.isWaiting(self)
+            return state.clock.earlier(isOpen ? nil : state.clock.limitAfterResponse)
         }
         return state.clock.nextLimit(isWaitingForUs: state.isPaused, now: loop.now)
     }

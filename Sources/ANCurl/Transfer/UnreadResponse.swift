@@ -123,6 +123,8 @@ extension Transfer {
             guard let line = response.nextLine(), receive(line) || state.parser.isComplete else { return }
         }
         guard state.failure == nil, state.receiving.refusedPart == nil else { return }
+        // The whole body is decoded here.
+        state.receiving.chunks = nil
         let body = response.nextBody(framing)
         if !body.bytes.isEmpty {
             let taken = unsafe body.bytes.withUnsafeBytes { unsafe receiveContent($0, regardlessOfCapacity: true) }

@@ -147,7 +147,9 @@ package struct ByteRanges: Codable, Hashable, Sendable {
     }
 
     package init(from decoder: any Decoder) throws {
-        self.init(try decoder.singleValueContainer().decode([Range<Int64>].self))
+        let ranges = ByteRanges(try decoder.singleValueContainer().decode([Range<Int64>].self))
+        // The number of positions is that of a file at most.
+        self = ranges.within(0..<Int64.max)
     }
 
     package func encode(to encoder: any Encoder) throws {

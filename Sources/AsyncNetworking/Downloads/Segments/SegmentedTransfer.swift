@@ -50,7 +50,7 @@ final class SegmentedTransfer {
         (self.request, self.call, self.pipeline) = (request, call, pipeline)
         (tuning, stopwatch) = (file.job.options.segmentTuning, Stopwatch(pipeline.clock))
         let mirrors = file.usesMirrors ? file.job.options.mirrors : []
-        let limit = connectionLimit > 0 ? connectionLimit : .max / (mirrors.count + 1)
+        let limit = min(connectionLimit > 0 ? connectionLimit : .max, .max / (mirrors.count + 1))
         sources = SegmentSources(
             [request.url] + mirrors, file.known?.representation ?? Representation(), limit: limit)
         count = SegmentNumber(file.job.options.segments, limit: sources.limit)
@@ -102,6 +102,10 @@ final class SegmentedTransfer {
         if plan.begin(0, at: offset) {
             workers[0] = Worker(source: 0, state: .receiving, body: body)
             workers[0]?.digests = DigestChecks(head.headers.contentDigests)
+            // More bytes than the response announces are not those of the file.
+            if head.status == .partialContent, let last = head.contentRange?.bytes?.upperBound {
+                plan.limit(0, to: min(last, plan.total - 1) + 1)
+            }
         } else {
             sources.end(0)
             await body.close()
@@ -179,7 +183,10 @@ final class SegmentedTransfer {
         request.headers[.ifRange] = sources.representation(source).validator?.fieldValue
         let url = sources.url(source)
         if Origin(url) != Origin(request.url) {
-            request.headers.removeAll { file.job.sensitiveHeaders.contains($0.name) }
+            request.headers.removeAll {
+                file.job.sensitiveHeaders.contains($0.name) || $0.name.canonicalName == "host"
+            }
+            request[OtherOrigin.self] = true
         }
         request.url = url
         return request
@@ -194,7 +201,8 @@ final class SegmentedTransfer {
         }
         let (head, body) = (opened.response.head, opened.response.body)
         (worker.call, worker.body, worker.state) = (opened.call, body, .receiving)
-        worker.digests = DigestChecks(head.headers.contentDigests)
+        // The digest of the whole is that by which mirrors are verified.
+        if worker.source == 0 { worker.digests = DigestChecks(head.headers.contentDigests) }
         workers[number] = worker
         let answer = SegmentAnswer(
             to: head, at: segment.next, of: plan.total, sources.representation(worker.source),
@@ -286,7 +294,7 @@ final class SegmentedTransfer {
     private func end(_ number: Int, because error: (any Error)? = nil) {
         guard let worker = workers.removeValue(forKey: number) else { return }
         plan.stop(number)
-        sources.end(worker.source)
+        if worker.state != .leaving { sources.end(worker.source) }
         guard let error, worker.state == .opening || worker.state == .receiving else { return }
         lastError = error
         hasFirstFailed = hasFirstFailed || number == 0
@@ -355,8 +363,11 @@ final class SegmentedTransfer {
     /// Takes the rest of a segment from it. It ends when its child task reports.
     private func leave(_ number: Int) {
         plan.stop(number)
+        guard let worker = workers[number], worker.state != .leaving else { return }
+        // One that waits for its response may hold its place for long.
+        sources.end(worker.source)
         workers[number]?.state = .leaving
-        workers[number]?.body?.cancel()
+        worker.body?.cancel()
     }
 
     private func report(isLast: Bool = false) {
