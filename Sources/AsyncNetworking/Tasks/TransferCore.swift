@@ -358,10 +358,12 @@ package final class TransferCore: Sendable {
 extension TransferCore: TransferEventSink {
     package func receive(_ event: TransferEvent) {
         switch event {
-        case .started(let request):
+        case .started(var request):
             let (time, position) = (stopwatch.elapsed, request[UploadPosition.self])
-            update { state in
-                state.record(.exchange(event))
+            // The log would keep each part of the upload.
+            if position != nil { request.body = .none }
+            update { [request] state in
+                state.record(.exchange(.started(request)))
                 state.tracker.beginExchange(at: time, sendingFrom: position?.offset ?? 0, of: position?.total)
             }
         case .uploadProgress(let progress):

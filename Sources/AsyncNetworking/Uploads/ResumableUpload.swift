@@ -52,6 +52,8 @@ package struct ResumableUpload: Sendable {
     private var (turns, restarts) = (0, 0)
     /// Whether the server has announced its extensions.
     private var isDiscovered = false
+    /// Whether it is known that the server follows the draft. Another one would take the first part for the whole.
+    private var isSupported: Bool
 
     /// The URL of an upload on the server, with what is necessary to continue it.
     package struct Known: Codable, Hashable, Sendable {
@@ -97,6 +99,7 @@ package struct ResumableUpload: Sendable {
         self.mayRepeatCreation = mayRepeatCreation
         self.metadata = metadata
         uploadProtocol = known?.uploadProtocol ?? options.uploadProtocol
+        isSupported = uploadProtocol != nil
         (digest, canBeCancelled) = (known?.digest, known?.canBeCancelled ?? false)
     }
 
@@ -123,7 +126,9 @@ package struct ResumableUpload: Sendable {
         let reply = UploadReply(head, by: .ietf, now: now)
         learn(from: reply)
         if case .create = exchange, known == nil, let url = reply.location { note(url, reply) }
-        if let offset = reply.offset, offset <= range.upperBound, offset > self.offset { acknowledge(offset) }
+        isSupported = true
+        // The rest of the content may be on its way.
+        if let offset = reply.offset, offset <= range.upperBound, offset > self.offset { advance(to: offset) }
     }
 
     /// Handles the failure of the current request, and returns whether the upload may go on after a wait.
@@ -203,7 +208,7 @@ package struct ResumableUpload: Sendable {
         let isTus = head.headers.first(.tusResumable) == "1.0.0" || head.headers.tokens(.tusVersion).contains("1.0.0")
         guard isTus || uploadProtocol == .tus else {
             uploadProtocol = .ietf
-            limits = UploadLimits(head.headers) ?? UploadLimits()
+            if let limits = UploadLimits(head.headers) { (self.limits, isSupported) = (limits, true) }
             return create()
         }
         uploadProtocol = .tus
@@ -266,7 +271,7 @@ package struct ResumableUpload: Sendable {
 
     /// Sends a smaller part after a 413.
     private mutating func shrink(_ exchange: UploadExchange, after reply: UploadReply) -> Action {
-        guard let range = exchange.range, !range.isEmpty else {
+        guard let range = exchange.range, !range.isEmpty, uploadProtocol == .tus || isSupported else {
             return uploadProtocol == .tus ? .fail(.tooLarge(maximum: limits.maximumSize)) : end(reply)
         }
         let size = Int64(range.count)
@@ -305,15 +310,17 @@ package struct ResumableUpload: Sendable {
 
     private mutating func create() -> Action {
         if let maximum = limits.maximumSize, length > maximum { return .fail(.tooLarge(maximum: maximum)) }
-        return uploadProtocol == .tus ? send(.create(0..<0)) : sendPart(from: 0) { .create($0) }
+        if uploadProtocol == .tus { return send(.create(0..<0)) }
+        return isSupported ? sendPart(from: 0) { .create($0) } : send(.create(0..<length))
     }
 
     /// Creates the upload anew, because the server has it no longer.
     private mutating func createAgain() -> Action {
         guard !mayBeComplete || mayRepeatCreation else { return .fail(.outcomeUnknown) }
         restarts += 1
+        known = nil
         guard restarts <= Self.mostRestarts else { return .fail(.server("it has forgotten the upload repeatedly")) }
-        (known, offset, highestOffset, mayBeComplete, isReplaying) = (nil, 0, 0, false, false)
+        (offset, highestOffset, mayBeComplete, isReplaying) = (0, 0, false, false)
         return uploadProtocol == .ietf || isDiscovered ? create() : send(.discover)
     }
 
@@ -381,7 +388,10 @@ package struct ResumableUpload: Sendable {
     }
 
     private mutating func learn(from reply: UploadReply) {
-        if let limits = reply.limits { self.limits.update(limits) }
+        if let limits = reply.limits {
+            self.limits.update(limits)
+            isSupported = true
+        }
         if let expiry = reply.expiry { known?.expiry = expiry }
     }
 
@@ -389,8 +399,12 @@ package struct ResumableUpload: Sendable {
 
     /// Notes the offset of the server, which may be lower than before if it has lost bytes.
     private mutating func acknowledge(_ offset: Int64) {
-        self.offset = offset
         if offset < length { mayBeComplete = false }
+        advance(to: offset)
+    }
+
+    private mutating func advance(to offset: Int64) {
+        self.offset = offset
         guard offset > highestOffset else { return }
         highestOffset = offset
         turns = 0

@@ -15,7 +15,11 @@ extension SessionManager {
         do {
             let response = try await pipeline.call(
                 task.erased, task.request, delivery: .collected(upTo: upload.maximumBodySize), reporting: task.core
-            ) { request, call in try await upload.run(request, &call) }
+            ) { request, call in
+                var response = try await upload.run(request, &call)
+                response.callDuration = pipeline.uptime.elapsed - call.start
+                return response
+            }
             await record?.close()
             return response
         } catch {
@@ -82,12 +86,16 @@ private final class UploadJob {
                     let response = try await send(message, after: request, &call)
                     learnInterim()
                     action = machine.receive(response.head, now: now)
-                    if message.exchange == .locate { located = response }
+                    if message.exchange == .locate, (200...299).contains(response.head.status.code) {
+                        located = response
+                    }
                     if machine.known != nil { report(machine.offset) }
                     last = response
                 } catch {
                     learnInterim()
                     guard let error = error as? TransportError else { throw error }
+                    // A file that was changed may have ended too early.
+                    if case .requestBody = error.reason { try source.check() }
                     if case .requestBody(.source(let failure as SessionError)) = error.reason { throw failure }
                     guard
                         machine.interrupt(
@@ -113,7 +121,13 @@ private final class UploadJob {
     ///
     /// - Parameter keepsUpload: Whether a later upload can continue an interrupted one.
     func end(after error: any Error, keepsUpload: Bool) -> Request? {
-        if case .upload = error as? SessionError {} else if keepsUpload || !(error is CancellationError) { return nil }
+        switch error {
+        // What another answer of the server may mend.
+        case SessionError.upload(.server) where keepsUpload: return nil
+        case SessionError.upload: break
+        case is CancellationError where !keepsUpload: break
+        default: return nil
+        }
         let cancellation = machine.cancellation.map { message in
             var request = self.request(message, after: target)
             request.timeout = Self.cancellationTimeout
@@ -215,7 +229,7 @@ private final class UploadJob {
             return false
         }
         await call.close()
-        call.monitor?.receive(.retrying(after: retries.plan.note(result, core.exchanges.last, wait: wait)))
+        pipeline.report(.retrying(after: retries.plan.note(result, core.exchanges.last, wait: wait)), of: &call)
         try await pipeline.pause(wait)
         return true
     }

@@ -46,6 +46,8 @@ actor UploadRecord {
     func note(_ known: ResumableUpload.Known?) throws(SessionError) {
         guard known != contents.known else { return }
         contents.known = known
+        // The file is removed when it is closed.
+        guard known != nil else { return }
         // Encoding these types as JSON cannot fail.
         guard let bytes = try? JSONEncoder().encode(contents) else { return }
         do throws(SystemError) {

@@ -301,6 +301,21 @@ struct UploadDialogue: CustomTestStringConvertible, Sendable {
                 .does("POST /up 0..<75000 ?0"), .gets(413), .does("finish"),
             ]),
         UploadDialogue(
+            name: "a 413 of a server that may not know the draft", uploadProtocol: nil, length: 300_000,
+            steps: [
+                .does("OPTIONS /up"), .gets(405), .does("POST /up 0..<300000 ?1"), .gets(413), .does("finish"),
+            ]),
+        UploadDialogue(
+            name: "a size of parts for a server that may not know the draft", uploadProtocol: nil,
+            change: { $0.partSize = 4 }, steps: [.does("OPTIONS /up"), .gets(204), .does("POST /up 0..<10 ?1")]),
+        UploadDialogue(
+            name: "a server that forgets after the end, and after an interim response with an offset",
+            uploadProtocol: .ietf,
+            steps: [
+                .does("POST /up 0..<10 ?1"), .interim(["Location": "/u/1"]), .interim(["Upload-Offset": "5"]),
+                .loses(sentAll: true), .resumes(), .does("HEAD /u/1"), .gets(404), .does("fail outcomeUnknown"),
+            ]),
+        UploadDialogue(
             name: "a 413 to a part", uploadProtocol: .ietf, length: 300_000, change: { $0.partSize = 200_000 },
             steps: [
                 .does("POST /up 0..<200000 ?0"), .gets(201, ["Location": "/u/1", "Upload-Complete": "?0"]),
