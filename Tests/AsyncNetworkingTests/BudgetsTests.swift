@@ -11,23 +11,39 @@ import Testing
 @Suite struct TokenBucketTests {
     @Test func `tokens are there at once up to the capacity, and then at the rate`() {
         var bucket = TokenBucket(capacity: 3, interval: .seconds(2))
-        #expect((0..<5).map { _ in bucket.take(at: .zero) } == [.zero, .zero, .zero, .seconds(2), .seconds(4)])
-        #expect(bucket.take(at: .seconds(3)) == .seconds(3))
+        #expect((0..<5).map { _ in bucket.take(at: .zero)?.wait } == [.zero, .zero, .zero, .seconds(2), .seconds(4)])
+        #expect(bucket.take(at: .seconds(3))?.wait == .seconds(3))
         #expect(!bucket.isFull(at: .seconds(11)) && bucket.isFull(at: .seconds(12)))
-        #expect((0..<4).map { _ in bucket.take(at: .seconds(100)) } == [.zero, .zero, .zero, .seconds(2)])
+        #expect((0..<4).map { _ in bucket.take(at: .seconds(100))?.wait } == [.zero, .zero, .zero, .seconds(2)])
     }
 
-    @Test func `a token that is given back can be taken again`() {
+    @Test func `a token that is given back can be taken again, unless another one was taken after it`() throws {
         var bucket = TokenBucket(capacity: 1, interval: .seconds(1))
-        #expect(bucket.take(at: .zero) == .zero)
-        #expect(bucket.take(at: .zero) == .seconds(1))
-        bucket.giveBack()
-        #expect(bucket.take(at: .zero) == .seconds(1))
+        #expect(bucket.take(at: .zero)?.wait == .zero)
+        let taken = bucket.take(at: .zero)
+        let second = try #require(taken)
+        #expect(second.wait == .seconds(1))
+        bucket.giveBack(second)
+        let retaken = bucket.take(at: .zero)
+        let again = try #require(retaken)
+        #expect(again.wait == .seconds(1))
+        #expect(bucket.take(at: .zero)?.wait == .seconds(2))
+        bucket.giveBack(again)
+        #expect(bucket.take(at: .zero)?.wait == .seconds(3))
+    }
+
+    @Test func `no token is taken that is not there within a limit, and no size of a limit is too large`() {
+        var bucket = TokenBucket(capacity: 1, interval: .seconds(1))
+        #expect(bucket.take(at: .zero, within: .zero)?.wait == .zero)
+        #expect(bucket.take(at: .zero, within: .seconds(1)) == nil)
+        #expect(bucket.take(at: .zero, within: .seconds(2))?.wait == .seconds(1))
+        var large = TokenBucket(capacity: .max, interval: .longestSleep)
+        #expect(large.take(at: .zero)?.wait == .zero)
     }
 
     @Test func `without an interval there is no limit`() {
         var bucket = TokenBucket(capacity: 1, interval: .zero)
-        #expect((0..<3).map { _ in bucket.take(at: .zero) } == [.zero, .zero, .zero])
+        #expect((0..<3).map { _ in bucket.take(at: .zero)?.wait } == [.zero, .zero, .zero])
     }
 
     @Test func `in any period of any walk, no more tokens are there than the capacity and those of the rate`() {
@@ -39,7 +55,7 @@ import Testing
             var times: [Duration] = []
             for _ in 0..<60 {
                 now += .milliseconds(Int.random(in: 0...1500, using: &random))
-                times.append(now + bucket.take(at: now))
+                times.append(now + (bucket.take(at: now)?.wait ?? .zero))
             }
             #expect(times == times.sorted(), "seed \(seed)")
             for (index, start) in times.enumerated() {

@@ -62,9 +62,8 @@ public struct CircuitBreaker: Interceptor {
             await states.record(isFailure(.success(response.head)) ? .failure : .success, of: pass, origin)
             return response
         } catch {
-            let isCancelled = error is CancellationError
-            await states.record(
-                isCancelled ? .unknown : isFailure(.failure(error)) ? .failure : .success, of: pass, origin)
+            let isServers = !(error is CancellationError) && isFailure(.failure(error))
+            await states.record(isServers ? .failure : .unknown, of: pass, origin)
             throw error
         }
     }

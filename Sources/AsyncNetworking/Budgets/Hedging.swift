@@ -131,7 +131,8 @@ package struct HedgingPlan: Sendable {
 
     /// Creates a plan without statistics.
     package init(percentile: Double, maximumShare: Double) {
-        (self.percentile, self.maximumShare) = (min(max(percentile, 0), 1), min(max(maximumShare, 0), 1))
+        func share(_ number: Double) -> Double { number.isNaN ? 0 : min(max(number, 0), 1) }
+        (self.percentile, self.maximumShare) = (percentile.isNaN ? 0.95 : share(percentile), share(maximumShare))
     }
 
     /// Counts a request, and returns the wait before it is repeated; `nil` if too little is known.

@@ -62,7 +62,9 @@ public struct RequestCoalescing: Interceptor {
             await flights.end(flight, key, .response(response))
             return response.open
         } catch {
-            await flights.end(flight, key, error is CancellationError ? .abandoned : .failure(error))
+            // The time limit is this request's own.
+            let isOwn = error is CancellationError || request.timeLeft.map { $0 <= .zero } == true
+            await flights.end(flight, key, isOwn ? .abandoned : .failure(error))
             throw error
         }
     }

@@ -1,6 +1,7 @@
 // SPDX-License-Identifier: MIT
 
 public import ANHTTP
+import ANSystem
 import FoundationEssentials
 
 /// A limit on the rate of requests to each origin (scheme, host and port), by which requests wait for their turn.
@@ -18,7 +19,7 @@ import FoundationEssentials
 ///
 /// A request whose time limit would expire before its turn fails at once with
 /// ``ANHTTP/TransportError/Reason/timedOut(_:)`` in the phase ``ANHTTP/TransportError/TimeoutPhase/queue``. A request
-/// that is cancelled while it waits gives its turn back.
+/// that is cancelled while it waits gives its turn back, unless another one has come after it.
 public struct RequestRateLimit: Interceptor {
     private let ledger: Ledger
 
@@ -30,22 +31,22 @@ public struct RequestRateLimit: Interceptor {
     ///   - burst: The number of requests that may be sent at once after a pause; `nil`, the default, for `count`. A value
     ///     below 1 counts as 1.
     public init(_ count: Int, per period: Duration, burst: Int? = nil) {
-        let interval = max(.zero, period) / Double(max(1, count))
-        ledger = Ledger(TokenBucket(capacity: max(1, burst ?? max(1, count)), interval: interval))
+        let interval = min(max(.zero, period), .longestSleep) / Double(max(1, count))
+        ledger = Ledger(TokenBucket(capacity: burst ?? count, interval: interval))
     }
 
     /// Sends the request when its turn has come.
     public func intercept(_ request: Request, next: Chain) async throws -> OpenResponse {
         let origin = Origin(request.url)
-        let wait = await ledger.take(origin, next.pipeline.clock)
-        guard wait > .zero else { return try await next(request) }
+        let left = request.timeLeft
+        guard let turn = await ledger.take(origin, next.pipeline.clock, within: left) else {
+            throw TransportError.timedOut(.queue, left, FailureContext())
+        }
+        guard turn.wait > .zero else { return try await next(request) }
         do {
-            if let left = request.timeLeft, wait >= left {
-                throw TransportError.timedOut(.queue, left, FailureContext())
-            }
-            try await next.pipeline.pause(wait)
+            try await next.pipeline.pause(turn.wait)
         } catch {
-            await ledger.giveBack(origin)
+            await ledger.giveBack(turn, origin)
             throw error
         }
         return try await next(request)
@@ -57,13 +58,13 @@ public struct RequestRateLimit: Interceptor {
 
         init(_ bucket: TokenBucket) { buckets = OriginTable(bucket) }
 
-        func take(_ origin: Origin, _ clock: any Clock<Duration>) -> Duration {
+        func take(_ origin: Origin, _ clock: any Clock<Duration>, within limit: Duration?) -> TokenBucket.Turn? {
             let now = now(on: clock)
-            return buckets.update(origin, isIdle: { $0.isFull(at: now) }) { $0.take(at: now) }
+            return buckets.update(origin, isIdle: { $0.isFull(at: now) }) { $0.take(at: now, within: limit) }
         }
 
-        func giveBack(_ origin: Origin) {
-            buckets.update(origin, isIdle: { _ in false }) { $0.giveBack() }
+        func giveBack(_ turn: TokenBucket.Turn, _ origin: Origin) {
+            buckets.update(origin, isIdle: { _ in false }) { $0.giveBack(turn) }
         }
 
         private func now(on clock: any Clock<Duration>) -> Duration {
@@ -82,19 +83,31 @@ package struct TokenBucket: Sendable {
     /// The time at which the bucket is full, if no token is taken until then.
     private var fullTime = Duration.zero
 
-    /// Creates a full bucket.
+    /// A token that was taken.
+    package struct Turn: Sendable {
+        /// The time until it is there.
+        package let wait: Duration
+        fileprivate let fullTime: Duration
+    }
+
+    /// Creates a full bucket. A capacity below 1 counts as 1, one above a billion as that.
     package init(capacity: Int, interval: Duration) {
-        (self.capacity, self.interval) = (capacity, interval)
+        (self.capacity, self.interval) = (min(max(1, capacity), 1_000_000_000), interval)
     }
 
-    /// Takes a token, and returns the time until it is there.
-    package mutating func take(at now: Duration) -> Duration {
-        fullTime = max(fullTime, now) + interval
-        return max(.zero, fullTime - now - interval * capacity)
+    /// Takes a token; returns `nil`, and takes none, if it is not there within a limit.
+    package mutating func take(at now: Duration, within limit: Duration? = nil) -> Turn? {
+        let next = max(fullTime, now) + interval
+        let wait = max(.zero, next - now - interval * capacity)
+        if let limit, wait > .zero, wait >= limit { return nil }
+        fullTime = next
+        return Turn(wait: wait, fullTime: next)
     }
 
-    /// Gives back a token that was taken in vain.
-    package mutating func giveBack() { fullTime -= interval }
+    /// Gives back a token that was taken in vain, if none was taken after it: the times of those are known already.
+    package mutating func giveBack(_ turn: Turn) {
+        if fullTime == turn.fullTime { fullTime -= interval }
+    }
 
     /// Whether no token is missing.
     package func isFull(at now: Duration) -> Bool { fullTime <= now }
