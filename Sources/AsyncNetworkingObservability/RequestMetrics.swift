@@ -3,28 +3,44 @@
 #if Observability
     public import AsyncNetworking
     public import CoreMetrics
+    import ANSystem
     import FoundationEssentials
     import HTTPTypes
 
     /// Records the metrics of calls.
-    struct RequestMetrics: EventMonitor {
-        let factory: any MetricsFactory
+    final class RequestMetrics: EventMonitor {
+        private let factory: any MetricsFactory
+        /// The calls that have begun and not ended, by dimensions. Guarded by a lock, because calls end on any thread, and
+        /// the meter has each number in turn.
+        private let active = Lock([String: (count: Int, meter: Meter)]())
+
+        init(factory: any MetricsFactory) { self.factory = factory }
 
         func receive(_ event: TaskEvent, of task: AnyTransferTask) {
             switch event {
-            case .began: activeRequests(task).increment()
+            case .began: countActive(task, 1)
             case .exchange(.finished(let metrics)):
                 Timer(label: "http.client.request.time_in_queue", dimensions: task.dimensions, factory: factory)
                     .record(metrics.queued)
             case .ended(let outcome, let metrics):
-                activeRequests(task).decrement()
+                countActive(task, -1)
                 record(outcome, metrics, of: task)
             default: break
             }
         }
 
-        private func activeRequests(_ task: AnyTransferTask) -> Meter {
-            Meter(label: "http.client.active_requests", dimensions: task.dimensions, factory: factory)
+        private func countActive(_ task: AnyTransferTask, _ change: Int) {
+            let dimensions = task.dimensions
+            let key = dimensions.map(\.1).joined(separator: "\n")
+            active.withLock { active in
+                var entry =
+                    active[key] ?? (
+                        0, Meter(label: "http.client.active_requests", dimensions: dimensions, factory: factory)
+                    )
+                entry.count += change
+                entry.meter.set(entry.count)
+                active[key] = entry
+            }
         }
 
         private func record(_ outcome: TaskOutcome, _ metrics: CallMetrics, of task: AnyTransferTask) {

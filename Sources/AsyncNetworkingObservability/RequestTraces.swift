@@ -20,12 +20,16 @@
 
         private struct OpenCall: Sendable {
             let span: Tracing.Span
-            var exchange: OpenExchange?
+            /// The exchanges that have not ended, in the order in which they began.
+            var exchanges: [OpenExchange] = []
             var exchangeCount = 0
         }
 
         private struct OpenExchange: Sendable {
+            let number: Int
             let span: Tracing.Span
+            /// Whether its response was returned. The call goes on after it.
+            var hasResponse = false
             /// The time of the end, and the address of the server; `nil` before it. They become a part of the span in
             /// the task of the call, because changes of a span's attributes on two threads could replace each other.
             var end: DefaultTracerClock.Timestamp?
@@ -42,12 +46,12 @@
             switch event {
             case .began: begin(task)
             case .exchange(.finished(let metrics)): finishExchange(metrics, of: task.id)
-            case .redirected, .answeringChallenge: endExchange(of: task.id)
+            case .redirected, .answeringChallenge: endExchanges(of: task.id)
             case .retrying(let attempt):
-                endExchange(of: task.id, failing: attempt.label)
+                endExchanges(of: task.id, failing: attempt.label)
                 addEvent("http.retry", of: task.id, [("wait_ms", attempt.wait)])
             case .waitingForConnectivity(let error):
-                endExchange(of: task.id, failing: error.label)
+                endExchanges(of: task.id, failing: error.label)
                 addEvent("http.waiting_for_connectivity", of: task.id, [])
             case .ended(let outcome, let metrics): end(task, outcome, metrics)
             default: break
@@ -68,7 +72,7 @@
                 failure = ErrorLabel(error)
             }
             if case .cancelled = outcome { failure = .cancelled }
-            endExchange(of: task.id, failing: failure)
+            endExchanges(of: task.id, failing: failure)
             guard let call = open.withLock({ $0.removeValue(forKey: task.id) }) else { return }
             let span = call.span
             if let status = metrics.statusCode { span.attributes["http.response.status_code"] = status }
@@ -87,24 +91,29 @@
         // MARK: Exchanges
 
         func intercept(_ request: Request, next: Chain) async throws -> OpenResponse {
-            endExchange(of: next.taskID)
+            endExchanges(of: next.taskID) { $0.hasResponse }
             guard let (parent, count) = parent(of: next.taskID) else { return try await next(request) }
             let span = tracer.startSpan(request.spanName, context: parent, ofKind: .client)
             span.attributes.set(request)
             if count > 0 { span.attributes["http.request.resend_count"] = count }
             var request = request
             tracer.inject(span.context, into: &request.headers, using: FieldInjector())
-            let exchange = OpenExchange(span: span)
-            open.withLock { $0[next.taskID]?.exchange = exchange }
+            open.withLock { $0[next.taskID]?.exchanges.append(OpenExchange(number: count, span: span)) }
             do {
                 let response = try await next(request)
                 let status = response.head.status.code
                 span.attributes["http.response.status_code"] = status
                 span.attributes["network.protocol.version"] = response.head.version.number
                 if status >= 400 { span.fail("\(status)") }
+                open.withLock { open in
+                    guard let index = open[next.taskID]?.exchanges.firstIndex(where: { $0.number == count }) else {
+                        return
+                    }
+                    open[next.taskID]?.exchanges[index].hasResponse = true
+                }
                 return response
             } catch {
-                endExchange(of: next.taskID, failing: ErrorLabel(error))
+                endExchanges(of: next.taskID, failing: ErrorLabel(error)) { $0.number == count }
                 throw error
             }
         }
@@ -121,20 +130,30 @@
         private func finishExchange(_ metrics: TransferMetrics, of id: UInt64) {
             let now = DefaultTracerClock.now
             open.withLock { open in
-                open[id]?.exchange?.end = now
-                open[id]?.exchange?.peer = metrics.remoteAddress
+                // Of several, which an interceptor has sent concurrently, the first one that has not ended.
+                guard let index = open[id]?.exchanges.firstIndex(where: { $0.end == nil }) else { return }
+                open[id]?.exchanges[index].end = now
+                open[id]?.exchanges[index].peer = metrics.remoteAddress
             }
         }
 
-        private func endExchange(of id: UInt64, failing label: ErrorLabel? = nil) {
-            let exchange = open.withLock { $0[id]?.exchange.take() }
-            guard let exchange else { return }
-            if let peer = exchange.peer {
-                exchange.span.attributes["network.peer.address"] = peer.host
-                exchange.span.attributes["network.peer.port"] = peer.port
+        /// Ends the exchanges of a call that a function selects.
+        private func endExchanges(
+            of id: UInt64, failing label: ErrorLabel? = nil, where isSelected: (OpenExchange) -> Bool = { _ in true }
+        ) {
+            let ended = open.withLock { open in
+                let ended = open[id]?.exchanges.filter(isSelected) ?? []
+                open[id]?.exchanges.removeAll(where: isSelected)
+                return ended
             }
-            if let label { exchange.span.fail(label.rawValue) }
-            exchange.span.end(at: exchange.end ?? DefaultTracerClock.now)
+            for exchange in ended {
+                if let peer = exchange.peer {
+                    exchange.span.attributes["network.peer.address"] = peer.host
+                    exchange.span.attributes["network.peer.port"] = peer.port
+                }
+                if let label { exchange.span.fail(label.rawValue) }
+                exchange.span.end(at: exchange.end ?? DefaultTracerClock.now)
+            }
         }
     }
 
