@@ -21,7 +21,8 @@ public struct UploadOptions: Sendable {
     /// The protocol; `nil`, the default, asks the server by an `OPTIONS` request first.
     public var uploadProtocol: UploadProtocol?
     /// The maximum number of bytes in one request; `nil`, the default, sends all bytes in one request unless the server
-    /// has announced a limit. A value below 1 counts as 1.
+    /// has announced a limit. A value below 1 counts as 1. Unless ``uploadProtocol`` is set, the first request has all
+    /// bytes if it is not known that the server follows the draft: another one would take a part for the whole.
     public var partSize: Int64?
     /// Whether each request has the digest of its content, which the server verifies; `false` by default.
     ///
