@@ -384,7 +384,7 @@ struct Call: Sendable {
     var credentialOrigin: Origin?
     /// The session's uptime at the beginning.
     let start: Duration
-    /// What happened between the exchanges.
+    /// The events between the exchanges.
     var history = CallHistory()
     /// The last response that was returned; `nil` without a monitor.
     var answer: Answer?

@@ -99,7 +99,7 @@ import Testing
         "Authentication/NetrcFile.swift": "The first look-up reads the file, and the others wait for it.",
         "AlternativeServices/AlternativeServiceStore.swift": "Its public functions return at once.",
         "Caching/CacheLookup.swift": "A body is read and closed by different tasks.",
-        "Caching/RequestFlights.swift": "A call ends its flight where it cannot suspend, in `defer`.",
+        "Flights.swift": "A call ends its flight where it cannot suspend, in `defer`.",
         "Caching/SessionCache.swift": "A call begins the validation of a response that it returns at once.",
         "EventSources/EventSource.swift": "Copies share a reader, which an iterator takes without suspending.",
         "Curl/SessionManager+Curl.swift": "The closure of a writer collects the bytes of a body.",

@@ -6,6 +6,9 @@ import ANSystem
 import FoundationEssentials
 import HTTPTypes
 
+/// The requests whose responses may be shared: identical requests wait for the first one to be stored.
+typealias RequestFlights = Flights<CacheLookup.FlightKey, CacheLookup.FlightEnd>
+
 /// A request's use of the session's cache: reads the stored responses, and stores and updates them.
 struct CacheLookup: Sendable {
     let session: SessionCache
@@ -29,11 +32,26 @@ struct CacheLookup: Sendable {
     }
 
     /// Identifies the requests that may share the transfer of this one.
-    var flightKey: RequestFlights.Key { RequestFlights.Key(key: key, owner: request.owner, headers: request.headers) }
+    var flightKey: FlightKey { FlightKey(key: key, owner: request.owner, headers: request.headers) }
+
+    /// The properties of requests that share a transfer.
+    struct FlightKey: Hashable, Sendable {
+        let key: CacheKey
+        let owner: CacheOwner
+        /// The header fields, of which the response may depend on any.
+        let headers: HTTPFields
+    }
+
+    /// The end of a shared transfer, after which the waiting requests look at the cache again.
+    enum FlightEnd: Sendable {
+        case over
+        /// The request was cancelled.
+        case abandoned
+    }
 
     /// Ends the flight that the request leads.
     func endFlight(isAbandoned: Bool) {
-        if let flight { session.flights?.end(flight, flightKey, isAbandoned: isAbandoned) }
+        if let flight { session.flights?.end(flight, flightKey, isAbandoned ? .abandoned : .over) }
     }
 
     /// Returns the stored responses for the request's target.
@@ -205,7 +223,7 @@ struct CacheLookup: Sendable {
         _ response: StoredResponse, _ body: CacheEntry.Body, _ head: ResponseHead, _ times: ExchangeTimes
     ) async -> Bool {
         guard let flight else { return await insert(response, body, head, times) }
-        // What `willCache` requests must not wait for this transfer.
+        // Requests that `willCache` sends must not wait for this transfer.
         return await WaitGraph.leading(flight) { await insert(response, body, head, times) }
     }
 

@@ -13,7 +13,7 @@ extension Pipeline {
         var lookup = cacheLookup(request, in: cache)
         var mayWait = call.delivery != .streamed
         defer {
-            if lookup.flight?.endsWithBody != true { lookup.endFlight(isAbandoned: Task.isCancelled) }
+            if lookup.flight?.endsLater != true { lookup.endFlight(isAbandoned: Task.isCancelled) }
         }
         // The entries whose body cannot be read.
         var unreadable: Set<UInt64> = []
@@ -68,10 +68,10 @@ extension Pipeline {
     private func wait(for flight: RequestFlights.Flight, _ request: Request) async throws -> Bool {
         guard let waiting = WaitGraph.begin(for: flight) else { return false }
         defer { waiting.end() }
-        _ = try await self.waiting(upTo: request.timeLeft) { await flight.wait() }
+        let end = try await self.waiting(upTo: request.timeLeft) { await flight.wait() }
         try Task.checkCancellation()
         try await request.checkToken()
-        return flight.isAbandoned
+        return end == .abandoned
     }
 
     /// Sends a request and returns its response, or the stored one that it confirms.
@@ -175,7 +175,7 @@ extension Pipeline {
         case .collected:
             // It is stored when it is read, and given up when it is closed.
             if let flight = lookup.flight {
-                flight.endWithBody()
+                flight.endLater()
                 WaitGraph.keep(flight)
             }
             stored.body = storing

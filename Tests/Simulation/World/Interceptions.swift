@@ -7,7 +7,7 @@ import AsyncNetworkingTesting
 import FoundationEssentials
 import HTTPTypes
 
-/// What an interceptor of a program does.
+/// A behaviour of a program's interceptor.
 enum Interception: String, CaseIterable, Sendable {
     /// Returns the response of the next step.
     case observe
@@ -35,7 +35,7 @@ struct ProgramInterceptor: Interceptor {
 
     func intercept(_ request: Request, next: Chain) async throws -> OpenResponse {
         ledger.cover("interceptor.\(kind)")
-        // What is no whole response stays as it is.
+        // A response that is not whole is not changed.
         let isStream = request.webSocketOptions != nil || request.headers[.accept] == "text/event-stream"
         switch kind {
         case .observe: return try await next(request)
