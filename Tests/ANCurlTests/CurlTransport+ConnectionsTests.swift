@@ -236,6 +236,34 @@ import Testing
         }
     }
 
+    @Test(arguments: [0, 1])
+    func `a challenge whose answer has no connection is not the response`(length: Int) async throws {
+        let authority = try TestCertificateAuthority()
+        try await StubServer.with(.init(tls: .init(try authority.issue()))) { proxy in
+            proxy.greet(.serve, .end(.reset))
+            proxy.fallback { _ in
+                let headers: HeaderPairs = [
+                    "Proxy-Authenticate": "Digest realm=\"r\", nonce=\"n\", qop=\"auth\"", "Connection": "close",
+                ]
+                let body = String(repeating: "x", count: length)
+                return Script([.reply(Reply(status: 407, headers: headers, body: .string(body)))])
+            }
+            let options = TransferOptions.with {
+                $0.tls.trustRoots = .pem(authority.pemData)
+                $0.proxy = .proxy(
+                    Proxy(
+                        .https, host: "127.0.0.1", port: proxy.endpoint.port,
+                        credential: Credential(user: "user", password: "pass", schemes: [.digest])))
+            }
+            let request = Request(url: try #require(URL(string: "http://origin.invalid/")), options: options)
+            let failure = try await CurlTransport().failure(request)
+            switch failure.reason {
+            case .proxy, .cannotConnect: break
+            default: throw failure
+            }
+        }
+    }
+
     @Test(arguments: [
         (TestCertificate.Profile.expired, TransportError.TLSFailure.certificateExpired), (.wrongHost, .wrongHost),
     ])

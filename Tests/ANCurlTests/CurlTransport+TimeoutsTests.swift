@@ -254,6 +254,39 @@ import Testing
         }
     }
 
+    /// One turn of the loop looks at a part of them, and those that have waited longest come last.
+    @Test func `many connections whose bytes arrived while the loop was blocked have not been silent`() async throws {
+        try await StubServer.with { server in
+            let gates = try (0..<4).map { _ in try ScriptGate() }
+            for (number, gate) in gates.enumerated() {
+                server.route("/\(number)", Script([.send(Self.head), .wait(gate), .send(Data(count: 100)), .hang]))
+            }
+            var limits = ConnectionLimits()
+            limits.maximumConnectionsPerHost = 300
+            let transport = try CurlTransport(limits: limits)
+            let executor = try #require(transport.eventLoopExecutor)
+            try await withThrowingTaskGroup(of: Int.self) { group in
+                for number in 0..<4 {
+                    let request = server.request("/\(number)", options: options { $0.idle = Self.limitWithinBody })
+                    for _ in 0..<75 { group.addTask { try await transport.collect(request).body.count } }
+                    try await server.requests(count: 75 * (number + 1))
+                }
+                await Task(executorPreference: executor) {
+                    func spin(_ time: Duration) {
+                        let end = ContinuousClock.now + time
+                        while ContinuousClock.now < end {}
+                    }
+                    for gate in gates.reversed() {
+                        gate.open()
+                        spin(.milliseconds(50))
+                    }
+                    spin(Self.limitWithinBody + .milliseconds(500))
+                }.value
+                for try await count in group { #expect(count == 100) }
+            }
+        }
+    }
+
     @Test func `time in which a task blocks the event loop is not the server's`() async throws {
         try await StubServer.with { server in
             server.route(
