@@ -254,7 +254,8 @@ extension SessionManager {
         for request: Result<Request, any Error>, _ options: UploadOptions, as serializer: Serializer
     ) -> TransferTask<Response<Serializer.Output>> {
         makeTask(.upload, request) { task in
-            let response = try await options.isResumable ? self.upload(task, options) : self.collect(task)
+            let isResumable = options.isResumable || options.isDurable
+            let response = try await isResumable ? self.upload(task, options) : self.collect(task)
             return try response.serialized(by: serializer)
         }
     }

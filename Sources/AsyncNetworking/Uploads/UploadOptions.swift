@@ -10,7 +10,7 @@ public struct UploadOptions: Sendable {
     /// be sent again; the upload then fails with ``SessionError/UploadFailure/bodyNotResumable``.
     public var isResumable = false
     /// Whether the upload can go on after the end of the process; `false` by default. It applies to a body that is a
-    /// regular file, and only with ``isResumable``.
+    /// regular file, and implies ``isResumable``.
     ///
     /// A record of the upload is kept beside the file, under its name with a suffix that depends on the method and the URL and
     /// ends with `.upload`. It has mode 0600, and contains the URL of the upload on the server, which may be secret. The
@@ -38,7 +38,7 @@ public struct UploadOptions: Sendable {
     public static let resumable = UploadOptions().with { $0.isResumable = true }
 
     /// The options of an upload that goes on after an interruption, also in a later process.
-    public static let durable = UploadOptions.resumable.with { $0.isDurable = true }
+    public static let durable = UploadOptions().with { $0.isDurable = true }
 
     /// Returns a copy of the options modified by a closure.
     ///
