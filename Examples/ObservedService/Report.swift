@@ -5,7 +5,8 @@ import Metrics
 import MetricsTestKit
 import Tracing
 
-/// What the backends of this program have received. A real program has backends that send it to a collector.
+/// The metrics, lines and spans that the backends of this program have received. A real program has backends that send
+/// them to a collector.
 struct InMemoryReport {
     let spans: [FinishedInMemorySpan]
     let metrics: TestMetrics

@@ -29,7 +29,7 @@ final class Exchange: Sendable {
     let answersChallenges: Bool
     /// Whether the connection is neither shared with other exchanges nor used again; see ``HTTP2Sharing``.
     let needsOwnConnection: Bool
-    /// What the exchange needs of the limits on connections.
+    /// The share of the exchange in the limits on connections.
     let use: ConnectionUse
     /// The security settings with which the server is verified, or the resolver if only the resolver is reached over
     /// TLS.

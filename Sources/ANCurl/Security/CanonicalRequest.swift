@@ -218,7 +218,7 @@ extension Request {
             } catch {
                 throw TransportError(.requestBody(.file(path: path, reason: error.description)))
             }
-            // What the system generates may be different when it is sent.
+            // Content that the system generates may be different when it is sent.
             guard case .known = length else { return try unsignedBody(signature) }
         case .writer: return try unsignedBody(signature)
         }

@@ -66,6 +66,8 @@ package struct SpeedSchedule<Element: AnyObject> {
     /// Returns a waiting transfer that goes on now, and may take bytes once; `nil` if none can.
     package mutating func next(at now: MonotonicInstant) -> Element? {
         granted = nil
+        // Asked in each turn of the loop.
+        guard !waiting.isEmpty else { return nil }
         let free = waiting.filter { areEmpty($0.value.limits, at: now) }
         let first = free.min { left, right in
             (taken[left.key] ?? 0, left.value.arrival) < (taken[right.key] ?? 0, right.value.arrival)

@@ -131,7 +131,7 @@ final class Transfer: PriorityQueueElement {
         }
         if let limit = alternativeLimit { return state.clock.earlier(limit) }
         if state.receiving.isOver {
-            // What a limit of speed holds back, the server still takes.
+            // The server still takes the bytes that a limit of speed holds back.
             let isOpen = state.receiving.isHandedOn || loop.sending.isWaiting(self)
             return state.clock.earlier(isOpen ? nil : state.clock.limitAfterResponse)
         }

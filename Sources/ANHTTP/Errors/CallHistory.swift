@@ -1,6 +1,6 @@
 // SPDX-License-Identifier: MIT
 
-/// What happened in a call between its exchanges, for ``timeline(of:)``.
+/// The events of a call between its exchanges, for ``timeline(of:)``.
 package struct CallHistory: Hashable, Sendable {
     /// The events, in order.
     package var steps: [Step] = []
@@ -78,7 +78,7 @@ extension CallHistory {
 }
 
 extension TransferMetrics {
-    /// What each phase took, in parentheses after a space; empty if nothing took time.
+    /// The time of each phase, in parentheses after a space; empty if no phase took time.
     fileprivate var phases: String {
         let timings = HAR.Timings(self)
         let tcp = timings.ssl > 0 ? timings.connect - timings.ssl : timings.connect

@@ -393,7 +393,7 @@ public struct FailureContext: Hashable, Sendable {
     /// The time of the whole call, from its beginning until it failed, with all exchanges and the waits between them;
     /// zero if the error is not that of a session's call. Measured on the clock of the session.
     public var callDuration: Duration { callHistory.duration }
-    /// What happened in the call before the exchange failed; set by a session.
+    /// The events of the call before the exchange failed; set by a session.
     package var callHistory = CallHistory()
     /// The metrics of the exchange that failed; `nil` if it did not begin.
     package var metrics: TransferMetrics?

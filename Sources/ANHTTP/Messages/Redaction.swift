@@ -52,7 +52,7 @@ public struct Redaction: Hashable, Sendable {
         return rules
     }()
 
-    /// What stands in place of a secret.
+    /// The text in place of a secret.
     package static let mark = "…"
 
     // MARK: Names

@@ -56,7 +56,7 @@ public struct ResponseHead: Sendable {
         get { shared.value.webSocket }
         set { set(\.webSocket, to: newValue) }
     }
-    /// What happened in the call before this response; set by a session for a response that may be rejected.
+    /// The events of the call before this response; set by a session for a response that may be rejected.
     package var callHistory: CallHistory {
         get { shared.value.callHistory }
         set { set(\.callHistory, to: newValue) }

@@ -121,7 +121,7 @@ package struct Circuit: Sendable {
         case refusal(retryAfter: Duration)
     }
 
-    /// What the end of a request says about the server.
+    /// The meaning of a request's end for the state of the circuit.
     package enum Outcome: Sendable {
         case success, failure, unknown
     }

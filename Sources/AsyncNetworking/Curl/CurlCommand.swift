@@ -9,7 +9,7 @@ import HTTPTypes
 struct CurlCommand {
     /// The words after `curl`: an option, with its value if it has one.
     private(set) var options: [[[UInt8]]] = []
-    /// What the command lacks, for comments above it.
+    /// The options of the request that curl lacks, for comments above the command.
     private(set) var notes: [String] = []
     /// The bytes of standard input; `nil` if the command does not read it, or the user has to provide them.
     private(set) var input: Data?
@@ -59,7 +59,7 @@ struct CurlCommand {
         self.options.append([Array(rules.url(String(url)).utf8)])
     }
 
-    /// What a session adds to a request.
+    /// The parts that a session adds to a request.
     struct Context {
         var redaction = Redaction.standard
         /// The cookies that the session has for the URL.
@@ -154,7 +154,7 @@ struct CurlCommand {
             // Without the sign, curl would read a file of this name.
             if value.contains("=") { add("--cookie", value) } else { add("--header", "Cookie: \(value)") }
         }
-        // Fields that curl would add by itself.
+        // Fields that curl would add.
         func adds(_ name: HTTPField.Name, _ line: String) {
             if !fields.contains(name) { add("--header", line) }
         }
@@ -328,7 +328,7 @@ extension CurlCommand.Body {
         if case .none = self { true } else { false }
     }
 
-    /// The method that curl uses by itself.
+    /// The method that curl uses by default.
     var impliedMethod: HTTPRequest.Method { isNone ? .get : .post }
 }
 

@@ -36,7 +36,7 @@ public struct CallMetrics: Hashable, Sendable {
     public init() {}
 }
 
-/// Counts what the events of a call report, on whatever thread they occur.
+/// Counts the events of a call, which occur on any thread.
 struct CallCounts: ~Copyable, Sendable {
     private let exchanges = Atomic(0)
     private let retries = Atomic(0)

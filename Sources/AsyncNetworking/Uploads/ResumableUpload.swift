@@ -30,7 +30,7 @@ package struct ResumableUpload: Sendable {
     /// The value of `Upload-Metadata` (tus).
     private let metadata: String?
 
-    /// What later processes must know; `nil` before the server has told the URL of the upload.
+    /// The facts with which a later process continues; `nil` before the server has told the URL of the upload.
     package private(set) var known: Known?
     /// The number of bytes that the server has, as far as it is known.
     package private(set) var offset: Int64 = 0

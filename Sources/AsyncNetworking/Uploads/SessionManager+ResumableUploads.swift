@@ -122,7 +122,7 @@ private final class UploadJob {
     /// - Parameter keepsUpload: Whether a later upload can continue an interrupted one.
     func end(after error: any Error, keepsUpload: Bool) -> Request? {
         switch error {
-        // What another answer of the server may mend.
+        // The next answer of the server may be another one.
         case SessionError.upload(.server) where keepsUpload: return nil
         case SessionError.upload: break
         case is CancellationError where !keepsUpload: break
@@ -280,7 +280,7 @@ private final class UploadJob {
     private static let cancellationTimeout = Duration.seconds(5)
 }
 
-/// Where the content of a request of an upload begins in the whole, and the length of that.
+/// The position in the whole at which the content of an upload's request begins, and the length of the whole.
 struct UploadPosition: RequestAttribute, Sendable {
     static var defaultValue: UploadPosition? { nil }
 

@@ -79,7 +79,7 @@ package enum UploadDigest: Codable, Hashable, Sendable {
     }
 }
 
-/// What a response says about an upload, whatever the protocol.
+/// The facts about an upload in a response of either protocol.
 package struct UploadReply: Sendable {
     package let status: Int
     /// The number of bytes that the server has; `nil` if the response has none, or an invalid one.

@@ -39,7 +39,7 @@ actor UploadRecord {
         (self.path, self.contents) = (path, contents)
     }
 
-    /// What an earlier process, or this one, has noted last.
+    /// The facts that an earlier process, or this one, has noted last.
     var known: ResumableUpload.Known? { contents.known }
 
     /// Writes what is known, if it has changed, and flushes it to the disk.

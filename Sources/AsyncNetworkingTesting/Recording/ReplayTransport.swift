@@ -172,7 +172,7 @@ extension HAR.Request {
     /// The method and the URL.
     var line: String { "\(method) \(url)" }
 
-    /// What differs from another request, with a weight.
+    /// The differences from another request, with a weight.
     func differences(from other: HAR.Request) -> [(text: String, weight: Int)] {
         var differences: [(text: String, weight: Int)] = []
         func compare(_ name: String, _ own: String, _ others: String, weight: Int) {

@@ -101,7 +101,7 @@ package struct SegmentPlan: Hashable, Sendable {
         return Receipt(offset: offset, count: Int(segment.next - offset), end: end)
     }
 
-    /// What has become of received bytes.
+    /// The use of received bytes.
     package struct Receipt: Hashable, Sendable {
         /// The position of the first byte.
         package var offset: Int64

@@ -82,7 +82,7 @@ final class SegmentedTransfer {
         }
     }
 
-    /// What a child task reports.
+    /// A report of a child task.
     private enum Event: Sendable {
         case opened(Int, Result<Opened, any Error>)
         case bytes(Int, Result<Data?, any Error>)
