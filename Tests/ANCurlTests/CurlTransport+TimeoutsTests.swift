@@ -65,6 +65,27 @@ import Testing
         }
     }
 
+    /// Where HTTP/2 may be spoken, requests wait for the handshake of the first one, to share its connection.
+    @Test(.timeLimit(.minutes(1)))
+    func `requests do not wait for a handshake that stalls`() async throws {
+        let authority = try TestCertificateAuthority()
+        try await StubServer.with(.init(tls: .init(try authority.issue()))) { server in
+            server.greet(.hang)
+            server.fallback { _ in .text("ok") }
+            let transport = try CurlTransport(http2: .multiplexed)
+            let request = server.request(
+                options: options { $0.connect = nil }.with { $0.tls.trustRoots = .pem(authority.pemData) })
+            try await withThrowingTaskGroup(of: String.self) { group in
+                for _ in 0..<6 { group.addTask { try await transport.text(request) } }
+                for _ in 0..<5 {
+                    let text = try await group.next()
+                    #expect(text == "ok")
+                }
+                group.cancelAll()
+            }
+        }
+    }
+
     @Test func `a connection in place of a lost one has the limit on connecting`() async throws {
         let authority = try TestCertificateAuthority()
         try await StubServer.with(.init(tls: .init(try authority.issue()))) { server in

@@ -52,6 +52,19 @@ import Testing
         #expect(clock.limitAfterResponse.deadline == Self.at(13))
     }
 
+    @Test(arguments: [(nil, 300), (10_000, 300), (1000, 250), (100, 25)] as [(Int?, Int)])
+    func `a request waits for the handshakes of others for a part of its limit on connecting`(
+        connect: Int?, wait: Int
+    ) {
+        var timeouts = Timeouts()
+        timeouts.connect = connect.map { .milliseconds($0) }
+        var clock = TransferClock(start: Self.at(0), timeouts: timeouts)
+        let admitted = Self.at(5)
+        #expect(clock.handshakeWaitEnd(since: admitted) == admitted.advanced(by: .milliseconds(wait)))
+        clock.leaveQueue(at: Self.at(6))
+        #expect(clock.handshakeWaitEnd(since: admitted) == nil)
+    }
+
     @Test func `a reused connection leaves the queue and is connected at once`() {
         var clock = Self.makeClock(queue: 10, connect: 20, idle: 30, total: nil)
         clock.connect(at: Self.at(2))
@@ -137,5 +150,27 @@ extension TransferClock.Limit {
     fileprivate init(_ kind: Kind, seconds: Int, since: Int64) {
         self.init(
             kind: kind, duration: .seconds(seconds), since: MonotonicInstant(nanoseconds: since * 1_000_000_000))
+    }
+}
+
+@Suite struct LoopLatenessTests {
+    /// The numbers of ready descriptors in a late turn and in those that follow it, and whether each may hide bytes.
+    @Test(
+        arguments: [
+            (0, [0, 0], [true, false]),
+            (10, [0, 10, 0], [true, false, false]),
+            (10, [10, 0], [true, false]),
+            (300, [0, 128, 127, 44, 0], [true, true, true, false, false]),
+            (300, [128, 128, 50], [true, true, false]),
+            // Others become ready again.
+            (130, [128, 128, 128, 128], [true, true, false, false]),
+        ] as [(Int, [Int], [Bool])])
+    func `limits wait for all descriptors after a late turn`(descriptors: Int, ready: [Int], isHiding: [Bool]) {
+        var lateness = LoopLateness()
+        let isLate = lateness.mayHideBytes(afterReadingFrom: 128)
+        #expect(!isLate)
+        lateness.begin(descriptors: descriptors)
+        let answers = ready.map { lateness.mayHideBytes(afterReadingFrom: $0) }
+        #expect(answers == isHiding)
     }
 }

@@ -35,8 +35,7 @@ actor CurlEngine: EventLoopSource {
     private var isShutDown = false
     /// The time at which the next turn is due; `nil` if it waits for an event only.
     @safe @exclusivity(unchecked) private var due: MonotonicInstant?
-    /// The number of turns within which all connections are looked at after a late turn.
-    @safe @exclusivity(unchecked) private var lateTurns = 0
+    @safe @exclusivity(unchecked) private var lateness = LoopLateness()
 
     nonisolated var unownedExecutor: UnownedSerialExecutor { unsafe loop.asUnownedSerialExecutor() }
 
@@ -111,8 +110,7 @@ actor CurlEngine: EventLoopSource {
             let transfer = try Transfer(exchange, loop: state)
             active[ObjectIdentifier(exchange)] = transfer
             transfer.ticket = admissions.enter(transfer, exchange.use, transfer.origin)
-            if transfer.ticket == nil { start(transfer) }
-            queueDeadline(of: transfer)
+            if transfer.ticket == nil { start(transfer) } else { queueDeadline(of: transfer) }
         } catch {
             refuse(exchange, error)
         }
@@ -131,6 +129,7 @@ actor CurlEngine: EventLoopSource {
             try transfer.limitTime()
             multi?.raiseLimits(by: admissions.longLived)
             try multi?.add(transfer.handle)
+            queueDeadline(of: transfer)
         } catch {
             finish(transfer, .failure(error))
         }
@@ -164,7 +163,7 @@ actor CurlEngine: EventLoopSource {
         for descriptor in ready { handle(descriptor) }
         receiveMessages()
         finishCompleted()
-        if !isCatchingUp(ready.count) { endOverdue() }
+        if !lateness.mayHideBytes(afterReadingFrom: ready.count) { endOverdue() }
         resumeLimited()
         startWaiting()
         if state.takeDueTimer() {
@@ -189,14 +188,7 @@ actor CurlEngine: EventLoopSource {
     private func excuseLateness() {
         guard let due, due.advanced(by: .milliseconds(100)) < state.now else { return }
         for transfer in active.values { transfer.state.clock.excuse(due.duration(to: state.now)) }
-        lateTurns = active.count / Epoll.maximumReady + 1
-    }
-
-    /// Whether connections may have bytes that arrived before this side was late, so that no limit has expired: one turn
-    /// reads from a part of them.
-    private func isCatchingUp(_ readyCount: Int) -> Bool {
-        lateTurns = readyCount < Epoll.maximumReady ? 0 : max(0, lateTurns - 1)
-        return lateTurns > 0
+        lateness.begin(descriptors: active.count)
     }
 
     /// Determines when the next turn is due.
@@ -244,10 +236,22 @@ actor CurlEngine: EventLoopSource {
             let other = try Transfer(repeating: transfer)
             noteFinished(transfer)
             active[ObjectIdentifier(other.exchange)] = other
-            if let pause { other.startTime = state.now.advanced(by: pause) } else { start(other) }
+            guard let pause else { return start(other) }
+            other.startTime = state.now.advanced(by: pause)
             queueDeadline(of: other)
         } catch {
             finish(transfer, .failure(error))
+        }
+    }
+
+    /// Adds a transfer to the multi handle again, where it does not wait for the handshakes of others.
+    private func connectAlone(_ transfer: Transfer) {
+        multi?.remove(transfer.handle)
+        do throws(CurlFailure) {
+            try transfer.awaitHandshakes(false)
+            start(transfer)
+        } catch {
+            finish(transfer, .failure(error.transportError))
         }
     }
 
@@ -259,7 +263,8 @@ actor CurlEngine: EventLoopSource {
             } else if let time = transfer.startTime, time <= state.now {
                 transfer.startTime = nil
                 start(transfer)
-                queueDeadline(of: transfer)
+            } else if let end = transfer.handshakeWaitEnd, end <= state.now {
+                connectAlone(transfer)
             } else if let time = transfer.state.receiving.handOverTime, time <= state.now {
                 transfer.state.receiving.handOverTime = nil
                 transfer.exchange.handOver()
@@ -288,6 +293,7 @@ actor CurlEngine: EventLoopSource {
         let limit = transfer.nextLimit
         var next = Self.earlier(transfer.startTime, limit?.deadline)
         next = Self.earlier(next, transfer.state.receiving.handOverTime)
+        next = Self.earlier(next, transfer.handshakeWaitEnd)
         if let limit, limit.kind == .idle, transfer.isDelivering {
             // Looks several times within the limit whether the system delivers the request.
             next = Self.earlier(next, state.now.advanced(by: max(.milliseconds(10), limit.duration / 4)))

@@ -39,6 +39,8 @@ final class Transfer: PriorityQueueElement {
     var ticket: Int?
     /// The time at which the request is sent again; `nil` if it is not waiting. Maintained by ``CurlEngine``.
     var startTime: MonotonicInstant?
+    /// Whether the request waits for the TLS handshake of another one, whose connection it may share.
+    private var awaitsHandshakes = false
     /// Whether the exchange has its result, or another transfer repeats its request. Maintained by ``CurlEngine``.
     var isFinished = false
     /// The WebSocket connection that the exchange becomes; `nil` until libcurl has made it. Maintained by ``CurlEngine``.
@@ -104,7 +106,7 @@ final class Transfer: PriorityQueueElement {
             try handle.apply(exchange, url: url, headers: headers, uploadBufferSize: leastBuffer)
             // Over plain TCP, libcurl would wait for the first response before it opens a second connection, to learn
             // whether the server speaks HTTP/2; over TLS it knows after the handshake.
-            if exchange.isSecure, allowsHTTP2, loop.http2 == .multiplexed { try handle.set(CURLOPT_PIPEWAIT, true) }
+            if exchange.isSecure, allowsHTTP2, loop.http2 == .multiplexed { try awaitHandshakes(true) }
             if let alternative { try handle.apply(alternative, isRacing: exchange.isRacing(alternative)) }
             // The discarded connection may still serve other exchanges, and libcurl would choose it again.
             if needsNewConnection { try handle.set(CURLOPT_FRESH_CONNECT, true) }
@@ -116,6 +118,18 @@ final class Transfer: PriorityQueueElement {
         try handle.removeCredentials(of: omitted)
         // Last, so that the other transfer keeps its state if this one cannot be created.
         if let other { swap(&state, &other.state) }
+    }
+
+    /// Sets whether libcurl lets the request wait for the handshakes of others. See CURLOPT_PIPEWAIT(3).
+    func awaitHandshakes(_ awaits: Bool) throws(CurlFailure) {
+        try handle.set(CURLOPT_PIPEWAIT, awaits)
+        awaitsHandshakes = awaits
+    }
+
+    /// When the request stops waiting for the handshakes of others; `nil` if it does not wait for any.
+    var handshakeWaitEnd: MonotonicInstant? {
+        guard awaitsHandshakes, startTime == nil, let admitted = state.admitted else { return nil }
+        return state.clock.handshakeWaitEnd(since: admitted)
     }
 
     /// Whether the connection can carry other exchanges at the same time.

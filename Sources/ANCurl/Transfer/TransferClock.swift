@@ -64,6 +64,17 @@ package struct TransferClock {
         lateness = .zero
     }
 
+    /// Returns when a request that was admitted at `time` stops waiting for the TLS handshakes of others, and makes a
+    /// connection of its own; `nil` if it no longer waits.
+    ///
+    /// A server that is slow, or silent, must not hold up the requests that could reach it by another connection. The wait
+    /// is short, so that a limit on connecting means nearly the same for them all.
+    package func handshakeWaitEnd(since time: MonotonicInstant) -> MonotonicInstant? {
+        guard leftQueue == nil else { return nil }
+        let wait = Duration.milliseconds(300)
+        return time.advanced(by: timeouts.connect.map { min($0 / 4, wait) } ?? wait)
+    }
+
     /// Returns the limit that expires first; `nil` if none applies.
     ///
     /// The idle limit does not elapse while the exchange waits for this side.
@@ -114,5 +125,34 @@ package struct TransferClock {
         package enum Kind {
             case total, idle, connect, queue
         }
+    }
+}
+
+/// Tells for how many turns of a loop that was late no limit has expired, because bytes may have arrived in time and not
+/// been read.
+///
+/// The late turn itself knows only of the descriptors that were ready before it was held up, and each turn learns of a
+/// part of many.
+package struct LoopLateness {
+    private var turns = 0
+    private var isFirst = false
+    /// The number of ready descriptors from which there may be others: the loop's own one is not counted.
+    private static let full = Epoll.maximumReady - 1
+
+    /// Creates the state of a loop that is not late.
+    package init() {}
+
+    /// Begins with a turn that is late, of a loop that waits for `descriptors`.
+    package mutating func begin(descriptors: Int) {
+        turns = descriptors / Self.full + 2
+        isFirst = true
+    }
+
+    /// Returns whether descriptors may still have bytes after a turn that read from `count` of them.
+    package mutating func mayHideBytes(afterReadingFrom count: Int) -> Bool {
+        guard turns > 0 else { return false }
+        turns = isFirst || count >= Self.full ? turns - 1 : 0
+        isFirst = false
+        return turns > 0
     }
 }
