@@ -170,7 +170,7 @@ actor CurlEngine: EventLoopSource {
             multi?.handleTimeout()
             finishCompleted()
         }
-        for socket in state.takeUnread() { handle(ReadyDescriptor(number: socket, readiness: .readable)) }
+        let isReading = readUnread()
         finishCompleted()
         state.reviewChanges { transfer in
             transfer.noteReadingEnded()
@@ -180,7 +180,8 @@ actor CurlEngine: EventLoopSource {
             if transfer.isMultiplexed { admissions.noteMultiplexing(transfer.origin) }
         }
         startWaiting()
-        return millisecondsUntilNextTimer()
+        let timeout = millisecondsUntilNextTimer()
+        return isReading ? 0 : timeout
     }
 
     /// Extends the limits of all transfers if this turn is late, because the process was stopped or a task blocked the

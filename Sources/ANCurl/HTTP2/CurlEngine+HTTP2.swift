@@ -28,6 +28,19 @@ extension CurlEngine {
         review(monitor)
     }
 
+    /// Lets libcurl read the bytes that were inspected and that it has not read. Returns whether it read some and not all:
+    /// no event comes for the rest.
+    func readUnread() -> Bool {
+        var isReading = false
+        for socket in state.takeUnread() {
+            guard let monitor = state.monitors[socket] else { continue }
+            let position = monitor.position
+            handle(ReadyDescriptor(number: socket, readiness: .readable))
+            if state.isOpen(monitor), monitor.hasRead(since: position), monitor.unreadCount > 0 { isReading = true }
+        }
+        return isReading
+    }
+
     /// Ends an idle connection that its server has closed. libcurl would do so when it looks for a connection for the next
     /// request; it frees the descriptor then.
     private func closeIfEnded(_ socket: Int32) {
@@ -46,12 +59,12 @@ extension CurlEngine {
             let progress = state.readAhead(monitor)
             if progress == .nothing { readiness.remove(.readable) }
             monitor.recordLimit = progress == .unread ? limit : 0
-            let (records, unread) = (monitor.recordCount, monitor.unreadCount)
+            let position = monitor.position
             if !readiness.isEmpty { multi?.handle(ReadyDescriptor(number: ready.number, readiness: readiness)) }
             if monitor.isBroken { return }
             // libcurl may read part of a record, or nothing while one of the streams is paused.
             guard progress == .unread, state.isOpen(monitor), state.isRead(ready.number),
-                monitor.recordCount > records || monitor.unreadCount < unread || monitor.isOver
+                monitor.hasRead(since: position) || monitor.isOver
             else { return }
             readiness = .readable
         }

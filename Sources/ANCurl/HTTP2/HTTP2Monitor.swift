@@ -73,6 +73,14 @@ import COpenSSL
     /// The number of inspected bytes that libcurl has not yet read.
     var unreadCount: Int32 { unsafe SSL_pending(session) }
 
+    /// How far libcurl has read: the number of inspected records, and of bytes that it has not read.
+    var position: (records: Int, unread: Int32) { (recordCount, unreadCount) }
+
+    /// Whether libcurl has read bytes since then.
+    func hasRead(since position: (records: Int, unread: Int32)) -> Bool {
+        recordCount > position.records || unreadCount < position.unread
+    }
+
     /// Whether the connection should carry no further requests. It is closed once no request waits on it.
     private(set) var isSpent = false
 
