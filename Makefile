@@ -52,7 +52,7 @@ QUIET := $(if $(MAKE_TERMOUT),,--quiet)
 FEW_AT_ONCE := --experimental-maximum-parallelization-width 4
 
 .PHONY: help setup setup-library build format flags check-format samples test check check-servers check-examples \
-	check-observability check-docs slowest interop endurance matrix demo tsan asan mutants fuzz simulate plants bench bench-instructions docs symbols clean
+	check-observability check-docs slowest interop interop-buffers endurance matrix demo tsan asan mutants fuzz simulate plants bench bench-instructions docs symbols clean
 
 help: ## List the targets
 	@awk -F ':.*## ' '/^[a-z-]+:.*## / { printf "  %-15s %s\n", $$1, $$2 }' $(MAKEFILE_LIST)
@@ -120,6 +120,13 @@ ifneq ($(INSTALL),)
 endif
 	@swift build --package-path Tests/Interop --product InteropClient $(QUIET)
 	$(SERVERS) run $(INTEROP_DIR) --only installed -- scripts/interop $(OPTIONS)
+
+# In a network namespace, whose sockets are full after 4 KB; as root.
+interop-buffers: setup ## The same where sockets are always full: make interop-buffers OPTIONS='--only node'
+	@$(call install,iproute2 procps)
+	@swift build --package-path Tests/Interop --product InteropClient $(QUIET)
+	unshare --net sh -c 'ip link set lo up && sysctl -qw net.ipv4.tcp_wmem="4096 4096 4608" && exec "$$0" "$$@"' \
+		$(SERVERS) run $(INTEROP_DIR) --only installed -- scripts/interop $(OPTIONS)
 
 endurance: setup ## Perform many exchanges of all kinds, and compare each body: make endurance EXCHANGES=30000
 	@$(call install,nodejs)
