@@ -49,7 +49,9 @@ import Testing
             let secure = Cookie(
                 name: "id", value: "mine", domain: "a.example.test", includesSubdomains: true, isSecure: true)
             let foreign = Cookie(name: "id", value: "foreign", domain: "c.test")
-            await transport.cookieJar.set([secure, foreign])
+            let sibling = Cookie(name: "id", value: "sibling", domain: "b.test", path: "/app")
+            let secureSibling = Cookie(name: "id", value: "secure", domain: "b.test", isSecure: true)
+            await transport.cookieJar.set([secure, foreign, sibling, secureSibling])
             for host in ["a", "b.a"] {
                 let url = try #require(URL(string: "http://\(host).example.test:\(port)/"))
                 _ = try await transport.collect(Request(url: url))
@@ -57,7 +59,8 @@ import Testing
             let cookies = await transport.cookieJar.cookies().filter { !$0.isExpired() }
             #expect(
                 Set(cookies.map { "\($0.name)=\($0.value) \($0.domain)" }) == [
-                    "id=mine a.example.test", "id=foreign c.test", "other=fine a.example.test",
+                    "id=mine a.example.test", "id=foreign c.test", "id=sibling b.test", "id=secure b.test",
+                    "other=fine a.example.test",
                     "other=fine b.a.example.test",
                 ])
         }

@@ -64,6 +64,23 @@ import Testing
         }
     }
 
+    @Test func `a request that bypasses the proxy is sent once`() async throws {
+        try await StubServer.with { server in
+            server.fallback { .status(200, headers: ["X-Length": "\($0.bodyLength)"]) }
+            let options = TransferOptions.with {
+                $0.proxy = .proxy(
+                    Proxy(
+                        .http, host: "127.0.0.1", port: 1,
+                        credential: Credential(user: "user", password: "password", schemes: [.digest]),
+                        bypass: ["127.0.0.1"]))
+            }
+            let request = server.request(method: .post, body: .bytes(Self.body), options: options)
+            let (head, _) = try await CurlTransport().collect(request)
+            #expect(head.status == .ok)
+            #expect(server.activity.requests.map(\.bodyLength) == [8])
+        }
+    }
+
     @Test(
         arguments: [
             (.digest, .basic), (.digest, .digest), (.basic, .digest), (.digest, nil), (.basic, .basic),

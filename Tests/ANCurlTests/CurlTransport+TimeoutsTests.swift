@@ -244,6 +244,30 @@ import Testing
         }
     }
 
+    @Test func `limits that expire while the loop is blocked end requests after that`() async throws {
+        try await StubServer.with { server in
+            server.fallback { _ in Script([.send(Self.head), .hang]) }
+            let transport = try CurlTransport()
+            let executor = try #require(transport.eventLoopExecutor)
+            let request = server.request(options: options { $0.idle = .milliseconds(300) })
+            async let failure = transport.failure(request, delivery: .collected(upTo: 1000))
+            try await server.requests(count: 1)
+            await Task(executorPreference: executor) {
+                let end = ContinuousClock.now + .milliseconds(800)
+                while ContinuousClock.now < end {}
+            }.value
+            #expect(try await failure.reason == .timedOut(.responseBody))
+        }
+    }
+
+    @Test func `a limit below zero has expired when its part begins`() async throws {
+        try await StubServer.with { server in
+            server.fallback { _ in .hang }
+            let error = try await CurlTransport().failure(server.request(options: options { $0.idle = .seconds(-1) }))
+            guard case .timedOut = error.reason else { throw error }
+        }
+    }
+
     @Test func `without limits nothing ends by itself`() async throws {
         try await StubServer.with { server in
             let gate = try ScriptGate()

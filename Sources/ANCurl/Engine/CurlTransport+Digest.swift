@@ -39,7 +39,7 @@ extension CurlTransport {
             // The body of a response that may be dropped is not collected.
             let (exchange, head) = try await perform(
                 probe ?? plain, isProbe ? .streamed : delivery,
-                events.map { HeadSink(passingTo: $0) { react($0) == .none } })
+                events.map { HeadSink(passingTo: $0, passesProgress: !isProbe) { react($0) == .none } })
             let reaction = react(head)
             switch reaction {
             case .none: return OpenResponse(head: head, body: ResponseBody(source: exchange))
@@ -112,6 +112,7 @@ extension Request {
 /// A sink for the events of an exchange that are passed on only if the response is the caller's.
 private final class HeadSink: TransferEventSink {
     private let next: any TransferEventSink
+    private let passesProgress: Bool
     private let isPassed: @Sendable (ResponseHead) -> Bool
     private let state = Lock(State.undecided([]))
 
@@ -122,8 +123,13 @@ private final class HeadSink: TransferEventSink {
         case discarding
     }
 
-    init(passingTo next: any TransferEventSink, if isPassed: @escaping @Sendable (ResponseHead) -> Bool) {
+    /// - Parameter passesProgress: Whether the request has the caller's body, whose progress is passed on at once.
+    init(
+        passingTo next: any TransferEventSink, passesProgress: Bool,
+        if isPassed: @escaping @Sendable (ResponseHead) -> Bool
+    ) {
         self.next = next
+        self.passesProgress = passesProgress
         self.isPassed = isPassed
     }
 
@@ -139,6 +145,8 @@ private final class HeadSink: TransferEventSink {
             case (.undecided(let held), .finished):
                 state = .passing
                 return held + [event]
+            case (.undecided, .uploadProgress) where passesProgress:
+                return [event]
             case (.undecided(let held), _):
                 state = .undecided(held + [event])
                 return []

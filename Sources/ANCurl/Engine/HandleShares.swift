@@ -77,10 +77,10 @@ struct HandleShares: ~Copyable {
         let names = Set(fields.compactMap { Cookie(setCookie: $0, from: url)?.name.lowercased() })
         let stored = lines.compactMap { Cookie(netscapeLine: $0) }
         let secure = stored.filter { $0.isSecure && !$0.isExpired() }
-        guard !names.isEmpty, !secure.isEmpty else { return }
+        guard !names.isEmpty, !secure.isEmpty, let host = url.host()?.lowercased() else { return }
         remove(
             stored.filter { cookie in
-                !cookie.isSecure && names.contains(cookie.name.lowercased())
+                !cookie.isSecure && cookie.mayBeSet(by: host) && names.contains(cookie.name.lowercased())
                     && secure.contains(where: cookie.overlays)
             })
     }

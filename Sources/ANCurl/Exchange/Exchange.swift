@@ -100,8 +100,16 @@ final class Exchange: Sendable {
         guard sendsBody else { return [] }
         var probes: Probes = []
         if let scheme = authentication?.server?.scheme, scheme != .basic { probes.insert(.server) }
-        if !isSecure, let scheme = proxyScheme, scheme != .basic { probes.insert(.proxy) }
+        if !isSecure, let scheme = proxyScheme, scheme != .basic, isForwarded { probes.insert(.proxy) }
         return probes
+    }
+
+    /// Whether a request for an http URL is forwarded by a proxy.
+    private var isForwarded: Bool {
+        guard options.connection.unixSocketPath == nil, let proxy = options.proxy.proxy(for: request.url) else {
+            return false
+        }
+        return proxy.kind == .http || proxy.kind == .https
     }
 
     /// The scheme for the proxy; `nil` if there are several, or none.

@@ -117,7 +117,6 @@ extension Transfer {
         if head.status.code == 417, exchange.expectsContinue, !state.repeating.omitsExpectation {
             return .refusal(.expectation)
         }
-        let isAnonymous = !state.repeating.omitted.isEmpty && state.repeating.omitted == exchange.probes
         guard exchange.answersChallenges, exchange.webSocket == nil, !isAnonymous else { return .response }
         switch head.status.code {
         case 407 where isStale(head.headers[values: .proxyAuthenticate]):
@@ -125,6 +124,14 @@ extension Transfer {
         case 401, 407: return .undecided
         default: return state.repeating.probes.isEmpty ? .response : .refusal(.credentials(state.repeating.probes))
         }
+    }
+
+    /// Whether the request is sent again without any credential.
+    private var isAnonymous: Bool {
+        let omitted = state.repeating.omitted
+        let hasServer = exchange.authentication?.server != nil
+        let hasProxy = exchange.authentication?.proxy != nil || exchange.options.answersProxyChallenges
+        return !omitted.isEmpty && (!hasServer || omitted.contains(.server)) && (!hasProxy || omitted.contains(.proxy))
     }
 
     /// Whether a proxy whose challenge libcurl has just answered calls the answer stale (RFC 7616 §3.3). libcurl would

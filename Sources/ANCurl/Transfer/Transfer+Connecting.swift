@@ -129,6 +129,8 @@ extension Transfer {
             guard mayRepeat(), rewind() else { return CURL_PREREQFUNC_ABORT }
         }
         if !exchange.needsOwnConnection { try? handle.set(CURLOPT_FRESH_CONNECT, false) }
+        // libcurl may send the request again, by which time the transfer has no limit for waiting.
+        if awaitsHandshakes { try? awaitHandshakes(false) }
         reviewReuse(after: .begun)
         // Over HTTP/2 the end of the stream delimits a body. libcurl would end an exchange before its trailers, and take
         // a body without a length for an empty one.

@@ -40,7 +40,7 @@ final class Transfer: PriorityQueueElement {
     /// The time at which the request is sent again; `nil` if it is not waiting. Maintained by ``CurlEngine``.
     var startTime: MonotonicInstant?
     /// Whether the request waits for the TLS handshake of another one, whose connection it may share.
-    private var awaitsHandshakes = false
+    private(set) var awaitsHandshakes = false
     /// Whether the exchange has its result, or another transfer repeats its request. Maintained by ``CurlEngine``.
     var isFinished = false
     /// The WebSocket connection that the exchange becomes; `nil` until libcurl has made it. Maintained by ``CurlEngine``.

@@ -142,8 +142,10 @@ package struct LoopLateness {
     /// Creates the state of a loop that is not late.
     package init() {}
 
-    /// Begins with a turn that is late, of a loop that waits for `descriptors`.
+    /// Begins with a turn that is late, of a loop that waits for `descriptors`. Further ones change nothing: a loop that is
+    /// held up in each turn has limits, too.
     package mutating func begin(descriptors: Int) {
+        guard turns == 0 else { return }
         turns = descriptors / Self.full + 2
         isFirst = true
     }

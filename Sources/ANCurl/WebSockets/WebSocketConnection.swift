@@ -187,6 +187,7 @@ final class WebSocketConnection {
     }
 
     private func receive(_ bytes: [UInt8], of transfer: Transfer) throws(End) {
+        if phase != .open { transfer.state.clock.noteActivity(at: transfer.loop.now) }
         switch phase {
         case .upgrading: try receiveHead(bytes, of: transfer)
         case .refused:

@@ -88,6 +88,9 @@ public struct Cookie: Hashable, Sendable, CustomStringConvertible {
             && (!isSecure || url.isHTTPS)
     }
 
+    /// Returns whether a response of a host may have set the cookie (RFC 6265 §5.1.3).
+    package func mayBeSet(by host: String) -> Bool { host == domain || host.isBelow(domain) }
+
     /// Returns whether the cookie would overlay another one that is secure, which a response without TLS must not do
     /// (RFC 6265bis §5.7): one with the same name, for the same host or one above or below it, and for the same path or
     /// one above it. Names and paths are compared without regard to case, because some versions of libcurl, such as 7.88,
