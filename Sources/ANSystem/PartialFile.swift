@@ -220,6 +220,23 @@ public struct PartialFile: ~Copyable {
         fchmod(file.number, status.st_mode & 0o777)
     }
 
+    /// Sets the permission bits to those that a new file has by default: 0o666 less the umask, which umask(2) would change
+    /// in order to tell it. They are unchanged if proc(5) does not tell it either.
+    package borrowing func adoptDefaultMode() {
+        guard let status = try? FileDescriptor(opening: "/proc/self/status", flags: O_RDONLY) else { return }
+        var bytes = [UInt8](repeating: 0, count: 4096)
+        var span = bytes.mutableSpan
+        var raw = unsafe span.mutableBytes
+        guard let count = try? status.read(into: &raw, upTo: 4096, at: 0) else { return }
+        let lines = bytes[..<count].split(separator: UInt8(ascii: "\n")).lazy.map {
+            String(decoding: $0, as: UTF8.self)
+        }
+        guard let line = lines.first(where: { $0.hasPrefix("Umask:") }),
+            let umask = line.split(separator: "\t").last.flatMap({ mode_t($0, radix: 8) })
+        else { return }
+        fchmod(file.number, 0o666 & ~umask)
+    }
+
     private static func rename(_ path: String, to destination: String, overwriting: Bool) throws(SystemError) {
         try SystemSimulation.willChangeFile("rename", destination)
         if overwriting {

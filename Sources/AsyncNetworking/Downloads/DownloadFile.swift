@@ -110,7 +110,8 @@ final class DownloadFile {
         }
         do throws(SystemError) {
             guard isDurable, let location else {
-                partial = try PartialFile(path: newPath, opening: .new)
+                // A directory for temporary files may be open to other users.
+                partial = try PartialFile(path: newPath, opening: .new, mode: location == nil ? 0o600 : 0o666)
                 return
             }
             let path = DownloadRecord.partialFile(for: location.path)
@@ -180,6 +181,10 @@ final class DownloadFile {
             !isChanged && known?.representation.validator?.isConfirmed(by: head) == true
             && known?.totalBytes == head.contentLength
         do throws(SystemError) {
+            // Another download may have left a record, whose bytes these replace.
+            if !isDurable, job.options.resumeData != nil, let path = partial?.path {
+                DownloadRecord.remove(beside: path)
+            }
             if isSame, !parts.isEmpty { try partial?.rewind(to: 0) } else { try partial?.truncate(to: 0) }
         } catch {
             throw .file(job.path, error)
@@ -292,6 +297,7 @@ final class DownloadFile {
             guard location.isReplaceable || location.isDirectory else { throw SystemError.exists }
             if job.destination.createsIntermediateDirectories { try location.createDirectories() }
             if isDurable { try partial?.flush() }
+            if self.location == nil, file.path != partial?.path { partial?.adoptDefaultMode() }
             let partialPath = partial?.path
             try partial?.move(
                 to: location.path, overwriting: job.destination.overwritesExisting, keepingMode: true)

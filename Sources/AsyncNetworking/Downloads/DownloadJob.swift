@@ -59,10 +59,17 @@ extension SessionManager {
             let head = ResponseHead(status: .notModified, url: task.request.url)
             core.receive(head)
             core.complete(size)
+            core.resumeData = nil
             return DownloadedFile(path: job.path, size: size, response: Response((), head: head))
         }
-        let file = try DownloadFile(
-            job, for: task.request, on: pipeline, stopwatch: Stopwatch(configuration.clock))
+        let file: DownloadFile
+        do {
+            file = try DownloadFile(job, for: task.request, on: pipeline, stopwatch: Stopwatch(configuration.clock))
+            core.resumeData = nil
+        } catch {
+            if case .notResumable = error { core.resumeData = nil }
+            throw error
+        }
         do {
             let response = try await fill(file, by: task)
             core.complete(file.size, response.metrics)

@@ -77,10 +77,18 @@ public struct ResumeData: Codable, Hashable, Sendable {
     func isSelected(by fields: HTTPFields) -> Bool { expectedDigest != nil || representation.isSelected(by: fields) }
 
     /// Removes the partial file and, for a durable download, its record, after which the download cannot be resumed.
-    /// Files that do not exist or cannot be removed, and directories, are ignored. Do not call it while the download is running.
+    /// Files that do not exist or cannot be removed, and directories, are ignored, and nothing is removed while a download
+    /// writes the file.
     public func discard() {
-        FileLocation.remove(partialFile)
-        DownloadRecord.discard(beside: partialFile)
+        do throws(SystemError) {
+            // Locked until the record is removed, and removed with this value.
+            let file = try PartialFile(path: partialFile, opening: .existing)
+            DownloadRecord.discard(beside: partialFile)
+            _ = consume file
+        } catch {
+            guard error.fileReason == .missing else { return }
+            DownloadRecord.discard(beside: partialFile)
+        }
     }
 }
 

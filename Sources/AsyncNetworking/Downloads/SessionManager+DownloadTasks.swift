@@ -221,8 +221,7 @@ extension SessionManager {
             destination: destination, options: options, sensitiveHeaders: redirectPolicy.sensitiveHeaders)
         // A task that is cancelled before it starts leaves the earlier download as it is.
         return makeTask(.download, request, prepare: { $0.resumeData = options.resumeData }, ending: ending) {
-            $0.core.resumeData = nil
-            return try await self.download($0, job)
+            try await self.download($0, job)
         }
     }
 }

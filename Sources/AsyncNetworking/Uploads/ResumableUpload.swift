@@ -45,7 +45,7 @@ package struct ResumableUpload: Sendable {
 
     private var exchange: UploadExchange?
     /// Whether the last bytes were sent, and the server has not answered since.
-    private var mayBeComplete = false
+    private var mayBeComplete = false { didSet { known?.mayBeComplete = mayBeComplete } }
     /// Whether the server has all bytes, and is asked for its response again.
     private var isReplaying = false
     /// The numbers of exchanges since the last progress, and of times that the server has forgotten the upload.
@@ -63,6 +63,8 @@ package struct ResumableUpload: Sendable {
         package var expiry: Int64?
         fileprivate let digest: UploadDigest?
         fileprivate let canBeCancelled: Bool
+        /// Whether the last bytes were sent, and the server has not answered since.
+        fileprivate(set) var mayBeComplete: Bool
     }
 
     /// The next step of an upload.
@@ -101,6 +103,7 @@ package struct ResumableUpload: Sendable {
         uploadProtocol = known?.uploadProtocol ?? options.uploadProtocol
         isSupported = uploadProtocol != nil
         (digest, canBeCancelled) = (known?.digest, known?.canBeCancelled ?? false)
+        mayBeComplete = known?.mayBeComplete ?? false
     }
 
     // MARK: Events
@@ -384,7 +387,7 @@ package struct ResumableUpload: Sendable {
         guard let uploadProtocol else { return }
         known = Known(
             uploadProtocol: uploadProtocol, url: url, expiry: reply.expiry, digest: digest,
-            canBeCancelled: canBeCancelled)
+            canBeCancelled: canBeCancelled, mayBeComplete: mayBeComplete)
     }
 
     private mutating func learn(from reply: UploadReply) {

@@ -1,5 +1,6 @@
 // SPDX-License-Identifier: MIT
 
+import ANSystem
 import AsyncNetworking
 import AsyncNetworkingTesting
 import Dispatch
@@ -437,6 +438,35 @@ import Testing
             try FileManager.default.moveItem(atPath: record, toPath: record + ".away")
             try FileManager.default.createSymbolicLink(atPath: record, withDestinationPath: record + ".away")
             #expect(ResumeData.left(at: file) == nil)
+        }
+    }
+
+    @Test func `a record does not outlive the bytes that it counts`() async throws {
+        try await StubServer.with { server in
+            try await breakOff(server)
+            let left = try #require(ResumeData.left(at: file))
+            server.route("/file") { _ in
+                let head = "HTTP/1.1 200 OK\r\nETag: \"2\"\r\nContent-Length: 2000\r\n\r\n"
+                return Script([.send(Data(head.utf8)), .generate(900), .end(.close)])
+            }
+            let options = DownloadOptions().with { $0.keepsPartialFile = true }
+            let task = SessionManager(for: server).download(resuming: left, options: options)
+            await #expect(throws: (any Error).self) { _ = try await task.value }
+            #expect(ResumeData.left(at: file) == nil)
+        }
+    }
+
+    @Test func `files that a download writes are not discarded, and its data stays valid`() async throws {
+        try await StubServer.with { server in
+            try await breakOff(server)
+            let left = try #require(ResumeData.left(at: file))
+            let writer = try PartialFile(path: left.partialFile, opening: .existing)
+            left.discard()
+            #expect(ResumeData.left(at: file) == left)
+            let task = SessionManager(for: server).download(resuming: left, options: .durable)
+            await #expect(throws: (any Error).self) { _ = try await task.value }
+            #expect(task.resumeData == left)
+            writer.keep()
         }
     }
 

@@ -221,6 +221,19 @@ private final class Counter: Sendable {
         }
     }
 
+    @Test func `a connection without a response costs the others nothing`() async throws {
+        try await StubServer.with { server in
+            let served = ServedFile(Self.bytes, pace: Self.pace)
+            let count = Counter()
+            server.route("/file") { request in count.next() == 2 ? .hang : served.script(for: request) }
+            var options = Self.options()
+            options.segmentTuning.interval = .milliseconds(5)
+            _ = try await SessionManager(for: server).download("file", to: .file(file), options: options).value
+            #expect(try directory.read("file") == Self.bytes)
+            #expect(server.activity.requests.count < 20)
+        }
+    }
+
     @Test func `automatic segments begin with one, and become more`() async throws {
         try await StubServer.with { server in
             server.serve(ServedFile(Self.bytes, pace: Script.Pace(bytes: 1_000, every: .milliseconds(1))))

@@ -502,8 +502,12 @@ extension UploadMessage {
         #expect(known.expiry == 1060)
         var second = ResumableUpload(length: 10, continuing: known)
         #expect(try Self.message(second.resume(now: 1059)).words == "HEAD /u/1")
+        // The earlier process has sent the last byte, and may have completed the upload.
+        #expect(second.receive(try Self.head(404, [:]), now: 1059) == .fail(.outcomeUnknown))
         var late = ResumableUpload(length: 10, continuing: known)
-        #expect(try Self.message(late.resume(now: 1060)).words == "POST /up 0..<10 ?1")
+        #expect(late.resume(now: 1060) == .fail(.outcomeUnknown))
+        var repeatable = ResumableUpload(length: 10, continuing: known, mayRepeatCreation: true)
+        #expect(try Self.message(repeatable.resume(now: 1060)).words == "POST /up 0..<10 ?1")
     }
 
     @Test func `what is known is forgotten when the upload has ended, but not when another may go on`() throws {

@@ -335,12 +335,13 @@ final class SegmentedTransfer {
         let receiving = workers.filter { $0.value.state == .receiving }
         let speed = progress.measure(plan.done.count, at: stopwatch.elapsed)
         let isReduced = count.settle(at: sources.limit)
-        if isReduced || receiving.count == workers.count && count.measure(speed, running: receiving.count) {
+        // One that leaves while it waits for its response holds no place.
+        if isReduced || receiving.count == sources.running && count.measure(speed, running: receiving.count) {
             history.append(SegmentChange(time: stopwatch.elapsed, count: count.wanted, bytesPerSecond: speed))
         }
         // The slowest ones leave if there are more than wanted.
         for (number, _) in receiving.sorted(by: Self.isSlower)
-            .prefix(max(0, workers.count - count.wanted))
+            .prefix(max(0, sources.running - count.wanted))
         {
             leave(number)
         }
