@@ -213,6 +213,26 @@ import Testing
         }
     }
 
+    @Test func `a body that a block has removed after a redirect is not sent`() async throws {
+        try await StubServer.with { server in
+            server.route("/", .redirect(307, to: "/next"))
+            server.route("/other", .echo)
+            let manager = AFHTTPSessionManager(for: server)
+            let other = server.url("/other")
+            manager.setTaskWillPerformHTTPRedirectionBlock { _, _, _, _ in URLRequest(url: other) }
+            var request = URLRequest(url: server.url("/"))
+            request.httpMethod = "POST"
+            request.httpBody = Data("secret".utf8)
+            let result = await callback { [request] done in
+                manager.dataTask(with: request, uploadProgress: nil, downloadProgress: nil) {
+                    done(Callback(response: $0, object: $1, error: $2 as NSError?))
+                }.resume()
+            }
+            #expect(result.dictionary?["body"] as? String == "")
+            #expect(server.activity.requests.last?.method == "GET")
+        }
+    }
+
     @Test func `a file is sent again after a redirect that a block has changed`() async throws {
         try await StubServer.with { server in
             server.route("/", .redirect(307, to: "/next"))

@@ -215,10 +215,9 @@ extension TaskDriver {
         guard !decided.hasSameMessage(as: request) else { return proposed }
         var result = proposed
         result.headers = [:]
-        let body = result.body
+        result.body = .none
         try result.take(decided)
-        // The stream was already read; the core's body requests a new one if there is a block for it.
-        if decided.httpBody == nil, decided.httpBodyStream === request.httpBodyStream { result.body = body }
+        if decided.httpBody == nil, decided.keepsHiddenBody(of: request) { result.body = proposed.body }
         return result
     }
 }

@@ -65,6 +65,12 @@ extension URLRequest {
 }
 
 extension URLRequest {
+    /// Returns whether a body that the other request does not show, or whose stream was already read, is still meant.
+    func keepsHiddenBody(of other: URLRequest) -> Bool {
+        guard httpBodyStream === other.httpBodyStream else { return false }
+        return other.httpBodyStream != nil || other.httpBody == nil && httpMethod == other.httpMethod
+    }
+
     /// Returns whether another request has the same URL, method, header fields and body. `==` of Foundation on Linux
     /// ignores the header fields and the bytes of the body.
     func hasSameMessage(as other: URLRequest) -> Bool {

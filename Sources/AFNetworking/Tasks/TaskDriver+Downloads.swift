@@ -16,7 +16,12 @@ extension TaskDriver {
     ) -> DownloadTask {
         let temporary = Self.makeTemporaryURL()
         let options = DownloadOptions().with { $0.resumeData = resumeData }
-        let task = session.makeDownloadTask(for: .success(request), to: .file(temporary.path), options) { file in
+        // Its bytes are for the user only until they are at their destination.
+        let destination = DownloadDestination.chosen(temporaryDirectory: temporary.deletingLastPathComponent().path) {
+            _ in
+            temporary.path
+        }
+        let task = session.makeDownloadTask(for: .success(request), to: destination, options) { file in
             await self.finish(self.received(file, at: temporary))
         }
         task.priority = priority

@@ -61,10 +61,13 @@ final class TaskDriver: Sendable {
     func cancel(producingResumeData completionHandler: @escaping (Data?) -> Void) {
         let completionHandler = UncheckedSendable(completionHandler)
         var cancelled: TransferCore?
+        // A task that never began leaves the data that it was to continue with.
+        let isUnused = !wasStarted
         enter(.canceling, from: .suspended, .running) { cancelled = $0 }
         // Ends with the transfer.
         Task { [cancelled] in
-            let archived = await cancelled?.cancelProducingResumeData()?.archived
+            let left = isUnused && cancelled == nil ? source.resumeData : await cancelled?.cancelProducingResumeData()
+            let archived = left?.archived
             sessionQueue.async { completionHandler.value(archived) }
         }
     }

@@ -88,6 +88,9 @@ enum TaskSource: Sendable {
     /// Writes the response to a file, from the beginning or after the bytes that the resume data describes.
     case download(ResumeData?)
 
+    /// The data of an earlier download that this one continues.
+    var resumeData: ResumeData? { if case .download(let data) = self { data } else { nil } }
+
     var isUpload: Bool { if case .upload = self { true } else { false } }
 }
 
