@@ -106,6 +106,14 @@ import Testing
         #expect(rules.body(form("secret"), contentType: "multipart/form-data; boundary=\"b\"") == form("…"))
     }
 
+    @Test func `parts of a form are looked into by their types`() {
+        func form(_ password: String) -> Data {
+            let head = "Content-Disposition: form-data; name=meta\r\nContent-Type: application/json"
+            return Data("--b\r\n\(head)\r\n\r\n{\"password\":\"\(password)\"}\r\n--b--\r\n".utf8)
+        }
+        #expect(rules.body(form("secret"), contentType: "multipart/form-data; boundary=b") == form("…"))
+    }
+
     @Test(
         arguments: [
             "Content-Disposition: form-data; name=password\r\n\r\n",

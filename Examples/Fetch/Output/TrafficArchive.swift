@@ -17,7 +17,7 @@ struct TrafficArchive {
     ///   - page: The path of the page; `nil` for none.
     /// - Throws: `SessionError` for a file that cannot be created.
     init(har: String?, page: String?) throws {
-        path = har ?? "\(page ?? "").har"
+        path = har ?? "\(page ?? "").\(UUID().uuidString).har"
         isTemporary = har == nil
         self.page = page
         recorder = try HARRecorder(path: path)
@@ -30,7 +30,12 @@ struct TrafficArchive {
         try await recorder.close()
         guard let page else { return }
         let archive = URL(filePath: path)
-        try Data(try HAR(Data(contentsOf: archive)).html(title: page).utf8).write(to: URL(filePath: page))
-        if isTemporary { try FileManager.default.removeItem(at: archive) }
+        defer { if isTemporary { try? FileManager.default.removeItem(at: archive) } }
+        let text = Data(try HAR(Data(contentsOf: archive)).html(title: page).utf8)
+        // For the user only, like the archive.
+        guard FileManager.default.createFile(atPath: page, contents: text, attributes: [.posixPermissions: 0o600])
+        else {
+            throw CocoaError(.fileWriteUnknown)
+        }
     }
 }

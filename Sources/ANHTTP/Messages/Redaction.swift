@@ -230,8 +230,11 @@ public struct Redaction: Hashable, Sendable {
             result += rest[..<start.upperBound]
             rest = rest[start.upperBound...]
             let part = rest[..<(rest.firstRange(of: delimiter)?.lowerBound ?? rest.endIndex)]
-            guard let end = Self.endOfHead(part), let name = Self.fieldName(part[..<end]), hides(name) else { continue }
-            result += part[..<end] + Data("\(Self.mark)\r\n".utf8)
+            guard let end = Self.endOfHead(part) else { continue }
+            let (name, type) = Self.partFields(part[..<end])
+            let isHidden = name.map(hides) ?? false
+            result += part[..<end]
+            result += isHidden ? Data("\(Self.mark)\r\n".utf8) : self.body(Data(part[end...]), contentType: type)
             rest = rest[part.endIndex...]
         }
         return result + rest
@@ -243,11 +246,13 @@ public struct Redaction: Hashable, Sendable {
         return ends.min()
     }
 
-    /// The name of a form's field, from the head of its part (RFC 7578 §4.2).
-    private static func fieldName(_ head: Data) -> String? {
+    /// The name of a form's field, and its type, from the head of its part (RFC 7578 §4.2).
+    private static func partFields(_ head: Data) -> (name: String?, type: String?) {
         let lines = String(decoding: head, as: UTF8.self).split { $0.isNewline }
-        let field = lines.first { $0.lowercased().hasPrefix("content-disposition:") }
-        return field.flatMap { HeaderParameters(String($0))["name"] }
+        func value(_ name: String) -> String? {
+            lines.first { $0.lowercased().hasPrefix(name + ":") }.map { String($0.dropFirst(name.utf8.count + 1)) }
+        }
+        return (value("content-disposition").flatMap { HeaderParameters($0)["name"] }, value("content-type"))
     }
 
     /// Replaces the values of members with a secret name. The text may be cut off, and may be several values.

@@ -52,7 +52,7 @@ struct CurlCommand {
         add(options.httpVersion, isSecure: request.url.isHTTPS)
         add(options.timeouts, timeout: request.timeout)
         add(options.proxy, rules)
-        add(options.connection)
+        add(options.connection, rules)
         if request.url.isHTTPS { add(options.tls, host: HostName(request.url), rules) }
         if request.trailers != nil { notes.append("the trailer fields") }
         let url = request.url.absoluteString.prefix { $0 != "#" }
@@ -251,7 +251,7 @@ struct CurlCommand {
         }
     }
 
-    private mutating func add(_ connection: ConnectionOptions) {
+    private mutating func add(_ connection: ConnectionOptions, _ rules: Redaction) {
         switch connection.ipVersion {
         case .any: break
         case .v4: add("--ipv4")
@@ -265,7 +265,7 @@ struct CurlCommand {
                 "--connect-to",
                 "\(bracketed(override.host)):\(override.port):\(bracketed(override.address)):\(override.addressPort)")
         }
-        if let url = connection.dnsOverHTTPS { add("--doh-url", url.absoluteString) }
+        if let url = connection.dnsOverHTTPS { add("--doh-url", rules.url(url.absoluteString)) }
         switch connection.tcpKeepAlive {
         case .seconds(60): break
         case let interval?: add("--keepalive-time", "\(max(1, interval.curlMilliseconds / 1000))")

@@ -37,7 +37,8 @@ public final class HARRecorder: Sendable {
         var open: [UInt64: RecordedExchange] = [:]
         /// The exchanges that are written next.
         var waiting: [RecordedExchange] = []
-        var isWriting = false
+        /// Writes them, until none waits.
+        var writer: Task<Void, Never>?
         var isClosed = false
     }
 
@@ -74,32 +75,29 @@ public final class HARRecorder: Sendable {
     ///
     /// - Throws: ``SessionError/file(_:)`` if an entry could not be written, since when the file has not changed.
     public func close() async throws {
-        let waiting = state.withLock { state in
-            defer { (state.isClosed, state.waiting, state.open) = (true, [], [:]) }
-            return state.waiting
+        let writer = state.withLock { state in
+            (state.isClosed, state.open) = (true, [:])
+            return state.writer
         }
-        await file.write(waiting, redaction, maximumBodySize)
+        await writer?.value
         if let failure = await file.failure { throw SessionError.file(path, failure) }
     }
 
     // MARK: Recording
 
     private func append(_ exchange: RecordedExchange) {
-        let begins = state.withLock { state in
-            guard !state.isClosed else { return false }
+        state.withLock { state in
+            guard !state.isClosed else { return }
             state.waiting.append(exchange)
-            defer { state.isWriting = true }
-            return !state.isWriting
+            if state.writer == nil { state.writer = Task { await writeWaiting() } }
         }
-        // The task ends when nothing waits.
-        if begins { Task { await writeWaiting() } }
     }
 
     private func writeWaiting() async {
         while true {
             let next = state.withLock { state in
                 defer { state.waiting = [] }
-                state.isWriting = !state.waiting.isEmpty
+                if state.waiting.isEmpty { state.writer = nil }
                 return state.waiting
             }
             guard !next.isEmpty else { return }
@@ -109,12 +107,7 @@ public final class HARRecorder: Sendable {
 
     /// Waits for the disk if many exchanges wait to be written.
     private func waitForRoom() async {
-        let next = state.withLock { state in
-            guard state.waiting.count >= Self.maximumWaiting else { return [RecordedExchange]() }
-            defer { state.waiting = [] }
-            return state.waiting
-        }
-        if !next.isEmpty { await file.write(next, redaction, maximumBodySize) }
+        await state.withLock { $0.waiting.count < Self.maximumWaiting ? nil : $0.writer }?.value
     }
 
     private static let maximumWaiting = 256

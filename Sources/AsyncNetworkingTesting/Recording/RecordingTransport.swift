@@ -62,6 +62,8 @@ public final class RecordingTransport: CookieStoringTransport {
         var entries: [HAR.Entry] = []
         if mode == .replay || (mode == .update && FileManager.default.fileExists(atPath: path)) {
             entries = try HAR(Data(contentsOf: URL(filePath: path))).entries
+            // An exchange that failed is recorded again.
+            if mode == .update { entries.removeAll(where: \.hasFailed) }
         }
         cassette = Cassette(entries, matching, redaction)
         replay = ReplayTransport(cassette)

@@ -87,6 +87,11 @@ public struct ReplayFailure: LocalizedError, Hashable, Sendable, CustomStringCon
     public var errorDescription: String? { description }
 }
 
+extension HAR.Entry {
+    /// Whether there was no response when it was recorded.
+    var hasFailed: Bool { response.status == 0 || error != nil }
+}
+
 /// The exchanges of a cassette, each of which is replayed once.
 final class Cassette: Sendable {
     private let matching: ReplayMatching
@@ -122,7 +127,7 @@ final class Cassette: Sendable {
             state.replayed.insert(index)
             return state.entries[index]
         }
-        if entry.response.status == 0 || entry.error != nil {
+        if entry.hasFailed {
             throw ReplayFailure(
                 description: "\(sent.line) failed when it was recorded: \(entry.error ?? "for an unknown reason")")
         }

@@ -171,6 +171,12 @@ import Testing
         #expect(try await SessionManager(on: empty).get("1").text == "other")
     }
 
+    @Test func `a failure in a cassette is replaced by an update`() async throws {
+        _ = try? await recording(MockTransport(.failure(TransportError(.shutDown)))).get("1")
+        #expect(try await recording(Self.numbered, mode: .update).get("1").text == "GET 1")
+        #expect(try await recording(Self.numbered, mode: .replay).get("1").text == "GET 1")
+    }
+
     @Test func `a program chooses how requests match`() async throws {
         _ = try await recording(Self.numbered).get("1?time=1")
         let manager = try replaying(.custom { $0.method == $1.method && $0.url.path == $1.url.path })
