@@ -47,6 +47,13 @@ final class Flights<Key: Hashable & Sendable, Outcome: Sendable>: Sendable {
         }
     }
 
+    /// Lets later requests with some keys begin flights of their own.
+    func forget(where isOutdated: (Key) -> Bool) {
+        flights.withLock { flights in
+            for key in flights.keys where isOutdated(key) { flights[key] = nil }
+        }
+    }
+
     /// Ends a flight, if it has not ended.
     func end(_ flight: Flight, _ key: Key, _ outcome: Outcome) {
         flights.withLock { flights in

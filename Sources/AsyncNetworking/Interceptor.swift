@@ -139,8 +139,9 @@ private final class Passage: Sendable {
         for body in closed.flatMap(\.bodies) { await body.close() }
         guard var call = begun else { throw CancellationError() }
         do {
-            var response = try await pipeline.intercept(
-                call.replacing(self.request, by: request), &call, by: rest, next)
+            var sent = call.replacing(self.request, by: request)
+            sent.url = pipeline.strictURL(sent.url)
+            var response = try await pipeline.intercept(sent, &call, by: rest, next)
             if response.body.provenance == .received { response.body.provenance = .lent(number) }
             try state.withLock { state throws in
                 guard !state.isOver else { throw CancellationError() }

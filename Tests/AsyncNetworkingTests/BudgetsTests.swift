@@ -367,6 +367,50 @@ import Testing
         #expect(transport.requests.count == 5, "nothing is stored")
     }
 
+    @Test func `a response is not shared between users, nor with a request after a change`() async throws {
+        let gate = try ScriptGate()
+        let transport = MockTransport { request in
+            guard request.method == .get else { return .status(.ok) }
+            return MockResponse([.wait(gate), .head(.ok), .chunk(Data((request.headers[.authorization] ?? "").utf8))])
+        }
+        let url = try #require(URL(string: "http://a.example/"))
+        let authenticator = Authenticator(for: [url], token: BearerToken("A")) { _ in BearerToken("none") }
+        let manager = SessionManager(on: transport) {
+            $0.interceptors = [RequestCoalescing()]
+            $0.authentication.authenticators = [authenticator]
+        }
+        async let first = manager.get(url).text
+        try await transport.requests(count: 1)
+        await authenticator.setToken(BearerToken("B"))
+        async let second = manager.get(url).text
+        try await transport.requests(count: 2)
+        _ = try await manager.post(url)
+        async let third = manager.get(url).text
+        try await transport.requests(count: 4)
+        gate.open()
+        #expect(try await [first, second, third] == ["Bearer A", "Bearer B", "Bearer B"])
+    }
+
+    @Test func `an open circuit permits a stale response`() async throws {
+        let isBroken = Lock(false)
+        let transport = MockTransport { _ in
+            if isBroken.withLock(\.self) { return .failure(TransportError(.cannotConnect(.refused))) }
+            return MockResponse(
+                status: .ok, headers: [.cacheControl: "max-age=0, stale-if-error=1000"], chunks: [Data("x".utf8)])
+        }
+        let manager = SessionManager(on: transport) {
+            $0.cache = ResponseCache.memory()
+            $0.attemptInterceptors = [CircuitBreaker(failures: 1)]
+        }
+        _ = try await manager.get("http://a.example/")
+        isBroken.set(\.self, to: true)
+        for _ in 0..<3 {
+            let response = try await manager.get("http://a.example/")
+            #expect(response.metrics.source == ResponseSource.stale)
+        }
+        #expect(transport.requests.count == 2)
+    }
+
     @Test func `a failure is one of all, and after a cancellation the next request is sent`() async throws {
         let gate = try ScriptGate()
         let count = Lock(0)

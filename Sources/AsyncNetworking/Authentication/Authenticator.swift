@@ -279,6 +279,9 @@ public actor Authenticator {
     /// Whether the current task belongs to a refresh.
     static var isWithinRefresh: Bool { !refreshing.isEmpty }
 
+    /// Identifies the user of the current token, which a refresh does not change; `nil` without a token.
+    var lineage: Secret<String>? { current?.lineage }
+
     /// Whether the calling task runs the refresh closure of this authenticator.
     nonisolated var isBypassed: Bool { Self.refreshing.contains(ObjectIdentifier(self)) }
 

@@ -41,6 +41,8 @@ final class CredentialCache: Sendable {
 
     /// The maximum number of spaces stored for one origin. Servers choose their realms, so there must be a limit.
     private static let maximumSpaces = 32
+    /// The maximum number of servers, and of proxies. At the limit, an arbitrary one is forgotten, which costs a challenge.
+    private static let maximumServers = 1000
 
     // MARK: Servers
 
@@ -89,6 +91,7 @@ final class CredentialCache: Sendable {
             accepted.answer = answer
             accepted.add(target, declared)
             if spaces.count >= Self.maximumSpaces { spaces.removeFirst() }
+            state.servers.makeRoom(for: server, limit: Self.maximumServers)
             state.servers[server] = spaces + [accepted]
         }
     }
@@ -118,13 +121,24 @@ final class CredentialCache: Sendable {
 
     /// Stores an answer that the proxy of a request accepted.
     func storeProxyAnswer(_ answer: TransportAuthentication.SchemeCredential, for request: Request) {
-        state.withLock { $0.proxies[ProxyKey(request)] = answer }
+        let key = ProxyKey(request)
+        state.withLock { state in
+            state.proxies.makeRoom(for: key, limit: Self.maximumServers)
+            state.proxies[key] = answer
+        }
     }
 
     /// Removes an answer that the proxy of a request no longer accepts, unless a newer one is stored.
     func removeProxyAnswer(_ answer: TransportAuthentication.SchemeCredential, for request: Request) {
         let key = ProxyKey(request)
         state.withLock { if $0.proxies[key] == answer { $0.proxies[key] = nil } }
+    }
+}
+
+extension Dictionary {
+    /// Removes an arbitrary element if there is no room for another key.
+    fileprivate mutating func makeRoom(for key: Key, limit: Int) {
+        if count >= limit, self[key] == nil, let first = keys.first { self[first] = nil }
     }
 }
 

@@ -10,13 +10,15 @@ extension Pipeline {
     func authenticate(_ request: Request, _ call: inout Call, _ next: Next) async throws -> OpenResponse {
         let policy = request.authentication ?? authentication
         call.credentialOrigin = nil
+        var request = request
+        // That of another session, whose interceptor has passed its request on.
+        if request.token != nil { request.token = nil }
         guard !request.headers.contains(.authorization) else {
             return try await answerChallenges(request, &call, next, by: policy)
         }
         let origin = Origin(request.url)
         call.credentialOrigin = origin
         if !policy.signatures.isEmpty, let signature = try policy.signature(for: HostName(request.url)) {
-            var request = request
             request.transportAuthentication = TransportAuthentication(signature)
             return try await answerChallenges(request, &call, next, by: policy)
         }

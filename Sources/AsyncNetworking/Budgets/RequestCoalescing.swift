@@ -12,12 +12,14 @@ import HTTPTypes
 /// }
 /// ```
 ///
-/// Requests are identical if they have the same URL and the same header fields, and are sent by the same session. Those
+/// Requests are identical if they have the same URL and the same header fields, and are sent by the same session, for the
+/// same user of an ``Authenticator``. Those
 /// with a body, with options, policies or credentials of their own, and streamed ones are not shared, nor is anything among
 /// ``SessionConfiguration/attemptInterceptors``. A failure is one of all that wait; if the request that is sent is
 /// cancelled, the next one takes its place. `Request.timeout` limits the wait.
 ///
-/// Nothing is stored: a request that begins after the response sends another one. With a cache,
+/// Nothing is stored: a request that begins after the response sends another one, and so does one that begins after the
+/// session has sent a request to the origin that may change something, such as a POST. Cookies are not compared. With a cache,
 /// ``SessionConfiguration/sharesTransfers`` has the same purpose, and knows which responses may be shared.
 public struct RequestCoalescing: Interceptor {
     private let flights = Flights<Key, Outcome>()
@@ -27,11 +29,18 @@ public struct RequestCoalescing: Interceptor {
 
     /// Sends the request, or waits for the response to an identical one.
     public func intercept(_ request: Request, next: Chain) async throws -> OpenResponse {
+        guard [.get, .head, .options, .trace].contains(request.method) else {
+            // What is read during or after a change may differ from what is in flight.
+            forgetFlights(to: request)
+            defer { forgetFlights(to: request) }
+            return try await next(request)
+        }
         guard case .collected(let limit) = next.delivery, request.method == .get, request.body.length == 0,
             request.hasOnlyTimeout
         else { return try await next(request) }
         let key = Key(
-            session: ObjectIdentifier(next.pipeline), url: request.url, headers: request.headers, limit: limit)
+            session: ObjectIdentifier(next.pipeline), url: request.url, headers: request.headers, limit: limit,
+            user: await next.pipeline.user(of: request))
         while true {
             let (flight, isOwn) = flights.join(key)
             if isOwn { return try await lead(flight, key, request, next, limit) }
@@ -47,6 +56,11 @@ public struct RequestCoalescing: Interceptor {
             case nil: throw TransportError.timedOut(.queue, request.timeLeft ?? .zero, FailureContext())
             }
         }
+    }
+
+    private func forgetFlights(to request: Request) {
+        let origin = Origin(request.url)
+        flights.forget { Origin($0.url) == origin }
     }
 
     /// Sends the request, and gives its response to those that wait.
@@ -70,6 +84,14 @@ public struct RequestCoalescing: Interceptor {
     }
 }
 
+extension Pipeline {
+    /// Identifies the user whose token is sent with a request; `nil` if none is.
+    fileprivate func user(of request: Request) async -> Secret<String>? {
+        let origin = Origin(request.url)
+        return await authentication.authenticators.first { $0.origins.contains(origin) && !$0.isBypassed }?.lineage
+    }
+}
+
 extension RequestCoalescing {
     fileprivate struct Key: Hashable, Sendable {
         let session: ObjectIdentifier
@@ -77,6 +99,8 @@ extension RequestCoalescing {
         let headers: HTTPFields
         /// The limit on the size of the body.
         let limit: Int
+        /// The user for whom an authenticator has tokens.
+        let user: Secret<String>?
     }
 
     fileprivate enum Outcome: Sendable {

@@ -170,6 +170,8 @@ extension Pipeline {
         var request = request
         var history: [ResponseHead] = []
         while true {
+            // A field that the policy has set is the program's own.
+            call.credentialOrigin = nil
             var response = try await next(request, &call)
             guard let target = try await target(of: response.head, to: request, by: policy) else {
                 if !history.isEmpty { response.head.redirectHistory = history }

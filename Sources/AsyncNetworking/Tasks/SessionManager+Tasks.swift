@@ -35,8 +35,9 @@ extension SessionManager {
         let wanted = try? request.get()
         let (core, isTaken) = registry.begin { id in
             TransferCore(
-                id: id, kind: kind, request: wanted, priority: priority, scheduler: scheduler,
-                stopwatch: pipeline.uptime, monitors: pipeline.monitors)
+                id: id, kind: kind, request: wanted, priority: priority,
+                scheduler: Authenticator.isWithinRefresh ? .unlimited : scheduler, stopwatch: pipeline.uptime,
+                monitors: pipeline.monitors)
         }
         prepare(core)
         guard isTaken, let wanted else {

@@ -134,6 +134,9 @@ final class TaskScheduler: Sendable {
         queue = limit.map { Lock(TaskQueue(limit: $0)) }
     }
 
+    /// That of the tasks that refresh a token, for which the others may be waiting.
+    static let unlimited = TaskScheduler(limit: nil)
+
     /// Performs the action of a task after a change of its state.
     ///
     /// Tasks are admitted outside of the lock. A task that is suspended between leaving the queue and being admitted
@@ -146,7 +149,10 @@ final class TaskScheduler: Sendable {
         switch action {
         case .nothing: return
         case .enqueue: queue.withLock { $0.enqueue(core, id: core.id, priority: core.priority) }
-        case .dequeue: queue.withLock { $0.remove(id: core.id) }
+        case .dequeue:
+            queue.withLock { $0.remove(id: core.id) }
+            // Another thread may have resumed and queued the task between its suspension and this removal.
+            if core.status.state == .waiting { return apply(.enqueue, of: core) }
         case .releaseSlot: queue.withLock { $0.release() }
         }
         while let next = queue.withLock({ $0.admit() }) {

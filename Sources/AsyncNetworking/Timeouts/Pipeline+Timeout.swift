@@ -6,7 +6,8 @@ extension Request {
     /// The time limit of the whole call; `nil`, the default, for none.
     ///
     /// It includes all attempts, redirects and challenges, the waits between them, interceptors, and the reading of the
-    /// response's body, also while a task is suspended or a WebSocket connection is open. It does not include the time
+    /// response's body until its last byte has been received, also while a task is suspended or a WebSocket connection is
+    /// open. It does not include the time
     /// before a task first runs, nor deserialization. All requests of a download are one call; an event source measures
     /// each request anew.
     ///
