@@ -30,8 +30,8 @@ func show<Value>(_ title: String, _ request: () async throws -> Value) async {
             print("  the API says: \(problem.title). \(problem.detail)")
         }
         if case .serialization(.decoding(let failure)) = error {
-            print("  path: \(failure.path), type: \(failure.type)")
-            print("  text: \(failure.excerpt)")
+            print("  path: \(failure.path ?? "")")
+            print("  text: \(failure.excerpt ?? "")")
         }
     } catch {
         print("  error:", error)

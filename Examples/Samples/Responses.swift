@@ -38,7 +38,7 @@ func explainDecoding(_ api: SessionManager) async throws {
     do {
         _ = try await api.get("users", as: .decodable([User].self))
     } catch SessionError.serialization(.decoding(let failure)) {
-        print(failure.path, failure.reason, failure.excerpt)
+        print(failure.path ?? "", failure.excerpt ?? "")
     }
     // snippet.end
 }

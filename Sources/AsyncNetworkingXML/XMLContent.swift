@@ -112,7 +112,7 @@ public struct XMLContent: Sendable {
     ]
 
     private func failure(code: Int?, line: Int, column: Int) -> SerializationError {
-        let reason: SerializationError.XMLFailure.Reason =
+        let reason: SerializationError.Failure.XMLReason =
             switch code {
             case _ where inspection.isCutOff || !inspection.hasElement: .unexpectedEnd
             // libxml2 uses the same code for content after the document and for an incomplete document, and none for a
@@ -123,7 +123,7 @@ public struct XMLContent: Sendable {
             }
         return .xml(
             .init(
-                reason: reason, line: line > 0 ? line : nil,
+                .xml(reason), line: line > 0 ? line : nil,
                 excerpt: Excerpt.around(offset(line: line, column: column), in: data)))
     }
 

@@ -19,7 +19,7 @@ struct XMLLexer: Sendable {
         /// The document ends within markup.
         case end
         /// The document is rejected, for a reason at an offset.
-        case refusal(SerializationError.XMLFailure.Reason, offset: Int)
+        case refusal(SerializationError.Failure.XMLReason, offset: Int)
     }
 
     /// The error codes of libxml2 (`xmlParserErrors`).
@@ -49,9 +49,9 @@ struct XMLLexer: Sendable {
     }
 
     /// Returns an error with its line and the text around an offset.
-    func failure(_ reason: SerializationError.XMLFailure.Reason, at offset: Int) -> SerializationError {
+    func failure(_ reason: SerializationError.Failure.XMLReason, at offset: Int) -> SerializationError {
         let line = bytes[..<offset].count { $0 == UInt8(ascii: "\n") } + 1
-        return .xml(.init(reason: reason, line: line, excerpt: Excerpt.around(offset, in: bytes)))
+        return .xml(.init(.xml(reason), line: line, excerpt: Excerpt.around(offset, in: bytes)))
     }
 
     // MARK: Characters

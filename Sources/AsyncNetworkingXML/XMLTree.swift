@@ -46,7 +46,7 @@ final class XMLTree: XMLDocument {
         let known = root.prefixesInXPath
         if let prefix = Self.prefixes(of: xpath).first(where: { !known.contains($0) }) {
             throw SerializationError.xml(
-                .init(reason: .xPath(prefix), line: nil, excerpt: Excerpt.around(0, in: Array(xpath.utf8))))
+                .init(.xml(.xPath(prefix)), excerpt: Excerpt.around(0, in: Array(xpath.utf8))))
         }
         return try root.nodes(forXPath: xpath)
     }

@@ -20,7 +20,7 @@ func text(of body: RequestBody) async throws -> String {
 
 /// Expects that the work throws a particular failure of multipart bodies.
 func expectFailure(
-    _ failure: SerializationError.MultipartFailure, sourceLocation: SourceLocation = #_sourceLocation,
+    _ failure: SerializationError.Failure, sourceLocation: SourceLocation = #_sourceLocation,
     _ work: () async throws -> Void
 ) async {
     do {

@@ -47,7 +47,7 @@ import Testing
             try decode([String: [User]].self, json)
         } where: { error in
             guard case .decoding(let failure) = error else { return false }
-            return failure.path == "users[3].name" && failure.type == "Dictionary<String, Array<User>>"
+            return failure.path == "users[3].name" && failure.description.contains("Dictionary<String, Array<User>>")
                 && failure.excerpt == #"…Joan, the third of them","x":1},{"name":17}]}"#
                 && error.description.hasPrefix(
                     "The body does not fit Dictionary<String, Array<User>> at “users[3].name”: ")
@@ -64,7 +64,7 @@ import Testing
         expectFailure {
             try decode(Even.self, "1")
         } where: { error in
-            if case .decoding(let failure) = error { failure.reason == "the number is odd." } else { false }
+            if case .decoding(let failure) = error { failure.description.contains("the number is odd.") } else { false }
         }
     }
 
@@ -74,7 +74,7 @@ import Testing
             try decode([String: [Int: String]].self, "{\"names\":{\(others)\"7\":17}}")
         } where: { error in
             guard case .decoding(let failure) = error else { return false }
-            return failure.path == "names[7]" && failure.excerpt.hasSuffix("another value\",\"7\":17}}")
+            return failure.path == "names[7]" && failure.excerpt?.hasSuffix("another value\",\"7\":17}}") == true
         }
     }
 
@@ -138,7 +138,7 @@ import Testing
         expectFailure {
             try value(of: .decodable([Int].self), type: "application/json", body)
         } where: { error in
-            if case .json(let failure) = error { failure.reason == .tooDeep(limit: 512) } else { false }
+            if case .json(let failure) = error { failure.reason == .json(.tooDeep(limit: 512)) } else { false }
         }
     }
 
@@ -192,7 +192,7 @@ import Testing
                 of: .decodable([String].self), type: "application/json",
                 Array("[\"".utf8) + [0xFF] + Array("\"]".utf8))
         } where: { error in
-            if case .json(let failure) = error { failure.reason == .invalidUTF8 } else { false }
+            if case .json(let failure) = error { failure.reason == .json(.invalidUTF8) } else { false }
         }
     }
 
@@ -228,7 +228,7 @@ import Testing
         } where: { error in
             guard case .decoding(let failure) = error else { return false }
             return failure.underlying is NumbersDecoder.NotANumber && failure.excerpt == "1,x"
-                && failure.path.isEmpty
+                && failure.path?.isEmpty == true
         }
         expectFailure {
             try value(
@@ -236,7 +236,7 @@ import Testing
             )
         } where: { error in
             if case .decoding(let failure) = error {
-                failure.reason == "There are numbers only."
+                failure.description.contains("There are numbers only.")
             } else {
                 false
             }

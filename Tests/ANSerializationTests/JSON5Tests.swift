@@ -45,7 +45,7 @@ import Testing
             expectFailure {
                 try parse(deep)
             } where: { error in
-                if case .json(let failure) = error { failure.reason == .tooDeep(limit: 64) } else { false }
+                if case .json(let failure) = error { failure.reason == .json(.tooDeep(limit: 64)) } else { false }
             }
         }
     }
@@ -61,7 +61,7 @@ import Testing
             { try value(of: .decodable([String: Int].self, decoder: decoder), type: "text/json", bytes) as Any },
         ] {
             expectFailure(work) { error in
-                if case .json(let failure) = error { failure.reason == .invalidUTF8 } else { false }
+                if case .json(let failure) = error { failure.reason == .json(.invalidUTF8) } else { false }
             }
         }
     }

@@ -68,14 +68,18 @@ import Testing
             ("\"\\x\"", .invalidEscape, 2), ("\"\\u12g4\"", .invalidEscape, 5), ("\"\\ud834\"", .invalidEscape, 7),
             ("\"\\udd1e\"", .invalidEscape, 3), ("\"\\ud834\\u0041\"", .invalidEscape, 3),
             ("1e400", .numberOutOfRange, 0), ("-1e400", .numberOutOfRange, 0),
-        ] as [(String, SerializationError.JSONFailure.Reason, Int)])
+        ] as [(String, SerializationError.Failure.JSONReason, Int)])
     func `malformed JSON fails with the offset of the error`(
-        json: String, reason: SerializationError.JSONFailure.Reason, offset: Int
+        json: String, reason: SerializationError.Failure.JSONReason, offset: Int
     ) {
         expectFailure {
             try parse(json.utf8)
         } where: { error in
-            if case .json(let failure) = error { failure.reason == reason && failure.offset == offset } else { false }
+            if case .json(let failure) = error {
+                failure.reason == .json(reason) && failure.offset == offset
+            } else {
+                false
+            }
         }
     }
 
@@ -86,7 +90,7 @@ import Testing
         expectFailure {
             try parse(bytes)
         } where: { error in
-            if case .json(let failure) = error { failure.reason == .invalidUTF8 } else { false }
+            if case .json(let failure) = error { failure.reason == .json(.invalidUTF8) } else { false }
         }
     }
 
@@ -98,7 +102,7 @@ import Testing
         expectFailure {
             try parse(nested(513).utf8)
         } where: { error in
-            if case .json(let failure) = error { failure.reason == .tooDeep(limit: 512) } else { false }
+            if case .json(let failure) = error { failure.reason == .json(.tooDeep(limit: 512)) } else { false }
         }
     }
 

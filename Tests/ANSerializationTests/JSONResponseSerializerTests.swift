@@ -101,7 +101,7 @@ import Testing
         expectFailure {
             try value(of: .json, type: "text/json", Array(json.utf8))
         } where: { error in
-            if case .json(let failure) = error { failure.reason == .fragment } else { false }
+            if case .json(let failure) = error { failure.reason == .json(.fragment) } else { false }
         }
     }
 

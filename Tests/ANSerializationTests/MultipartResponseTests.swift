@@ -155,16 +155,16 @@ import Testing
         arguments: [
             (nil, .notMultipart(contentType: nil)),
             ("text/html; boundary=b", .notMultipart(contentType: "text/html")),
-            ("multipart/mixed", .boundary(nil)),
-            ("multipart/mixed; boundary=", .boundary("")),
-            ("multipart/mixed; boundary=\"a \"", .boundary("a ")),
-            ("multipart/mixed; boundary=é", .boundary("é")),
+            ("multipart/mixed", .responseBoundary(nil)),
+            ("multipart/mixed; boundary=", .responseBoundary("")),
+            ("multipart/mixed; boundary=\"a \"", .responseBoundary("a ")),
+            ("multipart/mixed; boundary=é", .responseBoundary("é")),
             (
                 "multipart/mixed; boundary=" + String(repeating: "b", count: 71),
-                .boundary(String(repeating: "b", count: 71))
+                .responseBoundary(String(repeating: "b", count: 71))
             ),
-        ] as [(String?, SerializationError.PartsFailure)])
-    func `a response that is not multipart is rejected`(type: String?, failure: SerializationError.PartsFailure) {
+        ] as [(String?, SerializationError.Failure)])
+    func `a response that is not multipart is rejected`(type: String?, failure: SerializationError.Failure) {
         expectFailure {
             try ResponseBody(Data()).parts(of: Self.head(type))
         } where: { error in
@@ -265,8 +265,8 @@ import Testing
         var parts = try ResponseBody(Data("--b\r\nx\r\n\r\n--b\r\n\r\n--b--".utf8)).parts(
             of: Self.head("multipart/mixed; boundary=b")
         ).makeAsyncIterator()
-        await expectParts(.header("x")) { try await parts.next(isolation: #isolation) as Any }
-        await expectParts(.header("x")) { try await parts.next(isolation: #isolation) as Any }
+        await expectParts(.partHeader("x")) { try await parts.next(isolation: #isolation) as Any }
+        await expectParts(.partHeader("x")) { try await parts.next(isolation: #isolation) as Any }
     }
 
     // MARK: Random input
@@ -349,7 +349,7 @@ import Testing
 
 /// Expects that the work throws a particular failure of multipart responses.
 private func expectParts(
-    _ failure: SerializationError.PartsFailure, sourceLocation: SourceLocation = #_sourceLocation,
+    _ failure: SerializationError.Failure, sourceLocation: SourceLocation = #_sourceLocation,
     _ work: () async throws -> Any
 ) async {
     do {

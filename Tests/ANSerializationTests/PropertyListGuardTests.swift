@@ -18,7 +18,7 @@ import Testing
         expectFailure(
             { try value(of: .propertyList, type: type, body) },
             where: { error in
-                if case .propertyList(let failure) = error { failure.reason == reason } else { false }
+                if case .propertyList(let failure) = error { failure.reason == .propertyList(reason) } else { false }
             }, sourceLocation: sourceLocation)
     }
 
@@ -54,7 +54,11 @@ import Testing
             expectFailure {
                 try value(of: .propertyList, type: type, Array(text.utf8))
             } where: { error in
-                if case .propertyList(let failure) = error { failure.reason == .tooDeep(limit: 64) } else { false }
+                if case .propertyList(let failure) = error {
+                    failure.reason == .propertyList(.tooDeep(limit: 64))
+                } else {
+                    false
+                }
             }
         }
         #expect(throws: SerializationError.self) {
@@ -119,7 +123,7 @@ import Testing
 
     // MARK: The binary format
 
-    private typealias Reason = SerializationError.PropertyListFailure.Reason
+    private typealias Reason = SerializationError.Failure.PropertyListReason
 
     /// An array of 130 references to one object.
     private static func wide(_ object: Int) -> [UInt8] {
@@ -146,7 +150,7 @@ import Testing
         expectFailure {
             try value(of: .propertyList, type: type, body)
         } where: { error in
-            if case .propertyList(let failure) = error { failure.reason == reason } else { false }
+            if case .propertyList(let failure) = error { failure.reason == .propertyList(reason) } else { false }
         }
         // The decoder alone is protected, too.
         #expect(throws: SerializationError.self, "\(name)") {

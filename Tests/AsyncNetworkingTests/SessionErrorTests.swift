@@ -67,13 +67,13 @@ import Testing
             .invalidURL(hostile), .unsupportedScheme(hostile), .cannotResolve, .tls(.badStaple(hostile)),
             .tls(.rejected(hostile)), .invalidContentEncoding, .internalInconsistency(hostile),
             .webSocketClosed(WebSocketClosure(code: 4000, reason: hostile)), .connectionLost(.inHead),
-            .invalidResponse(hostile),
+            .invalidResponse(.headerLine(hostile)),
         ]
         let rejection = try #require(ResponseValidation.json.rejection(of: head, Data(hostile.utf8)))
         let documents: [SerializationError] = [
             .url(.noHost(hostile)), .rejected(rejection), .text(.unknownCharset(hostile)),
             .text(.invalidBytes(charset: hostile)), .parts(.notMultipart(contentType: hostile)),
-            .parts(.boundary(hostile)), .parts(.header(hostile)), .emptyBody(status: 200, wanted: hostile),
+            .parts(.responseBoundary(hostile)), .parts(.partHeader(hostile)), .emptyBody(status: 200, wanted: hostile),
         ]
         let failures: [TransportError.ResponseFailure] = [
             .statusLine(hostile), .headerLine(hostile), .webSocket(hostile),
@@ -86,7 +86,8 @@ import Testing
         let space = ProtectionSpace(
             host: "a.example", port: 80, isSecure: false, scheme: .basic, realm: hostile)
         let values: [[any CustomStringConvertible]] = [
-            errors, failures, [rejection, TaskEvent.ended(.failed(errors[0]), CallMetrics()), space],
+            errors, failures.map { TransportError(.invalidResponse($0)) },
+            [rejection, TaskEvent.ended(.failed(errors[0]), CallMetrics()), space],
         ]
         return values.flatMap(\.self)
     }

@@ -80,8 +80,8 @@ import Testing
         guard case .emptyBody(200, _, _)? = error else { throw error ?? .url(.noHost("")) }
         #expect(try value(of: .optional(.xmlDocument), "") == nil)
         let content = try value(of: .xmlParser, "")
-        #expect(xmlFailure { try content.parse(with: Recorder()) }?.reason == .unexpectedEnd)
-        #expect(xmlFailure { try content.makeDocument().rootElement() as Any }?.reason == .unexpectedEnd)
+        #expect(xmlFailure { try content.parse(with: Recorder()) }?.reason == .xml(.unexpectedEnd))
+        #expect(xmlFailure { try content.makeDocument().rootElement() as Any }?.reason == .xml(.unexpectedEnd))
     }
 
     // MARK: Malformed input
@@ -92,11 +92,11 @@ import Testing
             let reason = xmlFailure { try value(of: .xmlDocument, String(text[..<end])) }?.reason
             guard end != text.endIndex else { continue }
             switch reason {
-            case .unexpectedEnd, .malformed: break
+            case .xml(.unexpectedEnd), .xml(.malformed): break
             default: Issue.record("\(text[..<end]): \(String(describing: reason))")
             }
             // Between the children of the outermost element, only its end is missing.
-            if text[..<end].hasSuffix(">"), text[..<end].contains("<a") { #expect(reason == .unexpectedEnd) }
+            if text[..<end].hasSuffix(">"), text[..<end].contains("<a") { #expect(reason == .xml(.unexpectedEnd)) }
         }
         #expect(throws: Never.self) { try value(of: .xmlDocument, text) }
     }
@@ -104,9 +104,9 @@ import Testing
     @Test(arguments: ["<a>", "<b>", "<a>1", "<a >", "<a", "<"])
     func `a document that is shorter than its first tag and the end of it is incomplete`(text: String) throws {
         let content = try XMLContent(Data(text.utf8))
-        #expect(xmlFailure { try content.checkWellFormed() }?.reason == .unexpectedEnd)
-        #expect(xmlFailure { try content.parse(with: Recorder()) }?.reason == .unexpectedEnd)
-        #expect(xmlFailure { try content.makeDocument().rootElement() as Any }?.reason == .unexpectedEnd)
+        #expect(xmlFailure { try content.checkWellFormed() }?.reason == .xml(.unexpectedEnd))
+        #expect(xmlFailure { try content.parse(with: Recorder()) }?.reason == .xml(.unexpectedEnd))
+        #expect(xmlFailure { try content.makeDocument().rootElement() as Any }?.reason == .xml(.unexpectedEnd))
     }
 
     @Test(arguments: [
@@ -117,7 +117,7 @@ import Testing
     func `a document that is not well-formed fails with the place`(text: String) throws {
         let failure = try #require(xmlFailure { try value(of: .xmlDocument, text) })
         switch failure.reason {
-        case .malformed, .unexpectedEnd: break
+        case .xml(.malformed), .xml(.unexpectedEnd): break
         default: Issue.record("\(failure)")
         }
         #expect("\(SerializationError.xml(failure))".contains("Near “"))
@@ -141,7 +141,7 @@ import Testing
 
     @Test func `a delegate that aborts parsing causes an error`() throws {
         let content = try value(of: .xmlParser, Self.feed)
-        #expect(xmlFailure { try content.parse(with: Recorder(stopsAt: "title")) }?.reason == .aborted)
+        #expect(xmlFailure { try content.parse(with: Recorder(stopsAt: "title")) }?.reason == .xml(.aborted))
     }
 
     @Test func `the error contains the line`() throws {
@@ -187,14 +187,14 @@ import Testing
         "<?xml version='1.0'?>\n<!-- <a> -->\n<!DOCTYPE\na\n[\n<!ENTITY\nx\n'y'>]><a/>",
     ])
     func `entities are rejected before they are expanded`(text: String) throws {
-        #expect(xmlFailure { try value(of: .xmlDocument, text) }?.reason == .declaration("ENTITY"))
-        #expect(xmlFailure { try value(of: .xmlParser, text) }?.reason == .declaration("ENTITY"))
+        #expect(xmlFailure { try value(of: .xmlDocument, text) }?.reason == .xml(.declaration("ENTITY")))
+        #expect(xmlFailure { try value(of: .xmlParser, text) }?.reason == .xml(.declaration("ENTITY")))
         let wide = try #require(text.data(using: .utf16))
-        #expect(xmlFailure { try value(of: .xmlDocument, wide) }?.reason == .declaration("ENTITY"))
+        #expect(xmlFailure { try value(of: .xmlDocument, wide) }?.reason == .xml(.declaration("ENTITY")))
         let declared = try #require(text.data(using: .utf16LittleEndian))
         #expect(
             xmlFailure { try value(of: .xmlParser, declared, type: "text/xml; charset=utf-16le") }?.reason
-                == .declaration("ENTITY"))
+                == .xml(.declaration("ENTITY")))
     }
 
     @Test func `an encoding that could hide declarations is unknown`() {
@@ -237,7 +237,7 @@ import Testing
 
     @Test func `default attributes, which each element would repeat, are rejected`() {
         let text = "<!DOCTYPE a [<!ATTLIST a x CDATA \"\(String(repeating: "y", count: 100_000))\">]><a/>"
-        #expect(xmlFailure { try value(of: .xmlDocument, text) }?.reason == .declaration("ATTLIST"))
+        #expect(xmlFailure { try value(of: .xmlDocument, text) }?.reason == .xml(.declaration("ATTLIST")))
     }
 
     @Test func `a document type is accepted, but its external subset is not read`() throws {
@@ -255,13 +255,13 @@ import Testing
 
     @Test func `long nested elements and elements with very many attributes are rejected`() {
         let deep = String(repeating: "<a>", count: 700_000)
-        #expect(xmlFailure { try value(of: .xmlDocument, deep) }?.reason == .tooDeep(limit: 256))
-        #expect(xmlFailure { try value(of: .xmlParser, deep) }?.reason == .tooDeep(limit: 256))
+        #expect(xmlFailure { try value(of: .xmlDocument, deep) }?.reason == .xml(.tooDeep(limit: 256)))
+        #expect(xmlFailure { try value(of: .xmlParser, deep) }?.reason == .xml(.tooDeep(limit: 256)))
         let wide = "<a " + (0..<30_000).map { "a\($0)='1'" }.joined(separator: " ") + "/>"
-        #expect(xmlFailure { try value(of: .xmlDocument, wide) }?.reason == .tooManyAttributes(limit: 1_000))
+        #expect(xmlFailure { try value(of: .xmlDocument, wide) }?.reason == .xml(.tooManyAttributes(limit: 1_000)))
         let names = (0..<400).map { "xmlns:n\($0)='u'" }.joined(separator: " ")
         let scopes = String(repeating: "<a \(names)>", count: 3)
-        #expect(xmlFailure { try value(of: .xmlDocument, scopes) }?.reason == .tooManyAttributes(limit: 1_000))
+        #expect(xmlFailure { try value(of: .xmlDocument, scopes) }?.reason == .xml(.tooManyAttributes(limit: 1_000)))
         let siblings = "<a>" + String(repeating: "<a \(names)></a>", count: 3) + "</a>"
         #expect(xmlFailure { try value(of: .xmlDocument, siblings) } == nil)
         let brackets = String(repeating: "<", count: 2_000_000)
@@ -305,7 +305,7 @@ import Testing
         for error in [
             failure { try value(of: .xmlParser, Data(bytes)) }, failure { try value(of: .xmlDocument, Data(bytes)) },
         ] {
-            guard case .xml(let failure)? = error, case .malformed = failure.reason else {
+            guard case .xml(let failure)? = error, case .xml(.malformed) = failure.reason else {
                 Issue.record("\(String(describing: error))")
                 continue
             }
@@ -321,7 +321,7 @@ import Testing
     ])
     func `malformed markup is rejected before it is parsed`(text: String) {
         let failure = xmlFailure { try value(of: .xmlParser, text) }
-        guard case .malformed? = failure?.reason else {
+        guard case .xml(.malformed)? = failure?.reason else {
             Issue.record("\(String(describing: failure))")
             return
         }
@@ -330,7 +330,7 @@ import Testing
     @Test(arguments: ["SYSTEM 's'", "PUBLIC 'p'", "PUBLIC 'p' ", "PUBLIC 'p' \"s\" ", ""])
     func `notations are rejected`(identifiers: String) {
         let text = "<!DOCTYPE a [<!NOTATION n \(identifiers)>]><a/>"
-        #expect(xmlFailure { try value(of: .xmlParser, text) }?.reason == .declaration("NOTATION"))
+        #expect(xmlFailure { try value(of: .xmlParser, text) }?.reason == .xml(.declaration("NOTATION")))
     }
 
     @Test(arguments: [
@@ -343,7 +343,7 @@ import Testing
     {
         let document = try value(of: .xmlDocument, text).makeDocument()
         let failure = xmlFailure { try document.nodes(forXPath: path) }
-        #expect(failure?.reason == .xPath(prefix))
+        #expect(failure?.reason == .xml(.xPath(prefix)))
         #expect(failure?.excerpt == path)
     }
 
@@ -405,16 +405,17 @@ import Testing
     @Test func `a document may have 10,000,000 bytes, the limit of libxml2`() throws {
         let text = String(repeating: "x", count: 10_000_000 - 7)
         try value(of: .xmlParser, "<a>\(text)</a>").checkWellFormed()
-        #expect(xmlFailure { try value(of: .xmlParser, "<a>x\(text)</a>") }?.reason == .tooLarge(limit: 10_000_000))
+        #expect(
+            xmlFailure { try value(of: .xmlParser, "<a>x\(text)</a>") }?.reason == .xml(.tooLarge(limit: 10_000_000)))
         let bare = "<?p?>" + String(repeating: " ", count: 10_000_000 - 9) + "<a/>"
-        #expect(xmlFailure { try value(of: .xmlParser, bare) }?.reason == .tooLarge(limit: 10_000_000))
+        #expect(xmlFailure { try value(of: .xmlParser, bare) }?.reason == .xml(.tooLarge(limit: 10_000_000)))
     }
 
     @Test(arguments: [
         "<?\(String(repeating: "x", count: 60_000))?><a/>", "<\(String(repeating: "x", count: 60_000))/>",
     ])
     func `names that libxml2 would cut are rejected`(text: String) {
-        guard case .malformed? = xmlFailure({ try value(of: .xmlParser, text) })?.reason else {
+        guard case .xml(.malformed)? = xmlFailure({ try value(of: .xmlParser, text) })?.reason else {
             Issue.record("not refused")
             return
         }
@@ -430,7 +431,7 @@ import Testing
         let text = String(repeating: "<a>", count: 256) + String(repeating: "</a>", count: 256)
         #expect(throws: Never.self) { try value(of: .xmlDocument, text).makeDocument() }
         let empty = String(repeating: "<a>", count: 256) + "<a/>" + String(repeating: "</a>", count: 256)
-        #expect(xmlFailure { try value(of: .xmlDocument, empty) }?.reason == .tooDeep(limit: 256))
+        #expect(xmlFailure { try value(of: .xmlDocument, empty) }?.reason == .xml(.tooDeep(limit: 256)))
     }
 }
 
@@ -469,7 +470,7 @@ private func failure(_ work: () throws -> Any) -> SerializationError? {
     }
 }
 
-private func xmlFailure(_ work: () throws -> Any) -> SerializationError.XMLFailure? {
+private func xmlFailure(_ work: () throws -> Any) -> SerializationError.Failure? {
     if case .xml(let failure)? = failure(work) { failure } else { nil }
 }
 

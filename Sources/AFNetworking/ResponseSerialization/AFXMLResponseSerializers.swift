@@ -85,20 +85,20 @@ extension NSError {
             case .propertyList: (NSCocoaErrorDomain, CocoaError.Code.propertyListReadCorrupt.rawValue)
             // `invalidCharacterError`
             case .text: (XMLParser.errorDomain, 9)
-            case .xml(let failure): (XMLParser.errorDomain, failure.reason.code)
+            case .xml(let failure): (XMLParser.errorDomain, failure.code)
             default: (XMLParser.errorDomain, 1)
             }
         self.init(domain: domain, code: code, userInfo: [NSLocalizedDescriptionKey: "\(error)"])
     }
 }
 
-extension SerializationError.XMLFailure.Reason {
+extension SerializationError.Failure {
     /// The code in Apple's `XMLParser.ErrorCode`.
     fileprivate var code: Int {
-        switch self {
-        case .unexpectedEnd: 5  // `prematureDocumentEndError`
-        case .malformed(let code) where code > 0: code
-        case .declaration: 89  // `entityRefLoopError`
+        switch reason {
+        case .xml(.unexpectedEnd): 5  // `prematureDocumentEndError`
+        case .xml(.malformed(let code)) where code > 0: code
+        case .xml(.declaration): 89  // `entityRefLoopError`
         default: 1  // `internalError`
         }
     }

@@ -5,7 +5,7 @@ import FoundationEssentials
 
 // The problems with creating a request.
 
-extension SerializationError.URLFailure {
+extension SerializationError.Failure {
     /// Creates the failure of a string that is not a valid URL (RFC 3986), for the given reason.
     package static func malformed(_ string: String, reason: String) -> Self {
         Self("“\(Excerpt.ofURL(string))” is not a URL: \(reason).")
@@ -13,11 +13,11 @@ extension SerializationError.URLFailure {
 
     /// Creates the failure of a URL whose scheme is neither http nor https.
     package static func scheme(_ scheme: String, url: String) -> Self {
-        Self(
-            scheme: scheme,
-            description:
-                "The scheme “\(Excerpt.of(scheme))” of “\(Excerpt.ofURL(url))” is neither http nor https. If this "
-                + "is a relative path with a colon in its first segment, write “./” in front.")
+        var failure = Self(
+            "The scheme “\(Excerpt.of(scheme))” of “\(Excerpt.ofURL(url))” is neither http nor https. If this is a "
+                + "relative path with a colon in its first segment, write “./” in front.")
+        failure.scheme = scheme
+        return failure
     }
 
     /// Creates the failure of a URL without a host.
@@ -32,88 +32,73 @@ extension SerializationError.URLFailure {
         )
     }
 
-    private init(_ description: String) {
-        self.init(scheme: nil, description: description)
-    }
-}
-
-extension SerializationError.ParametersFailure {
     /// Creates the failure of a number that is NaN or infinite, which queries and JSON cannot represent.
     package static func notFinite(path: String) -> Self {
         Self(
-            path,
-            "The parameter “\(Excerpt.of(path))” is NaN or infinite, which cannot be sent; check how it was computed.")
+            "The parameter “\(Excerpt.of(path))” is NaN or infinite, which cannot be sent; check how it was computed.",
+            path: path)
     }
 
     /// Creates the failure of a date that is outside of the years 1 to 9999, or not finite.
     package static func dateOutOfRange(path: String) -> Self {
         Self(
-            path,
-            "The date “\(Excerpt.of(path))” lies outside the years 1 to 9999; send it as a number or a string.")
+            "The date “\(Excerpt.of(path))” lies outside the years 1 to 9999; send it as a number or a string.",
+            path: path)
     }
 
     /// Creates the failure of values that are nested more deeply than the limit.
     package static func tooDeep(limit: Int) -> Self {
-        Self(nil, "The parameters are nested more than \(limit) levels deep; check the value for a cycle.")
+        Self("The parameters are nested more than \(limit) levels deep; check the value for a cycle.")
     }
 
     /// The failure of an outermost value that is not a dictionary, which queries and forms require.
     package static let notADictionary = Self(
-        nil,
         "Queries and forms consist of names and values, so their parameters must be a dictionary; send any other "
             + "value as JSON or as a body.")
 
     /// Creates the failure of already encoded text, which JSON and property lists do not support.
     package static func rawText(path: String) -> Self {
         Self(
-            path,
-            "The parameter “\(Excerpt.of(path))” is raw text, which only queries and forms support; use a string.")
+            "The parameter “\(Excerpt.of(path))” is raw text, which only queries and forms support; use a string.",
+            path: path)
     }
 
     /// Creates the failure of a query with `#`, which would end it, or characters that are invalid in a URL.
     package static func rawQuery(_ text: String) -> Self {
         Self(
-            nil,
             "“\(Excerpt.of(URL.redactedQuery(text)))” cannot be the query of a URL; percent-encode spaces, “#” and "
                 + "non-ASCII characters.")
     }
 
     /// Creates the failure of a value that a property list does not support, for the given reason.
     package static func notInPropertyList(path: String, reason: String) -> Self {
-        Self(path, "The parameter “\(Excerpt.of(path))” cannot be in a property list: \(reason).")
+        Self("The parameter “\(Excerpt.of(path))” cannot be in a property list: \(reason).", path: path)
     }
 
     /// Creates the failure of a value that parameters do not support, for the given reason.
     package static func unsupported(path: String, reason: String) -> Self {
-        Self(path, "The parameter “\(Excerpt.of(path))” cannot be sent: \(Excerpt.of(reason, limit: 300))")
+        Self("The parameter “\(Excerpt.of(path))” cannot be sent: \(Excerpt.of(reason, limit: 300))", path: path)
     }
 
     /// Creates the failure of the text of a parameter that cannot be represented in the selected encoding.
     package static func textEncoding(path: String) -> Self {
         Self(
-            path,
-            "The text of “\(Excerpt.of(path))” has characters that the selected encoding does not support; use UTF-8.")
+            "The text of “\(Excerpt.of(path))” has characters that the selected encoding does not support; use UTF-8.",
+            path: path)
     }
 
     /// The failure of a request that would have two bodies, one from parameters and another one.
     package static let bodyPresent = Self(
-        nil,
         "The request would have two bodies, from parameters and another one; append fields to a form by append(_:), and encode other parameters into the query."
     )
 
     /// Creates the failure of an `Encodable` value to encode itself.
     package static func encodable(path: String, reason: String, underlying: any Error) -> Self {
-        Self(
-            path: path, underlying: underlying,
-            description: "A value at “\(Excerpt.of(path))” could not be encoded: \(reason)")
+        var failure = Self("A value at “\(Excerpt.of(path))” could not be encoded: \(reason)", path: path)
+        failure.underlying = underlying
+        return failure
     }
 
-    private init(_ path: String?, _ description: String) {
-        self.init(path: path, underlying: nil, description: description)
-    }
-}
-
-extension SerializationError.MultipartFailure {
     /// The failure of a form without parts, which has no valid body (RFC 2046 §5.1).
     package static let noParts = Self(
         "The multipart form has no parts; append one, or send the request without a body.")
@@ -183,8 +168,4 @@ extension SerializationError.MultipartFailure {
 
     /// The failure of a form whose parts exceed 64 bits in length.
     package static let tooLong = Self("The multipart form exceeds 2⁶³ bytes.")
-
-    private init(_ description: String) {
-        self.init(description: description)
-    }
 }

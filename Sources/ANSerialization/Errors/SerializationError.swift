@@ -26,114 +26,51 @@ public import FoundationEssentials
 public indirect enum SerializationError: Error, Sendable {
     /// A string, or the target of a request, is not a valid http or https URL with a host in ASCII, or is relative
     /// without a base URL.
-    case url(URLFailure)
+    case url(Failure)
     /// Parameters or a value for a JSON body cannot be encoded, or the request would have more than one body, such as a
     /// form and encoded parameters.
-    case parameters(ParametersFailure)
+    case parameters(Failure)
     /// A multipart body cannot be created, written to a file or sent; or another body that is throttled, compressed, or
     /// written by `RequestBody.write(to:)` has a file that cannot be read, or another length than declared.
     ///
     /// If it occurs while a request is sent, the request fails with `TransportError.RequestBodyFailure.source`, which
     /// contains this error.
-    case multipart(MultipartFailure)
+    case multipart(Failure)
     /// The response has a status or media type that the serializer's ``ResponseValidation`` does not accept; the
     /// rejection contains its head and body.
     case rejected(Rejection)
     /// The response has no body, or one that counts as empty by ``EmptyResponseRules``, although a value was requested.
     ///
     /// `status` is the status code of the response, and `wanted` the name of the requested type, such as `User`, or a
-    /// description, such as `image`; for `url`, see ``DecodingFailure/url``.
+    /// description, such as `image`; for `url`, see ``Failure/url``.
     case emptyBody(status: Int, wanted: String, url: String? = nil)
     /// The body is not valid text in its charset, or the charset is unknown.
     ///
     /// It is also thrown for XML, except that invalid UTF-8 in XML is ``xml(_:)``.
-    case text(TextFailure)
+    case text(Failure)
     /// The body is not valid JSON by RFC 8259 or the ``JSONReadingOptions``, is nested more than 512 levels deep, or
     /// contains a number that is too large for a `Double`, or so small that it would become zero.
-    case json(JSONFailure)
+    case json(Failure)
     /// The body is not a valid property list, or is rejected as unsafe: it is nested more than 64 levels deep, contains
     /// itself, or expands excessively.
-    case propertyList(PropertyListFailure)
+    case propertyList(Failure)
     /// The body is not well-formed XML, or is rejected as unsafe; or a delegate aborted parsing.
     ///
     /// A document is rejected if it declares entities, attributes, or a notation that lacks a public or a system
     /// identifier, is nested more than 256 levels deep, or has an element with more than 1,000 attributes.
-    case xml(XMLFailure)
+    case xml(Failure)
     /// The body is well-formed, but does not match the requested type; or a decoder for another format than JSON and
     /// property lists threw an error.
-    case decoding(DecodingFailure)
+    case decoding(Failure)
     /// A text of a stream of JSON texts, such as JSON lines, cannot be read: it is not valid JSON, does not match the
     /// requested type, is too long, was cut off, or does not follow a record separator.
     case jsonStream(JSONStreamFailure)
     /// A multipart response cannot be read: it has no valid boundary, is malformed or incomplete, or exceeds a limit;
     /// or its parts are read out of order.
-    case parts(PartsFailure)
+    case parts(Failure)
     /// None of the serializers of a ``CompoundResponseSerializer`` could read the response; contains the error of each
     /// in order, and is empty if there were no serializers.
     case compound([any Error])
-
-    /// A problem with a string for a URL: it is malformed, its scheme is neither http nor https, its host is missing or
-    /// not ASCII, or it is relative without a base URL.
-    public struct URLFailure: Hashable, Sendable, CustomStringConvertible {
-        /// The scheme that is neither http nor https, in lower case; `nil` for other problems.
-        public let scheme: String?
-        /// A sentence that describes the problem and what to check. It contains the beginning of the string, without
-        /// user information, query and fragment, shortened to 120 bytes.
-        public let description: String
-    }
-
-    /// The reason why parameters or a value for a JSON body cannot be encoded, or why a request would have more than
-    /// one body. Failures are equal if their paths and descriptions are.
-    public struct ParametersFailure: Equatable, Sendable, CustomStringConvertible {
-        /// The path of the value, such as `user.tags[2]`, or its name in a query or form, such as `user[tags][]`.
-        ///
-        /// It is empty for the outermost value, and if an encoder or a value threw an error without a coding path;
-        /// `nil` if the failure does not concern one value.
-        public let path: String?
-        /// The error thrown by an `Encodable` value, an encoder, or a closure of the program; `nil` for other failures,
-        /// including ``Parameters/unsupported(_:)``.
-        public let underlying: (any Error)?
-        /// A sentence that describes the problem and what to check.
-        public let description: String
-
-        /// Returns whether two failures have the same path and description; ``underlying`` is not compared.
-        public static func == (first: Self, second: Self) -> Bool {
-            first.path == second.path && first.description == second.description
-        }
-    }
-
-    /// A problem with a multipart body, such as an invalid boundary or header field, an unreadable file, a wrong
-    /// length, or the lack of parts; or with the file or length of another body that is throttled, compressed or
-    /// written.
-    ///
-    /// The ``description`` names the problem.
-    public struct MultipartFailure: Hashable, Sendable, CustomStringConvertible {
-        /// A sentence that describes the problem and what to check. It contains the path of a file that cannot be read
-        /// or written.
-        public let description: String
-    }
-
-    /// A body that cannot be decoded as text: its charset is unknown, or its bytes are invalid in the charset.
-    ///
-    /// The ``description`` names the reason.
-    public struct TextFailure: Hashable, Sendable {
-        /// The charset: the one that the serializer, the response's `Content-Type` or the document specifies, or else
-        /// the one that was assumed.
-        public let charset: String
-        /// Whether the charset is unknown: not one of the names that ``TextEncoding/init(charset:)`` accepts, or not
-        /// installed with glibc. Otherwise, the body is invalid in the charset.
-        public let isUnknownCharset: Bool
-        /// The URL of the response; see ``DecodingFailure/url``.
-        package var url: String?
-
-        /// Creates the failure of a charset that is unknown.
-        package static func unknownCharset(_ charset: String) -> Self {
-            Self(charset: charset, isUnknownCharset: true)
-        }
-
-        /// Creates the failure of a body that is invalid in a charset.
-        package static func invalidBytes(charset: String) -> Self { Self(charset: charset, isUnknownCharset: false) }
-    }
 }
 
 extension SerializationError {
@@ -167,36 +104,19 @@ extension SerializationError: CustomStringConvertible, LocalizedError {
 
     private var sentence: String {
         switch self {
-        case .url(let failure): failure.description
-        case .parameters(let failure): failure.description
-        case .multipart(let failure): failure.description
         case .rejected(let rejection): rejection.description
         case .emptyBody(let status, let wanted, let url):
             "The response\(url.ofClause) with status \(status) has no body, but a value of type \(wanted) was requested. If that may happen, request "
                 + "an optional: `.optional(…)` or `.decodable(Value?.self)`."
-        case .text(let failure): failure.description
-        case .json(let failure): failure.description
-        case .propertyList(let failure): failure.description
-        case .xml(let failure): failure.description
-        case .decoding(let failure): failure.description
+        case .url(let failure), .parameters(let failure), .multipart(let failure), .text(let failure),
+            .json(let failure), .propertyList(let failure), .xml(let failure), .decoding(let failure),
+            .parts(let failure):
+            failure.description
         case .jsonStream(let failure): failure.description
-        case .parts(let failure): failure.description
         case .compound(let errors):
             "None of the serializers could read the response: "
                 + errors.map { Excerpt.of(String(describing: $0), limit: 500) }.joined(separator: " / ")
         }
-    }
-}
-
-extension SerializationError.TextFailure: CustomStringConvertible {
-    /// A sentence with the charset, and the URL of the response if it is known, that describes the problem and what to
-    /// check.
-    public var description: String {
-        let problem =
-            isUnknownCharset
-            ? "The charset “\(Excerpt.of(charset))” of the response\(url.ofClause) is unknown"
-            : "The bytes of the response\(url.ofClause) are not valid in the charset “\(Excerpt.of(charset))”"
-        return problem + "; request data, or specify the encoding."
     }
 }
 
@@ -219,7 +139,7 @@ extension SerializationError {
         public var bytes: Data
         /// The reason for the failure.
         package var reason: Reason
-        /// The URL of the response; see ``DecodingFailure/url``.
+        /// The URL of the response; see ``Failure/url``.
         package var url: String?
 
         /// The error of the decoder for a text that is not valid, usually ``SerializationError/json(_:)``, or does not

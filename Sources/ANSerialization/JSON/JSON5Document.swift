@@ -12,12 +12,12 @@ struct JSON5Document: Decodable {
         decoder.allowsJSON5 = true
         let data = try decoder.prepared(data)
         guard JSON5Numbers.depth(of: data) <= maximumDepth else {
-            throw .json(.init(reason: .tooDeep(limit: maximumDepth), offset: 0, excerpt: Excerpt.of(data)))
+            throw .json(.init(.json(.tooDeep(limit: maximumDepth)), offset: 0, excerpt: Excerpt.of(data)))
         }
         do {
             return try decoder.decode(Self.self, from: data).value
         } catch {
-            throw .json(.init(reason: .malformedJSON5, offset: 0, excerpt: Excerpt.of(data)))
+            throw .json(.init(.json(.malformedJSON5), offset: 0, excerpt: Excerpt.of(data)))
         }
     }
 

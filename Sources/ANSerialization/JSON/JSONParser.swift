@@ -47,7 +47,7 @@ struct JSONParser {
     }
 
     /// Returns the problem with a document; `nil` if it is valid.
-    static func failure(in data: Data, options: JSONReadingOptions) -> SerializationError.JSONFailure? {
+    static func failure(in data: Data, options: JSONReadingOptions) -> SerializationError.Failure? {
         do {
             _ = try parse(data, options: options)
             return nil
@@ -262,7 +262,7 @@ struct JSONParser {
     }
 
     mutating func expect(
-        _ byte: UInt8, reason: SerializationError.JSONFailure.Reason? = nil
+        _ byte: UInt8, reason: SerializationError.Failure.JSONReason? = nil
     ) throws(SerializationError) {
         let current = try currentByte()
         guard current == byte else { throw failure(reason ?? .unexpectedByte(current)) }
@@ -290,10 +290,10 @@ struct JSONParser {
     }
 
     func failure(
-        _ reason: SerializationError.JSONFailure.Reason, at offset: Int? = nil
+        _ reason: SerializationError.Failure.JSONReason, at offset: Int? = nil
     ) -> SerializationError {
         let offset = offset ?? position
-        return .json(.init(reason: reason, offset: offset, excerpt: Excerpt.around(offset, in: bytes)))
+        return .json(.init(.json(reason), offset: offset, excerpt: Excerpt.around(offset, in: bytes)))
     }
 }
 

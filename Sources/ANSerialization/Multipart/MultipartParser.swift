@@ -253,9 +253,9 @@ extension HTTPFields {
     fileprivate mutating func append(line: [UInt8]) throws(SerializationError) {
         guard let colon = line.firstIndex(of: UInt8(ascii: ":")),
             let name = HTTPField.Name(String(decoding: line[..<colon], as: UTF8.self))
-        else { throw .parts(.header(Excerpt.of(line))) }
+        else { throw .parts(.partHeader(Excerpt.of(line))) }
         let value = String(decoding: line[(colon + 1)...], as: UTF8.self).trimmingBlanks
-        guard HTTPField.isValidValue(value) else { throw .parts(.header(Excerpt.of(line))) }
+        guard HTTPField.isValidValue(value) else { throw .parts(.partHeader(Excerpt.of(line))) }
         append(HTTPField(name: name, value: value))
     }
 }

@@ -16,7 +16,9 @@ private struct MultipartResponse: AsyncSequence, Sendable {
         guard let type, type.value.lowercased().hasPrefix("multipart/") else {
             throw .parts(.notMultipart(contentType: type?.value))
         }
-        guard let boundary = type["boundary"], Self.isValid(boundary) else { throw .parts(.boundary(type["boundary"])) }
+        guard let boundary = type["boundary"], Self.isValid(boundary) else {
+            throw .parts(.responseBoundary(type["boundary"]))
+        }
         self.head = head
         reader = PartReader(MultipartParser(boundary: boundary, limits: limits), body)
     }

@@ -170,9 +170,9 @@ package enum PropertyListGuard {
         guard list.count - 1 - references <= maximumUnused else { throw failure(.expansion, data) }
     }
 
-    private static func failure(_ reason: SerializationError.PropertyListFailure.Reason, _ data: Data)
+    private static func failure(_ reason: SerializationError.Failure.PropertyListReason, _ data: Data)
         -> SerializationError
     {
-        .propertyList(.init(reason: reason, excerpt: Excerpt.of(data)))
+        .propertyList(.init(.propertyList(reason), excerpt: Excerpt.of(data)))
     }
 }

@@ -109,8 +109,9 @@ extension ResponseDecoder {
         let offset = (self as? any CheckingDecoder)?.offset(of: path, in: body) ?? 0
         return .decoding(
             .init(
-                type: String(describing: Value.self), path: path.map { PathStep($0) }.pathDescription,
-                reason: Excerpt.of(reason, limit: 300), excerpt: Excerpt.around(offset, in: body), underlying: error))
+                .mismatch(type: String(describing: Value.self), Excerpt.of(reason, limit: 300)),
+                path: path.map { PathStep($0) }.pathDescription, excerpt: Excerpt.around(offset, in: body),
+                underlying: error))
     }
 }
 

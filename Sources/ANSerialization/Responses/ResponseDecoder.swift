@@ -52,10 +52,10 @@ extension JSONDecoder: ResponseDecoder, CheckingDecoder {
             return data
         }
         guard String(validating: data, as: UTF8.self) != nil else {
-            throw .json(.init(reason: .invalidUTF8, offset: 0, excerpt: Excerpt.of(data)))
+            throw .json(.init(.json(.invalidUTF8), offset: 0, excerpt: Excerpt.of(data)))
         }
         guard JSON5Numbers.areWellFormed(in: data) else {
-            throw .json(.init(reason: .malformedJSON5, offset: 0, excerpt: Excerpt.of(data)))
+            throw .json(.init(.json(.malformedJSON5), offset: 0, excerpt: Excerpt.of(data)))
         }
         if let last = data.last, JSON5Numbers.isOfWord(last) { return data + [UInt8(ascii: "\n")] }
         return data
@@ -90,7 +90,7 @@ extension PropertyListDecoder: ResponseDecoder, CheckingDecoder {
             _ = try decode(AnyPropertyList.self, from: data)
             return nil
         } catch {
-            return .propertyList(.init(reason: .malformed, excerpt: Excerpt.of(data)))
+            return .propertyList(.init(.propertyList(.malformed), excerpt: Excerpt.of(data)))
         }
     }
 

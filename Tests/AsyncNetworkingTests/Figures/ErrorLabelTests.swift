@@ -40,7 +40,7 @@ import Testing
             (.tls(.handshake), "tls_handshake"), (.tls(.clientCertificateRefused), "client_certificate"),
             (.tls(.noPins), "tls_configuration"), (.tls(.invalidWithoutPins), "tls_configuration"),
             (.tls(.badTrustRoots), "tls_configuration"), (.tls(.keyLog(path: "/x")), "tls_configuration"),
-            (.connectionLost(.inHead), "connection_lost"), (.invalidResponse("x"), "invalid_response"),
+            (.connectionLost(.inHead), "connection_lost"), (.invalidResponse(.notHTTP), "invalid_response"),
             (.invalidContentEncoding, "invalid_content_encoding"),
             (.responseTooLarge(.body(limit: 1)), "response_too_large"), (.requestBody(.notReplayable), "request_body"),
             (.webSocketClosed(nil), "websocket_closed"), (.shutDown, "shut_down"),
@@ -49,7 +49,7 @@ import Testing
         let documents: [(SerializationError, String)] = [
             (.url(.noHost("x")), "request_encoding"), (.rejected(status), "status_rejected"),
             (.rejected(type), "media_type_rejected"), (.emptyBody(status: 200, wanted: "Int"), "response_decoding"),
-            (.text(.unknownCharset("x")), "response_decoding"), (.parts(.boundary(nil)), "response_decoding"),
+            (.text(.unknownCharset("x")), "response_decoding"), (.parts(.responseBoundary(nil)), "response_decoding"),
             (.compound([]), "response_decoding"),
         ]
         let digest = try #require(ContentDigest("sha256:" + String(repeating: "0", count: 64)))
