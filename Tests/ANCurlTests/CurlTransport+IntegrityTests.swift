@@ -148,16 +148,11 @@ import Testing
             let transport = try CurlTransport()
             for delivery: BodyDelivery in [.collected(upTo: 1000), .streamed] {
                 let failure = try await transport.failure(server.request(), delivery: delivery)
-                guard case .invalidResponse(let reason) = failure.reason else {
-                    Issue.record("\(failure)")
-                    return
-                }
-                switch expected {
-                case "header": #expect(reason.hasPrefix("a header line is"))
-                case "status":
-                    #expect(
-                        reason.hasPrefix("its status line is") || failure.reason == .invalidResponse(.notHTTP))
-                default: #expect(failure.reason == .invalidResponse(.framing))
+                switch (expected, failure.reason) {
+                case ("header", .invalidResponse(.headerLine)), ("status", .invalidResponse(.statusLine)),
+                    ("status", .invalidResponse(.notHTTP)), ("framing", .invalidResponse(.framing)):
+                    break
+                default: Issue.record("\(failure)")
                 }
             }
         }

@@ -43,7 +43,7 @@ extension TransportError: CustomStringConvertible, LocalizedError {
         case .connectionLost(let phase):
             "The connection ended \(phase.clause)"
         case .invalidResponse(let failure):
-            "The response is invalid: \(failure)"
+            "The response is invalid: \(failure.clause)"
         case .invalidContentEncoding:
             "The body of the response cannot be decoded: its content coding is unknown or malformed"
         case .responseTooLarge(let limit):
@@ -194,9 +194,9 @@ extension TransportError.ConnectionLossPhase {
     }
 }
 
-extension TransportError.ResponseFailure: CustomStringConvertible {
+extension TransportError.ResponseFailure {
     /// The reason as a clause that can end a sentence.
-    package var description: String {
+    var clause: String {
         switch self {
         case .notHTTP: "it does not begin with a status line"
         case .statusLine(let line): "its status line is \(line.printable.quoted)"

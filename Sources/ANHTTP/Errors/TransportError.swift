@@ -100,7 +100,7 @@ public struct TransportError: Error, Sendable {
         /// read.
         case connectionLost(ConnectionLossPhase)
         /// The response is not valid HTTP, or the server violates the WebSocket protocol, for the given reason.
-        case invalidResponse(String)
+        case invalidResponse(ResponseFailure)
         /// A content coding of the response is unknown, there are more than five, or the data is malformed or
         /// truncated.
         case invalidContentEncoding
@@ -124,11 +124,6 @@ public struct TransportError: Error, Sendable {
 
         /// Creates the reason for a missing capability.
         package static func unsupported(_ capability: Capability) -> Reason { .unsupported(capability.rawValue) }
-
-        /// Creates the reason for a response that violates HTTP.
-        package static func invalidResponse(_ failure: ResponseFailure) -> Reason {
-            .invalidResponse(failure.description)
-        }
     }
 
     /// The reason why a request is malformed.
@@ -284,8 +279,9 @@ public struct TransportError: Error, Sendable {
         case whileSending
     }
 
-    /// A violation of HTTP in a response.
-    package enum ResponseFailure: Hashable, Sendable {
+    /// A violation of HTTP, or of the WebSocket protocol, by a server. Lines are as they were received.
+    @nonexhaustive
+    public enum ResponseFailure: Hashable, Sendable {
         /// The response does not begin with a status line.
         case notHTTP
         /// The given status line is malformed.
