@@ -30,7 +30,7 @@ let serializers: [(String, any RequestSerializer)] = [
                 $0.encodesSpacesAsPlus = true
             })
     ),
-    ("as JSON", JSONRequestSerializer(writingOptions: .sortedKeys)),
+    ("as JSON", JSONRequestSerializer()),
     ("as a property list", .propertyList),
 ]
 

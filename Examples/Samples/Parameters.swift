@@ -51,7 +51,7 @@ func chooseSerializer() throws -> SessionManager {
     var base = HTTPRequestSerializer()
     try base.headers.setBearerAuthorization("mF_9.B5f-4.1JqM")
     base.queryMethods = [.get, .head]
-    let serializer = JSONRequestSerializer(base: base, writingOptions: .sortedKeys)
+    let serializer = JSONRequestSerializer(base: base)
     // snippet.end
     return SessionManager { $0.requestSerializer = serializer }
 }

@@ -20,9 +20,8 @@ func readJSON(_ api: SessionManager) async throws {
     // snippet.json
     let number = try await api.get("count", as: .json(.allowsFragments)).value
     let settings = try await api.get("settings", as: .json([.allowsFragments, .allowsJSON5])).value
-    let compact = try await api.get("users/7", as: .json(removingNulls: .objects)).value
     // snippet.end
-    print(number, settings, compact)
+    print(number, settings)
 }
 
 func ruleEmptyResponses(_ api: SessionManager) async throws {
@@ -125,14 +124,6 @@ func readRejection(_ api: SessionManager) async throws {
         print(try rejection.decoded(as: Problem.self).title)
         print(try rejection.value(as: .string))
     }
-    // snippet.end
-}
-
-func readOutcome(_ api: SessionManager, _ request: Request) async throws {
-    // snippet.value-and-rejection-together
-    let response = try await api.data(for: request)
-    let outcome = JSONResponseSerializer().outcome(of: response.head, response.value)
-    print(outcome.value ?? .null, outcome.rejection?.head.status ?? .ok, outcome.failure ?? "no failure")
     // snippet.end
 }
 

@@ -75,7 +75,6 @@ import Testing
         arguments: [
             ([], #"{"b":{"d":1,"c":[]},"a":["x/y",{}]}"#),
             (.sortedKeys, #"{"a":["x/y",{}],"b":{"c":[],"d":1}}"#),
-            (.escapesSlashes, #"{"b":{"d":1,"c":[]},"a":["x\/y",{}]}"#),
             (
                 [.prettyPrinted, .sortedKeys],
                 """
@@ -91,11 +90,13 @@ import Testing
                 }
                 """
             ),
-        ] as [(JSONRequestSerializer.WritingOptions, String)])
-    func `the layout is configurable`(options: JSONRequestSerializer.WritingOptions, json: String) throws {
+        ] as [(JSONEncoder.OutputFormatting, String)])
+    func `the layout is configurable`(formatting: JSONEncoder.OutputFormatting, json: String) throws {
+        var serializer = JSONRequestSerializer()
+        serializer.encoder = JSONEncoder()
+        serializer.encoder?.outputFormatting = formatting
         let request = try serialize(
-            "POST", ["b": ["d": 1, "c": []] as Parameters, "a": ["x/y", [:]]],
-            with: JSONRequestSerializer(writingOptions: options))
+            "POST", ["b": ["d": 1, "c": []] as Parameters, "a": ["x/y", [:]]], with: serializer)
         #expect(request.bytes == json)
     }
 

@@ -190,7 +190,7 @@ import Testing
 
     @Test func `an error of reading a document contains the URL without secrets`() async throws {
         let api = SessionManager(on: MockTransport(.json(#"{"createdAt": false}"#)))
-        for serializer in [.json(), .decodable(Note.self)] as [any ResponseSerializer] {
+        for serializer in [.json, .decodable(Note.self)] as [any ResponseSerializer] {
             let manager = serializer is JSONResponseSerializer ? SessionManager(on: MockTransport(.json("{"))) : api
             let error = try await sessionError {
                 _ = try await manager.erased("n", parameters: ["key": "s3"], serializer)

@@ -29,48 +29,6 @@ public struct JSONReadingOptions: OptionSet, Hashable, Sendable {
     public static let allowsJSON5 = JSONReadingOptions(rawValue: 2)
 }
 
-/// The locations in a JSON document from which nulls are removed: by default none by a ``JSONResponseSerializer``, and
-/// ``everywhere`` by ``JSONValue/removingNulls(from:)``.
-public struct JSONNullLocations: OptionSet, Hashable, Sendable {
-    /// The locations as a bit mask, for `OptionSet`.
-    public let rawValue: UInt8
-
-    /// Creates locations from a bit mask; unknown bits have no effect.
-    public init(rawValue: UInt8) {
-        self.rawValue = rawValue
-    }
-
-    /// The members of objects, which are removed together with their names.
-    public static let objects = JSONNullLocations(rawValue: 1)
-    /// The elements of arrays; the indices of the following elements decrease.
-    public static let arrays = JSONNullLocations(rawValue: 2)
-    /// The members of objects and the elements of arrays.
-    public static let everywhere: JSONNullLocations = [.objects, .arrays]
-}
-
-extension JSONValue {
-    /// Returns the value without the nulls in the given locations, at any depth; an outermost null is kept, as are
-    /// arrays and objects that become empty.
-    ///
-    /// - Parameter locations: The locations from which nulls are removed; members of objects and elements of arrays by
-    ///   default. An empty set removes none.
-    public func removingNulls(from locations: JSONNullLocations = .everywhere) -> JSONValue {
-        guard !locations.isEmpty else { return self }
-        switch self {
-        case .array(let elements):
-            return .array(
-                elements.lazy.filter { !(locations.contains(.arrays) && $0.isNull) }
-                    .map { $0.removingNulls(from: locations) })
-        case .object(let members):
-            return .object(
-                members.filter { !(locations.contains(.objects) && $0.value.isNull) }
-                    .mapValues { $0.removingNulls(from: locations) })
-        case .null, .bool, .integer, .unsigned, .double, .string:
-            return self
-        }
-    }
-}
-
 extension JSONValue: EmptyRepresentable {
     /// The value for an empty body: null.
     package static var emptyValue: JSONValue { .null }

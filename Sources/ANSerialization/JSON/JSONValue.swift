@@ -1,5 +1,7 @@
 // SPDX-License-Identifier: MIT
 
+import FoundationEssentials
+
 /// A JSON document (RFC 8259) as a value.
 ///
 /// ```swift
@@ -102,7 +104,7 @@ extension JSONValue: CustomStringConvertible {
     /// It is `null` for a value that contains infinity or NaN, which JSON cannot represent, or is nested more than 512
     /// levels deep.
     public var description: String {
-        var writer = JSONWriter(options: .sortedKeys)
+        var writer = JSONWriter(formatting: .sortedKeys)
         do throws(SerializationError) {
             try writer.write(Parameters(self))
         } catch {

@@ -4,7 +4,7 @@ import FoundationEssentials
 
 /// A writer that encodes parameters as JSON (RFC 8259).
 struct JSONWriter {
-    private let options: JSONRequestSerializer.WritingOptions
+    private let formatting: JSONEncoder.OutputFormatting
     /// The encoder whose strategies apply.
     private let encoder: JSONEncoder
     private var bytes: [UInt8] = []
@@ -13,13 +13,8 @@ struct JSONWriter {
     /// The number of closures of the encoder in whose result the current value is.
     private var customDepth = 0
 
-    init(
-        options: JSONRequestSerializer.WritingOptions = [], encoder: JSONEncoder = JSONCoding.standard.encoder
-    ) {
-        var options = options
-        if encoder.outputFormatting.contains(.sortedKeys) { options.insert(.sortedKeys) }
-        if encoder.outputFormatting.contains(.prettyPrinted) { options.insert(.prettyPrinted) }
-        self.options = options
+    init(formatting: JSONEncoder.OutputFormatting = [], encoder: JSONEncoder = JSONCoding.standard.encoder) {
+        self.formatting = encoder.outputFormatting.union(formatting)
         self.encoder = encoder
     }
 
@@ -31,7 +26,7 @@ struct JSONWriter {
         switch value {
         case .dictionary(let entries):
             let members = try members(of: entries.present)
-            try writeObject(options.contains(.sortedKeys) ? members.sorted { $0.name < $1.name } : members)
+            try writeObject(formatting.contains(.sortedKeys) ? members.sorted { $0.name < $1.name } : members)
         case .array(let elements), .set(let elements):
             try writeArray(elements)
         case .string(let string): write(string: string)
@@ -135,7 +130,7 @@ struct JSONWriter {
             path.append(.name(member.entry.name))
             beginLine()
             write(string: member.name)
-            write(text: options.contains(.prettyPrinted) ? ": " : ":")
+            write(text: formatting.contains(.prettyPrinted) ? ": " : ":")
             try write(member.entry.value)
             path.removeLast()
         }
@@ -159,7 +154,7 @@ struct JSONWriter {
 
     /// Begins a new line, indented by the length of the path, if pretty-printing.
     private mutating func beginLine() {
-        guard options.contains(.prettyPrinted) else { return }
+        guard formatting.contains(.prettyPrinted) else { return }
         bytes.append(UInt8(ascii: "\n"))
         bytes.append(contentsOf: repeatElement(UInt8(ascii: " "), count: 2 * path.count))
     }
@@ -174,7 +169,6 @@ struct JSONWriter {
         for byte in string.utf8 {
             switch byte {
             case UInt8(ascii: "\""), UInt8(ascii: "\\"): bytes += [UInt8(ascii: "\\"), byte]
-            case UInt8(ascii: "/") where options.contains(.escapesSlashes): write(text: "\\/")
             case UInt8(ascii: "\n"): write(text: "\\n")
             case UInt8(ascii: "\r"): write(text: "\\r")
             case UInt8(ascii: "\t"): write(text: "\\t")

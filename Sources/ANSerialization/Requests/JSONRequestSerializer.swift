@@ -16,23 +16,19 @@ public import FoundationEssentials
 public struct JSONRequestSerializer: RequestSerializer {
     /// The serializer for queries, which also provides the fields of every request.
     package var base: HTTPRequestSerializer
-    /// The layout of the JSON text; compact by default.
-    package var writingOptions: WritingOptions
     /// The encoder whose strategies for names, dates, bytes and non-finite numbers apply to JSON bodies; `nil`, the
     /// default, for the session's, or without a session one that writes dates as ISO 8601 text. See ``JSONCoding``.
     ///
-    /// Of its `outputFormatting`, `sortedKeys` and `prettyPrinted` apply in addition to the ``WritingOptions``. It must
-    /// not be modified once the serializer is used.
+    /// Of its `outputFormatting`, `sortedKeys` and `prettyPrinted` apply; without them, the text is compact and keeps the
+    /// order of the names. It must not be modified once the serializer is used.
     public var encoder: JSONEncoder?
 
     /// Creates a serializer, whose ``encoder`` is `nil`.
     ///
-    /// - Parameters:
-    ///   - base: The serializer for queries, which also provides the header fields of every request; by default without header fields.
-    ///   - writingOptions: The layout of the JSON text; compact by default.
-    public init(base: HTTPRequestSerializer = HTTPRequestSerializer(), writingOptions: WritingOptions = []) {
+    /// - Parameter base: The serializer for queries, which also provides the header fields of every request; by default
+    ///   without header fields.
+    public init(base: HTTPRequestSerializer = HTTPRequestSerializer()) {
         self.base = base
-        self.writingOptions = writingOptions
     }
 
     /// Returns the request with the parameters encoded into its query or a JSON body.
@@ -49,31 +45,12 @@ public struct JSONRequestSerializer: RequestSerializer {
     public func serialize(_ request: Request, parameters: Parameters?) throws(SerializationError) -> Request {
         try base.serialize(request, parameters: parameters, type: "application/json") {
             value throws(SerializationError) in
-            .json(encoder: encoder) { [writingOptions] encoder throws(SerializationError) in
-                var writer = JSONWriter(options: writingOptions, encoder: encoder)
+            .json(encoder: encoder) { encoder throws(SerializationError) in
+                var writer = JSONWriter(encoder: encoder)
                 try writer.write(value)
                 return writer.result
             }
         }
-    }
-
-    /// The layout of JSON text; without options, it is compact and keeps the order of the names.
-    ///
-    /// The options `sortedKeys` and `prettyPrinted` of the encoder's `outputFormatting` apply in addition.
-    public struct WritingOptions: OptionSet, Hashable, Sendable {
-        /// The options as a bit mask, for `OptionSet`.
-        public let rawValue: Int
-
-        /// Creates options from a bit mask; unknown bits have no effect.
-        public init(rawValue: Int) { self.rawValue = rawValue }
-
-        /// Sorts the names of each object, in the order of `String`, after the encoder's strategy for names was
-        /// applied; without it they keep the order of the parameters.
-        public static let sortedKeys = WritingOptions(rawValue: 1)
-        /// Puts each member and element on its own line, indented by two spaces per level.
-        public static let prettyPrinted = WritingOptions(rawValue: 2)
-        /// Writes `/` as `\/`, as on Apple's platforms, for JSON embedded in HTML.
-        public static let escapesSlashes = WritingOptions(rawValue: 4)
     }
 }
 

@@ -112,7 +112,7 @@ extension ResponseSerializer {
     ///
     /// - Parameter transform: Transforms the value, which may be the empty value for an empty body, such as
     ///   ``JSONValue/null``. It is called in the task that deserializes the response. A session does not call
-    ///   it for a rejected response; ``ResponseSerializer/outcome(of:_:)`` and a ``CompoundResponseSerializer`` do if
+    ///   it for a rejected response; a ``CompoundResponseSerializer`` does if
     ///   only the status is rejected. An error that it throws is thrown by ``ResponseSerializer/serialize(_:_:)``.
     public func map<Value: Sendable>(
         _ transform: @escaping @Sendable (Output) throws -> Value

@@ -13,8 +13,6 @@ public struct JSONResponseSerializer: AdjustableResponseSerializer, EmptyAccepti
     public var validation: ResponseValidation
     /// The accepted extensions of JSON; by default only arrays and objects by RFC 8259 are accepted.
     package var options: JSONReadingOptions
-    /// The locations from which nulls are removed; none by default.
-    package var removesNulls: JSONNullLocations
     /// The statuses with which the body may be empty, and whether a single space counts as empty; by default
     /// ``EmptyResponseRules/json``, any status and a space.
     public var emptyResponses: EmptyResponseRules
@@ -23,22 +21,20 @@ public struct JSONResponseSerializer: AdjustableResponseSerializer, EmptyAccepti
     ///
     /// - Parameters:
     ///   - options: The accepted extensions of JSON; by default only arrays and objects by RFC 8259 are accepted.
-    ///   - locations: The locations from which nulls are removed; none by default.
     ///   - validation: The statuses and media types that are accepted; by default 200 to 299 with the media types of
     ///     JSON.
     ///   - emptyResponses: The statuses with which the body may be empty; by default any status, and a single space
     ///     counts as empty.
     public init(
-        options: JSONReadingOptions = [], removingNulls locations: JSONNullLocations = [],
-        validation: ResponseValidation = .json, emptyResponses: EmptyResponseRules = .json
+        options: JSONReadingOptions = [], validation: ResponseValidation = .json,
+        emptyResponses: EmptyResponseRules = .json
     ) {
         self.options = options
-        self.removesNulls = locations
         self.validation = validation
         self.emptyResponses = emptyResponses
     }
 
-    /// Returns the parsed value without the nulls to remove, or ``JSONValue/null`` for an empty body; the status and
+    /// Returns the parsed value, or ``JSONValue/null`` for an empty body; the status and
     /// media type are not validated here.
     ///
     /// - Throws: ``SerializationError/json(_:)`` for a body that is malformed, nested more than 512 levels deep,
@@ -49,7 +45,7 @@ public struct JSONResponseSerializer: AdjustableResponseSerializer, EmptyAccepti
         guard !emptyResponses.isBlank(body) else {
             return try emptyResponses.emptyValue(JSONValue.self, status: head.status.code)
         }
-        return try JSONParser.parse(body, options: options).removingNulls(from: removesNulls)
+        return try JSONParser.parse(body, options: options)
     }
 
     /// Returns whether the body is empty and the status permits that.

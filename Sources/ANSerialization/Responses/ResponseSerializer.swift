@@ -71,7 +71,7 @@ extension ResponseSerializer {
     ///   - body: The complete body.
     /// - Returns: An outcome that may have a value even if the status is rejected, such as an API's error document; see
     ///   ``SerializationOutcome`` for all cases.
-    public func outcome(of head: ResponseHead, _ body: Data) -> SerializationOutcome<Output> {
+    package func outcome(of head: ResponseHead, _ body: Data) -> SerializationOutcome<Output> {
         if let own = self as? any OutcomeSerializer<Output> { return own.ownOutcome(of: head, body) }
         let rejection = validation.rejection(of: head, body)
         if let rejection, rejection.rejectsMediaType { return SerializationOutcome(rejection: rejection) }
@@ -132,13 +132,9 @@ extension ResponseSerializer where Self == JSONResponseSerializer {
     /// Returns a serializer that parses the body as a ``JSONValue``, and accepts the statuses 200 to 299 with the media
     /// types of JSON. An empty body, or a single space, results in ``JSONValue/null``.
     ///
-    /// - Parameters:
-    ///   - options: The accepted extensions of JSON; by default only arrays and objects by RFC 8259 are accepted.
-    ///   - locations: The locations from which nulls are removed; none by default.
-    public static func json(
-        _ options: JSONReadingOptions = [], removingNulls locations: JSONNullLocations = []
-    ) -> JSONResponseSerializer {
-        JSONResponseSerializer(options: options, removingNulls: locations)
+    /// - Parameter options: The accepted extensions of JSON.
+    public static func json(_ options: JSONReadingOptions) -> JSONResponseSerializer {
+        JSONResponseSerializer(options: options)
     }
 }
 

@@ -23,15 +23,15 @@
 /// otherwise it is the outcome of the first child that has a value and accepts the media type. Without such a child, it is
 /// empty if a child accepts the response and permits its missing body; if not, ``failure`` is
 /// ``SerializationError/compound(_:)`` and ``rejection`` is `nil`, even if the children rejected the status.
-public struct SerializationOutcome<Value: Sendable>: Sendable {
+package struct SerializationOutcome<Value: Sendable>: Sendable {
     /// The value read from the body; `nil` if the body was not read because of its media type, could not be read, or is
     /// missing and the serializer permits that.
-    public var value: Value?
+    package var value: Value?
     /// The rejection of the response; `nil` if it was accepted.
-    public var rejection: Rejection?
+    package var rejection: Rejection?
     /// The error of reading the body; `nil` if the body was read, was not read because of its media type, or is missing
     /// and the serializer permits that.
-    public var failure: (any Error)?
+    package var failure: (any Error)?
 
     /// Creates an outcome, by default an empty one.
     package init(value: Value? = nil, rejection: Rejection? = nil, failure: (any Error)? = nil) {
@@ -42,7 +42,7 @@ public struct SerializationOutcome<Value: Sendable>: Sendable {
 
     /// The error to report: ``SerializationError/rejected(_:)`` for a rejection, or else the ``failure``; `nil` if
     /// there was neither.
-    public var error: (any Error)? {
+    package var error: (any Error)? {
         rejection.map(SerializationError.rejected) ?? failure
     }
 }
