@@ -24,12 +24,6 @@ func relate(_ page: Data, _ picture: Data) throws -> MultipartFormData {
     return message
 }
 
-func throttle(_ form: inout MultipartFormData) {
-    // snippet.throttling
-    form.throttle = .packets(of: 16_384, delay: .milliseconds(200))
-    // snippet.end
-}
-
 func keep(_ form: MultipartFormData, for url: URL) async throws -> Request {
     // snippet.writing-a-form-to-a-file
     let (contentType, body) = try await form.write(to: "/tmp/form.body")

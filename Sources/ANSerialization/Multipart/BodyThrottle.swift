@@ -1,22 +1,20 @@
 // SPDX-License-Identifier: MIT
 
-public import ANHTTP
+package import ANHTTP
 import ANSystem
 import FoundationEssentials
 
-/// A limit for the speed of sending a body: packets with a pause between them.
-///
-/// `RequestBody.throttled(_:)` and ``MultipartFormData/throttle`` apply it. For a limit in bytes per second, see
-/// ``ANHTTP/SpeedLimit``.
+/// A limit for the speed of sending a body: packets with a pause between them, for AFNetworking. For a limit in bytes per
+/// second, see ``ANHTTP/SpeedLimit``.
 ///
 /// It leaves bandwidth of a slow connection for other traffic. The bytes within a packet are sent at full speed.
 /// Packets do not span chunks: those of a sequence or closure, and the pieces of at most 256 KiB in which files and
 /// data are read. A smaller chunk, or the smaller rest of a chunk, is a packet.
 ///
 /// It applies to the body with every transport.
-public struct BodyThrottle: Hashable, Sendable {
+package struct BodyThrottle: Hashable, Sendable {
     /// The maximum number of bytes that are sent at a time, at least 1.
-    public let packetSize: Int
+    package let packetSize: Int
     private let delay: Duration
 
     /// Returns a throttle that sends packets with a pause after each but the last.
@@ -30,7 +28,7 @@ public struct BodyThrottle: Hashable, Sendable {
     ///   - size: The size of a packet in bytes; 16 KiB by default. A value below 1 counts as 1; one above 256 KiB has
     ///     an effect only for larger chunks of a sequence or closure.
     ///   - delay: The pause between packets; 0.2 s by default, and a negative one counts as zero.
-    public static func packets(of size: Int = 16 << 10, delay: Duration = .milliseconds(200)) -> BodyThrottle {
+    package static func packets(of size: Int = 16 << 10, delay: Duration = .milliseconds(200)) -> BodyThrottle {
         BodyThrottle(packetSize: max(size, 1), delay: delay)
     }
 
@@ -63,7 +61,7 @@ extension RequestBody {
     ///
     /// - Parameter throttle: The packets.
     /// - Throws: ``ANSerialization/SerializationError/multipart(_:)`` for a file that cannot be opened.
-    public func throttled(_ throttle: BodyThrottle) throws(SerializationError) -> RequestBody {
+    package func throttled(_ throttle: BodyThrottle) throws(SerializationError) -> RequestBody {
         try throttled(throttle, clock: ContinuousClock())
     }
 

@@ -29,7 +29,7 @@ public struct MultipartFormData: Sendable {
     ///
     /// It applies to bodies that ``makeBody()`` returns after it was set, and to requests created with the form after
     /// it was set, but not to ``write(to:)``.
-    public var throttle: BodyThrottle?
+    package var throttle: BodyThrottle?
     /// The header and the content of each part. The first header also begins with a line break, which is not sent.
     private var segments = BodySegments()
     private var partCount = 0
