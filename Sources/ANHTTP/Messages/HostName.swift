@@ -70,6 +70,8 @@ package struct HostName: Hashable, Sendable {
     /// of which the last fills the remaining bytes.
     private static func usualIPv4(_ text: String) -> String? {
         guard let first = text.utf8.first, UInt8(ascii: "0")...UInt8(ascii: "9") ~= first else { return nil }
+        // Mostly the address is in that form already.
+        if isDottedDecimal(text) { return text }
         let parts = text.split(separator: ".", omittingEmptySubsequences: false)
         let numbers = parts.compactMap(number)
         guard numbers.count == parts.count, numbers.count <= 4, let last = numbers.last else { return nil }
@@ -80,6 +82,21 @@ package struct HostName: Hashable, Sendable {
             address |= number << UInt64(24 - 8 * index)
         }
         return [24, 16, 8, 0].map { String(address >> $0 & 0xFF) }.joined(separator: ".")
+    }
+
+    /// Returns whether a text consists of four numbers up to 255, without leading zeros.
+    private static func isDottedDecimal(_ text: String) -> Bool {
+        var (groups, digits, value) = (1, 0, 0)
+        for byte in text.utf8 {
+            switch byte {
+            case UInt8(ascii: ".") where digits > 0: (groups, digits, value) = (groups + 1, 0, 0)
+            case UInt8(ascii: "0")...UInt8(ascii: "9") where digits == 0 || value > 0:
+                (digits, value) = (digits + 1, value * 10 + Int(byte - UInt8(ascii: "0")))
+                if value > 255 { return false }
+            default: return false
+            }
+        }
+        return groups == 4 && digits > 0
     }
 
     private static func number(_ text: Substring) -> UInt64? {

@@ -101,17 +101,16 @@ private struct ChallengeAnswers {
     ///
     /// - Throws: `TransportError.Reason.invalidRequest` for a credential that Basic cannot represent.
     func apply(to request: inout Request) throws(TransportError) {
-        guard server.answer != nil || proxy.answer != nil else { return }
+        var answer = server.answer
+        if let basic = answer, basic.scheme == .basic {
+            try request.headers.setBasicAuthorization(basic.credential)
+            answer = nil
+        }
+        guard answer != nil || proxy.answer != nil else { return }
         var transport = request.transportAuthentication ?? TransportAuthentication()
         transport.proxy = proxy.answer
-        if let answer = server.answer {
-            if answer.scheme == .basic {
-                try request.headers.setBasicAuthorization(answer.credential)
-            } else {
-                transport.server = answer
-            }
-        }
-        if transport != TransportAuthentication() { request.transportAuthentication = transport }
+        if let answer { transport.server = answer }
+        request.transportAuthentication = transport
     }
 
     /// Chooses the answer to a refusal, and returns the protection space that it is for; `nil` if there is no answer, so
@@ -156,7 +155,9 @@ private struct ChallengeAnswers {
     /// Stores the accepted answers: a proxy's whenever it let the request through, a server's only if it answered a
     /// challenge, because otherwise the server may have ignored it.
     func storeAccepted(after head: ResponseHead) {
-        guard let cache = pipeline.credentialCache(for: request) else { return }
+        guard proxy.answer != nil || server.space != nil, let cache = pipeline.credentialCache(for: request) else {
+            return
+        }
         if let answer = proxy.answer, head.status.code != 407 { cache.storeProxyAnswer(answer, for: request) }
         if let answer = server.answer, let space = server.space, head.status.code != 401, head.status.code != 407 {
             cache.store(answer, in: space, domain: answer.scheme == .digest ? digestDomain : nil, for: request)
