@@ -29,7 +29,7 @@ let authenticator = Authenticator(for: [base]) { old in
         }
     let tokens = try await login.post("token", parameters: grant, as: .decodable(Tokens.self)).value
     let expires = Date(timeIntervalSinceNow: tokens.expiresIn)
-    return BearerToken(tokens.accessToken, expires: expires, refreshToken: tokens.refreshToken)
+    return Authenticator.Token(tokens.accessToken, expires: expires, refreshToken: tokens.refreshToken)
 }
 configuration.authentication.authenticators = [authenticator]
 let api = SessionManager(configuration)

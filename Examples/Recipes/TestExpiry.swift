@@ -10,8 +10,8 @@ let base = URL(string: "https://api.example.com/")
 let clock = ManualClock()
 let transport = MockTransport(.status(.tooManyRequests, headers: [.retryAfter: "60"]), .text("ok"))
 // A token whose date has passed; a token without a date is used until the server answers 401.
-let ended = BearerToken("ended", expires: Date(timeIntervalSinceNow: -1))
-let authenticator = Authenticator(for: base.map { [$0] } ?? [], token: ended) { _ in BearerToken("fresh") }
+let ended = Authenticator.Token("ended", expires: Date(timeIntervalSinceNow: -1))
+let authenticator = Authenticator(for: base.map { [$0] } ?? [], token: ended) { _ in Authenticator.Token("fresh") }
 let api = SessionManager(baseURL: base) {
     $0.transport = transport
     $0.clock = clock

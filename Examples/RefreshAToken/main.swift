@@ -25,10 +25,10 @@ struct Narrator: EventMonitor {
 /// Requests twenty pages with a token that the server no longer accepts.
 func askForPages(of server: StubServer) async throws {
     let logIn = SessionManager(baseURL: server.url("/"))
-    let authenticator = Authenticator(for: [server.url("/")], token: BearerToken("ended")) { old in
+    let authenticator = Authenticator(for: [server.url("/")], token: Authenticator.Token("ended")) { old in
         print("Refreshing \(old.map { "\($0)" } ?? "nothing")")
         let answer = try await logIn.post("token", as: .decodable(TokenResponse.self)).value
-        return BearerToken(answer.token, expires: Date(timeIntervalSinceNow: answer.seconds))
+        return Authenticator.Token(answer.token, expires: Date(timeIntervalSinceNow: answer.seconds))
     }
     let api = SessionManager(baseURL: server.url("/")) {
         $0.authentication.authenticators = [authenticator]

@@ -37,12 +37,12 @@ private struct TokenResponse: Decodable, Sendable {
     var seconds: Double
 }
 
-func refreshTokens(_ url: URL, logIn: SessionManager, stored: BearerToken?, grant: String) -> SessionManager {
+func refreshTokens(_ url: URL, logIn: SessionManager, stored: Authenticator.Token?, grant: String) -> SessionManager {
     // snippet.tokens
     let authenticator = Authenticator(for: [url], token: stored) { _ in
         let answer = try await logIn.post(
             "token", parameters: ["grant": grant], as: .decodable(TokenResponse.self))
-        return BearerToken(answer.value.token, expires: Date(timeIntervalSinceNow: answer.value.seconds))
+        return Authenticator.Token(answer.value.token, expires: Date(timeIntervalSinceNow: answer.value.seconds))
     }
     let api = SessionManager(baseURL: url) { $0.authentication.authenticators = [authenticator] }
     // snippet.end

@@ -22,7 +22,7 @@ func shapeRetries() -> SessionManager {
             $0.statuses.remove(500)
             $0.failures.insert(.queue)
             $0.deadline = .seconds(30)
-            $0.budget = RetryBudget(capacity: 20, perRequest: 0.1)
+            $0.budget = RetryPolicy.Budget(capacity: 20, perRequest: 0.1)
         }
         // snippet.end
     }

@@ -49,7 +49,7 @@ struct Account: Sendable {
                 }
             let tokens = try await logIn.post("token", parameters: grant, as: .decodable(Tokens.self)).value
             let expires = Date(timeIntervalSinceNow: tokens.expiresIn)
-            return BearerToken(tokens.accessToken, expires: expires, refreshToken: tokens.refreshToken)
+            return Authenticator.Token(tokens.accessToken, expires: expires, refreshToken: tokens.refreshToken)
         }
         configuration.authentication.authenticators = [authenticator]
         return SessionManager(configuration)

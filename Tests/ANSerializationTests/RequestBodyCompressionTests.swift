@@ -26,7 +26,8 @@ import Testing
 
     /// Slow, because only data above 1 MiB is compressed in chunks, and a decoder in Swift inflates the results.
     @Test(arguments: codings)
-    func `large data, files and sequences are compressed chunk by chunk`(coding: ContentCoding) async throws {
+    func `large data, files and sequences are compressed chunk by chunk`(coding: ContentCoding) async throws
+    {
         var random = SplitMix64(seed: 3)
         // A part of the data that is not compressible.
         var large = Data((0..<100_000).map { _ in UInt8.random(in: .min ... .max, using: &random) })
@@ -48,7 +49,9 @@ import Testing
     }
 
     @Test(arguments: codings)
-    func `sequences of many small chunks and of no chunks are compressed`(coding: ContentCoding) async throws {
+    func `sequences of many small chunks and of no chunks are compressed`(coding: ContentCoding)
+        async throws
+    {
         let pieces = (0..<3_000).map { Data("line \($0)\n".utf8) }
         for pieces in [pieces, [], [Data()]] {
             let body = RequestBody.stream(Chunks(pieces)).compressed(coding)

@@ -79,8 +79,8 @@ import Testing
     @Test func `a request that has waited for a route is sent with the current token`() async throws {
         let (transport, routes) = (MockTransport(Self.unreachable, .text("end")), Routes())
         let authenticator = Authenticator(
-            for: [try #require(URL(string: "http://a.example"))], token: BearerToken("first")
-        ) { _ in BearerToken("refreshed") }
+            for: [try #require(URL(string: "http://a.example"))], token: Authenticator.Token("first")
+        ) { _ in Authenticator.Token("refreshed") }
         let manager = manager(transport, routes) { $0.authentication.authenticators = [authenticator] }
         let task = Task { try await manager.get("x") }
         try await eventually { await routes.waiting == 1 }

@@ -87,7 +87,9 @@ import Testing
     func `an endless body of a 401 for which a token is refreshed is not read`(body: Endless) async throws {
         try await StubServer.with { server in
             server.enqueue(body.script(401, ["WWW-Authenticate": "Bearer"]), .text("end"))
-            let authenticator = Authenticator(for: [server.url("/")], token: BearerToken("1")) { _ in BearerToken("2") }
+            let authenticator = Authenticator(for: [server.url("/")], token: Authenticator.Token("1")) { _ in
+                Authenticator.Token("2")
+            }
             let manager = manager(for: server) { $0.authentication.authenticators = [authenticator] }
             try await expectEnd(manager)
         }

@@ -89,9 +89,9 @@ import Testing
         let refreshes = Counter()
         let base = try url("http://a.example/")
         let authenticator = Authenticator(
-            for: [base], token: BearerToken("0", expires: clock.date + 3_600), leeway: .zero
+            for: [base], token: Authenticator.Token("0", expires: clock.date + 3_600), leeway: .zero
         ) { [clock] _ in
-            BearerToken("\(await refreshes.next())", expires: clock.date + 3_600)
+            Authenticator.Token("\(await refreshes.next())", expires: clock.date + 3_600)
         }
         let manager = SessionManager(on: transport) {
             $0.clock = clock
@@ -115,8 +115,8 @@ import Testing
         }
         let refreshes = Counter()
         let authenticator = Authenticator(
-            for: [try url("http://a.example/")], token: BearerToken("0"), leeway: .zero
-        ) { [clock] _ in BearerToken("\(await refreshes.next())", expires: clock.date + 10) }
+            for: [try url("http://a.example/")], token: Authenticator.Token("0"), leeway: .zero
+        ) { [clock] _ in Authenticator.Token("\(await refreshes.next())", expires: clock.date + 10) }
         let manager = SessionManager(on: transport) {
             $0.clock = clock
             $0.authentication.authenticators = [authenticator]

@@ -81,7 +81,7 @@ extension SessionManager {
         struct Answer: Decodable, Sendable {
             var token: String
         }
-        let authenticator = Authenticator(for: [try RealServer.httpbin.url("/")]) { _ in BearerToken("fresh") }
+        let authenticator = Authenticator(for: [try RealServer.httpbin.url("/")]) { _ in Authenticator.Token("fresh") }
         let manager = try SessionManager(for: .httpbin) { $0.authentication.authenticators = [authenticator] }
         #expect(try await manager.get("bearer", as: .decodable(Answer.self)).value.token == "fresh")
         #expect(try await SessionManager(for: .httpbin).status("bearer") == 401)

@@ -22,7 +22,7 @@ struct JSONParser {
     /// Returns the value of a complete document.
     ///
     /// A document that is not JSON by RFC 8259 is parsed as JSON5 if the options allow it.
-    static func parse(_ data: Data, options: JSONReadingOptions) throws(SerializationError) -> JSONValue {
+    static func parse(_ data: Data, options: JSONResponseSerializer.Options) throws(SerializationError) -> JSONValue {
         var parser = JSONParser(data)
         let value: JSONValue
         do throws(SerializationError) {
@@ -47,7 +47,7 @@ struct JSONParser {
     }
 
     /// Returns the problem with a document; `nil` if it is valid.
-    static func failure(in data: Data, options: JSONReadingOptions) -> SerializationError.Failure? {
+    static func failure(in data: Data, options: JSONResponseSerializer.Options) -> SerializationError.Failure? {
         do {
             _ = try parse(data, options: options)
             return nil

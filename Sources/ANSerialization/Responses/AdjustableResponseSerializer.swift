@@ -46,13 +46,13 @@ extension AdjustableResponseSerializer {
 
     /// Returns a copy that accepts only the given media types, with the same statuses as before. A body without a media
     /// type is rejected; an empty body is accepted with any. An empty array rejects every body that is not empty.
-    public func accepting(mediaTypes: [MediaTypePattern]) -> Self {
+    public func accepting(mediaTypes: [ResponseValidation.MediaType]) -> Self {
         adjusted { $0.acceptableMediaTypes = mediaTypes }
     }
 
     /// Returns a copy that accepts the given media types in addition to the current ones; unchanged if the serializer
     /// already accepts every media type.
-    public func alsoAccepting(_ mediaTypes: MediaTypePattern...) -> Self {
+    public func alsoAccepting(_ mediaTypes: ResponseValidation.MediaType...) -> Self {
         adjusted { $0.acceptableMediaTypes?.append(contentsOf: mediaTypes) }
     }
 

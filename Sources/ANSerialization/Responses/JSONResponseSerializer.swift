@@ -12,7 +12,7 @@ public struct JSONResponseSerializer: AdjustableResponseSerializer, EmptyAccepti
     /// The statuses and media types that are accepted; by default those of ``ResponseValidation/json``.
     public var validation: ResponseValidation
     /// The accepted extensions of JSON; by default only arrays and objects by RFC 8259 are accepted.
-    package var options: JSONReadingOptions
+    package var options: Options
     /// The statuses with which the body may be empty, and whether a single space counts as empty; by default
     /// ``EmptyResponseRules/json``, any status and a space.
     public var emptyResponses: EmptyResponseRules
@@ -26,7 +26,7 @@ public struct JSONResponseSerializer: AdjustableResponseSerializer, EmptyAccepti
     ///   - emptyResponses: The statuses with which the body may be empty; by default any status, and a single space
     ///     counts as empty.
     public init(
-        options: JSONReadingOptions = [], validation: ResponseValidation = .json,
+        options: Options = [], validation: ResponseValidation = .json,
         emptyResponses: EmptyResponseRules = .json
     ) {
         self.options = options
@@ -38,7 +38,7 @@ public struct JSONResponseSerializer: AdjustableResponseSerializer, EmptyAccepti
     /// media type are not validated here.
     ///
     /// - Throws: ``SerializationError/json(_:)`` for a body that is malformed, nested more than 512 levels deep,
-    ///   contains a number that is too large or too small for a `Double`, or is, without ``JSONReadingOptions/allowsFragments``,
+    ///   contains a number that is too large or too small for a `Double`, or is, without ``JSONResponseSerializer/Options/allowsFragments``,
     ///   neither an array nor an object;
     ///   ``SerializationError/emptyBody(status:wanted:url:)`` for an empty body that ``emptyResponses`` does not permit.
     public func serialize(_ head: ResponseHead, _ body: Data) throws(SerializationError) -> JSONValue {

@@ -64,7 +64,7 @@ extension JSONDecoder: ResponseDecoder, CheckingDecoder {
     /// Returns the reason for a syntax error, with its position except in JSON5; `nil` if the data is valid JSON, or
     /// JSON5 if the decoder allows it.
     package func formatError(in data: Data) -> SerializationError? {
-        let options: JSONReadingOptions = allowsJSON5 ? [.allowsFragments, .allowsJSON5] : .allowsFragments
+        let options: JSONResponseSerializer.Options = allowsJSON5 ? [.allowsFragments, .allowsJSON5] : .allowsFragments
         return JSONParser.failure(in: data, options: options).map(SerializationError.json)
     }
 

@@ -133,7 +133,7 @@ extension ResponseSerializer where Self == JSONResponseSerializer {
     /// types of JSON. An empty body, or a single space, results in ``JSONValue/null``.
     ///
     /// - Parameter options: The accepted extensions of JSON.
-    public static func json(_ options: JSONReadingOptions) -> JSONResponseSerializer {
+    public static func json(_ options: JSONResponseSerializer.Options) -> JSONResponseSerializer {
         JSONResponseSerializer(options: options)
     }
 }
@@ -174,7 +174,7 @@ extension ResponseSerializer {
     ///   - decoder: The decoder, which must not be changed afterwards. See ``ResponseDecoder``.
     ///   - mediaTypes: The accepted media types of a body that is not empty; `nil` for all.
     public static func decodable<Value>(
-        _ type: Value.Type, decoder: some ResponseDecoder, mediaTypes: [MediaTypePattern]?
+        _ type: Value.Type, decoder: some ResponseDecoder, mediaTypes: [ResponseValidation.MediaType]?
     ) -> Self where Self == DecodableResponseSerializer<Value> {
         DecodableResponseSerializer(
             type, decoder: decoder, validation: ResponseValidation(mediaTypes: mediaTypes), emptyResponses: .anyStatus)

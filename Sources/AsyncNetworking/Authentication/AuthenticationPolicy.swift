@@ -30,8 +30,8 @@ public import FoundationEssentials
 /// redirect.
 public struct AuthenticationPolicy: Sendable {
     /// The credentials with which challenges are answered, each for one origin; empty by default. One that names a
-    /// single scheme is used with the first request. See ``OriginCredentials``.
-    public var credentials = OriginCredentials()
+    /// single scheme is used with the first request. See ``AuthenticationPolicy/Credentials``.
+    public var credentials = Credentials()
     /// The path of a `.netrc` file with credentials for hosts without an entry in ``credentials``; `nil`, the default,
     /// for none. A relative path is resolved against the working directory when the file is read, and `~` is not
     /// expanded. See netrc(5).
@@ -89,32 +89,34 @@ public struct AuthenticationPolicy: Sendable {
     }
 }
 
-/// Credentials by origin: scheme, host and port. They take effect as ``AuthenticationPolicy/credentials``. Each applies
-/// to all paths of its origin, and to no subdomain of its host. The description contains no passwords.
-public struct OriginCredentials: Hashable, Sendable, CustomStringConvertible {
-    private var values: [Origin: Credential] = [:]
+extension AuthenticationPolicy {
+    /// Credentials by origin: scheme, host and port. They take effect as ``AuthenticationPolicy/credentials``. Each applies
+    /// to all paths of its origin, and to no subdomain of its host. The description contains no passwords.
+    public struct Credentials: Hashable, Sendable, CustomStringConvertible {
+        private var values: [Origin: Credential] = [:]
 
-    /// Creates a collection without credentials.
-    public init() {}
+        /// Creates a collection without credentials.
+        public init() {}
 
-    /// The credential for the origin of a URL; `nil` if not set. Setting `nil` removes it.
-    ///
-    /// The path of the URL is ignored, a missing port is the default of the scheme, and `ws` and `wss` count as `http`
-    /// and `https`.
-    public subscript(_ url: URL) -> Credential? {
-        get { values[Origin(url)] }
-        set { values[Origin(url)] = newValue }
-    }
+        /// The credential for the origin of a URL; `nil` if not set. Setting `nil` removes it.
+        ///
+        /// The path of the URL is ignored, a missing port is the default of the scheme, and `ws` and `wss` count as `http`
+        /// and `https`.
+        public subscript(_ url: URL) -> Credential? {
+            get { values[Origin(url)] }
+            set { values[Origin(url)] = newValue }
+        }
 
-    /// A Boolean value that indicates whether the collection is empty.
-    var isEmpty: Bool { values.isEmpty }
+        /// A Boolean value that indicates whether the collection is empty.
+        var isEmpty: Bool { values.isEmpty }
 
-    subscript(_ origin: Origin) -> Credential? { values[origin] }
+        subscript(_ origin: Origin) -> Credential? { values[origin] }
 
-    /// The origins and their user names, without passwords, sorted and separated by commas, such as
-    /// `https://example.com:443: Credential(user: ada, password: …)`; empty if there are no credentials.
-    public var description: String {
-        values.map { "\($0.key): \($0.value)" }.sorted().joined(separator: ", ")
+        /// The origins and their user names, without passwords, sorted and separated by commas, such as
+        /// `https://example.com:443: Credential(user: ada, password: …)`; empty if there are no credentials.
+        public var description: String {
+            values.map { "\($0.key): \($0.value)" }.sorted().joined(separator: ", ")
+        }
     }
 }
 

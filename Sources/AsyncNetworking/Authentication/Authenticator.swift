@@ -40,7 +40,7 @@ public actor Authenticator {
     package nonisolated let refreshPeriod: Duration
 
     nonisolated let origins: Set<Origin>
-    private let refreshToken: @Sendable (BearerToken?) async throws -> BearerToken
+    private let refreshToken: @Sendable (Token?) async throws -> Token
     private var now: @Sendable () -> Date
     private var uptime: Stopwatch
     /// Whether the clock of a session may replace the system's: no session has used the authenticator yet.
@@ -71,8 +71,8 @@ public actor Authenticator {
     ///     block. All waiting requests throw the error that it throws, except those that can still send the current
     ///     token.
     public init(
-        for urls: [URL], token: BearerToken? = nil, leeway: Duration = .seconds(30), refreshLimit: Int = 5,
-        refreshPeriod: Duration = .seconds(30), refresh: @escaping @Sendable (BearerToken?) async throws -> BearerToken
+        for urls: [URL], token: Token? = nil, leeway: Duration = .seconds(30), refreshLimit: Int = 5,
+        refreshPeriod: Duration = .seconds(30), refresh: @escaping @Sendable (Token?) async throws -> Token
     ) {
         self.init(
             for: urls, token: token, leeway: leeway, refreshLimit: refreshLimit, refreshPeriod: refreshPeriod,
@@ -80,9 +80,9 @@ public actor Authenticator {
     }
 
     package init(
-        for urls: [URL], token: BearerToken? = nil, leeway: Duration = .seconds(30), refreshLimit: Int = 5,
+        for urls: [URL], token: Token? = nil, leeway: Duration = .seconds(30), refreshLimit: Int = 5,
         refreshPeriod: Duration = .seconds(30), now: @escaping @Sendable () -> Date, clock: any Clock<Duration>,
-        isClockOpen: Bool = false, refresh: @escaping @Sendable (BearerToken?) async throws -> BearerToken
+        isClockOpen: Bool = false, refresh: @escaping @Sendable (Token?) async throws -> Token
     ) {
         origins = Set(urls.map { Origin($0) })
         self.leeway = leeway
@@ -97,14 +97,14 @@ public actor Authenticator {
 
     /// The current token, possibly expired; `nil` before the first refresh of an authenticator created without one, and
     /// after its removal. Reading it does not refresh it.
-    public var token: BearerToken? { current?.token }
+    public var token: Token? { current?.token }
 
     /// Sets the token, for example after another user has logged in. The result of a refresh that is already running is
     /// discarded; the requests that wait for it are then sent with this token, or wait for another refresh if it is
     /// `nil`, has expired, or expires within the leeway.
     ///
     /// - Parameter token: The token; `nil` removes the current one, so that the next request refreshes it.
-    public func setToken(_ token: BearerToken?) {
+    public func setToken(_ token: Token?) {
         replaceToken(by: token)
         refresh?.isOutdated = true
     }
@@ -113,7 +113,7 @@ public actor Authenticator {
 
     /// A token and its version, which increases with each replacement.
     struct Ticket: Sendable {
-        let token: BearerToken
+        let token: Token
         let version: Int
         /// The date at which the token was set.
         let date: Date
@@ -174,7 +174,7 @@ public actor Authenticator {
         return expires <= now() + min(leeway / .seconds(1), expires.timeIntervalSince(current.date) / 10)
     }
 
-    private func replaceToken(by token: BearerToken?, lineage: Secret<String>? = nil) {
+    private func replaceToken(by token: Token?, lineage: Secret<String>? = nil) {
         version += 1
         current = token.map { Ticket(token: $0, version: version, date: now(), lineage: lineage ?? Secret($0.value)) }
     }
@@ -236,7 +236,7 @@ public actor Authenticator {
         }
     }
 
-    private func finishRefresh(_ result: Result<BearerToken, any Error>) {
+    private func finishRefresh(_ result: Result<Token, any Error>) {
         guard let refresh else { return }
         self.refresh = nil
         if case .success(let token) = result, !refresh.isOutdated {
@@ -286,8 +286,8 @@ public actor Authenticator {
     nonisolated var isBypassed: Bool { Self.refreshing.contains(ObjectIdentifier(self)) }
 
     private nonisolated static func refreshing(
-        _ authenticator: Authenticator, _ refresh: @Sendable () async throws -> BearerToken
-    ) async -> Result<BearerToken, any Error> {
+        _ authenticator: Authenticator, _ refresh: @Sendable () async throws -> Authenticator.Token
+    ) async -> Result<Authenticator.Token, any Error> {
         await $refreshing.withValue(refreshing.union([ObjectIdentifier(authenticator)])) {
             await WaitGraph.leading(authenticator) {
                 do {
@@ -300,48 +300,52 @@ public actor Authenticator {
     }
 }
 
-extension BearerToken {
+extension Authenticator.Token {
     fileprivate func isExpired(at date: Date) -> Bool {
         expires.map { $0 <= date } ?? false
     }
 }
 
-/// An OAuth 2.0 bearer token (RFC 6750), with the refresh token for the next one. Its descriptions contain neither. An
-/// ``Authenticator`` sends and refreshes the token.
-public struct BearerToken: Hashable, Sendable, CustomStringConvertible {
-    /// The token, sent in `Authorization` after `Bearer`. It is not checked: `HTTPFields` replaces characters that a
-    /// header field cannot contain, such as line breaks, by spaces.
-    public var value: String {
-        get { secret.value }
-        set { secret.value = newValue }
-    }
-    private var secret: Secret<String>
-    /// The expiry date; `nil`, the default, if it is unknown. The token is then used until a server refuses it. An
-    /// ``Authenticator`` refreshes the token shortly before this date.
-    public var expires: Date?
-    /// The token by which the refresh closure of an ``Authenticator`` gets the next bearer token (RFC 6749 §6); `nil`,
-    /// the default, without one. The library itself does not use it.
-    public var refreshToken: String? {
-        get { secretRefreshToken.value }
-        set { secretRefreshToken.value = newValue }
-    }
-    private var secretRefreshToken: Secret<String?>
+extension Authenticator {
+    /// An OAuth 2.0 bearer token (RFC 6750), with the refresh token for the next one. Its descriptions contain neither. An
+    /// ``Authenticator`` sends and refreshes the token.
+    public struct Token: Hashable, Sendable, CustomStringConvertible {
+        /// The token, sent in `Authorization` after `Bearer`. It is not checked: `HTTPFields` replaces characters that a
+        /// header field cannot contain, such as line breaks, by spaces.
+        public var value: String {
+            get { secret.value }
+            set { secret.value = newValue }
+        }
+        private var secret: Secret<String>
+        /// The expiry date; `nil`, the default, if it is unknown. The token is then used until a server refuses it. An
+        /// ``Authenticator`` refreshes the token shortly before this date.
+        public var expires: Date?
+        /// The token by which the refresh closure of an ``Authenticator`` gets the next bearer token (RFC 6749 §6); `nil`,
+        /// the default, without one. The library itself does not use it.
+        public var refreshToken: String? {
+            get { secretRefreshToken.value }
+            set { secretRefreshToken.value = newValue }
+        }
+        private var secretRefreshToken: Secret<String?>
 
-    /// Creates a token.
-    ///
-    /// - Parameters:
-    ///   - value: The token, without `Bearer`.
-    ///   - expires: The expiry date; `nil`, the default, if it is unknown.
-    ///   - refreshToken: The refresh token for the next bearer token; `nil`, the default, for none.
-    public init(_ value: String, expires: Date? = nil, refreshToken: String? = nil) {
-        secret = Secret(value)
-        self.expires = expires
-        secretRefreshToken = Secret(refreshToken)
-    }
+        /// Creates a token.
+        ///
+        /// - Parameters:
+        ///   - value: The token, without `Bearer`.
+        ///   - expires: The expiry date; `nil`, the default, if it is unknown.
+        ///   - refreshToken: The refresh token for the next bearer token; `nil`, the default, for none.
+        public init(_ value: String, expires: Date? = nil, refreshToken: String? = nil) {
+            secret = Secret(value)
+            self.expires = expires
+            secretRefreshToken = Secret(refreshToken)
+        }
 
-    /// The expiry date, without the token and the refresh token, such as `BearerToken(…, until 2030-01-31T12:00:00Z)`;
-    /// `BearerToken(…)` if it is unknown.
-    public var description: String { "BearerToken(…\(expires.map { ", until \($0.formatted(.iso8601))" } ?? ""))" }
+        /// The expiry date, without the token and the refresh token, such as `Authenticator.Token(…, until 2030-01-31T12:00:00Z)`;
+        /// `Authenticator.Token(…)` if it is unknown.
+        public var description: String {
+            "Authenticator.Token(…\(expires.map { ", until \($0.formatted(.iso8601))" } ?? ""))"
+        }
+    }
 }
 
 extension Pipeline {

@@ -3,35 +3,37 @@
 import ANSystem
 import FoundationEssentials
 
-/// A limit on the share of retries among the requests of a session to one origin (scheme, host and port), so that
-/// retries do not overload a server that is recovering. It takes effect as ``RetryPolicy/budget``.
-///
-/// It is a token bucket for each origin, which starts with `capacity` retries. Each retry takes one; each first attempt
-/// adds `perRequest`, and each second `perSecond`, up to the capacity. With the defaults, at most one retry for every
-/// five requests is permitted in the long run, plus one each second.
-///
-/// Only requests with a policy that permits retries and has a budget count as first attempts. A session keeps one count
-/// for each origin, which requests with policies of their own share. It keeps at most 1,000 counts below their
-/// capacity; beyond that, an arbitrary one starts anew.
-public struct RetryBudget: Hashable, Sendable {
-    /// The maximum number of retries that a host can accumulate; 10 by default.
-    package var capacity: Double
-    /// The number of retries that each first attempt adds; 0.2 by default.
-    package var perRequest: Double
-    /// The number of retries that each second adds; 1 by default.
-    package var perSecond: Double
-
-    /// Creates a budget for each origin.
+extension RetryPolicy {
+    /// A limit on the share of retries among the requests of a session to one origin (scheme, host and port), so that
+    /// retries do not overload a server that is recovering. It takes effect as ``RetryPolicy/budget``.
     ///
-    /// - Parameters:
-    ///   - capacity: The maximum number of retries that an origin can accumulate, and with which it starts; 10 by
-    ///     default. Below 1, no retry is permitted. Fractions accumulate: a retry takes one whole.
-    ///   - perRequest: The number of retries that each first attempt adds; 0.2 by default, 0 for none.
-    ///   - perSecond: The number of retries that each second adds; 1 by default, 0 for none.
-    public init(capacity: Double = 10, perRequest: Double = 0.2, perSecond: Double = 1) {
-        self.capacity = capacity
-        self.perRequest = perRequest
-        self.perSecond = perSecond
+    /// It is a token bucket for each origin, which starts with `capacity` retries. Each retry takes one; each first attempt
+    /// adds `perRequest`, and each second `perSecond`, up to the capacity. With the defaults, at most one retry for every
+    /// five requests is permitted in the long run, plus one each second.
+    ///
+    /// Only requests with a policy that permits retries and has a budget count as first attempts. A session keeps one count
+    /// for each origin, which requests with policies of their own share. It keeps at most 1,000 counts below their
+    /// capacity; beyond that, an arbitrary one starts anew.
+    public struct Budget: Hashable, Sendable {
+        /// The maximum number of retries that a host can accumulate; 10 by default.
+        package var capacity: Double
+        /// The number of retries that each first attempt adds; 0.2 by default.
+        package var perRequest: Double
+        /// The number of retries that each second adds; 1 by default.
+        package var perSecond: Double
+
+        /// Creates a budget for each origin.
+        ///
+        /// - Parameters:
+        ///   - capacity: The maximum number of retries that an origin can accumulate, and with which it starts; 10 by
+        ///     default. Below 1, no retry is permitted. Fractions accumulate: a retry takes one whole.
+        ///   - perRequest: The number of retries that each first attempt adds; 0.2 by default, 0 for none.
+        ///   - perSecond: The number of retries that each second adds; 1 by default, 0 for none.
+        public init(capacity: Double = 10, perRequest: Double = 0.2, perSecond: Double = 1) {
+            self.capacity = capacity
+            self.perRequest = perRequest
+            self.perSecond = perSecond
+        }
     }
 }
 
@@ -42,19 +44,19 @@ package struct RetryBucket {
     private var capacity: Double
     private var lastChange: Duration
 
-    package init(_ budget: RetryBudget, now: Duration) {
+    package init(_ budget: RetryPolicy.Budget, now: Duration) {
         tokens = budget.capacity
         capacity = budget.capacity
         lastChange = now
     }
 
     /// Adds the share of a first attempt.
-    package mutating func deposit(_ budget: RetryBudget, now: Duration) {
+    package mutating func deposit(_ budget: RetryPolicy.Budget, now: Duration) {
         fill(budget, by: budget.perRequest, now: now)
     }
 
     /// Takes one retry; returns `false` if less than one is left.
-    package mutating func withdraw(_ budget: RetryBudget, now: Duration) -> Bool {
+    package mutating func withdraw(_ budget: RetryPolicy.Budget, now: Duration) -> Bool {
         fill(budget, by: 0, now: now)
         guard tokens >= 1 else { return false }
         tokens -= 1
@@ -64,7 +66,7 @@ package struct RetryBucket {
     /// Whether the budget is full, so that the host's entry can be removed without effect.
     package var isFull: Bool { tokens >= capacity }
 
-    private mutating func fill(_ budget: RetryBudget, by amount: Double, now: Duration) {
+    private mutating func fill(_ budget: RetryPolicy.Budget, by amount: Double, now: Duration) {
         let seconds = max(0, (now - lastChange) / .seconds(1))
         capacity = max(capacity, budget.capacity)
         // A policy with a smaller capacity takes nothing away.
@@ -80,7 +82,7 @@ final class RetryLedger: Sendable {
     /// one.
     private static let maximumHosts = 1_000
 
-    func deposit(_ url: URL, _ budget: RetryBudget, now: Duration) {
+    func deposit(_ url: URL, _ budget: RetryPolicy.Budget, now: Duration) {
         // A host without an entry has a full budget.
         guard buckets.withLock({ !$0.isEmpty }) else { return }
         let host = Origin(url)
@@ -91,7 +93,7 @@ final class RetryLedger: Sendable {
         }
     }
 
-    func withdraw(_ url: URL, _ budget: RetryBudget, now: Duration) -> Bool {
+    func withdraw(_ url: URL, _ budget: RetryPolicy.Budget, now: Duration) -> Bool {
         let host = Origin(url)
         return buckets.withLock { buckets in
             if buckets[host] == nil, buckets.count >= Self.maximumHosts {

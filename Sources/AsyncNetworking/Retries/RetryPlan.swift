@@ -30,7 +30,7 @@ package struct RetryPlan {
     /// The budget on which a retry of the current attempt draws; `nil` for none.
     ///
     /// The rest of a response asks for nothing that the server has sent before.
-    package var budget: RetryBudget? { isActive && !hasProgress ? policy.budget : nil }
+    package var budget: RetryPolicy.Budget? { isActive && !hasProgress ? policy.budget : nil }
 
     /// Records that the current attempt made progress, as for a download whose rest is requested next: the waits begin
     /// anew, and its retry does not draw on the budget. All attempts count towards the limit.

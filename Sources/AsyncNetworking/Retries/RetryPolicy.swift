@@ -77,7 +77,7 @@ public struct RetryPolicy: Sendable {
     public var deadline: Duration?
     /// The limit on the share of retries among the requests to one origin; by default up to 10 retries at once, and in
     /// the long run one per second and one for every five requests. `nil` for no limit.
-    public var budget: RetryBudget? = RetryBudget()
+    public var budget: Budget? = Budget()
     /// A closure called for each attempt that threw an error or has a status of 400 or above, before the policy is
     /// applied; `nil`, the default, follows the policy.
     ///

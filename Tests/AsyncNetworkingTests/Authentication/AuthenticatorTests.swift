@@ -22,12 +22,12 @@ private actor Issuer {
         failure = error
     }
 
-    func refresh(_ old: BearerToken?) async throws -> BearerToken {
+    func refresh(_ old: Authenticator.Token?) async throws -> Authenticator.Token {
         refreshes.append(old?.value)
         let number = refreshes.count
         try await gate?.wait()
         if let failure { throw failure }
-        return BearerToken("\(number)")
+        return Authenticator.Token("\(number)")
     }
 }
 
@@ -71,7 +71,7 @@ private struct WaitsForTokens: EventMonitor {
     }
 
     private func authenticator(
-        _ issuer: Issuer, token: BearerToken? = BearerToken("0"), limit: Int = 5,
+        _ issuer: Issuer, token: Authenticator.Token? = Authenticator.Token("0"), limit: Int = 5,
         now: Date = Date(timeIntervalSince1970: 0),
         clock: any Clock<Duration> = ContinuousClock()
     ) throws -> Authenticator {
@@ -186,9 +186,9 @@ private struct WaitsForTokens: EventMonitor {
     @Test func `two authenticators whose refreshes need each other fail`() async throws {
         let (a, b) = (try url("http://a.example/"), try url("http://b.example/"))
         let session = Lock<SessionManager?>(nil)
-        @Sendable func token(_ path: String) async throws -> BearerToken {
+        @Sendable func token(_ path: String) async throws -> Authenticator.Token {
             guard let manager = session.withLock(\.self) else { throw Planned() }
-            return BearerToken(try await manager.get(path).text)
+            return Authenticator.Token(try await manager.get(path).text)
         }
         let (atOne, atTwo) = (Gate(), Gate())
         let one = Authenticator(for: [a]) { _ in
@@ -235,8 +235,8 @@ private struct WaitsForTokens: EventMonitor {
                 ? .text("welcome") : MockResponse([.wait(gate), .head(.unauthorized)])
         }
         let session = Lock<SessionManager?>(nil)
-        let authenticator = Authenticator(for: [try url("http://a.example/")], token: BearerToken("0")) { _ in
-            BearerToken(try await #require(session.withLock(\.self)).get("token").text)
+        let authenticator = Authenticator(for: [try url("http://a.example/")], token: Authenticator.Token("0")) { _ in
+            Authenticator.Token(try await #require(session.withLock(\.self)).get("token").text)
         }
         let manager = manager(on: transport, authenticator)
         session.withLock { $0 = manager }
@@ -280,7 +280,7 @@ private struct WaitsForTokens: EventMonitor {
     func `a token that is about to expire is refreshed first`(life: Int, age: Int, isRefreshed: Bool) async throws {
         let transport = Self.server(taking: ["0", "1"])
         let now = Lock(Date(timeIntervalSince1970: 0))
-        let token = BearerToken("0", expires: Date(timeIntervalSince1970: Double(life)))
+        let token = Authenticator.Token("0", expires: Date(timeIntervalSince1970: Double(life)))
         let authenticator = Authenticator(
             for: [try url("http://a.example/")], token: token, now: { now.withLock { $0 } }, clock: ContinuousClock()
         ) { [issuer] in try await issuer.refresh($0) }
@@ -292,18 +292,18 @@ private struct WaitsForTokens: EventMonitor {
 
     @Test func `tokens that live for a few seconds are used until the last tenth of their life`() async throws {
         let transport = Self.server(taking: ["0", "1"])
-        let token = BearerToken("0", expires: Date(timeIntervalSince1970: 5))
+        let token = Authenticator.Token("0", expires: Date(timeIntervalSince1970: 5))
         let manager = manager(on: transport, try authenticator(issuer, token: token))
         for _ in 0..<10 { #expect(try await manager.get("x").text == "welcome") }
         #expect(await issuer.refreshes.isEmpty)
     }
 
     @Test func `the refresh token is passed to the closure and never printed`() async throws {
-        let token = BearerToken("0", expires: Date(timeIntervalSince1970: -1), refreshToken: "r3fresh")
+        let token = Authenticator.Token("0", expires: Date(timeIntervalSince1970: -1), refreshToken: "r3fresh")
         let transport = Self.server(taking: ["r3fresh"])
         let authenticator = Authenticator(
             for: [try url("http://a.example/")], token: token,
-            refresh: { old in BearerToken(try #require(old?.refreshToken)) })
+            refresh: { old in Authenticator.Token(try #require(old?.refreshToken)) })
         #expect(try await manager(on: transport, authenticator).get("x").text == "welcome")
         #expect(!"\(token) \(String(reflecting: token))".contains("r3fresh"))
     }
@@ -312,7 +312,7 @@ private struct WaitsForTokens: EventMonitor {
     func `while a token is valid, a failed refresh does not fail the request`(left: Double, goesOn: Bool) async throws {
         await issuer.fail(Planned(number: 1))
         let transport = Self.server(taking: ["0"])
-        let token = BearerToken("0", expires: Date(timeIntervalSince1970: Double(left)))
+        let token = Authenticator.Token("0", expires: Date(timeIntervalSince1970: Double(left)))
         let manager = manager(on: transport, try authenticator(issuer, token: token))
         if goesOn {
             #expect(try await manager.get("x").text == "welcome")
@@ -409,10 +409,10 @@ private struct WaitsForTokens: EventMonitor {
             return request.headers[.authorization] == "Bearer new" ? .text("welcome") : .status(.unauthorized)
         }
         let session = EventList<SessionManager>()
-        let authenticator = Authenticator(for: [try url("http://a.example/")], token: BearerToken("0")) { _ in
+        let authenticator = Authenticator(for: [try url("http://a.example/")], token: Authenticator.Token("0")) { _ in
             let manager = try #require(await session.values.first)
             let response = try await manager.get("token")
-            return BearerToken(response.text)
+            return Authenticator.Token(response.text)
         }
         let manager = manager(on: transport, authenticator)
         await session.append(manager)
@@ -466,10 +466,10 @@ private struct WaitsForTokens: EventMonitor {
         let manager = manager(on: transport, authenticator)
         let request = Task { try await manager.get("x").text }
         try await eventually { await issuer.refreshes.count == 1 }
-        await authenticator.setToken(BearerToken("own"))
+        await authenticator.setToken(Authenticator.Token("own"))
         gate.open()
         #expect(try await request.value == "welcome")
-        #expect(await authenticator.token == BearerToken("own"))
+        #expect(await authenticator.token == Authenticator.Token("own"))
         #expect(transport.authorizations == ["Bearer 0", "Bearer own"])
     }
 
@@ -556,8 +556,8 @@ private struct WaitsForTokens: EventMonitor {
     }
 
     @Test func `descriptions do not contain the token`() throws {
-        let token = BearerToken("s3cret", expires: Date(timeIntervalSince1970: 0))
-        #expect("\(token)" == "BearerToken(…, until 1970-01-01T00:00:00Z)")
+        let token = Authenticator.Token("s3cret", expires: Date(timeIntervalSince1970: 0))
+        #expect("\(token)" == "Authenticator.Token(…, until 1970-01-01T00:00:00Z)")
         let authenticator = try authenticator(issuer, token: token)
         let configuration = SessionConfiguration { $0.authentication.authenticators = [authenticator] }
         for value in [token, [token], Optional(token) as Any, configuration] as [Any] {

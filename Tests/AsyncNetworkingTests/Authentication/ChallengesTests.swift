@@ -392,7 +392,7 @@ extension MockTransport {
     }
 
     @Test func `descriptions contain no passwords`() throws {
-        var credentials = OriginCredentials()
+        var credentials = AuthenticationPolicy.Credentials()
         credentials[try url("http://a.example/x")] = ada
         #expect("\(credentials)" == "http://a.example:80: Credential(user: ada, password: …)")
         var request = try Request(url: url("http://a.example/"))

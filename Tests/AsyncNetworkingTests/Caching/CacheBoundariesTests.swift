@@ -68,8 +68,8 @@ import Testing
     @Test(arguments: [true, false])
     func `a response remains usable after its token was refreshed`(isNamed: Bool) async throws {
         let tokens = Lock(0)
-        let authenticator = Authenticator(for: [try url("http://a.example/")], token: BearerToken("0")) { _ in
-            BearerToken("\(tokens.withLock { $0 += 1; return $0 })")
+        let authenticator = Authenticator(for: [try url("http://a.example/")], token: Authenticator.Token("0")) { _ in
+            Authenticator.Token("\(tokens.withLock { $0 += 1; return $0 })")
         }
         origin.respond { request, number in
             if request.url.path.hasSuffix("refuse"), request.headers[.authorization] == "Bearer 0" {
@@ -88,7 +88,7 @@ import Testing
         #expect(try await origin.get(from: manager) == "1 200 cache")
         // A token that the program sets may be that of another user.
         guard !isNamed else { return }
-        await authenticator.setToken(BearerToken("eve"))
+        await authenticator.setToken(Authenticator.Token("eve"))
         #expect(try await origin.get(from: manager).hasSuffix("200 network"))
     }
 

@@ -420,7 +420,7 @@ import Testing
             $0.clock = clock
             $0.retryPolicy = RetryPolicy(limit: 9).with {
                 $0.backoff = Backoff(base: .seconds(1), isJittered: false)
-                $0.budget = RetryBudget(capacity: 0, perRequest: 0, perSecond: 0)
+                $0.budget = RetryPolicy.Budget(capacity: 0, perRequest: 0, perSecond: 0)
             }
         }
         let task = api.download("x", to: .file(file))

@@ -360,7 +360,7 @@ import Testing
     @Test func `a host's retries are limited by its budget`() async throws {
         let transport = MockTransport(.status(.serviceUnavailable))
         let manager = manager(transport) {
-            $0.budget = RetryBudget(capacity: 3, perRequest: 0, perSecond: 0)
+            $0.budget = RetryPolicy.Budget(capacity: 3, perRequest: 0, perSecond: 0)
         }
         let first = try await passingWaits(2) { try await manager.data(for: manager.request(.get, "x")) }.value.get()
         #expect(first.head.retryHistory.stop == .limit(2))

@@ -4,7 +4,7 @@ import AsyncNetworking
 import Testing
 
 @Suite struct RetryBudgetTests {
-    private let budget = RetryBudget(capacity: 3, perRequest: 0.5, perSecond: 0.25)
+    private let budget = RetryPolicy.Budget(capacity: 3, perRequest: 0.5, perSecond: 0.25)
 
     /// Returns the number of consecutive retries that are granted.
     private func granted(_ bucket: inout RetryBucket, at now: Duration) -> Int {
@@ -46,14 +46,16 @@ import Testing
 
     @Test(arguments: [-1, 0, 0.5, -.infinity, .nan] as [Double])
     func `a budget below one grants no retry`(capacity: Double) {
-        let budget = RetryBudget(capacity: capacity)
+        let budget = RetryPolicy.Budget(capacity: capacity)
         var bucket = RetryBucket(budget, now: .zero)
         let isGranted = bucket.withdraw(budget, now: .seconds(100))
         #expect(!isGranted)
     }
 
     @Test func `a policy with a smaller budget does not refill the count that it shares`() {
-        let (whole, small) = (RetryBudget(capacity: 10, perRequest: 0, perSecond: 0), RetryBudget(capacity: 0))
+        let (whole, small) = (
+            RetryPolicy.Budget(capacity: 10, perRequest: 0, perSecond: 0), RetryPolicy.Budget(capacity: 0)
+        )
         var bucket = RetryBucket(whole, now: .zero)
         for _ in 0..<9 { _ = bucket.withdraw(whole, now: .zero) }
         bucket.deposit(small, now: .seconds(1))

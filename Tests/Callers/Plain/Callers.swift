@@ -67,7 +67,7 @@ import HTTPTypes
         configuration.retryPolicy.decision = { _ in .followPolicy }
         configuration.redirectPolicy = RedirectPolicy().with { $0.maximum = self.lines.count }
         configuration.redirectPolicy.decision = { $0.proposed }
-        let authenticator = Authenticator(for: [base]) { _ in BearerToken(token) }
+        let authenticator = Authenticator(for: [base]) { _ in Authenticator.Token(token) }
         configuration.authentication.authenticators = [authenticator]
         configuration.tls.policy.evaluator = { _ in .followPolicy }
         configuration.tls.policy.observer = { _ in }

@@ -130,7 +130,7 @@ struct Runner: Sendable {
             let name = "t\(number)-\(issued)"
             let expires = ledger.date + Int64(settings.tokenLifetime) * 1_000
             ledger.update { $0.tokens[name] = (expires, issued) }
-            return BearerToken(name, expires: Date(timeIntervalSince1970: Double(expires) / 1_000))
+            return Authenticator.Token(name, expires: Date(timeIntervalSince1970: Double(expires) / 1_000))
         }
     }
 
