@@ -58,7 +58,7 @@ public struct Chain: Sendable {
     public let attempt: Int
     /// The identifier of the call's task, by which its events are recognized: the ``AnyTransferTask/id`` of the task that
     /// an ``EventMonitor`` receives with them.
-    public let taskID: UInt64
+    package let taskID: UInt64
     private let passage: Passage
 
     fileprivate init(_ passage: Passage, of call: Call) {

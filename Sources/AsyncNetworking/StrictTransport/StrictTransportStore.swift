@@ -2,7 +2,7 @@
 
 package import ANHTTP
 import ANSystem
-public import FoundationEssentials
+package import FoundationEssentials
 
 /// The hosts to which a ``SessionManager`` sends requests over https only (RFC 6797, HTTP Strict Transport Security).
 ///
@@ -32,7 +32,7 @@ public final class StrictTransportStore: Sendable {
     /// Returns whether https is required for a URL, regardless of its scheme and of
     /// ``SessionConfiguration/usesStrictTransport`` (RFC 6797 §8.2): whether its host is known, or a host above it that
     /// includes its subdomains. `false` for an IP address.
-    public func requiresTLS(for url: URL) -> Bool {
+    package func requiresTLS(for url: URL) -> Bool {
         table.withLock { table in !table.isEmpty && table.requiresTLS(HostName(url), at: now()) }
     }
 
