@@ -34,7 +34,7 @@ SUITES := bookworm trixie sid
 WORKLOAD :=
 
 # The maximum number of public symbols; see scripts/symbols.
-PUBLIC_SYMBOLS := 1533
+PUBLIC_SYMBOLS := 1491
 
 SHELL := /bin/bash
 SERVERS := scripts/servers/servers

@@ -26,8 +26,7 @@ import Testing
 
     /// Slow, because only data above 1 MiB is compressed in chunks, and a decoder in Swift inflates the results.
     @Test(arguments: codings)
-    func `large data, files and sequences are compressed chunk by chunk`(coding: ContentCoding) async throws
-    {
+    func `large data, files and sequences are compressed chunk by chunk`(coding: ContentCoding) async throws {
         var random = SplitMix64(seed: 3)
         // A part of the data that is not compressible.
         var large = Data((0..<100_000).map { _ in UInt8.random(in: .min ... .max, using: &random) })
