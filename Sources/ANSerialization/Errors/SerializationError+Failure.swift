@@ -93,11 +93,11 @@ extension SerializationError.Failure {
         case .sentence(let subject, let problem):
             return subject + url.ofClause + problem
         case .unknownCharset:
-            return "The charset “\(Excerpt.of(charset ?? ""))” of the response\(url.ofClause) is unknown; request data, or "
-                + "specify the encoding."
-        case .invalidBytes:
-            return "The bytes of the response\(url.ofClause) are not valid in the charset “\(Excerpt.of(charset ?? ""))”; "
+            return "The charset “\(Excerpt.of(charset ?? ""))” of the response\(url.ofClause) is unknown; "
                 + "request data, or specify the encoding."
+        case .invalidBytes:
+            return "The bytes of the response\(url.ofClause) are not valid in the charset "
+                + "“\(Excerpt.of(charset ?? ""))”; request data, or specify the encoding."
         case .json(let reason):
             return "The body\(url.ofClause) is not JSON: \(reason) at byte \(offset ?? 0), near “\(text)”."
         case .propertyList(let reason):
