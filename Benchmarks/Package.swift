@@ -68,6 +68,9 @@ if measuresOurClient {
                 .product(name: "Logging", package: "swift-log"),
             ],
             swiftSettings: settings),
+        // The time for which a snapshot holds the event loop.
+        .executableTarget(
+            name: "SnapshotCost", dependencies: ["ClientKit", "ServerKit", library], swiftSettings: settings),
         // The cost of the response cache.
         .executableTarget(
             name: "CacheCost",

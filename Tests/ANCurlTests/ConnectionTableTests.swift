@@ -31,6 +31,24 @@ import Testing
         #expect(table.contains(8))
     }
 
+    @Test func `a snapshot of sockets has the connections that were open at its time`() {
+        var table = ConnectionTable()
+        let start = MonotonicInstant.now
+        table.insert(Self.first, socket: 7, origin: "http://a.example", at: start)
+        table.insert(Self.second, socket: 9, origin: "http://b.example", at: start.advanced(by: .seconds(2)))
+        #expect(table.socketLimit == 10)
+        func ids(_ sockets: Range<Int>, after seconds: Int) -> [Int32] {
+            table.snapshot(sockets, at: start.advanced(by: .seconds(seconds))).map(\.id)
+        }
+        #expect(ids(0..<64, after: 2) == [7, 9])
+        #expect(ids(0..<8, after: 2) == [7])
+        #expect(ids(8..<80, after: 2) == [9])
+        #expect(ids(64..<128, after: 2) == [])
+        #expect(ids(0..<64, after: 1) == [7])
+        #expect(table.contains(9, openedBy: start.advanced(by: .seconds(2))))
+        #expect(!table.contains(9, openedBy: start.advanced(by: .seconds(1))))
+    }
+
     @Test func `a connection keeps the local interface that it was made from`() {
         var table = ConnectionTable()
         table.insert(Self.first, socket: 7, from: "if!tun0")

@@ -21,7 +21,7 @@ struct WebSocketCost {
     @concurrent private static func run() async throws {
         let numbers = CommandLine.arguments.dropFirst().compactMap { Int($0) }
         let messages = numbers.first ?? 20_000
-        raiseDescriptorLimit()
+        ThisProcess.raiseDescriptorLimit()
         let programs = URL(fileURLWithPath: CommandLine.arguments[0]).deletingLastPathComponent()
         let server = try BenchServer(program: programs.appending(path: "BenchServer"))
         var bars = Bars()
@@ -94,7 +94,7 @@ struct WebSocketCost {
         guard let url = URL(string: "ws://127.0.0.1:\(port)/") else { throw CancellationError() }
         let session = session()
         let message = WebSocketMessage.binary(Data(repeating: 7, count: Echoes.size))
-        let before = try residentMemory()
+        let before = try ThisProcess.residentMemory()
         let (opened, opening) = AsyncStream.makeStream(of: Void.self)
         let (gate, gatekeeper) = AsyncStream.makeStream(of: Void.self)
         let release = Task { for await _ in gate {} }
@@ -116,29 +116,13 @@ struct WebSocketCost {
                 left -= 1
                 if left == 0 { break }
             }
-            let memory = try residentMemory() - before
+            let memory = try ThisProcess.residentMemory() - before
             gatekeeper.finish()
             try await group.waitForAll()
             return memory
         }
         await session.shutdown()
         bars.check("Memory of \(count) idle connections in MB", memory / 1e6, atMost: 250 * Double(count) / 10_000)
-    }
-
-    /// Returns the resident memory of the process in bytes. See proc_pid_statm(5).
-    private static func residentMemory() throws -> Double {
-        let fields = try String(contentsOfFile: "/proc/self/statm", encoding: .utf8).split(separator: " ")
-        guard fields.count > 1, let pages = Double(fields[1]) else { throw Failure("statm cannot be read") }
-        return pages * Double(sysconf(Int32(_SC_PAGESIZE)))
-    }
-
-    private static func raiseDescriptorLimit() {
-        var limit = rlimit()
-        let resource = __rlimit_resource_t(RLIMIT_NOFILE.rawValue)
-        if getrlimit(resource, &limit) == 0 {
-            limit.rlim_cur = limit.rlim_max
-            _ = setrlimit(resource, &limit)
-        }
     }
 }
 

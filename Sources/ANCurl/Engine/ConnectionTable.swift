@@ -108,10 +108,20 @@ package struct ConnectionTable {
         (entries[index].origin, entries[index].version, entries[index].opened) = (origin, version, now)
     }
 
-    /// Returns the connections with their ages.
-    package func snapshot(at now: MonotonicInstant) -> [TransportSnapshot.Connection] {
-        entries.enumerated().compactMap { socket, entry in
-            guard let ends = entry.ends, let opened = entry.opened else { return nil }
+    /// A number above those of all sockets in the table.
+    package var socketLimit: Int { entries.count }
+
+    /// Whether the socket belongs to a connection that has carried a request at the given time.
+    package func contains(_ socket: Int32, openedBy time: MonotonicInstant) -> Bool {
+        guard contains(socket), let opened = entries[Int(socket)].opened else { return false }
+        return opened <= time
+    }
+
+    /// Returns the connections on a range of sockets with their ages.
+    package func snapshot(_ sockets: Range<Int>, at now: MonotonicInstant) -> [TransportSnapshot.Connection] {
+        sockets.clamped(to: entries.indices).compactMap { socket in
+            let entry = entries[socket]
+            guard let ends = entry.ends, let opened = entry.opened, opened <= now else { return nil }
             return TransportSnapshot.Connection(
                 id: Int32(socket), origin: entry.origin, address: ends.remote,
                 version: entry.isHTTP10 ? .http1_0 : entry.version, age: opened.duration(to: now),

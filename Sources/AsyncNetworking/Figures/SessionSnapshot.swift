@@ -83,8 +83,9 @@ public struct SessionSnapshot: Sendable {
 extension SessionManager {
     /// Returns the connections, exchanges, tasks and cache of this moment, for a log or a debugging endpoint.
     ///
-    /// On the event loop of the session, only references and numbers are copied; the texts are made in the calling task.
-    /// Without libcurl's transport, there are no hosts.
+    /// The event loop of the session copies references and numbers of at most 64 connections or exchanges in a turn, in less
+    /// than 1 ms; exchanges that begin or end meanwhile may be missing. The texts are made in the calling task. Without
+    /// libcurl's transport, there are no hosts.
     public nonisolated func snapshot() async -> SessionSnapshot {
         let transport = await (pipeline.transport as? any InspectableTransport)?.snapshot() ?? TransportSnapshot()
         return SessionSnapshot(transport, tasks: registry.tasks, cache: configuration.cache?.usage)

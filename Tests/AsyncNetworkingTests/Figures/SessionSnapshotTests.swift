@@ -102,6 +102,19 @@ import Testing
         }
     }
 
+    @Test func `a snapshot has all exchanges, which are copied in several turns of the loop`() async throws {
+        try await StubServer.with { server in
+            server.route("/a", Script([.hang]))
+            let session = SessionManager(for: server) { $0.connectionLimits.maximumConnectionsPerHost = 1 }
+            let tasks = try (0..<200).map { _ in try session.makeDataTask(for: session.request(.get, "a")) }
+            for task in tasks { task.resume() }
+            try await eventually { await session.snapshot().hosts.first?.waiting.count == 199 }
+            let connections = try #require(await session.snapshot().hosts.first?.connections)
+            #expect(connections.map(\.exchanges.count) == [1])
+            session.transfers().cancel()
+        }
+    }
+
     @Test func `tasks are shown with their state and progress`() async throws {
         let gate = try ScriptGate()
         let slow = MockResponse([.head(.ok, [.contentLength: "6"]), .chunk(Data("end".utf8)), .wait(gate)])
