@@ -181,7 +181,7 @@ bench: setup ## Compare with other clients: make bench ROUNDS=5 WORKLOAD=h1-64
 	swift build --package-path Benchmarks --configuration release $(QUIET)
 	$(SERVERS) run $(SERVERS_DIR) --only nginx -- Benchmarks/.build/release/Bench \
 		--rounds $(ROUNDS) --output .build/bench.json $(if $(WORKLOAD),--workload $(WORKLOAD))
-	@for cost in Pipeline Snapshot Shim Serialization Stream WebSocket Cache Image; do \
+	@for cost in Pipeline Metrics Snapshot Shim Serialization Stream WebSocket Cache Image; do \
 		Benchmarks/.build/release/$${cost}Cost || exit 1; \
 	done
 

@@ -68,6 +68,15 @@ if measuresOurClient {
                 .product(name: "Logging", package: "swift-log"),
             ],
             swiftSettings: settings),
+        // The memory of metrics.
+        .executableTarget(
+            name: "MetricsCost",
+            dependencies: [
+                "ClientKit", "ServerKit", library,
+                .product(name: "AsyncNetworkingObservability", package: "AsyncNetworking"),
+                .product(name: "CoreMetrics", package: "swift-metrics"),
+            ],
+            swiftSettings: settings),
         // The time for which a snapshot holds the event loop.
         .executableTarget(
             name: "SnapshotCost", dependencies: ["ClientKit", "ServerKit", library], swiftSettings: settings),
