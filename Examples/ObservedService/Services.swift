@@ -1,5 +1,6 @@
 // SPDX-License-Identifier: MIT
 
+import HTTPTypes
 import Hummingbird
 import Logging
 import Tracing
@@ -21,12 +22,11 @@ struct Server {
 
 extension Server {
     /// The service of stocks, which is busy at first.
-    static func stocks() -> Server {
+    static func stocks(_ visits: Visits) -> Server {
         let router = Router()
         router.add(middleware: TracingMiddleware())
-        let visits = Visits()
-        router.get("stock/:id") { _, _ in
-            guard await visits.next() > 1 else { throw HTTPError(.serviceUnavailable) }
+        router.get("stock/:id") { request, _ in
+            guard await visits.note(request.headers) > 1 else { throw HTTPError(.serviceUnavailable) }
             return "3"
         }
         return Server(router)
@@ -49,13 +49,14 @@ extension Server {
     }
 }
 
-/// Counts requests.
-private actor Visits {
-    private var count = 0
+/// The requests of a service by the field that continues their traces.
+actor Visits {
+    private(set) var traceparents: [String] = []
 
-    func next() -> Int {
-        count += 1
-        return count
+    /// Notes a request, and returns the number of those so far.
+    func note(_ headers: HTTPFields) -> Int {
+        traceparents.append(HTTPField.Name("traceparent").flatMap { headers[$0] } ?? "none")
+        return traceparents.count
     }
 }
 

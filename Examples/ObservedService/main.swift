@@ -8,16 +8,16 @@
 
 import AsyncNetworking
 import AsyncNetworkingObservability
-import InMemoryTracing
 import MetricsTestKit
 import ServiceLifecycle
 import Tracing
 
-let tracer = InMemoryTracer()
+let tracer = TraceContextTracer()
 let metrics = TestMetrics()
 InstrumentationSystem.bootstrap(tracer)
 let client = StockClient(metrics: metrics)
-let stocks = Server.stocks()
+let visits = Visits()
+let stocks = Server.stocks(visits)
 let prices = Server.prices(asking: client, at: stocks.port)
 
 // snippet.services
@@ -35,5 +35,6 @@ print(try await caller.get("http://127.0.0.1:\(prices.port.value)/prices/7", as:
 await group.triggerGracefulShutdown()
 try await running.value
 
-let report = InMemoryReport(spans: tracer.finishedSpans, metrics: metrics)
+for field in await visits.traceparents { print("stocks received traceparent \(field)") }
+let report = InMemoryReport(spans: tracer.spans.finishedSpans, metrics: metrics)
 for line in report.tree + report.figures { print(line) }

@@ -56,8 +56,14 @@ import Testing
     }
 
     @Test func `the trace of two services is one tree, and the group ends gracefully`() async throws {
-        let (lines, directory) = try await Self.run("ObservedService")
+        let (all, directory) = try await Self.run("ObservedService")
         defer { try? FileManager.default.removeItem(at: directory) }
+        let fields = all.compactMap { line in
+            line.wholeMatch(of: /stocks received traceparent (00-[0-9a-f]{32}-)([0-9a-f]{16})-01/)?.output
+        }
+        #expect(fields.count == 2, "\(all)")
+        #expect(Set(fields.map(\.1)).count == 1 && Set(fields.map(\.2)).count == 2)
+        let lines = all.filter { !$0.contains("traceparent") }
         #expect(
             lines == [
                 "3 in stock, 5 € each", "client GET 200", "  client GET 200", "    server /prices/{id} 200",

@@ -105,7 +105,7 @@
     }
 
     extension SpanAttribute {
-        fileprivate var text: String {
+        var text: String {
             switch self {
             case .int32(let value): "\(value)"
             case .int64(let value): "\(value)"
