@@ -59,20 +59,20 @@
         ///
         /// The line is at level `error` for a call that failed or has a status of 500 or above, `warning` for a status of
         /// 400 or above, and `info` for others, also for one that was cancelled; exchanges, redirects, retries and waits
-        /// are at `debug`, and so is the ``SessionError/timeline`` of a failure. The line of a call has this metadata:
+        /// are at `debug`, and so is the ``/AsyncNetworking/SessionError/timeline`` of a failure. The line of a call has this metadata:
         ///
         /// | key | value |
         /// |---|---|
-        /// | `http.call` | the ``AnyTransferTask/id`` of the task, on all lines of a call |
+        /// | `http.call` | the ``/AsyncNetworking/AnyTransferTask/id`` of the task, on all lines of a call |
         /// | `http.method` | the method |
         /// | `http.url` | the URL, without user information, query values and fragment |
         /// | `http.route` | the ``ANHTTP/Request/routeTemplate``, if it was set |
         /// | `http.status` | the status, if there was a response |
-        /// | `http.error` | the ``ErrorLabel`` of the error, if the call failed |
+        /// | `http.error` | the ``/ANHTTP/ErrorLabel`` of the error, if the call failed |
         /// | `http.duration_ms` | the time of the whole call in milliseconds, with three decimals |
         /// | `http.sent_bytes`, `http.received_bytes` | the bytes of all bodies |
         /// | `http.attempts`, `http.exchanges` | the number of attempts, and of exchanges with servers |
-        /// | `http.source` | the ``ANHTTP/ResponseSource``, if there was a response |
+        /// | `http.source` | the ``/ANHTTP/ResponseSource``, if there was a response |
         ///
         /// - Parameter logger: The logger; `nil`, the default, for `Logger.current`, which is that of the task that makes
         ///   the request, as set by `withLogger(_:_:)`.

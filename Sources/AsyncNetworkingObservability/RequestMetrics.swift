@@ -78,11 +78,11 @@
         /// | `http.client.request.body.size`, `http.client.response.body.size` | recorder | the bytes of a call's bodies |
         /// | `http.client.request.time_in_queue` | timer | the time in which an exchange waited for a connection |
         /// | `http.client.retries` | counter | the number of retries |
-        /// | `http.client.cache.results` | counter | the responses of the cache, with `source` as the ``ANHTTP/ResponseSource`` |
+        /// | `http.client.cache.results` | counter | the responses of the cache, with `source` as the ``/ANHTTP/ResponseSource`` |
         ///
         /// The dimensions are `http.request.method`, `server.address`, `server.port` and, if
         /// ``ANHTTP/Request/routeTemplate`` was set, `url.template`. Durations and sizes of bodies have further ones:
-        /// `http.response.status_code`, `error.type`, which is the status from 400 on or the ``ErrorLabel`` of a failure,
+        /// `http.response.status_code`, `error.type`, which is the status from 400 on or the ``/ANHTTP/ErrorLabel`` of a failure,
         /// and `network.protocol.version`. All are bounded: no path, query or text of an error is among them, and an
         /// unknown method is `_OTHER`.
         ///

@@ -167,7 +167,7 @@
         /// | `url.template` | the ``ANHTTP/Request/routeTemplate``, if it was set | |
         /// | `http.response.status_code` | of the last response | of the response |
         /// | `http.request.resend_count` | the number of exchanges after the first | the number of exchanges before it |
-        /// | `error.type` | a status from 400 on, or the ``ErrorLabel`` of a failure | the same |
+        /// | `error.type` | a status from 400 on, or the ``/ANHTTP/ErrorLabel`` of a failure | the same |
         /// | `network.protocol.version`, `network.peer.address`, `network.peer.port` | | of the connection |
         ///
         /// `url.full` has neither user information, query values nor a fragment. The tracer adds the context of each
@@ -175,7 +175,7 @@
         /// its head, and that of a WebSocket connection with the connection; each connection of an event source is a call.
         /// The parent of a call's span is that of the task which makes the request.
         ///
-        /// The spans of the exchanges begin inside the ``SessionConfiguration/attemptInterceptors`` that are set before.
+        /// The spans of the exchanges begin inside the ``/AsyncNetworking/SessionConfiguration/attemptInterceptors`` that are set before.
         ///
         /// - Parameter tracer: The tracer; that of the `InstrumentationSystem` by default.
         public mutating func traceRequests(by tracer: any Tracer = InstrumentationSystem.tracer) {
