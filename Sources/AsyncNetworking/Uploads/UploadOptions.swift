@@ -23,6 +23,9 @@ public struct UploadOptions: Sendable {
     /// The maximum number of bytes in one request; `nil`, the default, sends all bytes in one request unless the server
     /// has announced a limit. A value below 1 counts as 1. Unless ``uploadProtocol`` is set, the first request has all
     /// bytes if it is not known that the server follows the draft: another one would take a part for the whole.
+    ///
+    /// A body that a closure or a sequence generates is generated from its beginning for each part, and its first bytes are
+    /// dropped: with n parts, it is generated n / 2 times. Write one that costs more than its transfer to a file first.
     public var partSize: Int64?
     /// Whether each request has the digest of its content, which the server verifies; `false` by default.
     ///
