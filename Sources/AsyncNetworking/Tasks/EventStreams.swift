@@ -5,16 +5,19 @@ import ANSystem
 /// The values of a stream in order, kept for readers that come later.
 ///
 /// Each value has a number, starting at 1, by which a reader knows which values it has received. A value may replace
-/// earlier ones: a late or slow reader then receives only the newest.
+/// an earlier one: a late or slow reader then receives only the newest. Of values that are details, the newest are kept.
 package struct EventLog<Element> {
     private var entries: [Entry] = []
-    private var lastNumber = 0
+    private var detailCount = 0
+    /// The number of the newest value; 0 before the first.
+    package private(set) var lastNumber = 0
     /// Whether the stream has ended.
     package private(set) var isFinished = false
 
     fileprivate struct Entry {
         let number: Int
         let element: Element
+        let isDetail: Bool
     }
 
     /// Creates an empty log.
@@ -37,17 +40,41 @@ package struct EventLog<Element> {
     ///
     /// - Parameters:
     ///   - element: The value.
-    ///   - isReplaced: Whether an earlier value is replaced; `nil`, the default, replaces none.
+    ///   - isDetail: Whether the value is kept only as one of the newest ``keptDetails``.
+    ///   - isReplaced: Whether an earlier value is replaced, of which the newest is; `nil`, the default, replaces none.
     @discardableResult
-    package mutating func append(_ element: Element, replacing isReplaced: ((Element) -> Bool)? = nil) -> Bool {
+    package mutating func append(
+        _ element: Element, isDetail: Bool = false, replacing isReplaced: ((Element) -> Bool)? = nil
+    ) -> Bool {
         guard !isFinished else { return false }
-        if let isReplaced { entries.removeAll { isReplaced($0.element) } }
+        // Looks at the values since then only, however many there are.
+        if let isReplaced, let index = entries.lastIndex(where: { isReplaced($0.element) }) {
+            entries.remove(at: index)
+        }
+        if isDetail { countDetail() }
         // A task without incidents sends six events, and the progress of each direction.
         if entries.isEmpty { entries.reserveCapacity(8) }
         lastNumber += 1
-        entries.append(Entry(number: lastNumber, element: element))
+        entries.append(Entry(number: lastNumber, element: element, isDetail: isDetail))
         return true
     }
+
+    /// Removes the oldest details when there are twice as many as are kept, so that this is rare.
+    private mutating func countDetail() {
+        detailCount += 1
+        guard detailCount > 2 * Self.keptDetails else { return }
+        // The newest one is appended afterwards.
+        var surplus = detailCount - Self.keptDetails
+        entries.removeAll { entry in
+            guard entry.isDetail, surplus > 0 else { return false }
+            surplus -= 1
+            return true
+        }
+        detailCount = Self.keptDetails
+    }
+
+    /// The number of details that are kept in any case; up to twice as many may be.
+    package static var keptDetails: Int { 256 }
 
     /// Marks the end of the values.
     package mutating func finish() {
@@ -122,7 +149,7 @@ package final class Broadcast<Element: Sendable>: Sendable {
 ///
 /// | stream | values | a slow reader |
 /// |---|---|---|
-/// | ``AnyTransferTask/events`` | all events, from the first one on | receives all of them, except outdated progress |
+/// | ``AnyTransferTask/events`` | all events, from the first one on | receives all of them, except outdated ones |
 /// | any other | the latest value first, then newer ones | skips values, but never the last |
 ///
 /// The stream of a task, a group or an event source ends with it. Cancelling the task that reads a stream ends only

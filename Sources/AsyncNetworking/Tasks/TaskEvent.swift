@@ -113,6 +113,16 @@ extension TaskEvent {
         if case .uploadProgress(let progress) = self { progress } else { nil }
     }
 
+    /// Whether the event is that of an exchange, of which a task may have any number.
+    var isOfExchange: Bool {
+        switch self {
+        case .exchange, .redirected, .refreshingToken, .answeringChallenge, .waitingForConnectivity, .retrying: true
+        case .created, .resumed, .suspended, .cancelled, .began, .omittingLastEventID, .response, .continued,
+            .uploadProgress, .downloadProgress, .ended:
+            false
+        }
+    }
+
     /// The progress of receiving the response's body, if this is such an event.
     var downloadProgress: TransferProgress? {
         if case .downloadProgress(let progress) = self { progress } else { nil }

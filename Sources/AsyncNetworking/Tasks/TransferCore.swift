@@ -31,7 +31,7 @@ package final class TransferCore: Sendable {
         fileprivate var monitors: [any EventMonitor]
         /// Whether a cancelled task has called `stopWork`.
         fileprivate var isWorkStopped = false
-        /// The events so far, with the latest progress of each direction.
+        /// The events so far, with the latest progress of each direction, and the latest of the exchanges.
         fileprivate var log = EventLog<TaskEvent>()
         fileprivate var tracker = ProgressTracker()
         /// The figures of the call; empty before it has ended.
@@ -52,7 +52,7 @@ package final class TransferCore: Sendable {
                 switch event {
                 case .uploadProgress: log.append(event) { $0.uploadProgress != nil }
                 case .downloadProgress: log.append(event) { $0.downloadProgress != nil }
-                default: log.append(event)
+                default: log.append(event, isDetail: event.isOfExchange)
                 }
             guard isRecorded else { return }
             for observer in observers.values { observer(event) }
@@ -153,12 +153,17 @@ package final class TransferCore: Sendable {
 
     // MARK: Events
 
-    /// A stream of the events for which `select` returns a value.
-    func stream<Value>(_ select: @escaping @Sendable (TaskEvent) -> Value?) -> BroadcastStream<Value> {
+    /// A stream of the events after the one with the given number, of those for which `select` returns a value.
+    func stream<Value>(
+        after number: Int = 0, _ select: @escaping @Sendable (TaskEvent) -> Value?
+    ) -> BroadcastStream<Value> {
         BroadcastStream { [state] seen in
-            await state.next(in: \.log, among: \.waiters, after: seen, select)
+            await state.next(in: \.log, among: \.waiters, after: max(seen, number), select)
         }
     }
+
+    /// The number of events so far.
+    var eventCount: Int { state.withLock { $0.log.lastNumber } }
 
     /// Calls `observer` with every event, including past ones. It is called under the task's lock, so it must return
     /// immediately and not use the task.
@@ -191,7 +196,7 @@ package final class TransferCore: Sendable {
         }
     }
 
-    /// The metrics of each exchange.
+    /// The metrics of the latest exchanges.
     package var exchanges: [TransferMetrics] {
         state.withLock { state in
             state.log.elements.compactMap { if case .exchange(.finished(let metrics)) = $0 { metrics } else { nil } }
@@ -208,11 +213,6 @@ package final class TransferCore: Sendable {
             }
             return heads.reversed()
         }
-    }
-
-    /// The number of interim responses of all exchanges.
-    var interimCount: Int {
-        state.withLock { $0.log.elements.count { if case .exchange(.informational) = $0 { true } else { false } } }
     }
 
     // MARK: Operations of the work

@@ -280,9 +280,9 @@ public struct AnyTransferTask: Hashable, Identifiable, Sendable {
     /// The task's events: every reader receives all of them from the first one on, in order, until the task ends. Empty
     /// for the request of an async function.
     ///
-    /// Events of progress are the exception: of each direction, a late or slow reader receives only the latest. The
-    /// events are kept as long as the task. Their number does not depend on the size of the bodies; it grows with
-    /// redirects, challenges, retries, interim responses, and calls of ``suspend()`` and ``resume()``.
+    /// There are two exceptions for a late or slow reader: of the progress of each direction, it receives only the latest
+    /// event, and of those of exchanges, redirects, challenges, retries and waits at least the latest 256, and at most 512,
+    /// as of an upload in many parts. The events are kept as long as the task.
     public var events: BroadcastStream<TaskEvent> { stream { $0 } }
 
     /// The progress of sending the request's body: yields the latest value first, then newer ones until the task ends.

@@ -152,8 +152,7 @@ private final class UploadJob {
         }
         // The URL of the upload is noted while the content is still being sent, in case the process ends meanwhile.
         let (core, machine, record, now) = (core, machine, machine.known == nil ? record : nil, now)
-        let count = record == nil ? 0 : core.interimCount
-        async let _ = Self.noteInterim(of: core, machine, in: record, after: count, now: now)
+        async let _ = Self.noteInterim(of: core, machine, in: record, after: core.eventCount, now: now)
         let response = try await pipeline.respond(to: RunningTask(core: core, request: request).gatedRequest(), &call)
         let result = try await pipeline.read(response, of: call) { [maximumBodySize] head, body in
             let data = try await body.collect(upTo: maximumBodySize)
@@ -165,12 +164,14 @@ private final class UploadJob {
     }
 
     private static func noteInterim(
-        of core: TransferCore, _ machine: ResumableUpload, in record: UploadRecord?, after count: Int, now: Int64
+        of core: TransferCore, _ machine: ResumableUpload, in record: UploadRecord?, after number: Int, now: Int64
     ) async {
         guard let record else { return }
-        let heads = core.stream { if case .exchange(.informational(let head)) = $0 { head } else { nil } }
+        let heads = core.stream(after: number) {
+            if case .exchange(.informational(let head)) = $0 { head } else { nil }
+        }
         var machine = machine
-        for await head in heads.dropFirst(count) {
+        for await head in heads {
             machine.receiveInterim(head, now: now)
             if machine.known != nil {
                 try? await record.note(machine.known)

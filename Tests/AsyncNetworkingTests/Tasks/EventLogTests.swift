@@ -45,6 +45,21 @@ import Testing
         #expect(describe(after: 3) == "value 4 number 4")
     }
 
+    @Test mutating func `of many details the newest are kept, and all other values`() {
+        log.append(-1)
+        for value in 1...2_000 {
+            log.append(value, isDetail: true)
+            if value == 1_000 { log.append(-2) }
+            #expect(log.elements.count <= 2 * EventLog<Int>.keptDetails + 2)
+        }
+        let details = log.elements.filter { $0 > 0 }
+        #expect(details.count >= EventLog<Int>.keptDetails)
+        #expect(Array(details) == Array((2_001 - details.count)...2_000))
+        #expect(log.elements.filter { $0 < 0 } == [-1, -2])
+        #expect(describe(after: 2) == "value -2 number 1002")
+        #expect(describe(after: 2_000) == "value 1999 number 2001")
+    }
+
     @Test mutating func `a reader skips values that it does not select`() {
         for value in 1...4 { log.append(value) }
         let isEven: (Int) -> Int? = { $0.isMultiple(of: 2) ? $0 : nil }

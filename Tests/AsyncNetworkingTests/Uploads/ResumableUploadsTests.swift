@@ -27,6 +27,27 @@ import Testing
         SessionManager(for: server) { $0.retryPolicy = eager }
     }
 
+    @Test func `the events of an upload in many parts are those of the last parts`() async throws {
+        let session = SessionManager(baseURL: URL(string: "https://a.example/")) {
+            $0.transport = MockTransport { request in
+                guard request.method == .patch else { return .status(.created, headers: [.location: "/u/1"]) }
+                let start = request.headers[.uploadOffset].flatMap { Int($0) } ?? 0
+                return .status(.noContent, headers: [.uploadOffset: "\(start + 1)"])
+            }
+        }
+        let options = UploadOptions.resumable.with { ($0.uploadProtocol, $0.partSize) = (.tus, 1) }
+        let task = session.upload("up", body: .bytes(Data(repeating: 7, count: 1_000)), options: options)
+        _ = try await task.value
+        let events = await task.events.reduce(into: []) { $0.append($1) }
+        let parts = events.compactMap { event in
+            if case .exchange(.started(let request)) = event { request.headers[.uploadOffset] } else { nil }
+        }
+        #expect(parts.count <= 200)
+        #expect(parts.suffix(2) == ["998", "999"])
+        #expect(task.status.uploadProgress?.completedBytes == 1_000)
+        guard case .created? = events.first, case .ended? = events.last else { throw CancellationError() }
+    }
+
     // MARK: Over connections
 
     @Test(arguments: [UploadProtocol.tus, .ietf])
@@ -408,4 +429,8 @@ import Testing
 
 extension Script.Action {
     fileprivate var isInterim: Bool { if case .informational = self { true } else { false } }
+}
+
+extension HTTPField.Name {
+    fileprivate static let uploadOffset = HTTPField.Name("Upload-Offset") ?? .range
 }
