@@ -17,7 +17,7 @@ import HTTPTypes
 /// | append | 409 | append from the offset in the response, or locate |
 /// | append | 460 of tus: the checksum is wrong | wait, locate, append |
 /// | create, append | 413 | a smaller part |
-/// | any | 408, 423, 425, 429 or 5xx, or none | wait, then locate, or create if the URL of the upload is unknown |
+/// | any | 408, 423, 425, 429 or 5xx, or none | wait, then locate, or discover or create if the URL of the upload is unknown |
 /// | any | another one, or any with `Upload-Complete: ?1` | the upload has this response |
 ///
 /// Each exchange must bring the upload forward, or is limited in number, so that no server keeps the client busy.
@@ -145,10 +145,15 @@ package struct ResumableUpload: Sendable {
     }
 
     /// Whether the upload can go on after its request was interrupted: an upload whose URL is unknown must be created
-    /// again.
+    /// again. One of tus without content would perhaps be complete twice.
     private var canGoOn: Bool {
         guard case .create = exchange, known == nil else { return true }
-        return uploadProtocol == .tus || mayRepeatCreation
+        return uploadProtocol == .tus && length > 0 || mayRepeatCreation
+    }
+
+    /// Whether a response asks to send the request again later.
+    private static func isBusy(_ status: Int) -> Bool {
+        [408, 425, 429].contains(status) || (500...599).contains(status)
     }
 
     /// Handles the response to the current request.
@@ -187,7 +192,7 @@ package struct ResumableUpload: Sendable {
             return goOn()
         case 413:
             return shrink(exchange, after: reply)
-        case 409 where isOfUpload, 423 where isOfUpload, 460 where isOfUpload, 408, 425, 429, 500...599:
+        case 409 where isOfUpload, 423 where isOfUpload, 460 where isOfUpload, _ where Self.isBusy(reply.status):
             return canGoOn ? .wait : end(reply)
         default:
             return end(reply)
@@ -206,7 +211,7 @@ package struct ResumableUpload: Sendable {
     // MARK: Responses
 
     private mutating func discover(_ head: ResponseHead) -> Action {
-        if (500...599).contains(head.status.code) { return .wait }
+        if Self.isBusy(head.status.code) { return .wait }
         isDiscovered = true
         let isTus = head.headers.first(.tusResumable) == "1.0.0" || head.headers.tokens(.tusVersion).contains("1.0.0")
         guard isTus || uploadProtocol == .tus else {

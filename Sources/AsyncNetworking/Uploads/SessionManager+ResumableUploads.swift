@@ -9,7 +9,7 @@ import HTTPTypes
 extension SessionManager {
     /// Performs a task's request as a resumable upload; waits whenever the task is suspended.
     nonisolated func upload(_ task: RunningTask, _ options: UploadOptions) async throws -> Response<Data> {
-        let source = try UploadSource(task.request.body)
+        let source = try Result { try UploadSource(task.request.body) }.mapError(SessionError.lifting).get()
         let record = try options.isDurable ? source.file.map { try UploadRecord(of: $0, to: task.request) } : nil
         let upload = UploadJob(task, source, options, continuing: await record?.known, on: pipeline, record)
         do {

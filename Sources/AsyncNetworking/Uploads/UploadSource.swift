@@ -67,16 +67,21 @@ struct UploadSource: Sendable {
 
     private func writeFile(_ range: Range<Int64>, to writer: RequestBodyWriter) async throws {
         guard let file else { return }
-        let descriptor = try FileDescriptor(opening: file.path, flags: 0)
-        var offset = range.lowerBound
-        while offset < range.upperBound {
-            try Task.checkCancellation()
-            var chunk = Data(count: Int(min(Int64(RequestBody.chunkSize), range.upperBound - offset)))
-            var span = chunk.mutableBytes
-            let count = try descriptor.read(into: &span, at: offset)
-            guard count > 0 else { throw SessionError.upload(.sourceChanged) }
-            try await writer.write(chunk.prefix(count))
-            offset += Int64(count)
+        do {
+            let descriptor = try FileDescriptor(opening: file.path, flags: 0)
+            var offset = range.lowerBound
+            while offset < range.upperBound {
+                try Task.checkCancellation()
+                var chunk = Data(count: Int(min(Int64(RequestBody.chunkSize), range.upperBound - offset)))
+                var span = chunk.mutableBytes
+                let count = try descriptor.read(into: &span, at: offset)
+                guard count > 0 else { throw SessionError.upload(.sourceChanged) }
+                try await writer.write(chunk.prefix(count))
+                offset += Int64(count)
+            }
+        } catch let error as SystemError {
+            throw SessionError.transport(
+                TransportError(.requestBody(.file(path: file.path, reason: error.description))))
         }
     }
 

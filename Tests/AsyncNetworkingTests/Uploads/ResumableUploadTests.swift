@@ -74,6 +74,18 @@ struct UploadDialogue: CustomTestStringConvertible, Sendable {
                 .does("POST /up 0..<0"), .gets(201, ["Location": "http://b.example/u/2"]), .does("PATCH /u/2 0..<10"),
             ]),
         UploadDialogue(
+            name: "a busy server is asked again for its protocol", uploadProtocol: nil,
+            steps: [
+                .does("OPTIONS /up"), .gets(429), .does("wait"), .resumes(), .does("OPTIONS /up"), .gets(425),
+                .does("wait"), .resumes(), .does("OPTIONS /up"), .gets(204, tus), .does("POST /up 0..<0"),
+            ]),
+        UploadDialogue(
+            name: "the creation of an empty file may have completed it", uploadProtocol: .tus, length: 0,
+            steps: [.does("OPTIONS /up"), .gets(204, tus), .does("POST /up 0..<0"), .gets(503), .does("finish")]),
+        UploadDialogue(
+            name: "an empty file may be created again", uploadProtocol: .tus, length: 0, mayRepeatCreation: true,
+            steps: [.does("OPTIONS /up"), .gets(204, tus), .does("POST /up 0..<0"), .gets(503), .does("wait")]),
+        UploadDialogue(
             name: "a conflict", uploadProtocol: .tus,
             steps: tusCreation + [
                 .does("PATCH /u/1 0..<10"), .gets(409), .does("HEAD /u/1"), .gets(200, ["Upload-Offset": "3"]),

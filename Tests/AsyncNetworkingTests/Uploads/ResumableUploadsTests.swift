@@ -48,6 +48,15 @@ import Testing
         guard case .created? = events.first, case .ended? = events.last else { throw CancellationError() }
     }
 
+    @Test func `a missing file fails with an error of the session`() async throws {
+        let session = SessionManager { $0.transport = MockTransport(.text("x")) }
+        let missing = RequestBody.file("\(try directory.write(Data(), to: "body")).missing")
+        let error = try await sessionError {
+            _ = try await session.upload("https://a.example/up", body: missing, options: .resumable).value
+        }
+        guard case .requestBody(.file)? = error.reason else { throw error }
+    }
+
     // MARK: Over connections
 
     @Test(arguments: [UploadProtocol.tus, .ietf])
