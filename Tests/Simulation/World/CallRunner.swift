@@ -60,6 +60,8 @@ struct CallRunner: Sendable {
             try await GroupRunner(runner: self, session: session).perform(request)
         case .socket:
             try await SocketRunner(runner: self, session: session).perform(request)
+        case .resumable:
+            try await UploadRunner(runner: self, session: session).perform(request)
         }
     }
 
@@ -181,7 +183,7 @@ struct CallRunner: Sendable {
     }
 
     /// Resumes a task, and perhaps suspends it for a while.
-    private func withSuspension(
+    func withSuspension(
         of task: AnyTransferTask, _ body: @escaping @Sendable () async throws -> Void
     ) async throws {
         task.resume()

@@ -20,6 +20,13 @@ extension Exploration {
             ("group", ["sizes", "suspend", "cancel"]),
             ("route", ["wait", "back"]),
             ("download", ["resumable", "resumed", "restored", "segmented"]),
+            (
+                "upload",
+                [
+                    "bytesLost", "complete", "conflict", "cut", "early", "forgotten", "restored", "silent",
+                    "status.403", "status.404", "status.409", "status.410", "status.423", "status.460",
+                ]
+            ),
             ("refresh", ["begins", "fails", "lateEnd"]),
             (
                 "status",
@@ -30,10 +37,11 @@ extension Exploration {
             (
                 "oracle",
                 [
-                    "2", "2.answered", "2.crash", "2.file", "2.range", "2.socket", "2.socketEnd", "2.upload", "3", "4",
+                    "2", "2.answered", "2.crash", "2.file", "2.range", "2.resumable", "2.socket", "2.socketEnd",
+                    "2.upload", "3", "3.upload", "4",
                     "5.stored", "6", "6.invalidated", "6.shutDown", "7", "7.concurrency", "7.download", "7.events",
                     "7.exhausted", "7.queue", "7.refresh", "7.retryAfter", "7.sharing", "7.socket", "7.timeout", "8",
-                    "8.group",
+                    "8.group", "8.upload",
                     "8.task",
                 ]
             ),
@@ -42,7 +50,7 @@ extension Exploration {
                 [
                     "success", "CancellationError", "cannotConnect", "cannotResolve", "connectionLost", "timedOut",
                     "webSocketClosed", "invalidResponse", "RefreshFailure", "SessionError.file",
-                    "SessionError.notCached",
+                    "SessionError.notCached", "SessionError.upload",
                     "SessionError.invalidated",
                 ]
             ),

@@ -27,7 +27,7 @@ final class FileWorld: Sendable {
         // The name is no part of what a seed determines, but its length is.
         path = "/dev/shm/an-simulation-\(UUID().uuidString)"
         try FileManager.default.createDirectory(atPath: path, withIntermediateDirectories: true)
-        guard program.family == .files else { return }
+        guard program.family == .files || program.family == .resumable else { return }
         world.onFileChange { [weak self] call, _ in
             self?.willPerform(call)
         } writing: { [world, ledger, rate = settings.shortWriteRate] count in
@@ -83,9 +83,11 @@ final class FileWorld: Sendable {
         guard let (files, call) = state.withLock({ state in state.crash.map { ($0, state.crashedAt ?? "") } }) else {
             return nil
         }
-        remove()
+        let now = self.files()
+        for name in now.keys where files[name] == nil { try FileManager.default.removeItem(atPath: "\(path)/\(name)") }
         try FileManager.default.createDirectory(atPath: path, withIntermediateDirectories: true)
-        for (name, data) in files {
+        // A file that was not changed keeps its identity, by which an upload knows it again.
+        for (name, data) in files where program.family == .files || now[name] != data {
             let file = "\(path)/\(name)"
             let directory = file.prefix(upTo: file.lastIndex(of: "/") ?? file.startIndex)
             try FileManager.default.createDirectory(atPath: String(directory), withIntermediateDirectories: true)
@@ -93,6 +95,18 @@ final class FileWorld: Sendable {
             try FileManager.default.setAttributes([.modificationDate: world.date], ofItemAtPath: file)
         }
         return call
+    }
+
+    /// Whether the upload of a file has a record with the URL of the upload on the server.
+    func hasRecord(of name: String) -> Bool {
+        struct Record: Decodable {
+            struct Known: Decodable { let url: URL }
+            let known: Known?
+        }
+        return files().contains { file, data in
+            file.hasPrefix("\(name).") && file.hasSuffix(".upload")
+                && (try? JSONDecoder().decode(Record.self, from: data))?.known != nil
+        }
     }
 
     func remove() {

@@ -90,6 +90,9 @@ final class Ledger: Sendable {
         /// received them.
         var bodies: [Int: Data] = [:]
         var answeredEarly: Set<String> = []
+        /// The resumable uploads of calls, and those on the server by their paths.
+        var plans: [Int: UploadOrigin.Plan] = [:]
+        var uploads: [String: UploadOrigin.Stored] = [:]
         /// When the session stopped accepting requests, and when all of its requests had ended.
         var sessionClosed: Int64?
         var sessionEnd: Int64?

@@ -70,7 +70,10 @@ enum Oracles {
         let (call, settings) = (request.call, program.settings)
         guard call > 0 else { return }
         // The exchanges of a cache may serve other calls, too.
-        if !settings.usesCache, ledger.facts.calls[call]?.cancelled != nil {
+        // A cancelled upload is removed from the server.
+        if !settings.usesCache, ledger.facts.calls[call]?.cancelled != nil,
+            !(UploadOrigin.serves(request) && request.method == .delete)
+        {
             ledger.violate(6, "call \(call) was cancelled and begins an exchange")
         }
         // A call sends one request at a time, except for those that validate a response in the background.
@@ -241,7 +244,8 @@ enum Oracles {
             return
         }
         ledger.cover("oracle.6")
-        if end > cancelled {
+        // The removal of an upload has five seconds.
+        if end > cancelled + (call.kind == .resumable ? 5_000_000_000 : 0) {
             ledger.violate(6, "call \(call.number) ends \((end - cancelled) / 1_000_000) ms after its cancellation")
         }
         // Calls are cancelled at times at which nothing else happens, so that no other end can have come first.
@@ -387,14 +391,17 @@ enum Oracles {
 
     /// A task does not wait for its place while fewer run than the session permits.
     static func queue(_ session: SessionManager, _ limit: Int, _ ledger: Ledger) {
-        let states = session.tasks.compactMap { $0.core == nil ? nil : $0.status.state }
+        let tasks = session.tasks.filter { $0.core != nil }
+        let states = tasks.map(\.status.state)
         let running = states.count { $0 == .running || $0 == .cancelling }
         let waiting = states.count { $0 == .waiting }
         if waiting > 0 { ledger.cover("oracle.7.queue") }
         if waiting > 0, running < limit {
             ledger.violate(7, "\(waiting) tasks wait although \(running) run, with a limit of \(limit)")
         }
-        if running > limit { ledger.violate(7, "\(running) tasks run, with a limit of \(limit)") }
+        // An upload that is cancelled while it is suspended has no place, and removes itself from the server.
+        let removed = tasks.count { $0.kind == .upload && $0.status.state == .cancelling }
+        if running - removed > limit { ledger.violate(7, "\(running) tasks run, with a limit of \(limit)") }
     }
 
     /// No more tasks run than the session permits.

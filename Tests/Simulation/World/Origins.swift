@@ -16,6 +16,7 @@ struct Origins: Sendable {
     let routes: Routes
     private var seed: UInt64 { program.seed }
     private var settings: Program.Settings { program.settings }
+    private var uploads: UploadOrigin { UploadOrigin(world: world, ledger: ledger, settings: settings) }
 
     enum Fault: String, CaseIterable, Sendable {
         case refused, unreachable, lostUnseen, lostProcessed, silent, silentProcessed, cutHead, cutBody, stalledBody
@@ -33,6 +34,7 @@ struct Origins: Sendable {
 
     func answer(_ received: MockTransport.ReceivedRequest) async throws -> MockResponse {
         let request = received.request
+        if UploadOrigin.serves(request) { return uploads.answer(received) }
         let index = arrive(request)
         if let end = routes.outageEnd {
             ledger.cover("fault.noRoute")
@@ -96,6 +98,7 @@ struct Origins: Sendable {
 
     /// How a server receives the body of a request.
     func receive(_ request: Request) -> MockTransport.Reception {
+        if UploadOrigin.serves(request) { return uploads.receive(request) }
         guard let expected = ledger.body(of: request), !expected.isEmpty, routes.outageEnd == nil,
             world.chance(settings.uploadFaultRate)
         else { return .complete }

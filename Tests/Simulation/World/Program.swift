@@ -16,12 +16,12 @@ struct Program: Sendable {
 
     enum Family: String, CaseIterable, Sendable {
         case calls, tokens, cache, downloads, files, events, tasks, ends
-        case interceptors, uploads, routes, partitions, groups, sockets, mixed, segments
+        case interceptors, uploads, routes, partitions, groups, sockets, mixed, segments, resumable
 
         /// Whether a program of the family may have each part of the world.
         fileprivate var isExtended: Bool {
             switch self {
-            case .calls, .tokens, .cache, .downloads, .files, .events, .tasks, .ends, .segments: false
+            case .calls, .tokens, .cache, .downloads, .files, .events, .tasks, .ends, .segments, .resumable: false
             case .interceptors, .uploads, .routes, .partitions, .groups, .sockets, .mixed: true
             }
         }
@@ -89,7 +89,10 @@ struct Program: Sendable {
 
     struct Call: Sendable {
         enum Kind: String, CaseIterable, Sendable {
-            case data, streamed, task, download, events, upload, group, socket
+            case data, streamed, task, download, events, upload, group, socket, resumable
+
+            /// Those that were there first, whose programs must stay the same.
+            static let first = allCases.filter { $0 != .resumable }
         }
         var number: Int
         var kind: Kind
@@ -113,6 +116,16 @@ struct Program: Sendable {
         /// The number of messages of a WebSocket, and of tasks in a group.
         var count = 2
         var reconnects = false
+        var upload = Upload()
+    }
+
+    /// The parameters of a resumable upload.
+    struct Upload: Sendable {
+        var length = 0
+        var usesTus = false
+        var discovers = false
+        var partSize: Int64?
+        var verifies = false
     }
 
     /// The body of an upload.
@@ -168,7 +181,8 @@ extension Program {
                 case .partitions: [.data, .data, .streamed]
                 case .groups: [.group]
                 case .sockets: [.socket]
-                case .mixed: Call.Kind.allCases
+                case .resumable: [.resumable]
+                case .mixed: Call.Kind.first
                 }
             var call = Call(
                 number: index, kind: kinds[number(0...(kinds.count - 1))], method: .get,
@@ -198,6 +212,29 @@ extension Program {
         if family.isExtended { extend() }
         if family == .files { extendFiles() }
         if family == .segments { extendSegments() }
+        if family == .resumable { extendUploads() }
+    }
+
+    /// Makes uploads resumable, and perhaps kills the program while they run.
+    private mutating func extendUploads() {
+        var random = SplitMix64(seed: seed ^ 0x0B10_AD5)
+        func number(_ range: ClosedRange<Int>) -> Int { .random(in: range, using: &random) }
+        func chance(_ percent: Int) -> Bool { number(1...100) <= percent }
+        (settings.usesTokens, settings.usesCache, settings.sharesTransfers) = (false, false, false)
+        settings.uploadFaultRate = [0, 0.2, 0.4][number(0...2)]
+        if chance(30) { settings.fileFaultRate = 0.1 }
+        if chance(50) { settings.crashesAt = number(1...20) }
+        for index in actions.indices {
+            guard case .call(var call) = actions[index] else { continue }
+            call.method = [.post, .put][number(0...1)]
+            (call.isDurable, call.cacheMode) = (chance(60), 0)
+            if chance(30) { call.suspendAfter = number(0...300) }
+            call.upload = Upload(
+                length: [0, 1, 40, 300, 1_500][number(0...4)], usesTus: chance(50), discovers: chance(50),
+                partSize: [nil, 20, 50, 400][number(0...3)], verifies: chance(30))
+            actions[index] = .call(call)
+        }
+        actions.removeAll { if case .removeToken = $0 { true } else { false } }
     }
 
     /// Makes downloads segmented, of resources that have several segments.

@@ -164,7 +164,7 @@ struct Runner: Sendable {
         // The requests of the new session are not those of the old one.
         ledger.update { state in for index in state.arrivals.indices { state.arrivals[index].call = 0 } }
         var settings = program.settings
-        (settings.faultRate, settings.maximumConcurrentTransfers) = (0, nil)
+        (settings.faultRate, settings.uploadFaultRate, settings.maximumConcurrentTransfers) = (0, 0, nil)
         let (session, _) = makeSession(settings, makeCache(settings, files), settings.partitions[0])
         for task in try session.restoredDownloads(in: files.path) {
             ledger.cover("download.restored")
@@ -180,11 +180,31 @@ struct Runner: Sendable {
                 ledger.violate(2, "a restored download fails: \(error)")
             }
         }
+        for case .call(let call) in program.actions where call.kind == .resumable && call.isDurable {
+            await continueUpload(call, on: session, files)
+        }
         for case .call(let call) in program.actions where call.kind == .data && call.method == .get {
             var call = call
             call.number += 100
             let runner = CallRunner(call: call, program: program, world: world, ledger: ledger, directory: files.path)
             try? await runner.perform(on: session)
+        }
+    }
+
+    /// Begins a durable upload again, which goes on with the upload of its record, if that has one.
+    private func continueUpload(_ call: Program.Call, on session: SessionManager, _ files: FileWorld) async {
+        let isKnown = files.hasRecord(of: "u\(call.number)")
+        ledger.update { $0.calls[call.number] = nil }
+        var call = call
+        (call.timeout, call.suspendAfter, call.retryLimit) = (nil, nil, nil)
+        let runner = CallRunner(call: call, program: program, world: world, ledger: ledger, directory: files.path)
+        do { try await runner.perform(on: session) } catch {
+            ledger.violate(2, "the upload of call \(call.number) fails after the crash: \(error)")
+        }
+        guard isKnown else { return }
+        ledger.cover("upload.restored")
+        if let first = ledger.arrivals(of: call.number).first, first.request.method != .head {
+            ledger.violate(2, "the upload of call \(call.number) ignores its record after the crash")
         }
     }
 
