@@ -152,7 +152,9 @@ private final class UploadJob {
         }
         // The URL of the upload is noted while the content is still being sent, in case the process ends meanwhile.
         let (core, machine, record, now) = (core, machine, machine.known == nil ? record : nil, now)
-        async let _ = Self.noteInterim(of: core, machine, in: record, after: core.eventCount, now: now)
+        // Read before the child task begins, which may be after the interim response.
+        let number = core.eventCount
+        async let _ = Self.noteInterim(of: core, machine, in: record, after: number, now: now)
         let response = try await pipeline.respond(to: RunningTask(core: core, request: request).gatedRequest(), &call)
         let result = try await pipeline.read(response, of: call) { [maximumBodySize] head, body in
             let data = try await body.collect(upTo: maximumBodySize)
