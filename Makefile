@@ -17,6 +17,8 @@ SEED ?= $(shell date +%F)
 COUNT ?= 80
 # The number of exchanges of `make endurance`.
 EXCHANGES := 1000000
+# The number of processes that `make check-kills` kills.
+KILLS := 1000
 # What `make fuzz` tests, by default all targets, and for how long each, and for how long `make simulate` runs.
 TARGET :=
 SECONDS ?= 180
@@ -52,7 +54,7 @@ QUIET := $(if $(MAKE_TERMOUT),,--quiet)
 FEW_AT_ONCE := --experimental-maximum-parallelization-width 4
 
 .PHONY: help setup setup-library build format flags check-format samples test check check-servers check-examples \
-	check-observability check-docs slowest interop interop-buffers endurance matrix demo tsan asan mutants fuzz simulate plants bench bench-instructions docs symbols clean
+	check-observability check-docs check-kills slowest interop interop-buffers endurance matrix demo tsan asan mutants fuzz simulate plants bench bench-instructions docs symbols clean
 
 help: ## List the targets
 	@awk -F ':.*## ' '/^[a-z-]+:.*## / { printf "  %-15s %s\n", $$1, $$2 }' $(MAKEFILE_LIST)
@@ -172,6 +174,10 @@ simulate: setup-library ## Run simulated programs: make simulate SECONDS=600 SEE
 	@swift build --configuration release --product Simulate $(QUIET) $(FLAGS)
 	@SWIFT_DETERMINISTIC_HASHING=1 SECONDS=$(SECONDS) SEED=$(SIMULATION_SEED) COUNT=$(SIMULATION_COUNT) FAMILY=$(FAMILY) \
 		"$$(swift build --configuration release --show-bin-path)/Simulate"
+
+check-kills: setup-library ## Kill downloads at random moments, and compare their files: make check-kills KILLS=1000 SEED=1
+	@swift build --product DownloadKills $(QUIET) $(FLAGS)
+	@"$$(swift build --show-bin-path $(FLAGS))/DownloadKills" $(KILLS) $(SIMULATION_SEED)
 
 plants: setup-library ## Plant defects, and count those that the simulation finds: make plants OPTIONS='--seconds 60'
 	Tests/Simulation/Plants/plants .build-plants $(OPTIONS)

@@ -165,6 +165,11 @@ let package = Package(
             name: "ANCacheTests",
             dependencies: ["ANCache", "ANHTTP", "ANSystem", "CacheWriter", "TestSupport", httpTypes],
             swiftSettings: settings),
+        // The processes that `make check-kills` kills.
+        .executableTarget(
+            name: "DownloadKills",
+            dependencies: ["ANHTTP", "ANSystem", "AsyncNetworking", "AsyncNetworkingTesting", "TestSupport"],
+            path: "Tests/DownloadKills", swiftSettings: settings),
         .testTarget(
             name: "AsyncNetworkingTests",
             dependencies: [
