@@ -36,7 +36,7 @@ SUITES := bookworm trixie sid
 WORKLOAD :=
 
 # The maximum number of public symbols; see scripts/symbols.
-PUBLIC_SYMBOLS := 1491
+PUBLIC_SYMBOLS := 1492
 
 SHELL := /bin/bash
 SERVERS := scripts/servers/servers
@@ -54,7 +54,7 @@ QUIET := $(if $(MAKE_TERMOUT),,--quiet)
 FEW_AT_ONCE := --experimental-maximum-parallelization-width 4
 
 .PHONY: help setup setup-library build format flags check-format samples test check check-servers check-examples \
-	check-observability check-docs check-kills slowest interop interop-buffers endurance matrix demo tsan asan mutants fuzz simulate plants bench bench-instructions docs symbols clean
+	check-observability check-docs check-kills slow-readers slowest interop interop-buffers endurance matrix demo tsan asan mutants fuzz simulate plants bench bench-instructions docs symbols clean
 
 help: ## List the targets
 	@awk -F ':.*## ' '/^[a-z-]+:.*## / { printf "  %-15s %s\n", $$1, $$2 }' $(MAKEFILE_LIST)
@@ -135,6 +135,10 @@ endurance: setup ## Perform many exchanges of all kinds, and compare each body: 
 	@swift build --package-path Tests/Interop --configuration release --product Endurance $(QUIET)
 	$(SERVERS) run $(INTEROP_DIR) --only node -- sh -c '"$$0" "$$AN_NODE_TLS" "$$AN_CA" $(EXCHANGES)' \
 		Tests/Interop/.build/release/Endurance
+
+slow-readers: setup-library ## Measure the memory of 1,000 slow readers, without and with a memory budget
+	@swift build --package-path Tests/Interop --configuration release --product SlowReaders $(QUIET)
+	@ulimit -n 10000 && Tests/Interop/.build/release/SlowReaders
 
 # The programs of the servers are those of each release, the Python packages those of this machine.
 matrix: setup ## Run the tests with the libcurl of other Debian releases, as root: make matrix SUITES='trixie sid'

@@ -45,6 +45,16 @@ func coalesce(_ url: URL) -> SessionManager {
     return api
 }
 
+func limitTheMemory(_ url: URL) -> SessionManager {
+    // snippet.memory
+    let api = SessionManager(baseURL: url) {
+        $0.connectionLimits.maximumConnectionsPerHost = 1_000
+        $0.connectionLimits.memoryBudget = 16 << 20
+    }
+    // snippet.end
+    return api
+}
+
 func combine(_ url: URL) -> SessionManager {
     // snippet.together
     let api = SessionManager(baseURL: url) {

@@ -42,7 +42,7 @@ public struct SessionConfiguration: Sendable {
     public var json = JSONCoding()
     /// The transfer options for requests that do not change them.
     package var transfer = TransferOptions()
-    /// The limits of the connection pool. By default there are at most 6 connections per host, without a limit on their
+    /// The limits of the connection pool and of buffers. By default there are at most 6 connections per host, without a limit on their
     /// total number; idle ones are closed above 256 connections, and are not reused after 118 s. Ignored with a
     /// ``transport`` of the program's own.
     public var connectionLimits = ConnectionLimits()

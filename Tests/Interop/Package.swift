@@ -15,5 +15,10 @@ let package = Package(
         .executableTarget(name: "InteropClient", dependencies: [library], path: "Client"),
         // The client of `make endurance`.
         .executableTarget(name: "Endurance", dependencies: [library], path: "Endurance"),
+        // The processes of `make slow-readers`.
+        .executableTarget(
+            name: "SlowReaders",
+            dependencies: [library, .product(name: "AsyncNetworkingTesting", package: "AsyncNetworking")],
+            path: "SlowReaders"),
     ]
 )

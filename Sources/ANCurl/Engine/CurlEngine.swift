@@ -20,6 +20,8 @@ actor CurlEngine: EventLoopSource {
     nonisolated let cookieFlag = CookieFlag()
     /// The memory of collected response bodies.
     nonisolated let bodyMemory = BodyMemory()
+    /// The budget for the bytes that wait for slow readers and slow servers; `nil` for none.
+    nonisolated let memory: MemoryBudget?
     private nonisolated let loop: EventLoop
     /// Runs tasks on the loop's thread, and retains that thread.
     nonisolated let taskExecutor: EventLoopExecutor
@@ -46,6 +48,7 @@ actor CurlEngine: EventLoopSource {
         let library = try CurlLibrary.current.get()
         self.http2 = http2 ?? library.http2
         self.defaultOptions = SharedTransferOptions(defaultOptions)
+        memory = limits.memoryBudget.map(MemoryBudget.init)
         do throws(SystemError) {
             loop = try EventLoop()
             // Before the actor exists, which could not be freed without its thread.

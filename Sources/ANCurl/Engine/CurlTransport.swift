@@ -91,7 +91,7 @@ public struct CurlTransport: CookieStoringTransport, AlternativeRouteTransport, 
     private func makeExchange(
         of request: Request, _ delivery: BodyDelivery, _ events: (any TransferEventSink)?
     ) throws(TransportError) -> Exchange {
-        let pump = try BodyPump(for: request)
+        let pump = try BodyPump(for: request, memory: engine.memory)
         let upload: Upload =
             switch (pump, request.body.content) {
             case (let pump?, _): .channel(pump.channel)
@@ -114,6 +114,9 @@ public struct CurlTransport: CookieStoringTransport, AlternativeRouteTransport, 
     /// A task that prefers it, as by `Task(executorPreference:)`, must not block, because all exchanges would wait for
     /// it. The thread ends only when no task prefers it any more.
     public var eventLoopExecutor: (any TaskExecutor)? { engine.taskExecutor }
+
+    /// The budget for the bytes that wait for slow readers and slow servers; `nil` for none.
+    package var memory: MemoryBudget? { engine.memory }
 
     /// Whether this libcurl can use alternative services.
     package var usesAlternatives: Bool { (try? CurlLibrary.current.get().usesNGTCP2) ?? false }

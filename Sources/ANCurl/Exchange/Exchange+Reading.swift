@@ -38,6 +38,7 @@ extension Exchange: WholeBodySource {
         while true {
             let (body, mustResume) = try state.withLock { state throws in
                 let body = try state.takeAll(limit: limit, of: request.url)
+                state.share = nil
                 return (body, body == nil && state.machine.collect(upTo: limit))
             }
             if let body { return body }

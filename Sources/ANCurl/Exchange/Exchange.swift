@@ -58,7 +58,7 @@ final class Exchange: Sendable {
         handlesCookies = request.handlesCookies ?? sharedOptions.value.handlesCookies
         authentication = request.transportAuthentication
         try authentication?.checkCapabilities()
-        webSocket = request.webSocketOptions.map(WebSocketChannel.init)
+        webSocket = request.webSocketOptions.map { WebSocketChannel($0, memory: engine.memory) }
         use = webSocket != nil ? .webSocket : request.mayGoOnForLong ? .stream : .request
         guard webSocket == nil || authentication?.server == nil && authentication?.signature == nil else {
             throw TransportError(
@@ -88,6 +88,9 @@ final class Exchange: Sendable {
         state = Lock(State(machine: ExchangeStateMachine(reading: reading)))
         try checkHTTP3()
     }
+
+    /// The session's budget, if the body waits for its reader in chunks; otherwise `nil`.
+    var memory: MemoryBudget? { delivery == .streamed ? engine.memory : nil }
 
     /// The transfer options.
     var options: TransferOptions { sharedOptions.value }
@@ -163,7 +166,10 @@ final class Exchange: Sendable {
 
     /// Cancels the exchange if it is incomplete, and returns once the loop and the pump no longer use it.
     func close() async {
-        let (action, pump) = state.withLock { ($0.machine.close(), $0.pump) }
+        let (action, pump) = state.withLock { state in
+            (state.buffer, state.share) = (BodyBuffer(), nil)
+            return (state.machine.close(), state.pump)
+        }
         action.strayReader?.wake()
         if action.mustCancel {
             await wait(for: .release) { engine.post(.end(self, because: CancellationError())) }
@@ -206,6 +212,7 @@ final class Exchange: Sendable {
         state.withLock { state in
             state.head = head
             state.address = address
+            if let memory { state.share = MemoryShare(of: memory) }
             if isEncoded { state.decoding = .undecided(head.headers[values: .contentEncoding]) }
             state.machine.receiveHead(patience: patience)
         }
@@ -224,9 +231,14 @@ final class Exchange: Sendable {
         _ bytes: UnsafeRawBufferPointer, regardlessOfCapacity: Bool = false
     ) -> ExchangeStateMachine<Waiter>.BytesAction {
         state.withLock { state in
+            let (share, count) = (state.share, state.buffer.count)
             let action = state.machine.receiveBytes(
-                bytes.count, buffered: state.buffer.count, regardlessOfCapacity: regardlessOfCapacity)
-            if action == .take { unsafe state.buffer.append(bytes) }
+                bytes.count, buffered: count, regardlessOfCapacity: regardlessOfCapacity,
+                mayGrow: share?.mayHold(count + bytes.count) ?? true)
+            if action == .take {
+                unsafe state.buffer.append(bytes)
+                share?.hold(state.buffer.count)
+            }
             return action
         }
     }
@@ -264,6 +276,8 @@ final class Exchange: Sendable {
         var machine: ExchangeStateMachine<Waiter>
         var head: ResponseHead?
         var buffer = BodyBuffer()
+        /// The share of the buffer in the session's budget; `nil` without one, and for a body that is collected.
+        var share: MemoryShare?
         var ending: ResponseEnding?
         var failure: (any Error)?
         var isEndRead = false
@@ -276,9 +290,11 @@ final class Exchange: Sendable {
         mutating func takeChunk() throws -> Chunk {
             try checkReader()
             if !buffer.isEmpty {
+                share?.hold(0)
                 return .bytes(buffer.take(), mustResume: machine.resume())
             }
             guard machine.isResponseOver else { return .notYet }
+            share = nil
             if let failure { throw failure }
             // The end of an encoded body may still prove to be premature.
             if case .none = decoding { isEndRead = true }

@@ -82,13 +82,17 @@ package struct ExchangeStateMachine<Waiter> {
 
     /// Returns what to do with `count` received bytes while `buffered` bytes are unread.
     ///
-    /// - Parameter regardlessOfCapacity: Whether the bytes cannot be offered again, so that a stream takes them.
+    /// - Parameters:
+    ///   - regardlessOfCapacity: Whether the bytes cannot be offered again, so that a stream takes them.
+    ///   - mayGrow: Whether a buffer that is not empty may grow by the bytes.
     package mutating func receiveBytes(
-        _ count: Int, buffered: Int, regardlessOfCapacity: Bool = false
+        _ count: Int, buffered: Int, regardlessOfCapacity: Bool = false, mayGrow: @autoclosure () -> Bool = true
     ) -> BytesAction {
         switch reading {
         case .streaming(let capacity):
-            guard regardlessOfCapacity || buffered == 0 || count <= max(0, capacity) - buffered else {
+            guard
+                regardlessOfCapacity || buffered == 0 || count <= max(0, capacity) - buffered && mayGrow()
+            else {
                 isPaused = true
                 return .pause
             }

@@ -157,9 +157,11 @@ extension Exchange {
         }
     }
 
-    /// The HTTP versions that the exchange may use. libcurl fails a request for an http URL that prefers HTTP/3.
+    /// The HTTP versions that the exchange may use. libcurl fails a request for an http URL that prefers HTTP/3. It receives
+    /// up to 10 MB of a stream that is paused, so that a budget requires HTTP/1.1, unless the program chooses a version.
     var version: HTTPVersionPolicy {
         switch options.httpVersion {
+        case .automatic where memory != nil: .http1
         case .http3 where !isSecure || bypassesQUIC: .automatic
         case let policy: policy
         }
@@ -174,7 +176,7 @@ extension Exchange {
     var usableAlternative: AlternativeRoute? {
         guard let route = request[AlternativeRoute.self], isSecure, options.httpVersion == .automatic,
             (try? CurlLibrary.current.get().usesNGTCP2) == true, mayBeRepeated, request.trailers == nil,
-            webSocket == nil, authentication == nil, !bypassesQUIC,
+            webSocket == nil, authentication == nil, !bypassesQUIC, memory == nil,
             options.tls.maximumVersion ?? .v1_3 >= .v1_3,
             options.connection.hostOverrides.isEmpty || route.port == port
         else { return nil }

@@ -94,7 +94,8 @@ final class Transfer: PriorityQueueElement {
         try handle.apply(exchange.sharedOptions, for: exchange.request, curlVersion: version)
         do throws(CurlFailure) {
             try handle.applyConstants()
-            try handle.set(CURLOPT_BUFFERSIZE, ReceiveBuffer(for: exchange.delivery, speedLimits).rawValue)
+            let bufferSize = ReceiveBuffer(for: exchange.delivery, speedLimits).rawValue
+            try handle.set(CURLOPT_BUFFERSIZE, min(bufferSize, exchange.memory?.chunk ?? .max))
             try handle.apply(loop.connectionLimits)
             try loop.shares.attach(to: handle, withCookies: exchange.handlesCookies)
             if let cookies = headers.cookies { try handle.set(CURLOPT_COOKIE, cookies) }

@@ -17,17 +17,18 @@ package final class BodyPump: Sendable {
 
     /// Creates the pump for a request; `nil` if its body is empty or in memory and it has no trailers.
     ///
-    /// - Throws: The errors of `BodySource.init(_:)`.
-    package init?(for request: borrowing Request) throws(TransportError) {
+    /// - Throws: The errors of `BodySource.init(_:chunkSize:)`.
+    package init?(for request: borrowing Request, memory: MemoryBudget? = nil) throws(TransportError) {
         switch request.body.content {
         case .none where request.trailers == nil: return nil
         case .bytes where request.trailers == nil && request.body.gate == nil: return nil
         case .none, .bytes, .file, .writer:
-            let source = try BodySource(request.body)
+            let source = try BodySource(request.body, chunkSize: memory?.chunk ?? RequestBody.chunkSize)
             declaredLength = source.length
             trailers = request.trailers
             // Trailers require chunked transfer coding, which excludes a declared length. See RFC 9112 §7.1.2.
-            channel = UploadChannel(length: trailers == nil ? source.length : nil, isReplayable: source.isReplayable)
+            channel = UploadChannel(
+                length: trailers == nil ? source.length : nil, isReplayable: source.isReplayable, memory: memory)
             self.source = source.produce
             gate = request.body.gate
         }
@@ -117,7 +118,7 @@ package final class BodyPump: Sendable {
     }
 }
 
-/// The producer of a request's body, in chunks of at most 256 KiB or as the program's own code yields them.
+/// The producer of a request's body, in chunks of a maximum size or as the program's own code yields them.
 struct BodySource: Sendable {
     /// The length in bytes; `nil` if it is unknown.
     let length: Int64?
@@ -130,7 +131,7 @@ struct BodySource: Sendable {
     ///
     /// - Throws: ``TransportError/Reason/requestBody(_:)`` for a file that cannot be opened;
     ///   ``TransportError/Reason/invalidRequest(_:)`` for a negative length.
-    init(_ body: RequestBody) throws(TransportError) {
+    init(_ body: RequestBody, chunkSize: Int) throws(TransportError) {
         switch body.content {
         case .none:
             self.init(length: 0) { _ in }
@@ -138,8 +139,8 @@ struct BodySource: Sendable {
             self.init(length: Int64(data.count)) { writer in
                 var rest = data
                 while !rest.isEmpty {
-                    try await writer.write(rest.prefix(RequestBody.chunkSize))
-                    rest = rest.dropFirst(RequestBody.chunkSize)
+                    try await writer.write(rest.prefix(chunkSize))
+                    rest = rest.dropFirst(chunkSize)
                 }
             }
         case .file(let path):
@@ -147,12 +148,12 @@ struct BodySource: Sendable {
             case .known(let size):
                 self.init(length: size) { writer in
                     let file = try RegularFile.open(path, TransportError.RequestBodyFailure.file)
-                    while let chunk = try file.nextChunk(of: path) { try await writer.write(chunk) }
+                    while let chunk = try file.nextChunk(chunkSize, of: path) { try await writer.write(chunk) }
                 }
             case .generated, .stream:
                 self.init(length: nil, isReplayable: body.isReplayable) { writer in
                     do {
-                        try await UnsizedFile.forEachChunk(of: path, RequestBody.chunkSize) { chunk in
+                        try await UnsizedFile.forEachChunk(of: path, chunkSize) { chunk in
                             try await writer.write(Data(chunk))
                         }
                     } catch let error as SystemError {
@@ -190,8 +191,8 @@ extension FileLength {
 
 extension RegularFile {
     /// Returns the next bytes of the body; `nil` at the end. The pump detects a premature end by the length.
-    fileprivate func nextChunk(of path: String) throws(TransportError.RequestBodyFailure) -> Data? {
-        var chunk = Data(count: Int(min(remaining, Int64(RequestBody.chunkSize))))
+    fileprivate func nextChunk(_ size: Int, of path: String) throws(TransportError.RequestBodyFailure) -> Data? {
+        var chunk = Data(count: Int(min(remaining, Int64(size))))
         do throws(SystemError) {
             var bytes = chunk.mutableBytes
             let count = try read(into: &bytes)

@@ -11,10 +11,12 @@ package final class UploadChannel: Sendable {
     package let length: Int64?
     /// Whether the body can be produced a second time.
     package let isReplayable: Bool
+    private let memory: MemoryBudget?
     private let state: Lock<State>
 
-    /// Creates a channel that buffers up to `capacity` bytes.
-    package init(length: Int64?, isReplayable: Bool, capacity: Int = 512 << 10) {
+    /// Creates a channel that buffers up to `capacity` bytes, as far as a budget permits it.
+    package init(length: Int64?, isReplayable: Bool, capacity: Int = 512 << 10, memory: MemoryBudget? = nil) {
+        self.memory = memory
         self.length = length
         self.isReplayable = isReplayable
         state = Lock(State(machine: UploadStateMachine(capacity: capacity)))
@@ -36,10 +38,21 @@ package final class UploadChannel: Sendable {
     }
 
     /// Appends a chunk and waits until there is room for the next one. Calls `tellLoop` if the loop is waiting for
-    /// bytes.
+    /// bytes. With a budget, a large chunk is appended in parts.
     package func write(_ chunk: Data, tellLoop: () -> Void) async -> UploadStateMachine<Waiter>.Order {
+        guard let size = memory?.chunk, chunk.count > size else { return await append(chunk, tellLoop) }
+        for start in stride(from: chunk.startIndex, to: chunk.endIndex, by: size) {
+            // A copy, which does not retain the whole chunk.
+            let order = await append(Data(chunk[start..<min(start + size, chunk.endIndex)]), tellLoop)
+            guard order == .goOn else { return order }
+        }
+        return .goOn
+    }
+
+    private func append(_ chunk: Data, _ tellLoop: () -> Void) async -> UploadStateMachine<Waiter>.Order {
         let (order, mustTell) = state.withLock { state in
             guard state.machine.order == .goOn, !chunk.isEmpty else { return (state.machine.order, false) }
+            if let memory, state.share == nil { state.share = MemoryShare(of: memory) }
             state.append(chunk)
             return (.goOn, state.machine.produce())
         }
@@ -68,7 +81,10 @@ package final class UploadChannel: Sendable {
 
     private func waitForRoom() async -> UploadStateMachine<Waiter>.Order {
         await Waiter.suspend { waiter in
-            state.withLock { $0.machine.wait(waiter, buffered: $0.buffered) }?.wake()
+            state.withLock { state in
+                let (share, buffered) = (state.share, state.buffered)
+                return state.machine.wait(waiter, buffered: buffered, mayGrow: share.mayGrow(buffered))
+            }?.wake()
         }
         return state.withLock { $0.machine.order }
     }
@@ -80,7 +96,9 @@ package final class UploadChannel: Sendable {
         let (supply, count, waiter) = state.withLock { state in
             let supply = state.machine.look(buffered: state.buffered)
             let count = supply == .bytes ? unsafe state.takeBytes(into: buffer) : 0
-            return (supply, count, state.machine.consume(left: state.buffered))
+            let (share, left) = (state.share, state.buffered)
+            share?.hold(left)
+            return (supply, count, state.machine.consume(left: left, mayGrow: share.mayGrow(left)))
         }
         waiter?.wake()
         return (supply, count)
@@ -105,6 +123,7 @@ package final class UploadChannel: Sendable {
     package func stop() {
         state.withLock { state in
             state.dropBytes()
+            state.share = nil
             return state.machine.stop()
         }?.wake()
     }
@@ -125,6 +144,8 @@ package final class UploadChannel: Sendable {
         /// The number of bytes taken from the first chunk.
         var offset = 0
         var buffered = 0
+        /// The share of the buffer in the session's budget; `nil` without one, and before the first chunk.
+        var share: MemoryShare?
         var trailers: HTTPFields = [:]
         var problem: TransportError.RequestBodyFailure?
 
@@ -162,10 +183,18 @@ package final class UploadChannel: Sendable {
             chunks.removeAll()
             offset = 0
             buffered = 0
+            share?.hold(0)
         }
 
         /// The maximum size of joined chunks: 32 of them fill the channel.
         private static let joinedSize = 16 << 10
+    }
+}
+
+extension MemoryShare? {
+    /// Returns whether a buffer may grow by a chunk.
+    fileprivate func mayGrow(_ buffered: Int) -> Bool {
+        map { $0.mayHold(buffered + $0.chunk) } ?? true
     }
 }
 

@@ -91,15 +91,18 @@ package struct UploadStateMachine<Waiter> {
         return wakeLoop() || failed
     }
 
-    /// Stores a waiter. It is returned at once if there is room or another order.
-    package mutating func wait(_ newWaiter: Waiter, buffered: Int) -> Waiter? {
+    /// Stores a waiter. It is returned at once if there is room or another order; `mayGrow` says whether a buffer that is
+    /// not empty may grow.
+    package mutating func wait(
+        _ newWaiter: Waiter, buffered: Int, mayGrow: @autoclosure () -> Bool = true
+    ) -> Waiter? {
         waiter = newWaiter
-        return canGoOn(buffered: buffered) ? takeWaiter() : nil
+        return canGoOn(buffered, mayGrow) ? takeWaiter() : nil
     }
 
-    private func canGoOn(buffered: Int) -> Bool {
+    private func canGoOn(_ buffered: Int, _ mayGrow: () -> Bool) -> Bool {
         switch production {
-        case .running: buffered < capacity
+        case .running: buffered < capacity && (buffered == 0 || mayGrow())
         case .finished, .failed: false
         case .rewinding, .stopped: true
         }
@@ -133,8 +136,8 @@ package struct UploadStateMachine<Waiter> {
 
     /// Notes that the loop has looked for bytes or taken some, and `left` remain. Returns the pump's waiter if there is
     /// room for more.
-    package mutating func consume(left: Int) -> Waiter? {
-        waiter != nil && canGoOn(buffered: left) ? takeWaiter() : nil
+    package mutating func consume(left: Int, mayGrow: @autoclosure () -> Bool = true) -> Waiter? {
+        waiter != nil && canGoOn(left, mayGrow) ? takeWaiter() : nil
     }
 
     /// Requests the body from its beginning; buffered bytes are discarded. Returns the pump's waiter.

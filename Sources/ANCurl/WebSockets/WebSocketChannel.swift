@@ -9,6 +9,7 @@ import ANSystem
 /// the loop, which joins them; or, in a dialogue, by the task itself, which saves waking the loop.
 package final class WebSocketChannel: Sendable {
     package let options: WebSocketOptions
+    private let memory: MemoryBudget?
     private let state = Lock(State())
     /// Serializes the creation of frames: a compressed frame depends on the ones before it.
     private let sending = Lock(MaskingKeys())
@@ -25,6 +26,8 @@ package final class WebSocketChannel: Sendable {
         var agreement = WebSocketAgreement()
         /// The frames that have not been read.
         var input = Input()
+        /// The share of the frames in the session's budget; `nil` without one, and before the connection is open.
+        var share: MemoryShare?
         var reader: Waiter?
         var commands: [Command] = []
         var output = WebSocketOutput()
@@ -92,17 +95,18 @@ package final class WebSocketChannel: Sendable {
         private(set) var isPaused = false
 
         /// Adds a frame. Returns whether the loop must not read another one for now.
-        mutating func append(_ frame: WebSocketFrame, capacity: Int) -> Bool {
+        mutating func append(_ frame: WebSocketFrame, capacity: Int, _ share: MemoryShare?) -> Bool {
             frames.append(frame)
             // An empty frame takes memory, too.
             size += frame.payload.count + MemoryLayout<WebSocketFrame>.stride
-            isPaused = size >= capacity
+            isPaused = size >= capacity || share?.mayHold(size) == false
+            share?.hold(size)
             return isPaused
         }
     }
 
-    package init(_ options: WebSocketOptions) {
-        self.options = options
+    package init(_ options: WebSocketOptions, memory: MemoryBudget? = nil) {
+        (self.options, self.memory) = (options, memory)
     }
 
     // MARK: The tasks' side
@@ -128,6 +132,7 @@ package final class WebSocketChannel: Sendable {
             if case .failure(let error as CancellationError)? = state.ending?.result { throw error }
             if !state.input.frames.isEmpty {
                 defer { state.input = Input() }
+                state.share?.hold(0)
                 return .frames(state.input.frames, mustResume: state.input.isPaused)
             }
             guard let ending = state.ending else { return .notYet }
@@ -189,7 +194,7 @@ package final class WebSocketChannel: Sendable {
                     if state.output.isEmpty { return Sending() }
                 }
                 defer { state.isServiceRequested = true }
-                let excess = state.output.count - Self.outputCapacity
+                let excess = state.output.count - (memory?.chunk ?? Self.outputCapacity)
                 return Sending(
                     mustServe: !state.isServiceRequested,
                     awaitedCount: excess > 0 ? state.output.acceptedCount + excess : nil)
@@ -228,7 +233,7 @@ package final class WebSocketChannel: Sendable {
         if let error { throw error }
     }
 
-    /// The number of bytes that were not accepted above which senders wait.
+    /// The number of bytes that were not accepted above which senders wait, without a budget.
     private static let outputCapacity = 64 << 10
 
     /// Adds a command to close the connection; returns whether the loop must handle it. Frames that were not taken are
@@ -237,7 +242,7 @@ package final class WebSocketChannel: Sendable {
         state.withLock { state in
             guard state.ending == nil else { return false }
             state.phase = .closing
-            state.input = Input()
+            (state.input, state.share) = (Input(), nil)
             state.commands.append(command)
             return true
         }
@@ -269,7 +274,10 @@ package final class WebSocketChannel: Sendable {
     ///   - agreement: The outcome of the handshake.
     ///   - socket: The socket on which tasks may send; `nil` if only the loop may.
     package func open(_ agreement: WebSocketAgreement = WebSocketAgreement(), socket: Int32?) {
-        state.withLock { ($0.agreement, $0.socket) = (agreement, socket) }
+        state.withLock { state in
+            (state.agreement, state.socket) = (agreement, socket)
+            state.share = memory.map(MemoryShare.init)
+        }
     }
 
     /// Prevents tasks from using the connection, which is about to be closed.
@@ -293,7 +301,7 @@ package final class WebSocketChannel: Sendable {
         state.withLock { state in
             guard !state.isClosing else { return false }
             state.unanswered = max(0, state.unanswered - 1)
-            return state.input.append(frame, capacity: capacity)
+            return state.input.append(frame, capacity: capacity, state.share)
         }
     }
 

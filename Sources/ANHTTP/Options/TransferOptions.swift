@@ -256,7 +256,7 @@ public struct ConnectionOptions: Hashable, Sendable {
     }
 }
 
-/// The limits of a transport's connection pool. A session has one pool; see `SessionConfiguration.connectionLimits`.
+/// The limits of a transport's connection pool and buffers. A session has one of each; see `SessionConfiguration.connectionLimits`.
 public struct ConnectionLimits: Hashable, Sendable {
     /// The maximum number of concurrent exchanges on one HTTP/2 or HTTP/3 connection, of which the server may allow
     /// fewer; libcurl's own default.
@@ -297,10 +297,25 @@ public struct ConnectionLimits: Hashable, Sendable {
     /// least 1 s and at most about 24 days; `nil`, the default, for no limit. Exchanges in progress are not
     /// interrupted. See CURLOPT_MAXLIFETIME_CONN(3).
     public var maximumAge: Duration?
+    /// The maximum number of bytes of bodies and WebSocket messages that wait for slow readers and slow servers in the
+    /// buffers of all exchanges together, including what libcurl keeps; `nil`, the default, for no more than the limits of
+    /// each exchange, such as ``TransferOptions/streamBufferSize``.
+    ///
+    /// An exchange whose reader has taken everything always goes on: each one may hold two chunks, of 4 KiB with a budget
+    /// up to 16 MiB, and of 16 KiB from 64 MiB on. A quarter of the budget is lent to those that hold more. If the chunks
+    /// are more than half of the budget, for example with more than 1,024 exchanges and 16 MiB, less is lent. If they are
+    /// more than all of it, each further exchange exceeds it by two chunks; limit the number of connections to prevent
+    /// that.
+    ///
+    /// Not included are bodies that are collected, which have limits of their own, bodies of requests in memory, a
+    /// WebSocket message that has not been received completely, a fixed size per connection, and the system's socket
+    /// buffers. Of a stream that waits, libcurl 8.10.1 and later receive up to 10 MB over HTTP/2, and over HTTP/3; so a
+    /// session with a budget streams bodies over HTTP/1.1, unless ``TransferOptions/httpVersion`` is changed.
+    public var memoryBudget: Int?
 
     /// Creates the default limits: 6 connections per host, and 256 of long-lived exchanges, without a limit on their
     /// total number; 256 idle ones, each for at most 118 s; and 100 concurrent exchanges on each HTTP/2 or HTTP/3
-    /// connection.
+    /// connection; and no memory budget.
     public init() {}
 }
 
