@@ -67,9 +67,9 @@ import Testing
             switch Int.random(in: 0..<10, using: &random) {
             case 0 where holders.count < most:
                 holders.append((MemoryShare(of: budget), 0, step % 5 == 0))
-            case 1 where !holders.isEmpty:
+            case 1 where !holders.isEmpty && step % 8 == 0:
                 holders.remove(at: .random(in: holders.indices, using: &random))
-            case 2, 3, 4:
+            case 2:
                 guard let index = holders.indices.randomElement(using: &random), !holders[index].isStuck else { break }
                 holders[index].buffered = 0
                 holders[index].share.hold(0)
