@@ -1,11 +1,12 @@
 # SPDX-License-Identifier: MIT
 
 # Debian packages: build dependencies of the library; tools of `make test`; the servers and tools of `make check` and of
-# the benchmarks; further servers of `make interop`.
+# the benchmarks; tools of the benchmarks only; further servers of `make interop`.
 LIBRARY_PACKAGES := libcurl4-openssl-dev libssl-dev pkg-config
 TOOL_PACKAGES := curl iproute2 openssl python3
 TEST_PACKAGES := python3-venv nginx libnginx-mod-stream tinyproxy-bin microsocks apache2 haproxy caddy libvips-dev \
 	libvips-tools
+BENCH_PACKAGES := aria2
 INTEROP_PACKAGES := lighttpd lighttpd-mod-openssl lighttpd-mod-deflate varnish h2o squid-openssl nghttp2-server nodejs
 
 # Whether `make interop` installs missing servers, and the options of `make interop` and `make mutants`:
@@ -60,7 +61,7 @@ help: ## List the targets
 	@awk -F ':.*## ' '/^[a-z-]+:.*## / { printf "  %-15s %s\n", $$1, $$2 }' $(MAKEFILE_LIST)
 
 setup: setup-library ## Install the dependencies of all checks and of the benchmarks
-	@$(call install,$(TEST_PACKAGES))
+	@$(call install,$(TEST_PACKAGES) $(BENCH_PACKAGES))
 	@$(SERVERS) setup
 
 setup-library: ## Install the build dependencies of the library, and the tools of its tests

@@ -15,10 +15,11 @@ struct Report {
     var table: String {
         let header =
             cell("workload", 16, left: true) + cell("client", 16, left: true)
-            + ["CPU/request", "requests/s", "wall s", "peak MB", "× raw C", "× AHC", "× curl", "× ours"].map {
-                cell($0, 11)
-            }
-            .joined()
+            + ["CPU/request", "requests/s", "wall s", "peak MB", "× raw C", "× AHC", "× curl", "× aria2", "× ours"].map
+        {
+            cell($0, 11)
+        }
+        .joined()
         var lines = [header]
         var previous: String?
         for entry in entries {
@@ -34,7 +35,9 @@ struct Report {
                     + cell(number(median.requestsPerSecond, digits: median.requestsPerSecond < 10 ? 2 : 0), 11)
                     + cell(number(median.wallSeconds, digits: 3), 11)
                     + cell(number(median.peakMemoryKilobytes / 1024, digits: 1), 11)
-                    + [Client.rawCurl, .asyncHTTPClient, .curlTool, .ours].map { cell(ratio(of: entry, to: $0), 11) }
+                    + [Client.rawCurl, .asyncHTTPClient, .curlTool, .aria2, .ours].map {
+                        cell(ratio(of: entry, to: $0), 11)
+                    }
                     .joined())
         }
         return lines.joined(separator: "\n")

@@ -34,14 +34,22 @@ struct Runner {
         return try runOnce(workload, with: client)
     }
 
+    /// The server that stalls a connection, for one run; `nil` for other workloads.
+    private func stallingServer(for workload: Workload) throws -> BenchServer? {
+        guard workload.server == .stalling else { return nil }
+        let script = URL(fileURLWithPath: "scripts/servers/stalling.py")
+        return try BenchServer(program: script, arguments: [try value("AN_SERVER_ROOT") + "/www" + workload.path])
+    }
+
     private func runOnce(_ workload: Workload, with client: Client) throws -> Sample? {
+        let server = try stallingServer(for: workload)
         let file = try workload.file.map { try value("AN_SERVER_ROOT") + $0 }
         defer { if workload.action == "download", let file { try? FileManager.default.removeItem(atPath: file) } }
 
         let process = Process()
         let output = Pipe()
         process.executableURL = programs.appendingPathComponent("Measure")
-        process.arguments = [Self.secondsAllowed] + (try command(workload, client, file))
+        process.arguments = [Self.secondsAllowed] + (try command(workload, client, file, server))
         // Without the backtracer a crash ends at once; otherwise its 30 seconds would count as the client's time.
         process.environment = environment.merging(["SWIFT_BACKTRACE": "enable=no"]) { _, new in new }
         process.standardOutput = output
@@ -55,9 +63,9 @@ struct Runner {
             print("\(workload.name): \(client.rawValue) failed with exit code \(whole.exit_code)")
             return nil
         }
-        // curl does not measure itself: its figures include some milliseconds for its start.
+        // Installed commands do not measure themselves: their figures include some milliseconds for their start.
         let measured =
-            client == .curlTool
+            client.executable == nil
             ? MeasuredPhase(requests: 1, wall_s: whole.wall_s, cpu_s: whole.cpu_s)
             : try JSONDecoder().decode(MeasuredPhase.self, from: lines[0])
         return Sample(
@@ -67,8 +75,17 @@ struct Runner {
             peakMemoryKilobytes: whole.peak_rss_kb)
     }
 
-    private func command(_ workload: Workload, _ client: Client, _ file: String?) throws -> [String] {
-        let url = try address(of: workload.server) + workload.path
+    private func command(
+        _ workload: Workload, _ client: Client, _ file: String?, _ server: BenchServer?
+    ) throws -> [String] {
+        let url = try (server?.address ?? address(of: workload.server)) + workload.path
+        if client == .aria2 {
+            return [
+                "aria2c", "--no-conf", "--quiet", "--no-proxy=*", "--split=8", "--max-connection-per-server=8",
+                "--min-split-size=1M", "--file-allocation=none", "--allow-overwrite=true", "--auto-file-renaming=false",
+                "--dir=/", "--out=\(file ?? "")", url,
+            ]
+        }
         guard let executable = client.executable else {
             let transfer = workload.action == "download" ? "--output" : "--upload-file"
             return [
@@ -86,6 +103,7 @@ struct Runner {
         if client == .oursPinned { command.append("--pin") }
         if client == .oursOnEventLoop { command.append("--event-loop-executor") }
         if let file { command += ["--file", file] }
+        if client == .oursSegmented { command += ["--segments", "8", "--connections", "8"] }
         if workload.server == .nginxTLS || workload.server == .nginxHTTP3 { command += ["--ca", try value("AN_CA")] }
         if workload.server == .nginxHTTP3 { command.append("--http3") }
         // Not with a connection per request: over HTTP/2 a client may send more requests before it receives GOAWAY.
@@ -98,7 +116,7 @@ struct Runner {
         case .nginx: try value("AN_NGINX_HTTP")
         case .nginxTLS: try value("AN_NGINX_TLS")
         case .nginxHTTP3: try value("AN_NGINX_HTTP3")
-        case .benchServer: "http://127.0.0.1:\(benchServer.port)"
+        case .benchServer, .stalling: benchServer.address
         }
     }
 

@@ -25,6 +25,8 @@ struct Workload {
 
     enum Server {
         case nginx, nginxTLS, nginxHTTP3, benchServer
+        /// The server of `scripts/servers/stalling.py`.
+        case stalling
     }
 
     static let all = [
@@ -83,6 +85,18 @@ struct Workload {
             name: "download", title: "512 MB to a file", figure: .wallTime,
             action: "download", server: .nginx, path: "/512m.bin", file: "/bench-download.bin", needsRehearsal: true,
             clients: [.curlTool, .rawCurl, .asyncHTTPClient, .urlSession, .ours]),
+        Workload(
+            name: "segments", title: "512 MB to a file, in segments", figure: .wallTime,
+            action: "download", server: .nginx, path: "/512m.bin", file: "/bench-download.bin", needsRehearsal: true,
+            clients: [.aria2, .ours, .oursSegmented]),
+        Workload(
+            name: "segments-limit", title: "512 MB to a file, 20 MB/s a connection", figure: .wallTime,
+            action: "download", server: .nginx, path: "/limited/512m.bin", file: "/bench-download.bin",
+            clients: [.aria2, .ours, .oursSegmented]),
+        Workload(
+            name: "segments-stall", title: "512 MB to a file, a connection stalls", figure: .wallTime,
+            action: "download", server: .stalling, path: "/512m.bin", file: "/bench-download.bin",
+            clients: [.aria2, .oursSegmented]),
         Workload(
             name: "h3-download", title: "512 MB to a file over HTTP/3", figure: .wallTime,
             action: "download", server: .nginxHTTP3, path: "/512m.bin", file: "/bench-download.bin",

@@ -14,6 +14,8 @@ package struct Options: Sendable {
     package var certificateAuthority: String?
     /// The path of the file to download to or upload from.
     package var file: String?
+    /// The number of segments of a download; clients other than this library ignore it.
+    package var segments: Int
     package var prefersHTTP2: Bool
     /// Whether only HTTP/3 is used, which the clients other than this library and raw libcurl ignore.
     package var requiresHTTP3: Bool
@@ -32,6 +34,7 @@ package struct Options: Sendable {
         connections = try arguments.integer("--connections") ?? inFlight
         certificateAuthority = arguments["--ca"]
         file = arguments["--file"]
+        segments = try arguments.integer("--segments") ?? 1
         prefersHTTP2 = arguments["--http2"] != nil
         requiresHTTP3 = arguments["--http3"] != nil
         pinsAuthority = arguments["--pin"] != nil

@@ -9,11 +9,13 @@ import FoundationEssentials
 struct OurClient: BenchmarkClient {
     private let manager: SessionManager
     private let url: URL
+    private let segments: Int
     let taskExecutor: (any TaskExecutor)?
 
     init(_ options: Options) throws {
         guard let url = URL(string: options.url) else { throw Failure("\(options.url) is not a URL") }
         self.url = url
+        segments = options.segments
         var policy = SecurityPolicy()
         if options.pinsAuthority, let file = options.certificateAuthority {
             policy = .pinning(certificates: try SecurityPolicy.certificates(in: .file(file)), mode: .publicKey)
@@ -38,7 +40,8 @@ struct OurClient: BenchmarkClient {
 
     func download(to file: OutputFile) async throws {
         file.close()
-        _ = try await manager.download(Request(url: url), to: .file(file.path)).value
+        let options = DownloadOptions().with { $0.segments = .count(segments) }
+        _ = try await manager.download(Request(url: url), to: .file(file.path), options: options).value
     }
 
     func upload(from path: String) async throws {

@@ -12,10 +12,14 @@ package struct BenchServer {
     private let process = Process()
     private let input = Pipe()
 
-    /// Starts the server.
-    package init(program: URL) throws {
+    /// The beginning of its URLs.
+    package var address: String { "http://127.0.0.1:\(port)" }
+
+    /// Starts the server, or another program that prints its port.
+    package init(program: URL, arguments: [String] = []) throws {
         let output = Pipe()
         process.executableURL = program
+        process.arguments = arguments
         process.standardInput = input
         process.standardOutput = output
         try process.run()
