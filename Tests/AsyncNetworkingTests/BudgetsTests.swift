@@ -374,14 +374,16 @@ import Testing
             return MockResponse([.wait(gate), .head(.ok), .chunk(Data((request.headers[.authorization] ?? "").utf8))])
         }
         let url = try #require(URL(string: "http://a.example/"))
-        let authenticator = Authenticator(for: [url], token: BearerToken("A")) { _ in BearerToken("none") }
+        let authenticator = Authenticator(for: [url], token: Authenticator.Token("A")) { _ in
+            Authenticator.Token("none")
+        }
         let manager = SessionManager(on: transport) {
             $0.interceptors = [RequestCoalescing()]
             $0.authentication.authenticators = [authenticator]
         }
         async let first = manager.get(url).text
         try await transport.requests(count: 1)
-        await authenticator.setToken(BearerToken("B"))
+        await authenticator.setToken(Authenticator.Token("B"))
         async let second = manager.get(url).text
         try await transport.requests(count: 2)
         _ = try await manager.post(url)
