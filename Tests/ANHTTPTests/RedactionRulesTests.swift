@@ -106,6 +106,16 @@ import Testing
         #expect(rules.body(form("secret"), contentType: "multipart/form-data; boundary=\"b\"") == form("…"))
     }
 
+    @Test func `parts within parts are hidden at a depth that nobody uses`() {
+        var body = Data("{\"password\":\"secret\"}".utf8)
+        for level in (0..<2000).reversed() {
+            let type = level == 1999 ? "application/json" : "multipart/mixed; boundary=b\(level + 1)"
+            body = Data("--b\(level)\r\nContent-Type: \(type)\r\n\r\n".utf8) + body + Data("\r\n--b\(level)--\r\n".utf8)
+        }
+        let text = String(decoding: rules.body(body, contentType: "multipart/mixed; boundary=b0"), as: UTF8.self)
+        #expect(text.contains("…") && !text.contains("secret"))
+    }
+
     @Test func `parts of a form are looked into by their types`() {
         func form(_ password: String) -> Data {
             let head = "Content-Disposition: form-data; name=meta\r\nContent-Type: application/json"

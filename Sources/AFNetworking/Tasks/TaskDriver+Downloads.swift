@@ -16,10 +16,9 @@ extension TaskDriver {
     ) -> DownloadTask {
         let temporary = Self.makeTemporaryURL()
         let options = DownloadOptions().with { $0.resumeData = resumeData }
-        // Its bytes are for the user only until they are at their destination.
+        // There, its bytes are for the user only.
         let destination = DownloadDestination.chosen(temporaryDirectory: temporary.deletingLastPathComponent().path) {
-            _ in
-            temporary.path
+            $0.path
         }
         let task = session.makeDownloadTask(for: .success(request), to: destination, options) { file in
             await self.finish(self.received(file, at: temporary))
@@ -35,7 +34,8 @@ extension TaskDriver {
     ) async -> Result<Void, any Error> {
         do {
             switch file {
-            case .success:
+            case .success(let file):
+                try FileManager.default.moveItem(atPath: file.path, toPath: temporary.path)
                 // The server answers 416 if the file already had all bytes (RFC 9110 §15.5.17).
                 change { state in
                     guard state.head?.status == .rangeNotSatisfiable else { return }

@@ -202,8 +202,10 @@ actor CurlEngine: EventLoopSource {
         due = Self.earlier(due, state.sending.due(at: state.now))
         guard let time = due else { return -1 }
         // A deadline that has passed is met by the next turn, which is late only if something holds that up.
+        // A turn that was held up itself is an exception.
         let now = MonotonicInstant.now
-        due = max(time, now)
+        let isHeldUp = state.now.advanced(by: .seconds(1)) < now
+        due = max(time, isHeldUp ? state.now : now)
         return Int32(now.duration(to: time).wholeMilliseconds)
     }
 

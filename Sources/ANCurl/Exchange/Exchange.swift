@@ -212,7 +212,8 @@ final class Exchange: Sendable {
         state.withLock { state in
             state.head = head
             state.address = address
-            if let memory { state.share = MemoryShare(of: memory) }
+            // The channel of a WebSocket connection has its own.
+            if let memory, webSocket == nil { state.share = MemoryShare(of: memory) }
             if isEncoded { state.decoding = .undecided(head.headers[values: .contentEncoding]) }
             state.machine.receiveHead(patience: patience)
         }

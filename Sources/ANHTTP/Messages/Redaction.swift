@@ -208,13 +208,19 @@ public struct Redaction: Hashable, Sendable {
 
     /// Returns a body without its secrets, as far as its type is known or it looks like JSON.
     package func body(_ body: Data, contentType: String?) -> Data {
+        self.body(body, contentType: contentType, depth: 0)
+    }
+
+    private func body(_ body: Data, contentType: String?, depth: Int) -> Data {
+        // Each part may have parts. Nobody writes so many.
+        guard depth < 8 else { return Data(Self.mark.utf8) }
         guard isOn, !body.isEmpty else { return body }
         let type = (contentType ?? "").prefix { $0 != ";" }.trimmingBlanks.lowercased()
         if type == "application/x-www-form-urlencoded", let text = String(validating: body, as: UTF8.self) {
             return Data(pairs(text, separator: "&", hidesAll: false).utf8)
         }
         if type.hasPrefix("multipart/"), let boundary = HeaderParameters(contentType ?? "")["boundary"] {
-            return multipart(body, boundary: boundary)
+            return multipart(body, boundary: boundary, depth: depth)
         }
         // A record separator begins each text of a sequence (RFC 7464).
         let first = body.first { !Self.isBlank($0) && $0 != 0x1E }
@@ -222,7 +228,7 @@ public struct Redaction: Hashable, Sendable {
         return Data(json([UInt8](body)))
     }
 
-    private func multipart(_ body: Data, boundary: String) -> Data {
+    private func multipart(_ body: Data, boundary: String, depth: Int) -> Data {
         let delimiter = Data("--\(boundary)".utf8)
         var result = Data()
         var rest = body[...]
@@ -234,7 +240,9 @@ public struct Redaction: Hashable, Sendable {
             let (name, type) = Self.partFields(part[..<end])
             let isHidden = name.map(hides) ?? false
             result += part[..<end]
-            result += isHidden ? Data("\(Self.mark)\r\n".utf8) : self.body(Data(part[end...]), contentType: type)
+            result +=
+                isHidden
+                ? Data("\(Self.mark)\r\n".utf8) : self.body(Data(part[end...]), contentType: type, depth: depth + 1)
             rest = rest[part.endIndex...]
         }
         return result + rest

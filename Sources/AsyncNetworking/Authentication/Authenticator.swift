@@ -47,6 +47,8 @@ public actor Authenticator {
     private var isClockOpen: Bool
 
     private var current: Ticket?
+    /// The number of times that the program has set the token, with which the user may change.
+    private(set) var generation = 0
     /// The version of the most recent token, even if that was removed.
     private var version = 0
     private var refresh: Refresh?
@@ -106,6 +108,7 @@ public actor Authenticator {
     /// - Parameter token: The token; `nil` removes the current one, so that the next request refreshes it.
     public func setToken(_ token: Token?) {
         replaceToken(by: token)
+        generation += 1
         refresh?.isOutdated = true
     }
 
@@ -278,9 +281,6 @@ public actor Authenticator {
 
     /// Whether the current task belongs to a refresh.
     static var isWithinRefresh: Bool { !refreshing.isEmpty }
-
-    /// Identifies the user of the current token, which a refresh does not change; `nil` without a token.
-    var lineage: Secret<String>? { current?.lineage }
 
     /// Whether the calling task runs the refresh closure of this authenticator.
     nonisolated var isBypassed: Bool { Self.refreshing.contains(ObjectIdentifier(self)) }

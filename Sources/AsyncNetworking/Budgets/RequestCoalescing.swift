@@ -12,8 +12,8 @@ import HTTPTypes
 /// }
 /// ```
 ///
-/// Requests are identical if they have the same URL and the same header fields, and are sent by the same session, for the
-/// same user of an ``Authenticator``. Those
+/// Requests are identical if they have the same URL and the same header fields, and are sent by the same session, without
+/// a call of ``Authenticator/setToken(_:)`` between them. Those
 /// with a body, with options, policies or credentials of their own, and streamed ones are not shared, nor is anything among
 /// ``SessionConfiguration/attemptInterceptors``. A failure is one of all that wait; if the request that is sent is
 /// cancelled, the next one takes its place. `Request.timeout` limits the wait.
@@ -31,8 +31,9 @@ public struct RequestCoalescing: Interceptor {
     public func intercept(_ request: Request, next: Chain) async throws -> OpenResponse {
         guard [.get, .head, .options, .trace].contains(request.method) else {
             // What is read during or after a change may differ from what is in flight.
-            forgetFlights(to: request)
-            defer { forgetFlights(to: request) }
+            let origin = Origin(next.pipeline.strictURL(request.url))
+            forgetFlights(to: origin, of: next.pipeline)
+            defer { forgetFlights(to: origin, of: next.pipeline) }
             return try await next(request)
         }
         guard case .collected(let limit) = next.delivery, request.method == .get, request.body.length == 0,
@@ -40,7 +41,7 @@ public struct RequestCoalescing: Interceptor {
         else { return try await next(request) }
         let key = Key(
             session: ObjectIdentifier(next.pipeline), url: request.url, headers: request.headers, limit: limit,
-            user: await next.pipeline.user(of: request))
+            tokens: await next.pipeline.tokenGenerations)
         while true {
             let (flight, isOwn) = flights.join(key)
             if isOwn { return try await lead(flight, key, request, next, limit) }
@@ -58,9 +59,8 @@ public struct RequestCoalescing: Interceptor {
         }
     }
 
-    private func forgetFlights(to request: Request) {
-        let origin = Origin(request.url)
-        flights.forget { Origin($0.url) == origin }
+    private func forgetFlights(to origin: Origin, of pipeline: Pipeline) {
+        flights.forget { Origin(pipeline.strictURL($0.url)) == origin }
     }
 
     /// Sends the request, and gives its response to those that wait.
@@ -73,7 +73,9 @@ public struct RequestCoalescing: Interceptor {
                 let data = try await response.body.collect(upTo: limit)
                 return SharedResponse(head: response.head, body: data, ending: response.body.ending ?? ResponseEnding())
             }
-            flights.end(flight, key, .response(response))
+            // The request may have got the token of another user.
+            let isShared = await next.pipeline.tokenGenerations == key.tokens
+            flights.end(flight, key, isShared ? .response(response) : .abandoned)
             return response.open
         } catch {
             // The time limit is this request's own.
@@ -85,10 +87,14 @@ public struct RequestCoalescing: Interceptor {
 }
 
 extension Pipeline {
-    /// Identifies the user whose token is sent with a request; `nil` if none is.
-    fileprivate func user(of request: Request) async -> Secret<String>? {
-        let origin = Origin(request.url)
-        return await authentication.authenticators.first { $0.origins.contains(origin) && !$0.isBypassed }?.lineage
+    /// The numbers of times that the program has set the token of each authenticator. Until the request is sent, it is not
+    /// known which one it needs.
+    fileprivate var tokenGenerations: [Int] {
+        get async {
+            var generations: [Int] = []
+            for authenticator in authentication.authenticators { generations.append(await authenticator.generation) }
+            return generations
+        }
     }
 }
 
@@ -99,8 +105,8 @@ extension RequestCoalescing {
         let headers: HTTPFields
         /// The limit on the size of the body.
         let limit: Int
-        /// The user for whom an authenticator has tokens.
-        let user: Secret<String>?
+        /// See ``Pipeline/tokenGenerations``.
+        let tokens: [Int]
     }
 
     fileprivate enum Outcome: Sendable {

@@ -297,7 +297,8 @@ final class DownloadFile {
             guard location.isReplaceable || location.isDirectory else { throw SystemError.exists }
             if job.destination.createsIntermediateDirectories { try location.createDirectories() }
             if isDurable { try partial?.flush() }
-            if self.location == nil, file.path != partial?.path { partial?.adoptDefaultMode() }
+            let mayBePrivate = self.location == nil || job.options.resumeData != nil
+            if mayBePrivate, file.path != partial?.path { partial?.adoptDefaultMode() }
             let partialPath = partial?.path
             try partial?.move(
                 to: location.path, overwriting: job.destination.overwritesExisting, keepingMode: true)

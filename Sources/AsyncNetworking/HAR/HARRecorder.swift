@@ -107,7 +107,12 @@ public final class HARRecorder: Sendable {
 
     /// Waits for the disk if many exchanges wait to be written.
     private func waitForRoom() async {
-        await state.withLock { $0.waiting.count < Self.maximumWaiting ? nil : $0.writer }?.value
+        let next = state.withLock { state in
+            guard state.waiting.count >= Self.maximumWaiting else { return [RecordedExchange]() }
+            defer { state.waiting = [] }
+            return state.waiting
+        }
+        if !next.isEmpty { await file.write(next, redaction, maximumBodySize) }
     }
 
     private static let maximumWaiting = 256

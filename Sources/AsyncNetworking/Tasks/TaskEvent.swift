@@ -116,6 +116,8 @@ extension TaskEvent {
     /// Whether the event is that of an exchange, of which a task may have any number.
     var isOfExchange: Bool {
         switch self {
+        // It tells where a resumable upload is, and there are not many.
+        case .exchange(.informational(let head)): !head.headers.contains(.location)
         case .exchange, .redirected, .refreshingToken, .answeringChallenge, .waitingForConnectivity, .retrying: true
         case .created, .resumed, .suspended, .cancelled, .began, .omittingLastEventID, .response, .continued,
             .uploadProgress, .downloadProgress, .ended:

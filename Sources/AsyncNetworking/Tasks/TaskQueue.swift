@@ -29,6 +29,11 @@ package struct TaskQueue<Element: Sendable>: Sendable {
         insert(element, id, priority, arrival: lastArrival)
     }
 
+    /// Adds an element that does not wait.
+    mutating func enqueueIfAbsent(_ element: Element, id: UInt64, priority: TransferPriority) {
+        if waiting[id] == nil { enqueue(element, id: id, priority: priority) }
+    }
+
     /// Removes a waiting element, if present.
     package mutating func remove(id: UInt64) {
         guard waiting.removeValue(forKey: id) != nil else { return }
@@ -152,7 +157,9 @@ final class TaskScheduler: Sendable {
         case .dequeue:
             queue.withLock { $0.remove(id: core.id) }
             // Another thread may have resumed and queued the task between its suspension and this removal.
-            if core.status.state == .waiting { return apply(.enqueue, of: core) }
+            if core.status.state == .waiting {
+                queue.withLock { $0.enqueueIfAbsent(core, id: core.id, priority: core.priority) }
+            }
         case .releaseSlot: queue.withLock { $0.release() }
         }
         while let next = queue.withLock({ $0.admit() }) {

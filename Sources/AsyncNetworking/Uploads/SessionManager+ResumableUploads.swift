@@ -93,7 +93,10 @@ private final class UploadJob {
                     last = response
                 } catch {
                     learnInterim()
-                    guard let error = error as? TransportError else { throw error }
+                    guard let error = error as? TransportError else {
+                        _ = machine.interrupt(mayHaveReachedServer: true, sentAll: hasSentAll)
+                        throw error
+                    }
                     // A file that was changed may have ended too early.
                     if case .requestBody = error.reason { try source.check() }
                     if case .requestBody(.source(let failure as SessionError)) = error.reason { throw failure }
