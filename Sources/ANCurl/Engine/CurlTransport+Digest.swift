@@ -23,6 +23,7 @@ extension CurlTransport {
         let start = MonotonicInstant.now
         var plain = request
         plain.transportAuthentication?.server = nil
+        plain.url = plain.url.withoutEmptyQuery
         var probe = plain.withoutBody
         while true {
             let (isProbe, isReplayable, bytes) = (probe != nil, plain.body.isReplayable, plain.body.bytes)
@@ -74,6 +75,14 @@ private enum ChallengeReaction: Equatable {
     case answer(DigestChallenge)
     /// The request with its body.
     case send
+}
+
+extension URL {
+    /// The URL without a question mark that nothing follows, which some versions of libcurl (8.14) do not send.
+    fileprivate var withoutEmptyQuery: URL {
+        guard query(percentEncoded: true)?.isEmpty == true, absoluteString.hasSuffix("?") else { return self }
+        return URL(string: String(absoluteString.dropLast())) ?? self
+    }
 }
 
 extension Request {
