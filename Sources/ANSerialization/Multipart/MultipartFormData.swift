@@ -241,7 +241,7 @@ public struct MultipartFormData: Sendable {
 
     /// Returns the content type and the body, which takes little memory even with large files.
     ///
-    /// The body has a length if all parts have one, and is replayable if all parts are. ``throttle`` applies to it.
+    /// The body has a length if all parts have one, and is replayable if all parts are.
     /// Parts that are appended later are not part of it. If the function is called again, the bodies share the parts: a
     /// part that is not replayable can be sent by one of them only, and fails the request of any other with
     /// `TransportError.RequestBodyFailure.source`.
@@ -257,8 +257,8 @@ public struct MultipartFormData: Sendable {
     /// Writes the body to a file, and returns the content type and a body that is read from the file.
     ///
     /// The file appears under its name when it is complete, replacing an existing file, whose permissions are not kept.
-    /// A symbolic link to an existing file is followed. If an error is thrown, an existing file is unchanged. The
-    /// ``throttle`` is not applied. A part that is not replayable is read by this call, and cannot be read again.
+    /// A symbolic link to an existing file is followed. If an error is thrown, an existing file is unchanged.
+    /// A part that is not replayable is read by this call, and cannot be read again.
     ///
     /// A device or a pipe is written to directly, also before an error; a named pipe must have a reader (fifo(7)), and
     /// blocks the thread while it is full. The returned body would be read from it.

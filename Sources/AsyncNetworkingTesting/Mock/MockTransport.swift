@@ -103,7 +103,7 @@ public final class MockTransport: Transport {
     /// Creates a transport that calls `handler` with each request and its body.
     ///
     /// - Parameter reception: Returns how the body of a request is received; completely by default.
-    init(
+    package init(
         receiving handler: @escaping @Sendable (ReceivedRequest) async throws -> MockResponse,
         reception: @escaping @Sendable (Request) -> Reception = { _ in .complete }, clock: any Clock<Duration>
     ) {
@@ -155,6 +155,8 @@ public final class MockTransport: Transport {
         public let body: Data
         /// The trailer fields of the request; empty if it has no trailers.
         public let trailers: HTTPFields
+        /// The position among the requests that the transport has received, from 1 on.
+        public internal(set) var number = 0
     }
 
     // MARK: Transport
@@ -186,10 +188,14 @@ public final class MockTransport: Transport {
         let limits = MockTimeLimits(request, clock: clock)
         let exchange = MockExchange(transport: self, request: request, limits: limits, events: events)
         do {
-            let received = try await exchange.receiveRequest(reception(request))
+            var received = try await exchange.receiveRequest(reception(request))
             try checkRunning()
-            state.update { $0.requests.append(received) }
-            exchange.begin(try await limits.wait(in: .responseHead) { [handler] in try await handler(received) })
+            state.update { state in
+                received.number = state.requests.count + 1
+                state.requests.append(received)
+            }
+            exchange.begin(
+                try await limits.wait(in: .responseHead) { [handler, received] in try await handler(received) })
             var head = try await exchange.nextHead()
             head.webSocket = try exchange.openWebSocket(head)
             guard head.webSocket == nil, case .collected(let limit) = delivery else {

@@ -13,7 +13,6 @@ final class Origin: Sendable {
     let transport: MockTransport
 
     private struct State: Sendable {
-        var number = 0
         var seconds: Int64 = 784_111_777
         var fields: HTTPFields = [:]
         var notModified = false
@@ -25,18 +24,17 @@ final class Origin: Sendable {
 
     init() {
         let state = state
-        transport = MockTransport { request in
-            let current = state.withLock { state in
-                state.number += 1
-                return state
-            }
-            if let custom = current.custom { return custom(request, current.number) }
+        let answer: @Sendable (MockTransport.ReceivedRequest) -> MockResponse = { received in
+            let (request, number) = (received.request, received.number)
+            let current = state.withLock(\.self)
+            if let custom = current.custom { return custom(request, number) }
             if current.notModified { return .status(.notModified, headers: current.fields) }
-            let body = request.method == .head ? "" : current.body(current.number)
+            let body = request.method == .head ? "" : current.body(number)
             var response = MockResponse.data(Data(body.utf8), headers: current.fields)
             if let gate = current.gate { response.steps.insert(.wait(gate), at: 0) }
             return response
         }
+        transport = MockTransport(receiving: answer, clock: ContinuousClock())
     }
 
     func manager(cached: Bool = true, _ configure: (inout SessionConfiguration) -> Void = { _ in }) -> SessionManager {
