@@ -65,7 +65,7 @@ import Testing
         }
     }
 
-    /// Where HTTP/2 may be spoken, requests wait for the handshake of the first one, to share its connection.
+    /// Requests that may use HTTP/2 wait for the handshake of the first one, to share its connection.
     @Test(.timeLimit(.minutes(1)))
     func `requests do not wait for a handshake that stalls`() async throws {
         let authority = try TestCertificateAuthority()

@@ -393,6 +393,35 @@ import Testing
         #expect(try await [first, second, third] == ["Bearer A", "Bearer B", "Bearer B"])
     }
 
+    @Test func `requests that wait while a token is set share another one`() async throws {
+        let (gate, last) = (try ScriptGate(), try ScriptGate())
+        let transport = MockTransport { request in
+            let gate = request.headers[.authorization] == "Bearer A" ? gate : last
+            return MockResponse([.wait(gate), .head(.ok), .chunk(Data("x".utf8))])
+        }
+        let url = try #require(URL(string: "http://a.example/"))
+        let authenticator = Authenticator(for: [url], token: Authenticator.Token("A")) { _ in
+            Authenticator.Token("none")
+        }
+        let manager = SessionManager(on: transport) {
+            $0.clock = clock
+            $0.interceptors = [RequestCoalescing()]
+            $0.authentication.authenticators = [authenticator]
+        }
+        let texts = try await withThrowingTaskGroup(of: String.self) { group in
+            for _ in 0..<5 { group.addTask { try await manager.get(url, timeout: .seconds(60)).text } }
+            #expect(try await clock.sleepers(count: 4).count == 4)
+            await authenticator.setToken(Authenticator.Token("B"))
+            gate.open()
+            try await transport.requests(count: 2)
+            try await eventually { clock.sleepers.count == 3 }
+            last.open()
+            return try await group.reduce(into: []) { $0.append($1) }
+        }
+        #expect(texts == Array(repeating: "x", count: 5))
+        #expect(transport.requests.map { $0.request.headers[.authorization] } == ["Bearer A", "Bearer B"])
+    }
+
     @Test func `an open circuit permits a stale response`() async throws {
         let isBroken = Lock(false)
         let transport = MockTransport { _ in

@@ -201,8 +201,7 @@ actor CurlEngine: EventLoopSource {
         due = Self.earlier(due, state.receiving.due(at: state.now))
         due = Self.earlier(due, state.sending.due(at: state.now))
         guard let time = due else { return -1 }
-        // A deadline that has passed is met by the next turn, which is late only if something holds that up.
-        // A turn that was held up itself is an exception.
+        // The next turn is late if something holds it up, or has held up this one, but not because a deadline has passed.
         let now = MonotonicInstant.now
         let isHeldUp = state.now.advanced(by: .seconds(1)) < now
         due = max(time, isHeldUp ? state.now : now)
@@ -300,6 +299,7 @@ actor CurlEngine: EventLoopSource {
     /// Queues a transfer's next deadline, unless an earlier one is queued; when that one is due, the deadline is
     /// computed again.
     private func queueDeadline(of transfer: Transfer) {
+        guard !transfer.isFinished else { return }
         let limit = transfer.nextLimit
         var next = Self.earlier(transfer.startTime, limit?.deadline)
         next = Self.earlier(next, transfer.state.receiving.handOverTime)

@@ -32,7 +32,7 @@ package struct TransferConnection: ~Copyable {
     /// Creates the state of a transfer without a connection.
     package init() {}
 
-    /// What becomes of the connection.
+    /// The use of the connection after this exchange.
     package enum Fate: Sendable {
         /// It may carry another request.
         case reusable

@@ -96,6 +96,8 @@ package final class UploadChannel: Sendable {
         let (supply, count, waiter) = state.withLock { state in
             let supply = state.machine.look(buffered: state.buffered)
             let count = supply == .bytes ? unsafe state.takeBytes(into: buffer) : 0
+            // The response may take long. A share for the body, if it is sent again, begins with its first chunk.
+            if supply == .end { state.share = nil }
             let (share, left) = (state.share, state.buffered)
             share?.hold(left)
             return (supply, count, state.machine.consume(left: left, mayGrow: share.mayGrow(left)))

@@ -212,7 +212,7 @@ public struct Redaction: Hashable, Sendable {
     }
 
     private func body(_ body: Data, contentType: String?, depth: Int) -> Data {
-        // Each part may have parts. Nobody writes so many.
+        // A part may have parts itself, which a server could nest deeper than the stack.
         guard depth < 8 else { return Data(Self.mark.utf8) }
         guard isOn, !body.isEmpty else { return body }
         let type = (contentType ?? "").prefix { $0 != ";" }.trimmingBlanks.lowercased()

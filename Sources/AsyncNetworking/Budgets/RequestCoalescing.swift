@@ -13,13 +13,13 @@ import HTTPTypes
 /// ```
 ///
 /// Requests are identical if they have the same URL and the same header fields, and are sent by the same session, without
-/// a call of ``Authenticator/setToken(_:)`` between them. Those
-/// with a body, with options, policies or credentials of their own, and streamed ones are not shared, nor is anything among
+/// a call of ``Authenticator/setToken(_:)`` between them. Cookies are not compared. Requests with a body, with options,
+/// policies or credentials of their own, and streamed ones are not shared, nor is anything among
 /// ``SessionConfiguration/attemptInterceptors``. A failure is one of all that wait; if the request that is sent is
 /// cancelled, the next one takes its place. `Request.timeout` limits the wait.
 ///
-/// Nothing is stored: a request that begins after the response sends another one, and so does one that begins after the
-/// session has sent a request to the origin that may change something, such as a POST. Cookies are not compared. With a cache,
+/// Nothing is stored: a request that begins after the response sends another one. So does one that begins after the session
+/// has sent a request that may change something, such as a POST, to the origin. With a cache,
 /// ``SessionConfiguration/sharesTransfers`` has the same purpose, and knows which responses may be shared.
 public struct RequestCoalescing: Interceptor {
     private let flights = Flights<Key, Outcome>()
@@ -39,10 +39,11 @@ public struct RequestCoalescing: Interceptor {
         guard case .collected(let limit) = next.delivery, request.method == .get, request.body.length == 0,
             request.hasOnlyTimeout
         else { return try await next(request) }
-        let key = Key(
-            session: ObjectIdentifier(next.pipeline), url: request.url, headers: request.headers, limit: limit,
-            tokens: await next.pipeline.tokenGenerations)
         while true {
+            // Anew each time, because a token that is set meanwhile ends the wait.
+            let key = Key(
+                session: ObjectIdentifier(next.pipeline), url: request.url, headers: request.headers, limit: limit,
+                tokens: await next.pipeline.tokenGenerations)
             let (flight, isOwn) = flights.join(key)
             if isOwn { return try await lead(flight, key, request, next, limit) }
             // A request that the transfer itself has sent would never end.

@@ -56,7 +56,7 @@ public struct SessionSnapshot: Sendable {
     public struct Exchange: Sendable {
         /// The method and the URL without secrets.
         public var request: String
-        /// What it waits for.
+        /// The step that it waits for.
         public var phase: TransportError.TimeoutPhase
         /// The time since its beginning.
         public var elapsed: Duration
