@@ -55,7 +55,7 @@ QUIET := $(if $(MAKE_TERMOUT),,--quiet)
 FEW_AT_ONCE := --experimental-maximum-parallelization-width 4
 
 .PHONY: help setup setup-library build format flags check-format samples test check check-servers check-examples \
-	check-observability check-docs check-kills slow-readers slowest interop interop-buffers endurance matrix demo tsan asan mutants fuzz simulate plants bench bench-instructions docs symbols clean
+	check-observability check-docs check-kills slow-readers slowest interop interop-buffers endurance matrix demo tsan asan mutants fuzz simulate plants bench bench-loops bench-instructions docs symbols clean
 
 help: ## List the targets
 	@awk -F ':.*## ' '/^[a-z-]+:.*## / { printf "  %-15s %s\n", $$1, $$2 }' $(MAKEFILE_LIST)
@@ -195,6 +195,11 @@ bench: setup ## Compare with other clients: make bench ROUNDS=5 WORKLOAD=h1-64
 	@for cost in Pipeline Metrics Snapshot Shim Serialization Stream WebSocket Cache Image; do \
 		Benchmarks/.build/release/$${cost}Cost || exit 1; \
 	done
+
+bench-loops: setup ## Compare sessions with one and with several event loops: make bench-loops ROUNDS=7
+	swift build --package-path Benchmarks --configuration release $(QUIET) --product BenchServer
+	swift build --package-path Benchmarks --configuration release $(QUIET) --product LoopCost
+	Benchmarks/.build/release/LoopCost $(ROUNDS)
 
 bench-instructions: setup ## Count the instructions of a request with callgrind
 	@$(call install,valgrind)

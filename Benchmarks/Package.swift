@@ -77,6 +77,9 @@ if measuresOurClient {
                 .product(name: "CoreMetrics", package: "swift-metrics"),
             ],
             swiftSettings: settings),
+        // The cost of requests on one and on several event loops.
+        .executableTarget(
+            name: "LoopCost", dependencies: ["ClientKit", "ServerKit", library], swiftSettings: settings),
         // The time for which a snapshot holds the event loop.
         .executableTarget(
             name: "SnapshotCost", dependencies: ["ClientKit", "ServerKit", library], swiftSettings: settings),

@@ -111,7 +111,8 @@ public actor SessionManager {
     // MARK: Event loop
 
     /// The executor that runs tasks on the thread of this session's event loop, where a task that awaits a request
-    /// resumes without a switch of threads; `nil` if the session's transport has no event loop.
+    /// resumes without a switch of threads; `nil` if the session's transport has no event loop. Of several loops, see
+    /// ``ANHTTP/ConnectionLimits/eventLoops``, it is the one with the fewest requests.
     ///
     /// Tasks use it by `withTaskExecutorPreference(_:)` or by `Task(executorPreference:)`; see
     /// <doc:EventLoopExecutor>. Child tasks inherit it. Code that is isolated to an actor with an executor of its own,
@@ -177,7 +178,7 @@ public actor SessionManager {
 
 extension SessionConfiguration {
     /// Creates a transport as a session with this configuration does: the ``transport``, if there is one, or a new one
-    /// that uses libcurl, with a thread of its own. A transport of the program's own can wrap it, and takes its place in the same configuration, from which
+    /// that uses libcurl, with threads of its own. A transport of the program's own can wrap it, and takes its place in the same configuration, from which
     /// requests have their options.
     ///
     /// - Throws: ``ANHTTP/TransportError/Reason/internalInconsistency(_:)`` if the system cannot provide a thread or a

@@ -141,6 +141,14 @@ static inline CURLSHcode ccurl_share(CURLSH *share, curl_lock_data what) {
     return curl_share_setopt(share, CURLSHOPT_SHARE, what);
 }
 
+static inline CURLSHcode ccurl_share_set_locks(
+    CURLSH *share, curl_lock_function lock, curl_unlock_function unlock, void *context
+) {
+    CURLSHcode code = curl_share_setopt(share, CURLSHOPT_USERDATA, context);
+    if (code == CURLSHE_OK) code = curl_share_setopt(share, CURLSHOPT_LOCKFUNC, lock);
+    return code != CURLSHE_OK ? code : curl_share_setopt(share, CURLSHOPT_UNLOCKFUNC, unlock);
+}
+
 // A finished transfer, without the union that CURLMsg keeps its result in; false when there is none.
 static inline _Bool ccurl_next_finished(CURLM *multi, CURL **handle, CURLcode *result) {
     int left = 0;

@@ -23,9 +23,14 @@ package enum ThisProcess {
     }
 
     /// The processor time of the calling thread.
-    package static var threadTime: Duration {
+    package static var threadTime: Duration { time(of: CLOCK_THREAD_CPUTIME_ID) }
+
+    /// The processor time of all threads.
+    package static var time: Duration { time(of: CLOCK_PROCESS_CPUTIME_ID) }
+
+    private static func time(of clock: clockid_t) -> Duration {
         var time = timespec()
-        clock_gettime(CLOCK_THREAD_CPUTIME_ID, &time)
+        clock_gettime(clock, &time)
         return .seconds(time.tv_sec) + .nanoseconds(time.tv_nsec)
     }
 }

@@ -91,13 +91,13 @@ package struct AdmissionQueue<Element> {
         change(host) { $0.multiplexes = true }
     }
 
-    /// Admits the element that has waited longest among those for which there is capacity; returns `nil` if there is
-    /// none.
-    package mutating func next() -> Element? {
+    /// Admits the element that has waited longest among those for which there is capacity, or a preferred one of the same
+    /// line that came at most 64 elements later; returns `nil` if there is none.
+    package mutating func next(preferring isPreferred: ((Element) -> Bool)? = nil) -> Element? {
         guard let line = first else { return nil }
         return change(line.host) { host in
             host.running[line.use] += 1
-            return line.popFirst()
+            return line.pop(preferring: isPreferred)
         }
     }
 
@@ -264,15 +264,22 @@ package struct AdmissionQueue<Element> {
             waiting += 1
         }
 
-        func popFirst() -> Element? {
+        func pop(preferring isPreferred: ((Element) -> Bool)?) -> Element? {
             guard waiting > 0 else { return nil }
             defer {
                 waiting -= 1
                 skipGaps()
             }
+            let preferred = isPreferred.flatMap { isPreferred in
+                entries[first...].prefix { $0.ticket <= firstTicket + Self.reach }
+                    .firstIndex { $0.element.map(isPreferred) ?? false }
+            }
             // The entry stays for a while, but must not retain the element, which may own this queue.
-            return entries[first].element.take()
+            return entries[preferred ?? first].element.take()
         }
+
+        /// The number of tickets within which elements may overtake others.
+        private static var reach: Int { 64 }
 
         func remove(_ ticket: Int) {
             var low = first
@@ -297,6 +304,9 @@ package struct AdmissionQueue<Element> {
         }
     }
 }
+
+/// Whoever uses a queue alone also uses its objects alone: it does not hand them out.
+extension AdmissionQueue: @unchecked Sendable where Element: Sendable {}
 
 extension AdmissionQueue {
     /// Creates a queue with the limits of a connection pool.

@@ -190,11 +190,22 @@ package struct ConnectionTable {
         return timeout.flatMap { UInt32($0.dropFirst("timeout=".count)) }.map { .seconds($0) }
     }
 
-    /// Removes the connection of a closed socket.
-    package mutating func remove(_ socket: Int32) {
-        guard contains(socket), let ends = entries[Int(socket)].ends else { return }
-        entries[Int(socket)] = Entry()
+    /// Returns the connection that has been idle longest, to the given origin or to any; `nil` if there is none.
+    package func longestIdle(of origin: String?, except used: Set<Int32>) -> Int32? {
+        let idle = sockets.values.filter { socket in
+            !used.contains(socket) && (origin ?? entries[Int(socket)].origin) == entries[Int(socket)].origin
+        }
+        return idle.compactMap { socket in entries[Int(socket)].idleSince.map { (socket, since: $0) } }
+            .min { $0.since < $1.since }?.0
+    }
+
+    /// Removes the connection of a closed socket. Returns its origin; `nil` if it was not in the table.
+    @discardableResult
+    package mutating func remove(_ socket: Int32) -> String? {
+        guard contains(socket), let ends = entries[Int(socket)].ends else { return nil }
+        defer { entries[Int(socket)] = Entry() }
         sockets[ends] = nil
+        return entries[Int(socket)].origin
     }
 
     /// Changes the entry of a socket, if there is one.

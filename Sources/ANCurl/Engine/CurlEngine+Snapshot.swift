@@ -5,7 +5,15 @@ import ANSystem
 
 extension CurlTransport: InspectableTransport {
     /// Returns the connections and exchanges of this moment.
-    package func snapshot() async -> TransportSnapshot { await engine.snapshot() }
+    package func snapshot() async -> TransportSnapshot {
+        var whole = TransportSnapshot()
+        for engine in group.engines {
+            let part = await engine.snapshot()
+            whole.connections += part.connections
+            whole.exchanges += part.exchanges
+        }
+        return whole
+    }
 }
 
 extension CurlEngine {

@@ -10,18 +10,10 @@ import CCurl
 /// Other threads post messages, which are handled together in the loop's next turn. A task that awaits a response
 /// resumes on its own executor, without a hop through the loop.
 actor CurlEngine: EventLoopSource {
-    /// The options of requests that have none of their own.
-    nonisolated let defaultOptions: SharedTransferOptions
-    /// Whether exchanges share HTTP/2 connections.
-    nonisolated let http2: HTTP2Sharing
-    /// The cached TLS security settings with which servers are verified.
-    nonisolated let securities = SecurityCache()
-    /// Set before a cookie can be sent.
-    nonisolated let cookieFlag = CookieFlag()
-    /// The memory of collected response bodies.
-    nonisolated let bodyMemory = BodyMemory()
-    /// The budget for the bytes that wait for slow readers and slow servers; `nil` for none.
-    nonisolated let memory: MemoryBudget?
+    /// What the event loops of the transport share.
+    nonisolated let context: EngineContext
+    /// The number of this engine in its group.
+    nonisolated let index: Int
     private nonisolated let loop: EventLoop
     /// Runs tasks on the loop's thread, and retains that thread.
     nonisolated let taskExecutor: EventLoopExecutor
@@ -30,7 +22,8 @@ actor CurlEngine: EventLoopSource {
     /// The multi handle; `nil` after ``shutdown()``, which frees it and closes its connections.
     @safe @exclusivity(unchecked) private(set) var multi: MultiHandle?
     @safe @exclusivity(unchecked) private(set) var active: [ObjectIdentifier: Transfer] = [:]
-    @safe @exclusivity(unchecked) private var admissions: AdmissionQueue<Transfer>
+    /// Whether capacity was released, or became larger, since waiting exchanges were last admitted.
+    private var mayAdmit = false
     /// The messages of this turn; a property so that its storage is reused.
     @safe @exclusivity(unchecked) private var received: [Message] = []
     @safe @exclusivity(unchecked) private var deadlines = PriorityQueue<Transfer, MonotonicInstant>()
@@ -42,13 +35,9 @@ actor CurlEngine: EventLoopSource {
     nonisolated var unownedExecutor: UnownedSerialExecutor { unsafe loop.asUnownedSerialExecutor() }
 
     /// Creates an engine and starts the loop's thread.
-    ///
-    /// - Parameter http2: Whether exchanges share HTTP/2 connections; `nil` for what the linked libcurl permits.
-    init(limits: ConnectionLimits, defaultOptions: TransferOptions, http2: HTTP2Sharing?) throws(TransportError) {
-        let library = try CurlLibrary.current.get()
-        self.http2 = http2 ?? library.http2
-        self.defaultOptions = SharedTransferOptions(defaultOptions)
-        memory = limits.memoryBudget.map(MemoryBudget.init)
+    init(_ context: EngineContext, index: Int) throws(TransportError) {
+        self.context = context
+        self.index = index
         do throws(SystemError) {
             loop = try EventLoop()
             // Before the actor exists, which could not be freed without its thread.
@@ -57,9 +46,7 @@ actor CurlEngine: EventLoopSource {
             throw TransportError(.internalInconsistency(error.description))
         }
         taskExecutor = EventLoopExecutor(loop)
-        state = try LoopState(
-            loop: loop, limits: limits, http2: self.http2, securities: securities, cookieFlag: cookieFlag)
-        admissions = AdmissionQueue(limits)
+        state = LoopState(loop, context, index: index)
         multi = try MultiHandle(reportingTo: state)
         loop.setSource(self)
     }
@@ -76,6 +63,8 @@ actor CurlEngine: EventLoopSource {
     enum Message: Sendable {
         /// Starts an exchange.
         case add(Exchange)
+        /// Starts an exchange that has waited, or moves it to another loop; ignored if the exchange is already over.
+        case admit(Exchange)
         /// Ends an exchange with an error; ignored if the exchange is already over.
         case end(Exchange, because: any Error)
         /// Resumes a transfer that was paused because the reader's buffer was full.
@@ -84,6 +73,8 @@ actor CurlEngine: EventLoopSource {
         case resumeSending(Exchange)
         /// Performs the commands of a WebSocket connection's tasks, or reads it again after a pause.
         case serveWebSocket(Exchange)
+        /// Closes the connection that has been idle longest, of the given origin or of any.
+        case closeIdle(of: String?)
     }
 
     /// Posts a message. Callable from any thread; never blocks.
@@ -98,10 +89,13 @@ actor CurlEngine: EventLoopSource {
         for message in received {
             switch message {
             case .add(let exchange): add(exchange)
+            case .admit(let exchange): active[ObjectIdentifier(exchange)].map(proceed)
             case .end(let exchange, let error): end(exchange, because: error)
             case .resumeReceiving(let exchange): resumeReceiving(exchange)
             case .resumeSending(let exchange): resumeSending(exchange)
             case .serveWebSocket(let exchange): active[ObjectIdentifier(exchange)].map(serve)
+            case .closeIdle(let origin):
+                state.retireIdle(of: origin, except: Set(active.values.compactMap { $0.state.connection.socket }))
             }
         }
     }
@@ -112,25 +106,35 @@ actor CurlEngine: EventLoopSource {
         do throws(TransportError) {
             let transfer = try Transfer(exchange, loop: state)
             active[ObjectIdentifier(exchange)] = transfer
-            transfer.ticket = admissions.enter(transfer, exchange.use, transfer.origin)
-            if transfer.ticket == nil { start(transfer) } else { queueDeadline(of: transfer) }
+            proceed(transfer)
         } catch {
             refuse(exchange, error)
         }
     }
 
+    /// Starts a transfer that was admitted, here or on another loop, or lets it wait.
+    private func proceed(_ transfer: Transfer) {
+        guard transfer.state.admitted == nil else { return }
+        guard case .admitted(let loop)? = transfer.exchange.place?.admission else { return queueDeadline(of: transfer) }
+        guard loop != index, let engine = transfer.exchange.group.engine(loop) else { return start(transfer) }
+        noteFinished(transfer)
+        active[ObjectIdentifier(transfer.exchange)] = nil
+        transfer.exchange.move(to: engine, entered: transfer.state.clock.start)
+    }
+
     private func refuse(_ exchange: Exchange, _ error: any Error) {
+        leave(exchange, connected: false)
         exchange.events?.receive(.finished(TransferMetrics()))
         finish(exchange, .failure(error))
     }
 
     /// Adds a transfer to libcurl's multi handle.
     private func start(_ transfer: Transfer) {
-        transfer.ticket = nil
         transfer.state.admitted = state.now
         do throws(TransportError) {
             try transfer.limitTime()
-            multi?.raiseLimits(by: admissions.longLived)
+            let (loops, longLived) = context.dispatcher.figures
+            multi?.raiseLimits(by: longLived, loops: loops)
             try multi?.add(transfer.handle)
             queueDeadline(of: transfer)
         } catch {
@@ -139,7 +143,20 @@ actor CurlEngine: EventLoopSource {
     }
 
     private func startWaiting() {
-        while let transfer = admissions.next() { start(transfer) }
+        guard mayAdmit else { return }
+        mayAdmit = false
+        while let (exchange, engine) = context.dispatcher.admit(on: index) {
+            if engine !== self {
+                engine.post(.admit(exchange))
+            } else if let transfer = active[ObjectIdentifier(exchange)] {
+                proceed(transfer)
+            }
+        }
+    }
+
+    private func leave(_ exchange: Exchange, connected: Bool) {
+        context.dispatcher.leave(exchange, connected: connected)
+        mayAdmit = true
     }
 
     private func end(_ exchange: Exchange, because error: any Error) {
@@ -180,7 +197,7 @@ actor CurlEngine: EventLoopSource {
             if transfer.isAheadOfRequest { endResponse(of: transfer) }
             transfer.exchange.flush()
             queueDeadline(of: transfer)
-            if transfer.isMultiplexed { admissions.noteMultiplexing(transfer.origin) }
+            noteMultiplexing(of: transfer)
         }
         startWaiting()
         let timeout = millisecondsUntilNextTimer()
@@ -333,13 +350,17 @@ actor CurlEngine: EventLoopSource {
             if isSpoilt { state.retire(socket) }
             state.connections.noteEnd(socket, at: state.now)
         }
-        if let ticket = transfer.ticket {
-            admissions.giveUp(ticket, exchange.use, transfer.origin)
-        } else {
-            admissions.leave(exchange.use, transfer.origin)
-        }
+        leave(exchange, connected: transfer.state.clock.connected != nil)
         active[ObjectIdentifier(exchange)] = nil
         finish(exchange, result)
+    }
+
+    /// Notes that the connection of a transfer carries several exchanges at the same time, so that others may follow.
+    private func noteMultiplexing(of transfer: Transfer) {
+        guard transfer.isMultiplexed, !transfer.hasNotedMultiplexing else { return }
+        transfer.hasNotedMultiplexing = true
+        context.dispatcher.noteMultiplexing(transfer.origin, on: index)
+        mayAdmit = true
     }
 
     /// Marks a transfer as finished. The queue of deadlines would otherwise retain it until its next one.

@@ -4,16 +4,18 @@ public import ANHTTP
 import FoundationEssentials
 import HTTPTypes
 
-/// A transport based on libcurl, with one event loop thread and one connection pool.
+/// A transport based on libcurl, with one event loop thread, or several when there is work for them; see
+/// ``ANHTTP/ConnectionLimits/eventLoops``.
 ///
 /// When the last reference to it is released, its connections are closed, even without a call to ``shutdown()``, and
-/// its thread ends, unless tasks still run on it (``eventLoopExecutor``).
+/// its threads end, unless tasks still run on them (``eventLoopExecutor``).
 public struct CurlTransport: CookieStoringTransport, AlternativeRouteTransport, ProxyTransport {
-    let engine: CurlEngine
+    let group: EngineGroup
+    private var context: EngineContext { group.context }
     /// The options of requests that have none of their own.
-    var defaultOptions: SharedTransferOptions { engine.defaultOptions }
+    var defaultOptions: SharedTransferOptions { context.defaultOptions }
 
-    /// Creates a transport and starts its thread.
+    /// Creates a transport and starts its first thread.
     ///
     /// - Parameters:
     ///   - limits: The limits of the connection pool; the defaults of ``ANHTTP/ConnectionLimits`` if omitted.
@@ -32,7 +34,8 @@ public struct CurlTransport: CookieStoringTransport, AlternativeRouteTransport, 
         limits: ConnectionLimits = ConnectionLimits(), options: TransferOptions = TransferOptions(),
         http2: HTTP2Sharing?
     ) throws(TransportError) {
-        engine = try CurlEngine(limits: limits, defaultOptions: options, http2: http2)
+        let library = try CurlLibrary.current.get()
+        group = try EngineGroup(EngineContext(limits, options, http2 ?? library.http2))
     }
 
     /// Sends a request, and returns its response: as soon as the head has arrived if the body is streamed, and when the
@@ -80,7 +83,7 @@ public struct CurlTransport: CookieStoringTransport, AlternativeRouteTransport, 
     ) throws(TransportError) -> Exchange {
         try request.validate()
         if let signature = request.transportAuthentication?.signature {
-            let options = request.sharedOptions ?? engine.defaultOptions
+            let options = request.sharedOptions ?? context.defaultOptions
             let handlesCookies = request.handlesCookies ?? options.value.handlesCookies
             return try makeExchange(
                 of: request.signed(by: signature, handlingCookies: handlesCookies), delivery, events)
@@ -91,14 +94,14 @@ public struct CurlTransport: CookieStoringTransport, AlternativeRouteTransport, 
     private func makeExchange(
         of request: Request, _ delivery: BodyDelivery, _ events: (any TransferEventSink)?
     ) throws(TransportError) -> Exchange {
-        let pump = try BodyPump(for: request, memory: engine.memory)
+        let pump = try BodyPump(for: request, memory: context.memory)
         let upload: Upload =
             switch (pump, request.body.content) {
             case (let pump?, _): .channel(pump.channel)
             case (nil, .bytes(let data)): .bytes(data)
             default: .none
             }
-        let exchange = try Exchange(request, delivery: delivery, events: events, upload: upload, engine: engine)
+        let exchange = try Exchange(request, delivery: delivery, events: events, upload: upload, group: group)
         if let pump { exchange.startPump(pump) }
         return exchange
     }
@@ -113,28 +116,31 @@ public struct CurlTransport: CookieStoringTransport, AlternativeRouteTransport, 
     ///
     /// A task that prefers it, as by `Task(executorPreference:)`, must not block, because all exchanges would wait for
     /// it. The thread ends only when no task prefers it any more.
-    public var eventLoopExecutor: (any TaskExecutor)? { engine.taskExecutor }
+    public var eventLoopExecutor: (any TaskExecutor)? { group.engine(context.dispatcher.idlestLoop)?.taskExecutor }
+
+    /// The number of event loops that were started.
+    package var loopCount: Int { context.dispatcher.figures.loops }
 
     /// The budget for the bytes that wait for slow readers and slow servers; `nil` for none.
-    package var memory: MemoryBudget? { engine.memory }
+    package var memory: MemoryBudget? { context.memory }
 
     /// Whether this libcurl can use alternative services.
     package var usesAlternatives: Bool { (try? CurlLibrary.current.get().usesNGTCP2) ?? false }
 
     /// Returns whether a request is sent to a proxy: its own, or one that the environment names for the URL.
     package func usesProxy(for request: Request) -> Bool {
-        let options = request.sharedOptions ?? engine.defaultOptions
+        let options = request.sharedOptions ?? context.defaultOptions
         return options.value.proxy.proxy(for: request.url) != nil
     }
 
     /// The cookies of all exchanges, which remain available after ``shutdown()``.
-    package var cookieJar: any CookieJar { engine }
+    package var cookieJar: any CookieJar { context.shares }
 
     /// Ends all exchanges with ``ANHTTP/TransportError/Reason/shutDown`` and closes all connections; later exchanges
     /// fail with the same error. The connections are closed when this function returns, while exchanges may end later.
     /// Calls after the first one have no effect.
     public func shutdown() async {
-        await engine.shutdown()
+        await group.shutdown()
     }
 }
 

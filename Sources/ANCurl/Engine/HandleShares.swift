@@ -3,23 +3,29 @@
 import ANHTTP
 import CCurl
 import FoundationEssentials
+import Glibc
 
-/// The data shared by an engine's easy handles: TLS sessions and, optionally, cookies.
+/// The data shared by a transport's easy handles, on all its event loops: TLS sessions, addresses and, optionally,
+/// cookies.
 ///
 /// A share with cookies provides them to every handle that is attached to it, so handles without cookies use a separate
 /// share, with its own TLS sessions.
-struct HandleShares: ~Copyable {
-    private let sessions: CurlShare
-    /// The handle with which the cookies are read and changed.
-    private let handle: EasyHandle
-    private let cookies: CurlShare
+///
+/// Attaching to a share is safe at any time, because libcurl calls its locks.
+final class HandleShares: Sendable {
+    private let sessionShare: CurlShare
+    private let cookieShare: CurlShare
+    /// The handle with which the cookies are read and changed. Used with the lock of the cookies only.
+    private nonisolated(unsafe) let handle: EasyHandle
+    /// Set before a cookie can be sent.
+    let cookieFlag = CookieFlag()
 
     init() throws(TransportError) {
-        let sessions = try CurlShare([CURL_LOCK_DATA_SSL_SESSION])
-        let cookies = try CurlShare([CURL_LOCK_DATA_SSL_SESSION, CURL_LOCK_DATA_COOKIE])
-        handle = try Self.makeHandle(attachedTo: cookies)
-        self.sessions = sessions
-        self.cookies = cookies
+        let kinds = [CURL_LOCK_DATA_SSL_SESSION, CURL_LOCK_DATA_DNS]
+        sessionShare = try CurlShare(kinds)
+        let cookieShare = try CurlShare(kinds + [CURL_LOCK_DATA_COOKIE])
+        unsafe handle = try Self.makeHandle(attachedTo: cookieShare)
+        self.cookieShare = cookieShare
     }
 
     private static func makeHandle(attachedTo share: borrowing CurlShare) throws(TransportError) -> EasyHandle {
@@ -40,30 +46,31 @@ struct HandleShares: ~Copyable {
     /// Attaches a handle to the share with or without cookies. An empty cookie file name enables the handle's cookies,
     /// which a share alone does not. See CURLOPT_COOKIEFILE(3).
     func attach(to other: borrowing EasyHandle, withCookies: Bool) throws(CurlFailure) {
-        guard withCookies else { return try sessions.attach(to: other) }
-        try cookies.attach(to: other)
+        guard withCookies else { return try sessionShare.attach(to: other) }
+        try cookieShare.attach(to: other)
         try other.set(CURLOPT_COOKIEFILE, "")
     }
 
-    /// All cookies, including expired ones, one per line. See CURLINFO_COOKIELIST(3).
-    var lines: [String] {
+    /// All cookies, including expired ones, as libcurl tells them. See CURLINFO_COOKIELIST(3).
+    private var stored: [Cookie] {
         var list: UnsafeMutablePointer<curl_slist>?
         guard unsafe ccurl_get_list(handle.raw, CURLINFO_COOKIELIST, &list) == CURLE_OK else { return [] }
         defer { unsafe curl_slist_free_all(list) }
-        var lines: [String] = []
+        var cookies: [Cookie] = []
         var node = unsafe list
         while let current = unsafe node {
-            if let text = unsafe current.pointee.data { lines.append(unsafe String(cString: text)) }
+            if let text = unsafe current.pointee.data, let cookie = unsafe Cookie(netscapeLine: String(cString: text)) {
+                cookies.append(cookie)
+            }
             unsafe node = unsafe current.pointee.next
         }
-        return lines
+        return cookies
     }
 
     /// Returns the cookies for a URL as the value of a field, those with longer paths first (RFC 6265 §5.4); `nil` if there
     /// are none.
     func text(for url: URL) -> String? {
-        let cookies = lines.compactMap { Cookie(netscapeLine: $0) }
-            .filter { $0.matches(url) && !$0.isExpired() }
+        let cookies = cookies().filter { $0.matches(url) && !$0.isExpired() }
             .sorted { $0.path.utf8.count > $1.path.utf8.count }
         return cookies.isEmpty ? nil : cookies.map { "\($0.name)=\($0.value)" }.joined(separator: "; ")
     }
@@ -75,38 +82,17 @@ struct HandleShares: ~Copyable {
     /// this only for cookies of the same domain.
     func removeOverlays(setBy fields: [String], from url: URL) {
         let names = Set(fields.compactMap { Cookie(setCookie: $0, from: url)?.name.lowercased() })
-        let stored = lines.compactMap { Cookie(netscapeLine: $0) }
-        let secure = stored.filter { $0.isSecure && !$0.isExpired() }
-        guard !names.isEmpty, !secure.isEmpty, let host = url.host()?.lowercased() else { return }
-        remove(
-            stored.filter { cookie in
-                !cookie.isSecure && cookie.mayBeSet(by: host) && names.contains(cookie.name.lowercased())
-                    && secure.contains(where: cookie.overlays)
-            })
-    }
-
-    /// Replaces the cookies with expired ones, which libcurl removes at its next lookup; it has no function to remove a
-    /// cookie.
-    func remove(_ cookies: [Cookie]) {
-        set(
-            cookies.map { cookie in
-                var ended = cookie
-                ended.expires = .distantPast
-                // libcurl does not compare the values, and a line cannot represent each of them.
-                ended.value = ""
-                return ended
-            })
-    }
-
-    /// Adds a cookie, replacing one with the same name, domain and path; the line `ALL` removes all cookies. See
-    /// CURLOPT_COOKIELIST(3).
-    func perform(_ line: String) {
-        try? handle.set(CURLOPT_COOKIELIST, line)
-    }
-
-    /// Stores cookies, except those that libcurl's format cannot represent.
-    func set(_ cookies: [Cookie]) {
-        for line in cookies.compactMap(\.netscapeLine) { perform(line) }
+        guard !names.isEmpty, let host = url.host()?.lowercased() else { return }
+        withCookies {
+            let stored = stored
+            let secure = stored.filter { $0.isSecure && !$0.isExpired() }
+            store(
+                stored.filter { cookie in
+                    !cookie.isSecure && cookie.mayBeSet(by: host) && names.contains(cookie.name.lowercased())
+                        && secure.contains(where: cookie.overlays)
+                }
+                .map(\.ended))
+        }
     }
 
     /// Stores the cookies of `Set-Cookie` fields of which libcurl knows nothing, by the rules that it would apply.
@@ -115,58 +101,127 @@ struct HandleShares: ~Copyable {
     /// the lines that it is given, because it trusts the program.
     func store(_ fields: [String], from url: URL) {
         let cookies = fields.compactMap { Cookie(setCookie: $0, from: url) }
-        guard !cookies.isEmpty, !url.isHTTPS else { return set(cookies) }
-        let stored = lines.compactMap { Cookie(netscapeLine: $0) }.filter { $0.isSecure && !$0.isExpired() }
-        set(cookies.filter { !stored.contains(where: $0.overlays) })
+        guard !cookies.isEmpty else { return }
+        withCookies {
+            guard !url.isHTTPS else { return store(cookies) }
+            let secure = stored.filter { $0.isSecure && !$0.isExpired() }
+            store(cookies.filter { !secure.contains(where: $0.overlays) })
+        }
+    }
+
+    /// Stores cookies, except those that libcurl's format cannot represent.
+    private func store(_ cookies: [Cookie]) {
+        for line in cookies.compactMap(\.netscapeLine) { perform(line) }
+    }
+
+    /// Adds a cookie, replacing one with the same name, domain and path; the line `ALL` removes all cookies. See
+    /// CURLOPT_COOKIELIST(3).
+    private func perform(_ line: String) {
+        unsafe try? handle.set(CURLOPT_COOKIELIST, line)
+    }
+
+    /// Runs a closure while no handle, on any thread, reads or changes the cookies.
+    private func withCookies<Result>(_ body: () -> Result) -> Result {
+        cookieShare.withLock(of: CURL_LOCK_DATA_COOKIE, body)
     }
 }
 
-extension CurlEngine: CookieJar, CookieState {
-    func cookies() -> [Cookie] {
-        state.shares.lines.compactMap { Cookie(netscapeLine: $0) }
-    }
+extension HandleShares: CookieJar, CookieState {
+    func cookies() -> [Cookie] { withCookies { stored } }
 
-    nonisolated var mayHoldCookies: Bool { cookieFlag.isSet }
+    var mayHoldCookies: Bool { cookieFlag.isSet }
 
     func set(_ cookies: [Cookie]) {
-        if !cookies.isEmpty { cookieFlag.set() }
-        state.shares.set(cookies)
+        guard !cookies.isEmpty else { return }
+        cookieFlag.set()
+        withCookies { store(cookies) }
     }
 
     func remove(_ cookies: [Cookie]) {
-        if !cookies.isEmpty { cookieFlag.set() }
-        state.shares.remove(cookies)
+        set(cookies.map(\.ended))
     }
 
     func removeAll() {
-        state.shares.perform("ALL")
+        withCookies { perform("ALL") }
     }
 }
 
-/// An owned `CURLSH *`, the data shared by an engine's easy handles besides connections.
-///
-/// libcurl's share requires locks only if several threads use it; here only the loop's thread does. See
-/// libcurl-share(3).
+extension Cookie {
+    /// The cookie as it must be stored so that libcurl removes it at its next lookup; it has no function to do so.
+    fileprivate var ended: Cookie {
+        var ended = self
+        ended.expires = .distantPast
+        // libcurl does not compare the values, and a line cannot represent each of them.
+        ended.value = ""
+        return ended
+    }
+}
+
+/// An owned `CURLSH *`, the data shared by easy handles besides connections, with its locks. See libcurl-share(3).
 @safe
-struct CurlShare: ~Copyable {
-    private let raw: UnsafeMutableRawPointer
+struct CurlShare: ~Copyable, Sendable {
+    private nonisolated(unsafe) let raw: UnsafeMutableRawPointer
+    private nonisolated(unsafe) let locks: UnsafeMutablePointer<pthread_mutex_t>
 
     /// Creates a share of the given kinds of data. See CURLSHOPT_SHARE(3).
     init(_ kinds: [curl_lock_data]) throws(TransportError) {
         guard let raw = unsafe curl_share_init() else {
             throw TransportError(.internalInconsistency("curl_share_init failed."))
         }
-        for kind in kinds { unsafe _ = ccurl_share(raw, kind) }
         unsafe self.raw = unsafe raw
+        unsafe locks = Self.makeLocks()
+        unsafe _ = ccurl_share_set_locks(
+            raw, { _, kind, _, locks in if let locks = unsafe locks { unsafe CurlShare.acquire(kind, in: locks) } },
+            { _, kind, locks in if let locks = unsafe locks { unsafe CurlShare.release(kind, in: locks) } }, locks)
+        for kind in kinds { unsafe _ = ccurl_share(raw, kind) }
     }
 
     /// Frees the share, which no handle may use any more.
     deinit {
         unsafe _ = curl_share_cleanup(raw)
+        for index in 0..<Self.lockCount { unsafe _ = pthread_mutex_destroy(locks + index) }
+        unsafe locks.deallocate()
     }
 
     /// Attaches a handle to the share.
     func attach(to handle: borrowing EasyHandle) throws(CurlFailure) {
         unsafe try handle.set(CURLOPT_SHARE, pointer: raw)
+    }
+
+    /// Runs a closure with the lock of a kind of data, in which libcurl may acquire it again.
+    func withLock<Result>(of kind: curl_lock_data, _ body: () -> Result) -> Result {
+        unsafe Self.acquire(kind, in: locks)
+        defer { unsafe Self.release(kind, in: locks) }
+        return body()
+    }
+
+    private static let lockCount = Int(CURL_LOCK_DATA_LAST.rawValue)
+
+    /// Returns one recursive lock for each kind of data.
+    private static func makeLocks() -> UnsafeMutablePointer<pthread_mutex_t> {
+        var attributes = pthread_mutexattr_t()
+        unsafe pthread_mutexattr_init(&attributes)
+        defer { unsafe pthread_mutexattr_destroy(&attributes) }
+        unsafe pthread_mutexattr_settype(&attributes, Int32(PTHREAD_MUTEX_RECURSIVE))
+        let locks = UnsafeMutablePointer<pthread_mutex_t>.allocate(capacity: lockCount)
+        for index in 0..<lockCount {
+            unsafe (locks + index).initialize(to: pthread_mutex_t())
+            unsafe pthread_mutex_init(locks + index, &attributes)
+        }
+        return unsafe locks
+    }
+
+    private static func acquire(_ kind: curl_lock_data, in locks: UnsafeMutableRawPointer) {
+        unsafe pthread_mutex_lock(lock(of: kind, in: locks))
+    }
+
+    private static func release(_ kind: curl_lock_data, in locks: UnsafeMutableRawPointer) {
+        unsafe pthread_mutex_unlock(lock(of: kind, in: locks))
+    }
+
+    private static func lock(
+        of kind: curl_lock_data, in locks: UnsafeMutableRawPointer
+    ) -> UnsafeMutablePointer<pthread_mutex_t> {
+        unsafe locks.assumingMemoryBound(to: pthread_mutex_t.self) + Int(kind.rawValue)
     }
 }

@@ -18,7 +18,6 @@ final class LoopState {
     /// The transfers to review in this turn.
     @safe @exclusivity(unchecked) private var changed: [Transfer] = []
     @safe @exclusivity(unchecked) private var sockets = SocketTable()
-    @safe @exclusivity(unchecked) var origins = OriginCache()
     /// The connections that have carried a request.
     @safe @exclusivity(unchecked) var connections = ConnectionTable()
     /// The frame monitors of HTTP/2 connections, by socket.
@@ -38,29 +37,17 @@ final class LoopState {
     private let recordBuffer = ReceivedBytes(count: 1 << 14)
     @safe @exclusivity(unchecked) private var constants: [UInt: String] = [:]
     let headerFields: HeaderFieldCache
-    /// Whether there may be cookies.
-    let cookieFlag: CookieFlag
-    /// The limits of the connection pool.
-    let connectionLimits: ConnectionLimits
-    /// Whether exchanges share HTTP/2 connections.
-    let http2: HTTP2Sharing
-    /// The cached TLS security settings with which servers are verified.
-    let securities: SecurityCache
-    /// The TLS sessions and cookies that transfers share.
-    let shares: HandleShares
+    /// What the event loops of the transport share.
+    let context: EngineContext
+    /// The number of this loop.
+    let index: Int
     private let loop: EventLoop
 
-    init(
-        loop: EventLoop, limits: ConnectionLimits, http2: HTTP2Sharing, securities: SecurityCache,
-        cookieFlag: CookieFlag
-    ) throws(TransportError) {
-        shares = try HandleShares()
-        headerFields = HeaderFieldCache(noting: cookieFlag)
-        self.cookieFlag = cookieFlag
+    init(_ loop: EventLoop, _ context: EngineContext, index: Int) {
+        headerFields = HeaderFieldCache(noting: context.shares.cookieFlag)
         self.loop = loop
-        connectionLimits = limits
-        self.http2 = http2
-        self.securities = securities
+        self.context = context
+        self.index = index
     }
 
     // MARK: Names
@@ -111,7 +98,7 @@ final class LoopState {
 
     func willClose(_ socket: Int32) {
         perform(sockets.willClose(socket), socket)
-        connections.remove(socket)
+        forget(socket)
         monitors[socket] = nil
         unread.remove(socket)
         upgraded[socket] = nil
@@ -122,6 +109,18 @@ final class LoopState {
     func retire(_ socket: Int32) {
         guard connections.contains(socket) else { return }
         _ = shutdown(socket, Int32(SHUT_RDWR))
+    }
+
+    /// Closes the connection that has been idle longest, of the given origin or of any, except those in use.
+    func retireIdle(of origin: String?, except used: Set<Int32>) {
+        guard let socket = connections.longestIdle(of: origin, except: used) else { return }
+        retire(socket)
+        forget(socket)
+    }
+
+    private func forget(_ socket: Int32) {
+        guard let origin = connections.remove(socket) else { return }
+        context.dispatcher.close(origin, on: index)
     }
 
     /// Whether libcurl waits for the ready socket; if not, only the end of its connection is waited for.

@@ -13,6 +13,8 @@ struct MultiHandle: ~Copyable {
     private let limits: ConnectionLimits
     /// The number of connections of long-lived exchanges, by which the limits are raised.
     private var longLived = 0
+    /// The number of loops, which keep equal parts of the idle connections.
+    private var loops = 1
 
     /// Creates a multi handle whose callbacks report to `loop`, which must outlive it.
     init(reportingTo loop: LoopState) throws(TransportError) {
@@ -20,7 +22,7 @@ struct MultiHandle: ~Copyable {
             throw TransportError(.internalInconsistency("curl_multi_init failed."))
         }
         unsafe self.raw = unsafe raw
-        limits = loop.connectionLimits
+        limits = loop.context.limits
         unsafe WakeupSockets.closeOnExec(of: raw)
         let context = unsafe Unmanaged.passUnretained(loop).toOpaque()
         unsafe _ = ccurl_multi_set_socket_callback(
@@ -43,7 +45,7 @@ struct MultiHandle: ~Copyable {
         // libcurl sets no limit for 0.
         set(CURLMOPT_MAX_TOTAL_CONNECTIONS, limits.maximumConnections.map { max(1, $0) } ?? 0)
         set(CURLMOPT_MAX_CONCURRENT_STREAMS, ConnectionLimits.maximumStreams)
-        set(CURLMOPT_PIPELINING, Int(loop.http2 == .multiplexed ? CURLPIPE_MULTIPLEX : CURLPIPE_NOTHING))
+        set(CURLMOPT_PIPELINING, Int(loop.context.http2 == .multiplexed ? CURLPIPE_MULTIPLEX : CURLPIPE_NOTHING))
     }
 
     deinit {
@@ -55,9 +57,9 @@ struct MultiHandle: ~Copyable {
 
     /// Raises libcurl's limits for one host and for the connections that it keeps by the number of connections of
     /// long-lived exchanges, which it counts like any others. ``AdmissionQueue`` limits these.
-    mutating func raiseLimits(by longLived: Int) {
-        guard longLived != self.longLived else { return }
-        self.longLived = longLived
+    mutating func raiseLimits(by longLived: Int, loops: Int) {
+        guard longLived != self.longLived || loops != self.loops else { return }
+        (self.longLived, self.loops) = (longLived, loops)
         applyLimits()
     }
 
@@ -65,7 +67,7 @@ struct MultiHandle: ~Copyable {
         // libcurl sets no limit for 0.
         for (option, limit) in [
             (CURLMOPT_MAX_HOST_CONNECTIONS, limits.maximumConnectionsPerHost),
-            (CURLMOPT_MAXCONNECTS, limits.maximumIdleConnections),
+            (CURLMOPT_MAXCONNECTS, (limits.maximumIdleConnections + loops - 1) / loops),
         ] {
             set(option, limit > 0 ? min(limit, Int(Int32.max)) + longLived : 0)
         }

@@ -42,7 +42,7 @@ extension Exchange: WholeBodySource {
                 return (body, body == nil && state.machine.collect(upTo: limit))
             }
             if let body { return body }
-            if mustResume { engine.post(.resumeReceiving(self)) }
+            if mustResume { post(.resumeReceiving(self)) }
             await waitToRead(.end)
         }
     }
@@ -68,7 +68,7 @@ extension Exchange: WholeBodySource {
         while true {
             switch try state.withLock({ state throws in try state.takeChunk() }) {
             case .bytes(let chunk, let mustResume):
-                if mustResume { engine.post(.resumeReceiving(self)) }
+                if mustResume { post(.resumeReceiving(self)) }
                 return chunk
             case .end:
                 return nil

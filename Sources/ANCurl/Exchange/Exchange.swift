@@ -34,7 +34,7 @@ final class Exchange: Sendable {
     /// The security settings with which the server is verified, or the resolver if only the resolver is reached over
     /// TLS.
     let security: ConnectionSecurity?
-    let engine: CurlEngine
+    let group: EngineGroup
     /// The state of the WebSocket connection that the exchange becomes; `nil` for any other exchange.
     let webSocket: WebSocketChannel?
     private let isCancelled = Atomic(false)
@@ -42,9 +42,10 @@ final class Exchange: Sendable {
 
     init(
         _ request: Request, delivery: BodyDelivery, events: (any TransferEventSink)?, upload: Upload,
-        engine: CurlEngine
+        group: EngineGroup
     ) throws(TransportError) {
-        sharedOptions = request.sharedOptions ?? engine.defaultOptions
+        let context = group.context
+        sharedOptions = request.sharedOptions ?? context.defaultOptions
         self.delivery = delivery
         self.events = events
         self.upload = upload
@@ -58,7 +59,7 @@ final class Exchange: Sendable {
         handlesCookies = request.handlesCookies ?? sharedOptions.value.handlesCookies
         authentication = request.transportAuthentication
         try authentication?.checkCapabilities()
-        webSocket = request.webSocketOptions.map { WebSocketChannel($0, memory: engine.memory) }
+        webSocket = request.webSocketOptions.map { WebSocketChannel($0, memory: context.memory) }
         use = webSocket != nil ? .webSocket : request.mayGoOnForLong ? .stream : .request
         guard webSocket == nil || authentication?.server == nil && authentication?.signature == nil else {
             throw TransportError(
@@ -69,15 +70,15 @@ final class Exchange: Sendable {
         needsOwnConnection =
             authentication?.needsOwnConnection == true
             || !isSecure && sharedOptions.value.httpVersion == .http2PriorKnowledge
-                && engine.http2 != .multiplexed
+                && context.http2 != .multiplexed
         if isSecure {
-            security = try engine.securities.security(sharedOptions, for: request.url)
+            security = try context.securities.security(sharedOptions, for: request.url)
         } else if let resolver = sharedOptions.value.connection.dnsOverHTTPS {
-            security = try engine.securities.plain(sharedOptions, for: resolver)
+            security = try context.securities.plain(sharedOptions, for: resolver)
         } else {
             security = nil
         }
-        self.engine = engine
+        self.group = group
         // Last, so that the argument is moved, not copied.
         self.request = request
         let reading: ExchangeStateMachine<Waiter>.Reading =
@@ -90,10 +91,35 @@ final class Exchange: Sendable {
     }
 
     /// The session's budget, if the body waits for its reader in chunks; otherwise `nil`.
-    var memory: MemoryBudget? { delivery == .streamed ? engine.memory : nil }
+    var memory: MemoryBudget? { delivery == .streamed ? context.memory : nil }
+
+    /// What the event loops share.
+    var context: EngineContext { group.context }
 
     /// The transfer options.
     var options: TransferOptions { sharedOptions.value }
+
+    /// Whether connections of other exchanges may be used.
+    var sharing: ConnectionSharing {
+        guard webSocket == nil, !needsOwnConnection else { return .none }
+        let mayMultiplex =
+            switch version {
+            case .automatic, .http2: isSecure && context.http2 == .multiplexed
+            case .http2PriorKnowledge: context.http2 == .multiplexed
+            case .http3, .http3Only: true
+            case .http1: false
+            }
+        return mayMultiplex ? .multiplexed : .successive
+    }
+
+    /// Whether the exchange is performed on the first loop, which alone has the schedule of limited speeds.
+    var isOnFirstLoop: Bool { !options.speedLimits.isEmpty }
+
+    /// Where the exchange is performed; `nil` before it is started.
+    var place: Dispatcher.Place? {
+        get { state.withLock { $0.place } }
+        set { state.set(\.place, to: newValue) }
+    }
 
     /// The parties whose challenges libcurl obtains by requests without the body.
     ///
@@ -128,8 +154,8 @@ final class Exchange: Sendable {
     ///
     /// It has the executor preference of the calling task, as a child task would.
     func startPump(_ pump: BodyPump) {
-        let task = Task(executorPreference: currentTaskExecutor) { [weak self, engine] in
-            await pump.run { [weak self] in if let self { engine.post(.resumeSending(self)) } }
+        let task = Task(executorPreference: currentTaskExecutor) { [weak self] in
+            await pump.run { [weak self] in if let self { post(.resumeSending(self)) } }
         }
         state.set(\.pump, to: task)
     }
@@ -137,7 +163,7 @@ final class Exchange: Sendable {
     /// Starts the exchange and waits for its head, or for the whole response if the delivery is collected; of a long one
     /// that may be discarded, for the beginning. If this throws, the exchange is closed.
     func start() async throws -> ResponseHead {
-        await wait(for: delivery == .streamed ? .head : .response) { engine.post(.add(self)) }
+        await wait(for: delivery == .streamed ? .head : .response) { group.start(self) }
         do {
             return try state.withLock { state throws in
                 if let head = state.head, state.failure == nil || delivery == .streamed { return head }
@@ -161,7 +187,12 @@ final class Exchange: Sendable {
     /// exchange, it finds the flag set when it adds the exchange.
     func cancel() {
         isCancelled.store(true, ordering: .releasing)
-        engine.post(.end(self, because: CancellationError()))
+        post(.end(self, because: CancellationError()))
+    }
+
+    /// Posts a message to the engine that knows of the exchange, if it was started. Callable from any thread.
+    func post(_ message: CurlEngine.Message) {
+        place?.engine.post(message)
     }
 
     /// Cancels the exchange if it is incomplete, and returns once the loop and the pump no longer use it.
@@ -172,7 +203,7 @@ final class Exchange: Sendable {
         }
         action.strayReader?.wake()
         if action.mustCancel {
-            await wait(for: .release) { engine.post(.end(self, because: CancellationError())) }
+            await wait(for: .release, then: cancel)
         }
         guard let pump else { return }
         // It may be waiting for its source.
@@ -196,6 +227,15 @@ final class Exchange: Sendable {
         .internalInconsistency("The exchange ended with neither a head nor an error."))
 
     // MARK: The loop's side
+
+    /// Moves the exchange to another engine, which receives no message about it before this one that adds it.
+    func move(to engine: CurlEngine, entered: MonotonicInstant) {
+        state.withLock { state in
+            state.place?.engine = engine
+            state.place?.entered = entered
+            engine.post(.add(self))
+        }
+    }
 
     var wasCancelled: Bool { isCancelled.load(ordering: .acquiring) }
 
@@ -246,7 +286,7 @@ final class Exchange: Sendable {
 
     /// Reserves memory for a body of known size, so that the buffer is allocated once.
     func reserve(_ count: Int) {
-        state.withLock { $0.buffer.reserve(count, from: engine.bodyMemory) }
+        state.withLock { $0.buffer.reserve(count, from: context.bodyMemory) }
     }
 
     /// Resumes the reader if the event that it waits for has occurred.
@@ -285,6 +325,8 @@ final class Exchange: Sendable {
         /// The address from which the response was received.
         var address: SocketAddress?
         var decoding = Decoding.none
+        /// Where the exchange is performed; `nil` before it is started.
+        var place: Dispatcher.Place?
         /// Reads the request's body from its source; `nil` if the body is in memory.
         var pump: Task<Void, Never>?
 

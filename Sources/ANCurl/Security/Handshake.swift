@@ -247,7 +247,7 @@ extension Transfer {
             let resolver = unsafe handle == self.handle.raw ? nil : exchange.options.connection.dnsOverHTTPS
             let security: ConnectionSecurity?
             if let resolver {
-                security = try loop.securities.plain(exchange.sharedOptions, for: resolver)
+                security = try loop.context.securities.plain(exchange.sharedOptions, for: resolver)
             } else {
                 security = try currentSecurity()
             }
@@ -271,7 +271,7 @@ extension Transfer {
     /// Returns the security settings for a new connection, reloaded if their files have changed.
     private func currentSecurity() throws(TransportError) -> ConnectionSecurity? {
         guard let security = exchange.security, !security.isCurrent else { return exchange.security }
-        return try loop.securities.current(exchange.sharedOptions, for: exchange.request.url)
+        return try loop.context.securities.current(exchange.sharedOptions, for: exchange.request.url)
     }
 
     /// Whether the context is that of a connection to a proxy. libcurl does not report this, but

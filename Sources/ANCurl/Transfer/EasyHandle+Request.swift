@@ -42,7 +42,7 @@ extension EasyHandle {
             // See ``ChunkedBody``.
             try set(CURLOPT_HTTP_TRANSFER_DECODING, false)
             // libcurl allocates it for each request.
-            let largest = exchange.engine.memory == nil ? 256 << 10 : Int64(uploadBufferSize)
+            let largest = exchange.context.memory == nil ? 256 << 10 : Int64(uploadBufferSize)
             let size = min(max(exchange.upload.length ?? .max, Int64(uploadBufferSize)), largest)
             try set(CURLOPT_UPLOAD_BUFFERSIZE, Int(size))
             try set(CURLOPT_INFILESIZE_LARGE, offset: exchange.upload.length ?? -1)

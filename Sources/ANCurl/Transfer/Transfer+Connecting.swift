@@ -181,14 +181,24 @@ extension Transfer {
                 origin: self.origin, version: state.connection.version, at: loop.now)
             state.connection.socket = socket
             state.connection.isFirst = true
+            noteOpened()
             return true
         case .foreign:
             return state.connection.check(false)
         }
     }
 
+    /// Tells the other loops of a new connection, one of which may have to close another one.
+    private func noteOpened() {
+        let excess = loop.context.dispatcher.open(
+            exchange, origin, on: loop.index, isChoice: allowsHTTP2,
+            isMultiplexed: state.connection.isHTTP2 && loop.context.http2 == .multiplexed, limits: loop.context.limits)
+        guard let excess else { return }
+        exchange.group.engine(excess.loop)?.post(.closeIdle(of: excess.origin))
+    }
+
     /// Whether the connection carries HTTP/2 and one exchange at a time; see ``HTTP2Sharing``.
-    var isExclusive: Bool { state.connection.isHTTP2 && loop.http2 == .exclusive }
+    var isExclusive: Bool { state.connection.isHTTP2 && loop.context.http2 == .exclusive }
 
     /// Whether a connection that has carried a request can carry this one.
     private func isUsable(_ socket: Int32, local: SocketAddress, remote: SocketAddress) -> Bool {

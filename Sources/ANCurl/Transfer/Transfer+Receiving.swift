@@ -160,7 +160,8 @@ extension Transfer {
             case .final(let head):
                 try receiveHandshake(head)
                 if exchange.handlesCookies, !exchange.isSecure, connection == nil, head.headers.contains(.setCookie) {
-                    loop.shares.removeOverlays(setBy: head.headers[values: .setCookie], from: exchange.request.url)
+                    loop.context.shares.removeOverlays(
+                        setBy: head.headers[values: .setCookie], from: exchange.request.url)
                 }
                 reviewReuse(after: .answered(status: head.status.code, sentPart))
                 switch use(of: head) {
@@ -204,7 +205,7 @@ extension Transfer {
     private func receiveHandshake(_ head: ResponseHead) throws(HeaderParser.Failure) {
         guard let connection else { return }
         if exchange.handlesCookies {
-            loop.shares.store(head.headers[values: .setCookie], from: exchange.request.url)
+            loop.context.shares.store(head.headers[values: .setCookie], from: exchange.request.url)
         }
         guard head.status.code == 101 else { return }
         do throws(WebSocketViolation) {

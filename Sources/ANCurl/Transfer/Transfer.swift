@@ -35,8 +35,8 @@ final class Transfer: PriorityQueueElement {
     @safe @exclusivity(unchecked) var queueIndex: Int?
     /// Whether the transfer is queued for review at the end of this turn. Maintained by ``LoopState``.
     var isChanged = false
-    /// The ticket in the admission queue; `nil` if the transfer is not waiting. Maintained by ``CurlEngine``.
-    var ticket: Int?
+    /// Whether other exchanges were told that the connection carries several. Maintained by ``CurlEngine``.
+    var hasNotedMultiplexing = false
     /// The time at which the request is sent again; `nil` if it is not waiting. Maintained by ``CurlEngine``.
     var startTime: MonotonicInstant?
     /// Whether the request waits for the TLS handshake of another one, whose connection it may share.
@@ -61,14 +61,15 @@ final class Transfer: PriorityQueueElement {
     private init(_ exchange: Exchange, loop: LoopState, repeating other: Transfer?) throws(TransportError) {
         self.exchange = exchange
         self.loop = loop
-        state = TransferState(exchange, on: loop)
+        let place = exchange.place
+        state = TransferState(exchange, on: loop, entered: place?.entered)
         let needsNewConnection = other?.state.beginAgain(exchange, on: loop) ?? false
         let alternative = other == nil ? state.alternative : nil
         let omitted = other?.state.repeating.omitted ?? []
         speedLimits = try exchange.options.speedLimits.applying(to: exchange.request.url)
         addressGuard = try AddressGuard(exchange.options.connection.addresses)
         let url = exchange.request.url.absoluteString
-        origin = loop.origins.origin(of: url)
+        origin = place?.origin ?? ""
         do throws(CurlFailure) {
             handle = try EasyHandle()
         } catch {
@@ -80,15 +81,15 @@ final class Transfer: PriorityQueueElement {
         guard headSize <= EasyHandle.maximumHeadSize else {
             throw TransportError(.invalidRequest(.option("The head is larger than 1 MB, which libcurl does not send.")))
         }
-        if let own = headers.cookies, exchange.handlesCookies, loop.cookieFlag.isSet,
-            let stored = loop.shares.text(for: exchange.request.url),
+        if let own = headers.cookies, exchange.handlesCookies, loop.context.shares.cookieFlag.isSet,
+            let stored = loop.context.shares.text(for: exchange.request.url),
             stored.utf8.count >= HandleShares.maximumFieldSize
         {
             let reason =
                 "The stored cookies leave no room for the request's own Cookie field of \(own.utf8.count) bytes."
             throw TransportError(.invalidRequest(.option(reason)))
         }
-        let version = try loop.http2.curlNumber(
+        let version = try loop.context.http2.curlNumber(
             of: exchange.version, isSecure: exchange.isSecure, headSize: headSize)
         allowsHTTP2 = version != CCURL_HTTP_VERSION_1_1
         try handle.apply(exchange.sharedOptions, for: exchange.request, curlVersion: version)
@@ -96,18 +97,18 @@ final class Transfer: PriorityQueueElement {
             try handle.applyConstants()
             let bufferSize = ReceiveBuffer(for: exchange.delivery, speedLimits).rawValue
             try handle.set(CURLOPT_BUFFERSIZE, min(bufferSize, exchange.memory?.chunk ?? .max))
-            try handle.apply(loop.connectionLimits)
-            try loop.shares.attach(to: handle, withCookies: exchange.handlesCookies)
+            try handle.apply(loop.context.limits)
+            try loop.context.shares.attach(to: handle, withCookies: exchange.handlesCookies)
             if let cookies = headers.cookies { try handle.set(CURLOPT_COOKIE, cookies) }
             if let security = exchange.security {
                 try handle.apply(security, resumesSessions: exchange.options.tls.resumesSessions)
             }
             // A head that does not fit into the buffer is cut by older versions of libcurl.
-            let leastBuffer = allowsHTTP2 && loop.http2 == .exclusive ? 64 << 10 : 16 << 10
+            let leastBuffer = allowsHTTP2 && loop.context.http2 == .exclusive ? 64 << 10 : 16 << 10
             try handle.apply(exchange, url: url, headers: headers, uploadBufferSize: leastBuffer)
             // Over plain TCP, libcurl would wait for the first response before it opens a second connection, to learn
             // whether the server speaks HTTP/2; over TLS it knows after the handshake.
-            if exchange.isSecure, allowsHTTP2, loop.http2 == .multiplexed { try awaitHandshakes(true) }
+            if exchange.isSecure, allowsHTTP2, loop.context.http2 == .multiplexed { try awaitHandshakes(true) }
             if let alternative { try handle.apply(alternative, isRacing: exchange.isRacing(alternative)) }
             // The discarded connection may still serve other exchanges, and libcurl would choose it again.
             if needsNewConnection { try handle.set(CURLOPT_FRESH_CONNECT, true) }
@@ -135,7 +136,7 @@ final class Transfer: PriorityQueueElement {
 
     /// Whether the connection can carry other exchanges at the same time.
     var isMultiplexed: Bool {
-        state.parser.framing.isMultiplexed && loop.http2 == .multiplexed && !exchange.needsOwnConnection
+        state.parser.framing.isMultiplexed && loop.context.http2 == .multiplexed && !exchange.needsOwnConnection
     }
 
     /// The time limit that expires first; `nil` if there is none.
@@ -171,11 +172,11 @@ struct TransferState: ~Copyable {
     var alternative: AlternativeRoute?
     var metrics = TransferMetrics()
 
-    init(_ exchange: Exchange, on loop: LoopState) {
+    init(_ exchange: Exchange, on loop: LoopState, entered: MonotonicInstant?) {
         parser = Self.parser(for: exchange, on: loop)
         alternative = exchange.usableAlternative
         repeating = TransferRepeating(probes: exchange.probes)
-        clock = TransferClock(start: loop.now, timeouts: exchange.options.timeouts)
+        clock = TransferClock(start: entered ?? loop.now, timeouts: exchange.options.timeouts)
     }
 
     private static func parser(for exchange: Exchange, on loop: LoopState) -> HeaderParser {

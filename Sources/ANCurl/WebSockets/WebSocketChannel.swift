@@ -405,6 +405,6 @@ struct UpgradedExchange: WebSocketLink {
     }
 
     private func serve() {
-        exchange.engine.post(.serveWebSocket(exchange))
+        exchange.post(.serveWebSocket(exchange))
     }
 }

@@ -180,7 +180,7 @@ final class WebSocketConnection {
         into buffer: UnsafeMutableRawBufferPointer, of transfer: Transfer
     ) throws(End) -> (count: Int?, hasMore: Bool) {
         do throws(ConnectionStream.Failure) {
-            let size = min(buffer.count, transfer.exchange.engine.memory?.chunk ?? .max)
+            let size = min(buffer.count, transfer.exchange.context.memory?.chunk ?? .max)
             return unsafe try stream.receive(into: UnsafeMutableRawBufferPointer(rebasing: buffer[..<size]))
         } catch {
             throw phase == .ending ? .complete : .failed(transfer.webSocketError(error))

@@ -313,6 +313,39 @@ public struct ConnectionLimits: Hashable, Sendable {
     /// session with a budget streams bodies over HTTP/1.1, unless ``TransferOptions/httpVersion`` is changed.
     public var memoryBudget: Int?
 
+    /// The number of event loops, each with a thread and with connections of its own; by default as many as there is work
+    /// for.
+    public var eventLoops = EventLoops.automatic
+
+    /// A number of event loops.
+    ///
+    /// Requests go to the loop with a connection that they can use, otherwise to the one with the fewest requests. Limits
+    /// on connections, cookies, TLS sessions, addresses, strict transport and alternative services are those of all loops
+    /// together. Requests with limited speed, see ``TransferOptions/speedLimits``, use the first loop only.
+    public enum EventLoops: Hashable, Sendable, ExpressibleByIntegerLiteral {
+        /// One, and another one whenever all have 8 requests at the same time, up to the number of processors that the
+        /// process may use, and to 8.
+        case automatic
+        /// Up to the given number, at least 1 and at most 64, one for each request until there are as many.
+        case fixed(Int)
+
+        /// Creates a fixed number.
+        public init(integerLiteral value: Int) {
+            self = .fixed(value)
+        }
+
+        /// The maximum number of loops.
+        package var maximum: Int {
+            switch self {
+            case .automatic: min(max(1, ProcessInfo.processInfo.activeProcessorCount), 8)
+            case .fixed(let count): min(max(1, count), 64)
+            }
+        }
+
+        /// The number of requests on each loop from which another one is started.
+        package var threshold: Int { self == .automatic ? 8 : 1 }
+    }
+
     /// Creates the default limits: 6 connections per host, and 256 of long-lived exchanges, without a limit on their
     /// total number; 256 idle ones, each for at most 118 s; and 100 concurrent exchanges on each HTTP/2 or HTTP/3
     /// connection; and no memory budget.
