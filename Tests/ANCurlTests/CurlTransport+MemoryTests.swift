@@ -96,6 +96,26 @@ private final class Counter: Sendable {
         }
     }
 
+    @Test func `a challenge is received without the budget, and its connection is used again`() async throws {
+        try await StubServer.with { server in
+            server.route("/", method: "POST") { request in
+                if request.headers["Authorization"] != nil { return .text("\(request.body.count)") }
+                return .reply(
+                    status: 401, headers: ["WWW-Authenticate": #"Digest realm="a", nonce="b", qop="auth""#],
+                    body: .string(String(repeating: "x", count: 60_000)))
+            }
+            var limits = ConnectionLimits()
+            limits.memoryBudget = 0
+            var request = server.request(method: .post, body: .bytes(Data("body".utf8)))
+            var authentication = TransportAuthentication()
+            authentication.server = .init(Credential(user: "user", password: "password"), by: .digest)
+            request.transportAuthentication = authentication
+            let text = try await CurlTransport(limits: limits).text(request)
+            #expect(text == "4")
+            #expect(server.activity.connectionsAccepted == 1)
+        }
+    }
+
     @Test func `a budget of nothing lets everything pass`() async throws {
         try await StubServer.with { server in
             server.route("/down", .generated(Int64(Self.size)))

@@ -212,6 +212,20 @@ import Testing
         guard case .end = try channel.takeFrames() else { throw Planned() }
     }
 
+    @Test(arguments: [false, true])
+    func `the share in the session's budget ends with the connection and its last frame`(isRead: Bool) throws {
+        let memory = MemoryBudget(total: 1 << 20)
+        let channel = WebSocketChannel(WebSocketOptions(), memory: memory)
+        channel.open(socket: nil)
+        _ = channel.add(Self.frame, capacity: 100)
+        if isRead { _ = try channel.takeFrames() }
+        #expect(memory.snapshot.holders == 1)
+        channel.end(.success(()))
+        #expect(memory.snapshot.holders == (isRead ? 0 : 1))
+        if !isRead { _ = try channel.takeFrames() }
+        #expect(memory.snapshot.holders == 0 && memory.snapshot.lent == 0)
+    }
+
     @Test func `there is one reader at a time`() async throws {
         let channel = channel
         let first = waiting { await channel.waitForFrames() }

@@ -8,7 +8,15 @@ extension Exchange: WholeBodySource {
     var isWhole: Bool { state.withLock { $0.machine.isResponseOver && $0.failure == nil } }
 
     /// Receives the rest of a body that is discarded, unless it is long, so that the connection can be used again.
-    func receiveRest() async { await waitToRead(.response) }
+    func receiveRest() async {
+        // As a collected body, which is received without the session's budget: a full one would pause it for good.
+        let mustResume = state.withLock { state in
+            state.share = nil
+            return state.machine.collect(upTo: Self.patience)
+        }
+        if mustResume { engine.post(.resumeReceiving(self)) }
+        await waitToRead(.response)
+    }
 
     func next() async throws -> Data? {
         guard let decoder = try decoder() else { return try await nextReceived() }

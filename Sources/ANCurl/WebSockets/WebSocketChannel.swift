@@ -133,6 +133,7 @@ package final class WebSocketChannel: Sendable {
             if !state.input.frames.isEmpty {
                 defer { state.input = Input() }
                 state.share?.hold(0)
+                if state.ending != nil { state.share = nil }
                 return .frames(state.input.frames, mustResume: state.input.isPaused)
             }
             guard let ending = state.ending else { return .notYet }
@@ -359,6 +360,7 @@ package final class WebSocketChannel: Sendable {
             (state.senders, state.closers, state.reader) = ([], [], nil)
             (state.commands, state.socket) = ([], nil)
             state.output.discard()
+            if state.input.frames.isEmpty { state.share = nil }
             return waiters
         }
         for waiter in waiters { waiter.wake() }
