@@ -30,7 +30,8 @@ import Testing
     }
 
     /// RFC 6265bis §5.7.
-    @Test func `a response without TLS overlays no secure cookie of its site`() async throws {
+    @Test(arguments: [".", "%2E"])
+    func `a response without TLS overlays no secure cookie of its site`(dot: String) async throws {
         try await StubServer.with { server in
             server.fallback { _ in
                 .reply(
@@ -53,7 +54,7 @@ import Testing
             let secureSibling = Cookie(name: "id", value: "secure", domain: "b.test", isSecure: true)
             await transport.cookieJar.set([secure, foreign, sibling, secureSibling])
             for host in ["a", "b.a"] {
-                let url = try #require(URL(string: "http://\(host).example.test:\(port)/"))
+                let url = try #require(URL(string: "http://\(host)\(dot)example.test:\(port)/"))
                 _ = try await transport.collect(Request(url: url))
             }
             let cookies = await transport.cookieJar.cookies().filter { !$0.isExpired() }

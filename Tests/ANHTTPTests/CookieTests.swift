@@ -54,6 +54,16 @@ import Testing
         #expect(Cookie(netscapeLine: line) == nil)
     }
 
+    @Test(arguments: [
+        "http://a.example/", "http://A.Example/", "http://a.example./", "http://a%2Eexample/", "http://%41.example/",
+    ])
+    func `the spelling of a host makes no difference`(url: String) throws {
+        let url = try #require(URL(string: url))
+        #expect(Cookie(name: "name", value: "", domain: "a.example").matches(url))
+        #expect(Cookie(setCookie: "name=value; Domain=example", from: url)?.domain == "a.example")
+        #expect(!Cookie(name: "name", value: "", domain: "b.example", includesSubdomains: true).matches(url))
+    }
+
     @Test(arguments: ["\u{85}", "\u{2028}", "\u{2029}"])
     func `a line break of Unicode is part of a value`(lineBreak: String) {
         let cookie = Cookie(name: "name", value: "a\(lineBreak)b", domain: "a.example")

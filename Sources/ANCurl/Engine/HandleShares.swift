@@ -82,7 +82,7 @@ final class HandleShares: Sendable {
     /// this only for cookies of the same domain.
     func removeOverlays(setBy fields: [String], from url: URL) {
         let names = Set(fields.compactMap { Cookie(setCookie: $0, from: url)?.name.lowercased() })
-        guard !names.isEmpty, let host = url.host()?.lowercased() else { return }
+        guard !names.isEmpty, let host = Cookie.host(of: url) else { return }
         withCookies {
             let stored = stored
             let secure = stored.filter { $0.isSecure && !$0.isExpired() }

@@ -82,10 +82,16 @@ public struct Cookie: Hashable, Sendable, CustomStringConvertible {
 
     /// Returns whether the cookie is sent with requests to a URL (RFC 6265 §5.1.3, §5.1.4).
     package func matches(_ url: URL) -> Bool {
-        guard let host = url.host()?.lowercased() else { return false }
+        guard let host = Self.host(of: url) else { return false }
         let isInDomain = host == domain || includesSubdomains && host.isBelow(domain)
         return isInDomain && (path == "/" || Self.covers(path, url.path(percentEncoded: true)))
             && (!isSecure || url.isHTTPS)
+    }
+
+    /// Returns the host of a URL in the spelling that libcurl compares with the domains of cookies; `nil` if it is empty.
+    package static func host(of url: URL) -> String? {
+        let host = HostName(url).text
+        return host.isEmpty ? nil : host
     }
 
     /// Returns whether a response of a host may have set the cookie (RFC 6265 §5.1.3).
@@ -203,7 +209,7 @@ extension Cookie {
     ///   - url: The URL of the request.
     ///   - now: The time at which the response was received.
     package init?(setCookie text: String, from url: URL, now: Date = .now) {
-        guard let host = url.host()?.lowercased(), text.utf8.allSatisfy({ $0 >= 0x20 && $0 != 0x7F || $0 == 0x09 })
+        guard let host = Self.host(of: url), text.utf8.allSatisfy({ $0 >= 0x20 && $0 != 0x7F || $0 == 0x09 })
         else { return nil }
         // Bytes are compared, not characters: one of several scalars may begin with a separator.
         let parts = text.utf8.split(separator: UInt8(ascii: ";"), omittingEmptySubsequences: false).map(Self.pair)

@@ -135,7 +135,7 @@ package enum HandshakeSubject: Hashable, Sendable {
     fileprivate func isAbout(_ trust: ServerTrust?, host: String?) -> Bool {
         switch self {
         case .trust: trust.map { self == .init($0) } ?? false
-        case .identity(let other): trust == nil && (host == nil || host?.lowercased() == other.lowercased())
+        case .identity(let other): trust == nil && (host.map { HostName($0) == HostName(other) } ?? true)
         }
     }
 }
