@@ -16,7 +16,7 @@ struct TokenResponse: Decodable, Sendable {
 struct Narrator: EventMonitor {
     func receive(_ event: TaskEvent, of task: AnyTransferTask) {
         switch event {
-        case .exchange(.started), .exchange(.head), .refreshingToken: print("#\(task.id)", event)
+        case .exchange(_, .started), .exchange(_, .head), .refreshingToken: print("#\(task.id)", event)
         default: break
         }
     }

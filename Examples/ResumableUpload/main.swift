@@ -15,7 +15,7 @@ func upload(_ path: String, to url: URL) async throws {
     let upload = api.upload(url.absoluteString, body: .file(path), options: .durable)
     for await event in upload.events {
         switch event {
-        case .exchange(.started(let request)): print(request.method.rawValue, request.url.path())
+        case .exchange(_, .started(let request)): print(request.method.rawValue, request.url.path())
         case .retrying(let attempt): print("Interrupted: \(attempt.outcome)")
         case .uploadProgress(let progress): print(progress.fraction.map { "\(Int($0 * 100))%" } ?? "?")
         default: break

@@ -12,7 +12,7 @@ import FoundationEssentials
 struct Narrator: EventMonitor {
     func receive(_ event: TaskEvent, of task: AnyTransferTask) {
         switch event {
-        case .exchange(.started), .exchange(.head), .retrying, .ended: print(event)
+        case .exchange(_, .started), .exchange(_, .head), .retrying, .ended: print(event)
         default: break
         }
     }

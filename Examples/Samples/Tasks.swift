@@ -27,7 +27,7 @@ func downloadWithinScope(_ api: SessionManager, url: URL) async throws {
 func watchEvents(_ task: DataTask) async {
     // snippet.status-and-events
     for await event in task.events {
-        if case .exchange(.started(let request)) = event { print(request) }
+        if case .exchange(_, .started(let request)) = event { print(request) }
     }
     // snippet.end
 }

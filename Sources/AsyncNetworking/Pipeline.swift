@@ -134,7 +134,7 @@ final class Pipeline: Sendable {
     @inline(never)
     func perform<Value>(
         _ task: AnyTransferTask, _ request: Request, delivery: BodyDelivery,
-        reporting events: (any TransferEventSink)?, notingIn record: AttemptRecord?,
+        reporting events: (any CallEventSink)?, notingIn record: AttemptRecord?,
         body: (ResponseHead, ResponseBody) async throws -> Value
     ) async throws -> Value {
         try await call(task, request, delivery: delivery, reporting: events) { request, call in
@@ -149,7 +149,7 @@ final class Pipeline: Sendable {
     @inline(never)
     func call<Value>(
         _ task: AnyTransferTask, _ request: Request, delivery: BodyDelivery,
-        reporting events: (any TransferEventSink)?, _ work: (Request, inout Call) async throws -> Value
+        reporting events: (any CallEventSink)?, _ work: (Request, inout Call) async throws -> Value
     ) async throws -> Value {
         var request = request
         var call = begin(&request, of: task, delivery: delivery, reporting: events)
@@ -167,14 +167,13 @@ final class Pipeline: Sendable {
     @inline(never)
     func begin(
         _ request: inout Request, of task: AnyTransferTask, delivery: BodyDelivery,
-        reporting events: (any TransferEventSink)?
+        reporting events: (any CallEventSink)?
     ) -> Call {
         request.startTimeout(on: clock)
-        let isObserved = !monitors.isEmpty || task.core != nil
+        let isObserved = !monitors.isEmpty || task.core != nil || events != nil
         let monitor = isObserved ? CallMonitor(task, monitors: monitors, sink: events) : nil
         monitor?.receive(.began)
-        return Call(
-            of: task.id, delivery: delivery, events: monitor ?? events, monitor: monitor, start: uptime.elapsed)
+        return Call(of: task.id, delivery: delivery, monitor: monitor, start: uptime.elapsed)
     }
 
     /// Ends a call: closes its exchanges. Returns the error that the caller receives.
@@ -246,9 +245,10 @@ final class Pipeline: Sendable {
             return try await step(self, request, &call, Next(pipeline: self, index: index))
         }
         await call.close()
-        call.sink?.receive(.started(request))
+        let events = call.beginExchange()
+        events?.receive(.started(request))
         do {
-            let response = try await transport.open(request, delivery: call.delivery, reporting: call.sink)
+            let response = try await transport.open(request, delivery: call.delivery, reporting: events)
             call.own(response.body)
             call.record?.note(request, .success(response.head))
             return response
@@ -372,9 +372,7 @@ struct Call: Sendable {
     let taskID: UInt64
     /// How the caller reads the response's body.
     let delivery: BodyDelivery
-    /// Receives the events of each exchange.
-    let events: (any TransferEventSink)?
-    /// Receives the events between exchanges; `nil` for an async function of a session without monitors.
+    /// Receives the events; `nil` for an async function of a session without monitors that has no receiver of its own.
     let monitor: CallMonitor?
     /// Records the exchanges; `nil` if nothing repeats the request.
     var record: AttemptRecord?
@@ -391,13 +389,9 @@ struct Call: Sendable {
     private var last: ResponseBody?
     private var others: [ResponseBody] = []
 
-    init(
-        of taskID: UInt64, delivery: BodyDelivery, events: (any TransferEventSink)? = nil,
-        monitor: CallMonitor? = nil, start: Duration
-    ) {
+    init(of taskID: UInt64, delivery: BodyDelivery, monitor: CallMonitor? = nil, start: Duration) {
         self.taskID = taskID
         self.delivery = delivery
-        self.events = events
         self.monitor = monitor
         self.start = start
     }
@@ -420,8 +414,11 @@ struct Call: Sendable {
     /// The number of the attempt, starting at 1.
     var attempt: Int { retries?.plan.attempt ?? 1 }
 
-    /// Receives the events of an exchange.
-    var sink: (any TransferEventSink)? { retries == nil ? events : record }
+    /// Returns the receiver of the events of an exchange that begins.
+    func beginExchange() -> (any TransferEventSink)? {
+        guard let monitor else { return record }
+        return monitor.beginExchange(notingIn: record)
+    }
 
     /// Takes the ownership of an exchange, the source of whose body is given, or of a body that is read in its place.
     mutating func own(_ body: ResponseBody) {

@@ -101,7 +101,7 @@ extension SessionManager {
         _ body: (ResponseHead, ResponseBody) async throws -> Value
     ) async throws -> Value {
         try await perform(
-            registry.begin(.stream, request), request, delivery: .streamed, reporting: events
+            registry.begin(.stream, request), request, delivery: .streamed, reporting: events.map(PlainEventSink.init)
         ) { head, responseBody in
             try await validation.validate(head, responseBody)
             return try await body(head, responseBody)

@@ -100,7 +100,7 @@ public actor SessionManager {
     /// - Throws: ``SessionError``, `CancellationError`, or an error thrown by `body`.
     nonisolated func perform<Value: Sendable>(
         _ task: AnyTransferTask, _ request: Request, delivery: BodyDelivery,
-        reporting events: (any TransferEventSink)? = nil, notingIn record: AttemptRecord? = nil,
+        reporting events: (any CallEventSink)? = nil, notingIn record: AttemptRecord? = nil,
         body: (ResponseHead, ResponseBody) async throws -> Value
     ) async throws -> Value {
         defer { if task.core == nil { registry.end(task.id) } }

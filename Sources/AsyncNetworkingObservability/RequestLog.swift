@@ -28,7 +28,7 @@
                     level: level, "\(task.line) \(outcome.words(metrics))", metadata: task.metadata(outcome, metrics))
                 guard case .failed(let error as SessionError) = outcome, error.hasTimeline else { return }
                 logger.debug("\(task.line) \(error.timeline)", metadata: task.metadata)
-            case .exchange(.started(let request)):
+            case .exchange(_, .started(let request)):
                 note(task) { "sends \(request.method.rawValue) \(request.urlWithoutSecrets)" }
             case .redirected(let head, let request):
                 note(task) {

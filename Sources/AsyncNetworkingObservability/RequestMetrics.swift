@@ -19,7 +19,7 @@
         func receive(_ event: TaskEvent, of task: AnyTransferTask) {
             switch event {
             case .began: countActive(task, 1)
-            case .exchange(.finished(let metrics)):
+            case .exchange(_, .finished(let metrics)):
                 Timer(label: "http.client.request.time_in_queue", dimensions: task.dimensions, factory: factory)
                     .record(metrics.queued)
             case .ended(let outcome, let metrics):

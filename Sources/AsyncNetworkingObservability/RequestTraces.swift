@@ -10,8 +10,9 @@
     /// Makes a span for each call, and a child span for each of its exchanges.
     ///
     /// A call's span begins and ends with its events ``TaskEvent/began`` and ``TaskEvent/ended(_:_:)``, in the task that
-    /// makes the call. An exchange's begins in an interceptor, which adds its context to the request. It ends when the
-    /// call goes on or ends, which tells whether it failed, but with the time at which the transport reported its end.
+    /// makes the call. An exchange's begins in an interceptor, which adds its context to the request, and gives the
+    /// request a number by which the events of the exchange are recognized, because exchanges may overlap. It ends when
+    /// the call goes on or ends, but with the time at which the transport reported its end.
     final class RequestTraces<Tracing: Tracer>: EventMonitor, Interceptor {
         private let tracer: Tracing
         /// The open spans of each call, by its task. Guarded by a lock, because the end of an exchange is reported on the
@@ -20,16 +21,18 @@
 
         private struct OpenCall: Sendable {
             let span: Tracing.Span
-            /// The exchanges that have not ended, in the order in which they began.
-            var exchanges: [OpenExchange] = []
+            var exchanges = ObservedExchanges<OpenExchange>()
             var exchangeCount = 0
+            /// The numbers of the spans of the exchanges, by their numbers in events.
+            var spans: [Int: Int] = [:]
         }
 
         private struct OpenExchange: Sendable {
-            let number: Int
             let span: Tracing.Span
-            /// Whether its response was returned. The call goes on after it.
-            var hasResponse = false
+            /// Whether there is no response, or its body was read.
+            var isRead = false
+            /// The failure of the exchange.
+            var failure: ErrorLabel?
             /// The time of the end, and the address of the server; `nil` before it. They become a part of the span in
             /// the task of the call, because changes of a span's attributes on two threads could replace each other.
             var end: DefaultTracerClock.Timestamp?
@@ -45,14 +48,12 @@
         func receive(_ event: TaskEvent, of task: AnyTransferTask) {
             switch event {
             case .began: begin(task)
-            case .exchange(.finished(let metrics)): finishExchange(metrics, of: task.id)
-            case .redirected, .answeringChallenge: endExchanges(of: task.id)
-            case .retrying(let attempt):
-                endExchanges(of: task.id, failing: attempt.label)
-                addEvent("http.retry", of: task.id, [("wait_ms", attempt.wait)])
-            case .waitingForConnectivity(let error):
-                endExchanges(of: task.id, failing: error.label)
-                addEvent("http.waiting_for_connectivity", of: task.id, [])
+            case .exchange(let number, .started(let request)):
+                guard let span = request[SpanNumber.self] else { break }
+                open.withLock { $0[task.id]?.spans[number] = span }
+            case .exchange(let number, .finished(let metrics)): finishExchange(number, metrics, of: task.id)
+            case .retrying(let attempt): addEvent("http.retry", of: task.id, [("wait_ms", attempt.wait)])
+            case .waitingForConnectivity: addEvent("http.waiting_for_connectivity", of: task.id, [])
             case .ended(let outcome, let metrics): end(task, outcome, metrics)
             default: break
             }
@@ -67,13 +68,9 @@
         }
 
         private func end(_ task: AnyTransferTask, _ outcome: TaskOutcome, _ metrics: CallMetrics) {
-            var failure: ErrorLabel?
-            if case .failed(let error) = outcome, (error as? SessionError)?.transport != nil {
-                failure = ErrorLabel(error)
-            }
-            if case .cancelled = outcome { failure = .cancelled }
-            endExchanges(of: task.id, failing: failure)
             guard let call = open.withLock({ $0.removeValue(forKey: task.id) }) else { return }
+            let isCancelled = if case .cancelled = outcome { true } else { false }
+            for exchange in call.exchanges.all { end(exchange, failing: isCancelled ? .cancelled : nil) }
             let span = call.span
             if let status = metrics.statusCode { span.attributes["http.response.status_code"] = status }
             if metrics.exchangeCount > 1 { span.attributes["http.request.resend_count"] = metrics.exchangeCount - 1 }
@@ -91,30 +88,45 @@
         // MARK: Exchanges
 
         func intercept(_ request: Request, next: Chain) async throws -> OpenResponse {
-            endExchanges(of: next.taskID) { $0.hasResponse }
             guard let (parent, count) = parent(of: next.taskID) else { return try await next(request) }
             let span = tracer.startSpan(request.spanName, context: parent, ofKind: .client)
             span.attributes.set(request)
             if count > 0 { span.attributes["http.request.resend_count"] = count }
             var request = request
             tracer.inject(span.context, into: &request.headers, using: FieldInjector())
-            open.withLock { $0[next.taskID]?.exchanges.append(OpenExchange(number: count, span: span)) }
+            request[SpanNumber.self] = count
+            let over = open.withLock {
+                $0[next.taskID]?.exchanges.begin(count, OpenExchange(span: span)) {
+                    $0.end == nil ? .running : $0.isRead ? .over : .ended
+                }
+            }
+            for exchange in over ?? [] { end(exchange) }
+            let taskID = next.taskID
             do {
-                let response = try await next(request)
+                var response = try await next(request)
                 let status = response.head.status.code
                 span.attributes["http.response.status_code"] = status
                 span.attributes["network.protocol.version"] = response.head.version.number
                 if status >= 400 { span.fail("\(status)") }
-                open.withLock { open in
-                    guard let index = open[next.taskID]?.exchanges.firstIndex(where: { $0.number == count }) else {
-                        return
-                    }
-                    open[next.taskID]?.exchanges[index].hasResponse = true
+                if response.body.isWhole {
+                    noteRead(of: taskID, count, failing: nil)
+                } else {
+                    response.body = response.body.observed(end: { self.noteRead(of: taskID, count, failing: $0) })
                 }
                 return response
             } catch {
-                endExchanges(of: next.taskID, failing: ErrorLabel(error)) { $0.number == count }
+                noteRead(of: taskID, count, failing: error)
                 throw error
+            }
+        }
+
+        /// Notes that the body of a response was read, or that there is none.
+        private func noteRead(of id: UInt64, _ number: Int, failing error: (any Error)?) {
+            open.withLock { open in
+                open[id]?.exchanges.change(number) { exchange in
+                    exchange.isRead = true
+                    if let error, exchange.failure == nil { exchange.failure = ErrorLabel(error) }
+                }
             }
         }
 
@@ -127,34 +139,32 @@
             }
         }
 
-        private func finishExchange(_ metrics: TransferMetrics, of id: UInt64) {
+        private func finishExchange(_ number: Int, _ metrics: TransferMetrics, of id: UInt64) {
             let now = DefaultTracerClock.now
             open.withLock { open in
-                // Of several, which an interceptor has sent concurrently, the first one that has not ended.
-                guard let index = open[id]?.exchanges.firstIndex(where: { $0.end == nil }) else { return }
-                open[id]?.exchanges[index].end = now
-                open[id]?.exchanges[index].peer = metrics.remoteAddress
+                guard let span = open[id]?.spans.removeValue(forKey: number) else { return }
+                open[id]?.exchanges.change(span) { exchange in
+                    (exchange.end, exchange.peer) = (now, metrics.remoteAddress)
+                }
             }
         }
 
-        /// Ends the exchanges of a call that a function selects.
-        private func endExchanges(
-            of id: UInt64, failing label: ErrorLabel? = nil, where isSelected: (OpenExchange) -> Bool = { _ in true }
-        ) {
-            let ended = open.withLock { open in
-                let ended = open[id]?.exchanges.filter(isSelected) ?? []
-                open[id]?.exchanges.removeAll(where: isSelected)
-                return ended
+        /// Ends the span of an exchange.
+        ///
+        /// - Parameter label: The failure of one whose body was not read.
+        private func end(_ exchange: OpenExchange, failing label: ErrorLabel? = nil) {
+            if let peer = exchange.peer {
+                exchange.span.attributes["network.peer.address"] = peer.host
+                exchange.span.attributes["network.peer.port"] = peer.port
             }
-            for exchange in ended {
-                if let peer = exchange.peer {
-                    exchange.span.attributes["network.peer.address"] = peer.host
-                    exchange.span.attributes["network.peer.port"] = peer.port
-                }
-                if let label { exchange.span.fail(label.rawValue) }
-                exchange.span.end(at: exchange.end ?? DefaultTracerClock.now)
-            }
+            if let label = exchange.failure ?? (exchange.isRead ? nil : label) { exchange.span.fail(label.rawValue) }
+            exchange.span.end(at: exchange.end ?? DefaultTracerClock.now)
         }
+    }
+
+    /// The number of the span of an exchange among those of its call.
+    private enum SpanNumber: RequestAttribute {
+        static var defaultValue: Int? { nil }
     }
 
     extension SessionConfiguration {

@@ -64,6 +64,53 @@
             }
         }
 
+        /// Sends a request to the path `slow` at the same time as its own, which is answered first.
+        private struct Overlapping: Interceptor {
+            let server: StubServer
+            let gate: ScriptGate
+
+            func intercept(_ request: Request, next: Chain) async throws -> OpenResponse {
+                var slow = request
+                slow.url = server.url("/slow")
+                async let other = next(slow)
+                try await server.requests(count: 1)
+                let response = try await next(request)
+                gate.open()
+                _ = try await other
+                return response
+            }
+        }
+
+        @Test func `spans of exchanges that overlap end with their own`() async throws {
+            try await StubServer.with { server in
+                let gate = try ScriptGate()
+                server.route("/slow", Script([.wait(gate), .reply(Reply(status: 404, body: .string("slow")))]))
+                server.route("/a", .text("fast"))
+                let session = SessionManager(baseURL: server.url("/")) {
+                    $0.proxy = .none
+                    $0.attemptInterceptors = [Overlapping(server: server, gate: gate)]
+                    $0.traceRequests(by: backends.tracer)
+                }
+                _ = try await session.get("a")
+                #expect(backends.parents == ["span-1", "span-1", nil])
+                #expect(backends.spans.map { $0.contains("status_code=404") } == [true, false, false])
+                // The slow one ends last, although it began first.
+                #expect(backends.ends[0] > backends.ends[1])
+            }
+        }
+
+        @Test func `a failure of a body is one of its exchange`() async throws {
+            try await StubServer.with { server in
+                server.route("/a", .truncated(declared: 10, sent: 5))
+                let session = session(for: server)
+                _ = try? await session.withResponse(for: session.request(.get, "a")) { _, body in
+                    for try await _ in body {}
+                }
+                #expect(backends.spans.count == 2)
+                #expect(backends.spans.allSatisfy { $0.contains("error.type=connection_lost") })
+            }
+        }
+
         @Test func `a response of the cache has a span without an exchange`() async throws {
             let stored = MockResponse(
                 status: .ok, headers: [.cacheControl: "max-age=60", .contentLength: "3"], chunks: [Data("end".utf8)])

@@ -62,6 +62,39 @@ import Testing
             ])
     }
 
+    @Test func `exchanges that overlap have numbers, also those of a task`() async throws {
+        struct Numbers: EventMonitor {
+            let lines: Lines
+
+            func receive(_ event: TaskEvent, of task: AnyTransferTask) {
+                guard case .exchange(let number, let event) = event else { return }
+                switch event {
+                case .started(let request): lines.append("\(number) \(request.url.path())")
+                case .head(let head): lines.append("\(number) \(head.status.code)")
+                case .finished: lines.append("\(number) finished")
+                default: break
+                }
+            }
+        }
+        let gate = try ScriptGate()
+        let transport = MockTransport { request in
+            request.url.path() == "/slow" ? MockResponse([.wait(gate), .head(.notFound)]) : .text("x")
+        }
+        let manager = SessionManager(on: transport) {
+            $0.attemptInterceptors = [Overlapping(transport: transport, gate: gate)]
+            $0.eventMonitors = [Numbers(lines: lines)]
+        }
+        let task = manager.upload(try manager.request(.get, "x"))
+        _ = try await task.value
+        let all = await lines.close()
+        #expect(all.filter { $0.hasPrefix("1") } == ["1 /slow", "1 404", "1 finished"])
+        #expect(all.filter { $0.hasPrefix("2") } == ["2 /v1/x", "2 200", "2 finished"])
+        let own = await task.events.reduce(into: [Int]()) { numbers, event in
+            if case .exchange(let number, .head) = event { numbers.append(number) }
+        }
+        #expect(own == [2, 1])
+    }
+
     @Test func `a failed request ends with its error`() async throws {
         let manager = SessionManager(on: MockTransport(.failure(Planned(number: 4)))) {
             $0.eventMonitors = [Log(lines: lines)]

@@ -63,7 +63,7 @@ import Testing
         #expect("\(TaskEvent.retrying(after: attempt))" == "waits 0.041 seconds for a retry, because of status 503")
         var metrics = TransferMetrics()
         metrics.total = .nanoseconds(1_234_567_890)
-        #expect("\(TaskEvent.exchange(.finished(metrics)))" == "exchange finished after 1.235 seconds")
+        #expect("\(TaskEvent.exchange(1, .finished(metrics)))" == "exchange finished after 1.235 seconds")
         #expect(
             "\(RetryHistory.StopReason.retryAfter(.nanoseconds(60_000_000_001)))"
                 == "the server asks to wait 60.0 seconds")

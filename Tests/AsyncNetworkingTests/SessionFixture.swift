@@ -104,6 +104,23 @@ extension MockTransport {
     }
 }
 
+/// Sends a request to the path `slow` at the same time as its own, which is answered first.
+struct Overlapping: Interceptor {
+    let transport: MockTransport
+    let gate: ScriptGate
+
+    func intercept(_ request: Request, next: Chain) async throws -> OpenResponse {
+        var slow = request
+        slow.url = try url("http://a.example/slow")
+        async let other = next(slow)
+        try await transport.requests(count: 1)
+        let response = try await next(request)
+        gate.open()
+        _ = try? await other
+        return response
+    }
+}
+
 extension HTTPFields {
     /// `name: value` for each field, in order.
     var lines: [String] { map { "\($0.name.rawName): \($0.value)" } }

@@ -19,7 +19,7 @@ import Testing
     /// The path of the upload of a task.
     private static func path(of events: BroadcastStream<TaskEvent>) async throws -> String {
         for await event in events {
-            if case .exchange(.started(let request)) = event, request.method == .patch { return request.url.path() }
+            if case .exchange(_, .started(let request)) = event, request.method == .patch { return request.url.path() }
         }
         throw CancellationError()
     }
@@ -47,7 +47,7 @@ import Testing
         #expect(try await task.value.statusCode == 204)
         var sums: [String] = []
         for await event in task.events {
-            if case .exchange(.started(let request)) = event,
+            if case .exchange(_, .started(let request)) = event,
                 let sum = request.headers.first(where: { $0.name.canonicalName == "upload-checksum" })
             {
                 sums.append(sum.value)

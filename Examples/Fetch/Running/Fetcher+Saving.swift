@@ -42,9 +42,9 @@ extension Fetcher {
     ) async {
         for await event in events {
             switch event {
-            case .exchange(.informational(let head)): narrator.say(head: head)
+            case .exchange(_, .informational(let head)): narrator.say(head: head)
             case .response(let head): narrator.say(head: head)
-            case .exchange(let event): watcher.receive(event)
+            case .exchange(_, let event): watcher.receive(event)
             case .continued(let offset, _) where !output.isSilent:
                 narrator.tell("\(path): resuming after \(Quantity.bytes(offset))\n")
             default: break

@@ -99,7 +99,7 @@ extension SessionManager {
         ) { request, call in
             var request = request
             let segment = Call(
-                of: call.taskID, delivery: .streamed, events: call.events, monitor: call.monitor, start: call.start)
+                of: call.taskID, delivery: .streamed, monitor: call.monitor, start: call.start)
             while true {
                 events.setSegmented(false)
                 let response = try await pipeline.respond(to: request, &call)

@@ -44,14 +44,13 @@ struct CallCounts: ~Copyable, Sendable {
     private let sent = Atomic<Int64>(0)
     private let received = Atomic<Int64>(0)
 
+    /// Returns the number of an exchange that begins, starting at 1.
+    func beginExchange() -> Int { exchanges.wrappingAdd(1, ordering: .relaxed).newValue }
+
     func note(_ event: TransferEvent) {
-        switch event {
-        case .started: exchanges.wrappingAdd(1, ordering: .relaxed)
-        case .finished(let metrics):
-            sent.wrappingAdd(metrics.requestBodyBytes, ordering: .relaxed)
-            received.wrappingAdd(metrics.responseBodyBytes, ordering: .relaxed)
-        case .informational, .head, .uploadProgress, .downloadProgress: break
-        }
+        guard case .finished(let metrics) = event else { return }
+        sent.wrappingAdd(metrics.requestBodyBytes, ordering: .relaxed)
+        received.wrappingAdd(metrics.responseBodyBytes, ordering: .relaxed)
     }
 
     func note(_ event: TaskEvent) {

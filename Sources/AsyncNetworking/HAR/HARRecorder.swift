@@ -19,8 +19,9 @@ import HTTPTypes
 /// `stale`. An exchange without a response has the status 0 and a text `_error`. The entry of a WebSocket connection,
 /// written when that ends, has its messages, `_webSocketMessages`, as browsers write them.
 ///
-/// An entry is written when its call goes on or ends, by a task of its own, so that memory does not grow: if the disk is
-/// slower than the network, exchanges wait. After each write the file is complete, also if the process is killed; one
+/// An entry is written, by a task of its own, when its call goes on and its body was read, or when the call ends; of each
+/// call, up to 16 entries wait for that. So memory does not grow: if the disk is slower than the network, exchanges wait.
+/// After each write the file is complete, also if the process is killed; one
 /// that was cut off within a write, as by a full disk, is read by ``ANHTTP/HAR/init(_:)`` without its last entry.
 ///
 /// Secrets are hidden by a ``ANHTTP/Redaction`` before they are written. Header fields are those that the session sets,
@@ -33,8 +34,8 @@ public final class HARRecorder: Sendable {
     private let state = Lock(State())
 
     private struct State: Sendable {
-        /// The last exchange of each running call, by its task.
-        var open: [UInt64: RecordedExchange] = [:]
+        /// The exchanges of each running call that have not been written, by its task.
+        var open: [UInt64: ObservedExchanges<RecordedExchange>] = [:]
         /// The exchanges that are written next.
         var waiting: [RecordedExchange] = []
         /// Writes them, until none waits.
@@ -123,40 +124,30 @@ public final class HARRecorder: Sendable {
 
         func receive(_ event: TaskEvent, of task: AnyTransferTask) {
             switch event {
-            case .exchange(.started(let request)):
-                recorder.begin(RecordedExchange(request, call: task.id), of: task.id)
-            case .exchange(let event):
-                recorder.change(task.id) { $0.receive(event) }
-            case .retrying(let attempt):
-                recorder.change(task.id) { $0.error = "\(attempt.outcome)" }
-            case .waitingForConnectivity(let error):
-                recorder.change(task.id) { $0.error = "\(error)" }
-            case .ended(let outcome, _):
-                recorder.change(task.id) { $0.error = outcome.text }
-                recorder.end(task.id)
+            case .exchange(let number, .started(let request)):
+                recorder.begin(number, RecordedExchange(request, call: task.id), of: task.id)
+            case .exchange(let number, let event):
+                recorder.change(number, of: task.id) { $0.receive(event) }
+            case .ended: recorder.end(task.id)
             default: break
             }
         }
     }
 
-    private func begin(_ exchange: RecordedExchange, of task: UInt64) {
-        let last = state.withLock { state in
-            guard !state.isClosed else { return RecordedExchange?.none }
-            return state.open.updateValue(exchange, forKey: task)
+    private func begin(_ number: Int, _ exchange: RecordedExchange, of task: UInt64) {
+        let over = state.withLock { state in
+            guard !state.isClosed else { return [RecordedExchange]() }
+            return state.open[task, default: ObservedExchanges()].begin(number, exchange, stage: \.stage)
         }
-        if let last { append(last) }
+        over.forEach(append)
     }
 
-    private func change(_ task: UInt64, _ change: (inout RecordedExchange) -> Void) {
-        state.withLock { state in
-            guard var exchange = state.open[task] else { return }
-            change(&exchange)
-            state.open[task] = exchange
-        }
+    private func change(_ number: Int, of task: UInt64, _ change: (inout RecordedExchange) -> Void) {
+        state.withLock { $0.open[task]?.change(number, change) }
     }
 
     private func end(_ task: UInt64) {
-        if let last = state.withLock({ $0.open.removeValue(forKey: task) }) { append(last) }
+        state.withLock { $0.open.removeValue(forKey: task) }?.all.forEach(append)
     }
 
     /// Records the bodies of exchanges.
@@ -166,17 +157,19 @@ public final class HARRecorder: Sendable {
         func intercept(_ request: Request, next: Chain) async throws -> OpenResponse {
             await recorder.waitForRoom()
             var request = request
-            if request.webSocketOptions != nil {
-                let log = MessageLog(limit: recorder.maximumBodySize)
-                request[MessageLog.OfRequest.self] = log
-                var response = try await next(request)
-                response.head.webSocket = response.head.webSocket.map { ObservedLink(base: $0, log: log) }
-                return response
-            }
             let copy = BodyCopy(limit: recorder.maximumBodySize)
             request[BodyCopy.OfRequest.self] = copy
-            let response = try await next(request)
-            return response.tapped(into: copy)
+            let log = request.webSocketOptions.map { _ in MessageLog(limit: recorder.maximumBodySize) }
+            request[MessageLog.OfRequest.self] = log
+            do {
+                var response = try await next(request)
+                guard let log else { return response.tapped(into: copy) }
+                response.head.webSocket = response.head.webSocket.map { ObservedLink(base: $0, log: log) }
+                return response
+            } catch {
+                copy.end(failing: error)
+                throw error
+            }
         }
     }
 
@@ -200,14 +193,13 @@ public final class HARRecorder: Sendable {
     }
 }
 
-extension TaskOutcome {
-    /// The error without the texts of the program's own errors and of rejected bodies, which may contain secrets.
-    fileprivate var text: String? {
+extension Error {
+    /// The error without the texts of the program's own errors, which may contain secrets.
+    fileprivate var textWithoutSecrets: String {
         switch self {
-        case .succeeded: nil
-        case .cancelled: "cancelled"
-        case .failed(SessionError.transport(let error)): "\(error)"
-        case .failed(let error): "\(type(of: error))"
+        case is CancellationError: "cancelled"
+        case let error as TransportError: "\(error)"
+        default: "\(type(of: self))"
         }
     }
 }
@@ -225,9 +217,9 @@ struct RecordedExchange: Sendable {
     var source: ResponseSource?
     var body: BodyCopy?
     private let messages: MessageLog?
-    /// The error for which there is no response.
-    var error: String? {
-        didSet { if head != nil { error = nil } }
+    var stage: ObservedExchanges<RecordedExchange>.Stage {
+        guard metrics != nil else { return .running }
+        return body?.hasEnded ?? true ? .over : .ended
     }
 
     init(_ request: Request, call: UInt64?) {
@@ -255,7 +247,8 @@ struct RecordedExchange: Sendable {
             request: HAR.Request(request), response: head.map { HAR.Response($0) } ?? HAR.Response(), timings: timings)
         entry.call = call
         entry.source = source?.rawValue
-        entry.error = error
+        // One of several exchanges that is not needed any more is cancelled, without an error of its call.
+        if head == nil { entry.error = body?.failure ?? "cancelled" }
         entry.request.httpVersion = entry.response.httpVersion
         entry.request.postData = postData(redaction, maximumBodySize)
         if let metrics {
@@ -273,7 +266,9 @@ struct RecordedExchange: Sendable {
             entry.webSocketMessages = recorded
             if omitted > 0 { entry.comment = "\(omitted) messages are not recorded" }
         }
-        if let body { entry.response.content.add(body.content, redaction, metrics?.responseBodyBytes) }
+        if head != nil, messages == nil, let body {
+            entry.response.content.add(body.content, redaction, metrics?.responseBodyBytes)
+        }
         return redaction.entry(entry)
     }
 
@@ -329,6 +324,7 @@ final class BodyCopy: Sendable {
         var data = Data()
         var count: Int64 = 0
         var hasEnded = false
+        var failure: String?
     }
 
     init(limit: Int) {
@@ -338,10 +334,17 @@ final class BodyCopy: Sendable {
     /// The beginning of the body, and the number of bytes that were read.
     var content: (data: Data, count: Int64) { state.withLock { ($0.data, $0.count) } }
 
-    /// Returns `true` when it is first called.
-    func isFirstEnd() -> Bool {
-        state.withLock { state in
-            defer { state.hasEnded = true }
+    /// Whether the body was read to its end or failure.
+    var hasEnded: Bool { state.withLock { $0.hasEnded } }
+    /// The text of the error because of which there is no response, or not all of its body.
+    var failure: String? { state.withLock { $0.failure } }
+
+    /// Records the end, and returns whether it is the first one.
+    @discardableResult
+    func end(failing error: (any Error)? = nil) -> Bool {
+        let text = error?.textWithoutSecrets
+        return state.withLock { state in
+            defer { (state.hasEnded, state.failure) = (true, state.failure ?? text) }
             return !state.hasEnded
         }
     }
@@ -364,40 +367,13 @@ extension OpenResponse {
     fileprivate func tapped(
         into copy: BodyCopy, end: (@Sendable (ResponseEnding) -> Void)? = nil
     ) -> OpenResponse {
-        OpenResponse(head: head, body: body.reading(TappedBody(base: body, copy: copy, end: end)))
-    }
-}
-
-private struct TappedBody: FileBodySource {
-    let base: ResponseBody
-    let copy: BodyCopy
-    let end: (@Sendable (ResponseEnding) -> Void)?
-
-    func next() async throws -> Data? {
-        var iterator = base.makeAsyncIterator()
-        if let chunk = try await iterator.next() {
-            copy.add(chunk)
-            return chunk
+        let observed = body.observed {
+            copy.add($0)
+        } end: { [body] error in
+            if copy.end(failing: error), error == nil, let ending = body.ending { end?(ending) }
         }
-        reportEnd()
-        return nil
+        return OpenResponse(head: head, body: observed)
     }
-
-    func collect(upTo limit: Int) async throws -> Data {
-        let data = try await base.collect(upTo: limit)
-        copy.add(data)
-        reportEnd()
-        return data
-    }
-
-    private func reportEnd() {
-        if let end, let ending = base.ending, copy.isFirstEnd() { end(ending) }
-    }
-
-    var ending: ResponseEnding? { base.ending }
-    func cancel() { base.cancel() }
-    func close() async { await base.close() }
-    func willBeWritten(to path: String) async { await base.willBeWritten(to: path) }
 }
 
 /// A file to which entries are appended.

@@ -29,7 +29,7 @@ extension Pipeline {
         var request = request
         beginRetries(of: &request, &call)
         while true {
-            call.record = AttemptRecord(passingTo: call.events)
+            call.record = AttemptRecord()
             var response: OpenResponse
             do {
                 response = try await next(request, &call)
@@ -151,22 +151,15 @@ extension Call {
     }
 }
 
-/// The exchanges of one attempt: the metrics of the last one, and the requests that servers may have seen. Forwards all
-/// events.
+/// The exchanges of one attempt: the metrics of the last one, and the requests that servers may have seen.
 final class AttemptRecord: TransferEventSink {
-    private let next: (any TransferEventSink)?
     private let state = Lock<(metrics: TransferMetrics?, seen: SeenRequests)>((nil, SeenRequests()))
-
-    init(passingTo next: (any TransferEventSink)? = nil) {
-        self.next = next
-    }
 
     var metrics: TransferMetrics? { state.withLock { $0.metrics } }
     var seen: SeenRequests { state.withLock { $0.seen } }
 
     func receive(_ event: TransferEvent) {
         if case .finished(let metrics) = event { state.withLock { $0.metrics = metrics } }
-        next?.receive(event)
     }
 
     /// Records the result of an exchange.

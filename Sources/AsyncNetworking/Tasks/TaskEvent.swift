@@ -11,12 +11,12 @@ public import ANHTTP
 //     ├── cancelled                    ?+
 //     ├── began                        ?  missing if the task ends before it runs
 //     │   ├── omittingLastEventID      ?  first, if an event source reconnects
-//     │   ├── exchange(.started)       *  the first request, or one after a redirect, a retry or a challenge
-//     │   │   ├── exchange(.informational) *
-//     │   │   ├── exchange(.uploadProgress) *  for monitors
-//     │   │   ├── exchange(.head)      ?
-//     │   │   ├── exchange(.downloadProgress) *  for monitors
-//     │   │   └── exchange(.finished)  ?  missing if nothing could be sent
+//     │   ├── exchange(1, .started)    *  the first request, or one after a redirect, a retry or a challenge
+//     │   │   ├── exchange(1, .informational) *
+//     │   │   ├── exchange(1, .uploadProgress) *  for monitors
+//     │   │   ├── exchange(1, .head)   ?
+//     │   │   ├── exchange(1, .downloadProgress) *  for monitors
+//     │   │   └── exchange(1, .finished) ?  missing if nothing could be sent
 //     │   ├── refreshingToken          *  before an exchange
 //     │   ├── answeringChallenge       *  between two exchanges
 //     │   ├── waitingForConnectivity   *  between two exchanges
@@ -36,7 +36,7 @@ public import ANHTTP
 /// | ``created``, ``resumed``, ``suspended``, ``cancelled`` | the program controls a task | readers |
 /// | ``began`` | the request begins | both |
 /// | ``omittingLastEventID(_:)`` | before a request of an event source that cannot name the last event | monitors |
-/// | ``exchange(_:)`` | during each exchange, from `started` to `finished` | both, its progress by monitors |
+/// | ``exchange(_:_:)`` | during each exchange, from `started` to `finished` | both, its progress by monitors |
 /// | ``redirected(by:to:)`` | after an exchange answered by a redirect that is followed | both |
 /// | ``refreshingToken`` | before waiting for an ``Authenticator`` to refresh its token | both |
 /// | ``answeringChallenge(of:)`` | after an exchange that is answered by a challenge for which there is a credential | both |
@@ -68,10 +68,11 @@ public enum TaskEvent: Sendable {
     /// An ``EventSource`` reconnects without `Last-Event-ID`, because no header field can contain this ID of the last event,
     /// such as one with a control character. The server may then send events again, or leave out some.
     case omittingLastEventID(String)
-    /// An event of one exchange with a server; see ``ANHTTP/TransferEvent``. A request has a further exchange for each
-    /// redirect, answered challenge, token refreshed after a 401, wait for a route, and retry. Its progress is passed to
-    /// monitors only: a task reports its own.
-    indirect case exchange(TransferEvent)
+    /// An event of one exchange with a server, after the number of the exchange in its task, starting at 1; see
+    /// ``ANHTTP/TransferEvent``. A request has a further exchange for each redirect, answered challenge, token refreshed
+    /// after a 401, wait for a route, and retry. Exchanges overlap if an interceptor, such as ``Hedging``, or a segmented
+    /// download sends requests concurrently. The progress is passed to monitors only: a task reports its own.
+    indirect case exchange(Int, TransferEvent)
     /// A redirect, the response with the head `by`, is followed: `to` is sent next. `to` is the request that
     /// ``RedirectPolicy/decision`` returned or, without one, that the policy proposed, before credentials are added.
     indirect case redirected(by: ResponseHead, to: Request)
@@ -117,7 +118,7 @@ extension TaskEvent {
     var isOfExchange: Bool {
         switch self {
         // It tells where a resumable upload is, and there are not many.
-        case .exchange(.informational(let head)): !head.headers.contains(.location)
+        case .exchange(_, .informational(let head)): !head.headers.contains(.location)
         case .exchange, .redirected, .refreshingToken, .answeringChallenge, .waitingForConnectivity, .retrying: true
         case .created, .resumed, .suspended, .cancelled, .began, .omittingLastEventID, .response, .continued,
             .uploadProgress, .downloadProgress, .ended:
@@ -174,7 +175,7 @@ public struct TaskStatus: Sendable {
 /// ```
 ///
 /// The events of one request arrive in order and one at a time, unless an interceptor or a segmented download
-/// sends requests concurrently.
+/// sends requests concurrently; the number of ``TaskEvent/exchange(_:_:)`` then distinguishes them.
 /// Events of different requests are interleaved, and `task` identifies the request. Events are delivered synchronously on the thread where they occur, often the
 /// network thread, so a monitor must not block. The session keeps its monitors as long as it exists; without monitors
 /// it creates no events.
@@ -191,24 +192,44 @@ public protocol EventMonitor: Sendable {
     func receive(_ event: TaskEvent, of task: AnyTransferTask)
 }
 
+/// A receiver of the events of a call's exchanges, which may overlap.
+protocol CallEventSink: Sendable {
+    /// Handles an event of the exchange with a number; see ``TransferEventSink/receive(_:)``.
+    func receive(_ event: TransferEvent, of exchange: Int)
+}
+
+/// A receiver that does not distinguish exchanges.
+struct PlainEventSink: CallEventSink {
+    let base: any TransferEventSink
+
+    func receive(_ event: TransferEvent, of exchange: Int) { base.receive(event) }
+}
+
 /// Forwards the events of one call to its task and to the monitors of its session.
-final class CallMonitor: TransferEventSink {
+final class CallMonitor: Sendable {
     private let task: AnyTransferTask
     private let monitors: [any EventMonitor]
     /// A further receiver of the events of exchanges; the task's, if it has one.
-    private let sink: (any TransferEventSink)?
+    private let sink: (any CallEventSink)?
     private let counts = CallCounts()
 
-    init(_ task: AnyTransferTask, monitors: [any EventMonitor], sink: (any TransferEventSink)?) {
+    init(_ task: AnyTransferTask, monitors: [any EventMonitor], sink: (any CallEventSink)?) {
         self.task = task
         self.monitors = monitors
         self.sink = sink
     }
 
-    func receive(_ event: TransferEvent) {
+    /// Counts an exchange that begins, and returns the receiver of its events.
+    ///
+    /// - Parameter record: A further receiver; `nil` for none.
+    func beginExchange(notingIn record: AttemptRecord?) -> any TransferEventSink {
+        ExchangeEvents(monitor: self, record: record, number: counts.beginExchange())
+    }
+
+    fileprivate func receive(_ event: TransferEvent, of exchange: Int) {
         counts.note(event)
-        sink?.receive(event)
-        for monitor in monitors { monitor.receive(.exchange(event), of: task) }
+        sink?.receive(event, of: exchange)
+        for monitor in monitors { monitor.receive(.exchange(exchange, event), of: task) }
     }
 
     func receive(_ event: TaskEvent) {
@@ -221,6 +242,22 @@ final class CallMonitor: TransferEventSink {
     func end(_ outcome: TaskOutcome, of call: Call) {
         let metrics = counts.metrics(of: call)
         if let core = task.core { core.note(metrics) } else { receive(.ended(outcome, metrics)) }
+    }
+}
+
+/// Forwards the events of one exchange.
+private final class ExchangeEvents: TransferEventSink {
+    private let monitor: CallMonitor
+    private let record: AttemptRecord?
+    private let number: Int
+
+    init(monitor: CallMonitor, record: AttemptRecord?, number: Int) {
+        (self.monitor, self.record, self.number) = (monitor, record, number)
+    }
+
+    func receive(_ event: TransferEvent) {
+        record?.receive(event)
+        monitor.receive(event, of: number)
     }
 }
 
@@ -237,12 +274,12 @@ extension TaskEvent: CustomStringConvertible {
         case .cancelled: "cancelled"
         case .began: "began"
         case .omittingLastEventID(let id): "is sent without the ID of the last event, “\(id)”"
-        case .exchange(.started(let request)): "sends \(request)"
-        case .exchange(.informational(let head)): "received an interim \(head.status.code)"
-        case .exchange(.head(let head)): "received \(head.status.code) over \(head.version)"
-        case .exchange(.uploadProgress(let progress)): "sent \(progress.words)"
-        case .exchange(.downloadProgress(let progress)): "received \(progress.words)"
-        case .exchange(.finished(let metrics)): "exchange finished after \(metrics.total.rounded)"
+        case .exchange(_, .started(let request)): "sends \(request)"
+        case .exchange(_, .informational(let head)): "received an interim \(head.status.code)"
+        case .exchange(_, .head(let head)): "received \(head.status.code) over \(head.version)"
+        case .exchange(_, .uploadProgress(let progress)): "sent \(progress.words)"
+        case .exchange(_, .downloadProgress(let progress)): "received \(progress.words)"
+        case .exchange(_, .finished(let metrics)): "exchange finished after \(metrics.total.rounded)"
         case .exchange: "exchange event"
         case .redirected(let head, let request): "is redirected by \(head.status.code) to \(request)"
         case .refreshingToken: "waits for a new token"

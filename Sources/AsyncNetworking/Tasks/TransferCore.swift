@@ -34,6 +34,8 @@ package final class TransferCore: Sendable {
         /// The events so far, with the latest progress of each direction, and the latest of the exchanges.
         fileprivate var log = EventLog<TaskEvent>()
         fileprivate var tracker = ProgressTracker()
+        /// The numbers of the running exchanges, in the order in which they began: the last one has the progress.
+        fileprivate var running: [Int] = []
         /// The figures of the call; empty before it has ended.
         fileprivate var metrics = CallMetrics()
         fileprivate var observers: [UInt64: @Sendable (TaskEvent) -> Void] = [:]
@@ -191,7 +193,7 @@ package final class TransferCore: Sendable {
     /// The most recently sent request.
     package var sentRequest: Request? {
         state.withLock { state in
-            for case .exchange(.started(let request)) in state.log.elements.reversed() { return request }
+            for case .exchange(_, .started(let request)) in state.log.elements.reversed() { return request }
             return nil
         }
     }
@@ -199,19 +201,19 @@ package final class TransferCore: Sendable {
     /// The metrics of the latest exchanges.
     package var exchanges: [TransferMetrics] {
         state.withLock { state in
-            state.log.elements.compactMap { if case .exchange(.finished(let metrics)) = $0 { metrics } else { nil } }
+            state.log.elements.compactMap { if case .exchange(_, .finished(let metrics)) = $0 { metrics } else { nil } }
         }
     }
 
-    /// The interim responses of the last exchange.
+    /// The interim responses of the exchange that began last.
     var interimResponses: [ResponseHead] {
         state.withLock { state in
-            var heads: [ResponseHead] = []
-            for event in state.log.elements.reversed() {
-                if case .exchange(.started) = event { break }
-                if case .exchange(.informational(let head)) = event { heads.append(head) }
+            var (heads, last): ([Int: [ResponseHead]], Int?) = ([:], nil)
+            for case .exchange(let number, let event) in state.log.elements {
+                if case .started = event { last = number }
+                if case .informational(let head) = event { heads[number, default: []].append(head) }
             }
-            return heads.reversed()
+            return last.flatMap { heads[$0] } ?? []
         }
     }
 
@@ -355,24 +357,36 @@ package final class TransferCore: Sendable {
 /// Records the events of the task's exchanges.
 ///
 /// The transport reports progress at most every 50 ms, so this code does not run for each chunk.
-extension TransferCore: TransferEventSink {
-    package func receive(_ event: TransferEvent) {
+extension TransferCore: CallEventSink {
+    func receive(_ event: TransferEvent, of exchange: Int) {
         switch event {
         case .started(var request):
             let (time, position) = (stopwatch.elapsed, request[UploadPosition.self])
             // The log would keep each part of the upload.
             if position != nil { request.body = .none }
             update { [request] state in
-                state.record(.exchange(.started(request)))
+                state.running.append(exchange)
+                state.record(.exchange(exchange, .started(request)))
                 state.tracker.beginExchange(at: time, sendingFrom: position?.offset ?? 0, of: position?.total)
             }
         case .uploadProgress(let progress):
             let time = stopwatch.elapsed
-            update { $0.record(.uploadProgress($0.tracker.send(progress, at: time))) }
+            update { state in
+                guard exchange == state.running.last else { return }
+                state.record(.uploadProgress(state.tracker.send(progress, at: time)))
+            }
         case .downloadProgress(let progress):
             let time = stopwatch.elapsed
-            update { $0.record(received: $0.tracker.receive(progress, at: time)) }
-        case .informational, .head, .finished: receive(.exchange(event))
+            update { state in
+                guard exchange == state.running.last else { return }
+                state.record(received: state.tracker.receive(progress, at: time))
+            }
+        case .finished:
+            update { state in
+                state.running.removeAll { $0 == exchange }
+                state.record(.exchange(exchange, event))
+            }
+        case .informational, .head: receive(.exchange(exchange, event))
         }
     }
 }

@@ -173,7 +173,7 @@ private final class UploadJob {
     ) async {
         guard let record else { return }
         let heads = core.stream(after: number) {
-            if case .exchange(.informational(let head)) = $0 { head } else { nil }
+            if case .exchange(_, .informational(let head)) = $0 { head } else { nil }
         }
         var machine = machine
         for await head in heads {

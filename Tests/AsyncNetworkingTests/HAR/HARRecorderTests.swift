@@ -106,6 +106,27 @@ import Testing
         #expect(found[2].error?.isEmpty == false)
     }
 
+    @Test(arguments: [false, true])
+    func `exchanges that overlap are entries with their own responses`(fails: Bool) async throws {
+        let gate = try ScriptGate()
+        let transport = MockTransport { request in
+            guard request.url.path() == "/slow" else { return .text("fast") }
+            let end = fails ? MockResponse.failure(TransportError(.shutDown)) : .text("slow", status: .accepted)
+            return MockResponse([.wait(gate)] + end.steps)
+        }
+        let found = try await record(on: transport) {
+            $0.attemptInterceptors = [Overlapping(transport: transport, gate: gate)]
+        } _: { manager in
+            let text = try await manager.get("x").text
+            #expect(text == "fast")
+        }
+        #expect(found.map { $0.request.url.hasSuffix("slow") } == [true, false])
+        #expect(found.map(\.response.status) == [fails ? 0 : 202, 200])
+        #expect(found.map(\.error) == [fails ? "\(TransportError(.shutDown))" : nil, nil])
+        #expect(found[1].response.content.text == "fast")
+        #expect(Set(found.map(\.call)).count == 1)
+    }
+
     @Test func `responses of the cache have entries of their own`() async throws {
         let answer = MockResponse(
             headers: [.cacheControl: "max-age=60", .contentType: "text/plain"], chunks: [Data("stored".utf8)])

@@ -40,7 +40,7 @@ import Testing
         _ = try await task.value
         let events = await task.events.reduce(into: []) { $0.append($1) }
         let parts = events.compactMap { event in
-            if case .exchange(.started(let request)) = event { request.headers[.uploadOffset] } else { nil }
+            if case .exchange(_, .started(let request)) = event { request.headers[.uploadOffset] } else { nil }
         }
         #expect(parts.count <= 200)
         #expect(parts.suffix(2) == ["998", "999"])

@@ -466,7 +466,7 @@ final class EventGrammar: TransferEventSink {
         var (hasRequest, last): (Bool, TransferProgress?) = (false, nil)
         for (index, event) in events.enumerated() {
             switch event {
-            case .exchange(.started): (hasRequest, last) = (true, nil)
+            case .exchange(_, .started): (hasRequest, last) = (true, nil)
             case .response where !hasRequest && !settings.usesCache && !settings.answersItself:
                 ledger.violate(8, "task \(call) has a response before a request")
             case .downloadProgress(let progress):

@@ -63,7 +63,7 @@ struct UploadRunner: Sendable {
         let state = Lock((last: Int64(0), start: Int64?.none))
         task.core?.observe { [ledger, call] event in
             switch event {
-            case .exchange(.started(let request)):
+            case .exchange(_, .started(let request)):
                 state.withLock { $0.start = request.headers[.uploadOffset].flatMap { Int64($0) } ?? 0 }
             case .uploadProgress(let progress):
                 let count = progress.completedBytes

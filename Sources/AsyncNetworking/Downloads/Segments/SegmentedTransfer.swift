@@ -479,7 +479,7 @@ private struct SegmentProgress {
 }
 
 /// Receives the events of a download's exchanges. Once there are segments, these report the progress of all together.
-final class DownloadEvents: TransferEventSink {
+final class DownloadEvents: CallEventSink {
     private let core: TransferCore
     private let isSegmented = Atomic(false)
 
@@ -491,11 +491,11 @@ final class DownloadEvents: TransferEventSink {
         self.isSegmented.store(isSegmented, ordering: .releasing)
     }
 
-    func receive(_ event: TransferEvent) {
-        guard isSegmented.load(ordering: .acquiring) else { return core.receive(event) }
+    func receive(_ event: TransferEvent, of exchange: Int) {
+        guard isSegmented.load(ordering: .acquiring) else { return core.receive(event, of: exchange) }
         switch event {
         case .downloadProgress, .uploadProgress: break
-        default: core.receive(TaskEvent.exchange(event))
+        default: core.receive(.exchange(exchange, event))
         }
     }
 }
