@@ -133,6 +133,9 @@
         /// The URL without user information, query values and fragment.
         var urlWithoutSecrets: String { Redaction.standard.url(url.absoluteString) }
 
+        /// The host of the URL, in one spelling.
+        var serverAddress: String { HostName(url).zonedText }
+
         /// The port of the URL, or that of its scheme.
         var serverPort: Int { url.port ?? (url.scheme?.lowercased() == "https" ? 443 : 80) }
     }
@@ -142,7 +145,7 @@
         fileprivate var dimensions: [(String, String)] {
             guard let request else { return [] }
             var dimensions = [
-                ("http.request.method", request.boundedMethod), ("server.address", request.url.host() ?? ""),
+                ("http.request.method", request.boundedMethod), ("server.address", request.serverAddress),
                 ("server.port", "\(request.serverPort)"),
             ]
             if let route = request.routeTemplate { dimensions.append(("url.template", route)) }

@@ -217,7 +217,7 @@
         fileprivate mutating func set(_ request: Request) {
             self["http.request.method"] = request.boundedMethod
             self["url.full"] = request.urlWithoutSecrets
-            self["server.address"] = request.url.host() ?? ""
+            self["server.address"] = request.serverAddress
             self["server.port"] = request.serverPort
         }
     }
