@@ -245,6 +245,7 @@ final class Pipeline: Sendable {
             return try await step(self, request, &call, Next(pipeline: self, index: index))
         }
         await call.close()
+        if let token = request.token { try await updateToken(token, of: &request, &call) }
         let events = call.beginExchange()
         events?.receive(.started(request))
         do {

@@ -164,6 +164,56 @@ import Testing
         _ = try await fourth
     }
 
+    @Test(arguments: [("expires", ["first", "refreshed 1"]), ("is set", ["second"]), ("is removed", ["refreshed 1"])])
+    func `a request that waits for its turn is sent with the token of then`(change: String, sent: [String]) async throws
+    {
+        let transport = MockTransport(.text("x"))
+        let refreshes = Lock(0)
+        let authenticator = Authenticator(
+            for: [try url("http://a.example/")],
+            token: Authenticator.Token("first", expires: clock.date + (change == "expires" ? 30 : 3_600))
+        ) { _ in Authenticator.Token("refreshed \(refreshes.withLock { $0 += 1; return $0 })") }
+        let manager = SessionManager(on: transport) {
+            $0.clock = clock
+            $0.authentication.authenticators = [authenticator]
+            $0.attemptInterceptors = [RequestRateLimit(1, per: .seconds(60))]
+        }
+        _ = try await manager.get("x")
+        async let second = manager.get("y")
+        try await clock.sleepers(count: 1)
+        if change == "is set" { await authenticator.setToken(Authenticator.Token("second")) }
+        if change == "is removed" { await authenticator.setToken(nil) }
+        clock.advance(by: .seconds(60))
+        // A request with another user's token passes the steps again, and so waits for another turn.
+        if change != "expires" { _ = try await clock.passWaits(1) }
+        _ = try await second
+        let tokens = transport.requests.map { String($0.request.headers[.authorization]?.dropFirst(7) ?? "") }
+        #expect(tokens == (change == "expires" ? sent : ["first"] + sent))
+    }
+
+    @Test func `a token that replaced another one in the queue is refreshed if it is refused`() async throws {
+        let transport = MockTransport { request in
+            request.headers[.authorization] == "Bearer refreshed 1" ? .status(.unauthorized) : .text("x")
+        }
+        let refreshes = Lock(0)
+        let authenticator = Authenticator(
+            for: [try url("http://a.example/")], token: Authenticator.Token("first", expires: clock.date + 30)
+        ) { _ in Authenticator.Token("refreshed \(refreshes.withLock { $0 += 1; return $0 })") }
+        let manager = SessionManager(on: transport) {
+            $0.clock = clock
+            $0.authentication.authenticators = [authenticator]
+            $0.attemptInterceptors = [RequestRateLimit(1, per: .seconds(60))]
+        }
+        _ = try await manager.get("x")
+        async let second = manager.get("y")
+        _ = try await clock.passWaits(2)
+        #expect(try await second.text == "x")
+        #expect(
+            transport.requests.map { $0.request.headers[.authorization] } == [
+                "Bearer first", "Bearer refreshed 1", "Bearer refreshed 2",
+            ])
+    }
+
     @Test func `a cancelled request gives its turn back`() async throws {
         let manager = manager([RequestRateLimit(1, per: .seconds(1))])
         _ = try await manager.get("x")

@@ -23,7 +23,8 @@ import Synchronization
 /// | the same, with a body that is not replayable | the token is refreshed, and the request fails with ``SessionError/AuthenticationFailure/bodyNotReplayable`` |
 /// | the request or the session has an `Authorization` field, or a signature applies | no token is sent; see ``AuthenticationPolicy`` |
 /// | several requests need a refresh | one refresh serves all; if it fails, all of them throw its error, and the next request starts a new one |
-/// | the token changes while a request waits for a route, or for a transfer that it shares | the request is authorized again before it is sent |
+/// | the token is refreshed, or expires, while the request waits for its turn, such as by ``RequestRateLimit``, or for a route | the new token is sent |
+/// | the program sets or removes the token meanwhile | the request is authorized again before it is sent |
 /// | a refresh ahead of expiry fails | the current token is sent, if it has not expired |
 /// | the token was refreshed `refreshLimit` times within `refreshPeriod` | ``SessionError/AuthenticationFailure/excessiveRefreshes(limit:)`` |
 /// | the refresh closure itself makes requests | they are sent without this token and do not wait for the refresh |
@@ -144,6 +145,12 @@ public actor Authenticator {
     /// Returns the token to send, or `nil` if a refresh is due.
     func ticketToSend() -> Ticket? {
         isDue ? nil : current
+    }
+
+    /// Returns what is sent in place of a token that a request has had for some time.
+    func use(of ticket: Ticket) -> TokenUse {
+        TokenUse(
+            of: ticket, current: current, isExpired: isDue && current?.token.isExpired(at: now()) == true)
     }
 
     /// Whether a token is the current one, and no refresh is due.
@@ -358,9 +365,10 @@ extension Pipeline {
         var ticket = try await ticketToSend(authenticator, for: request, &call)
         var isLastTry = false
         while true {
+            let token = SentToken(authenticator: authenticator, ticket)
             var attempt = request
-            attempt.headers[.authorization] = ticket?.field
-            attempt.token = ticket.map { SentToken(authenticator: authenticator, ticket: $0) }
+            attempt.headers[.authorization] = token.field
+            attempt.token = token
             let response: OpenResponse
             do {
                 response = try await answerChallenges(attempt, &call, next, by: policy)
@@ -370,7 +378,7 @@ extension Pipeline {
             }
             guard response.head.status.code == 401, !isLastTry else { return response }
             await call.close()
-            ticket = try await renew(authenticator, after: ticket, for: request, &call)
+            ticket = try await renew(authenticator, after: token.ticket, for: request, &call)
             // The refresh serves the program's next attempt.
             guard request.body.isReplayable else { throw SessionError.authentication(.bodyNotReplayable) }
             isLastTry = true
@@ -380,7 +388,7 @@ extension Pipeline {
     /// Returns the token to send, after a refresh if one is due.
     private func ticketToSend(
         _ authenticator: Authenticator, for request: Request, _ call: inout Call
-    ) async throws -> Authenticator.Ticket? {
+    ) async throws -> Authenticator.Ticket {
         if let ticket = await authenticator.ticketToSend() { return ticket }
         return try await renew(authenticator, for: request, &call)
     }
@@ -388,12 +396,55 @@ extension Pipeline {
     private func renew(
         _ authenticator: Authenticator, after refused: Authenticator.Ticket? = nil, for request: Request,
         _ call: inout Call
-    ) async throws -> Authenticator.Ticket? {
+    ) async throws -> Authenticator.Ticket {
         report(.refreshingToken, of: &call)
         let ticket = try await waiting(upTo: request.timeLeft) { try await authenticator.renew(after: refused) }
         // The error will name the limit of the call.
         guard let ticket else { throw TransportError.timedOut(.request, nil, FailureContext()) }
         return ticket
+    }
+
+    /// Replaces the token of a request that has waited since it was authorized, if another one has to be sent.
+    ///
+    /// - Throws: ``OutdatedToken`` if it may be that of another user now.
+    @inline(never)
+    func updateToken(_ token: SentToken, of request: inout Request, _ call: inout Call) async throws {
+        // An interceptor may have set another field.
+        guard request.headers[.authorization] == token.field else { return }
+        switch await token.authenticator.use(of: token.ticket) {
+        case .send: break
+        case .replace:
+            let ticket = try await ticketToSend(token.authenticator, for: request, &call)
+            guard ticket.lineage == token.ticket.lineage else { throw OutdatedToken() }
+            token.ticket = ticket
+        case .authorizeAgain: throw OutdatedToken()
+        }
+        request.headers[.authorization] = token.ticket.field
+    }
+}
+
+/// What is sent in place of a token that a request has had for some time.
+///
+/// | the current token | use |
+/// |---|---|
+/// | none, or set by the program since | ``authorizeAgain`` |
+/// | refreshed since, or expired | ``replace`` |
+/// | the same | ``send`` |
+package enum TokenUse: Hashable, Sendable {
+    /// The token itself.
+    case send
+    /// The current one, after a refresh if that is due. It has the same user.
+    case replace
+    /// The request passes the steps after the authentication again: the cache may hold responses to another user.
+    case authorizeAgain
+
+    init(of ticket: Authenticator.Ticket, current: Authenticator.Ticket?, isExpired: Bool) {
+        if current?.lineage != ticket.lineage {
+            self = .authorizeAgain
+        } else {
+            // One that expires soon was sent also if its refresh failed.
+            self = current?.version == ticket.version && !isExpired ? .send : .replace
+        }
     }
 }
 
@@ -404,7 +455,7 @@ extension Request {
         set { self[SentTokenAttribute.self] = newValue }
     }
 
-    /// Called after a wait between authorization and exchange, such as that for a route.
+    /// Called after a wait between authorization and a second look at the cache.
     ///
     /// - Throws: ``OutdatedToken`` if the token was replaced or removed, or has expired, so that the request must be
     ///   authorized again.
@@ -414,10 +465,22 @@ extension Request {
     }
 }
 
-/// The token that a request carries.
-struct SentToken: Sendable {
+/// The token that a request carries, and the one that was sent in its place.
+final class SentToken: Sendable {
     let authenticator: Authenticator
-    let ticket: Authenticator.Ticket
+    /// The value of `Authorization` before the request was sent.
+    let field: String
+    private let sent: Lock<Authenticator.Ticket>
+
+    init(authenticator: Authenticator, _ ticket: Authenticator.Ticket) {
+        (self.authenticator, field, sent) = (authenticator, ticket.field, Lock(ticket))
+    }
+
+    /// The token that was sent last. Guarded by a lock, because an interceptor may send the request concurrently.
+    var ticket: Authenticator.Ticket {
+        get { sent.withLock(\.self) }
+        set { sent.withLock { $0 = newValue } }
+    }
 }
 
 /// The token of a request that has not been sent is not that of its authenticator any more.

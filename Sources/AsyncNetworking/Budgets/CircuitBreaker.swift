@@ -62,7 +62,8 @@ public struct CircuitBreaker: Interceptor {
             await states.record(isFailure(.success(response.head)) ? .failure : .success, of: pass, origin)
             return response
         } catch {
-            let isServers = !(error is CancellationError) && isFailure(.failure(error))
+            // A request whose token is outdated was not sent.
+            let isServers = !(error is CancellationError || error is OutdatedToken) && isFailure(.failure(error))
             await states.record(isServers ? .failure : .unknown, of: pass, origin)
             throw error
         }

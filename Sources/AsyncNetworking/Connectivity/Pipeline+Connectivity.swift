@@ -41,7 +41,6 @@ extension Pipeline {
                     try await pause(min(wait, waitLeft(for: request, since: stopwatch) ?? wait))
                 }
                 try await waitForRoute(to: target, because: error, request, since: stopwatch)
-                try await request.checkToken()
                 waits += 1
             }
         }
