@@ -1,5 +1,6 @@
 // SPDX-License-Identifier: MIT
 
+import ANSystem
 import AsyncNetworking
 import AsyncNetworkingTesting
 import FoundationEssentials
@@ -100,6 +101,36 @@ import Testing
         await routes.comeUp()
         #expect(try await task.value.text == "end")
         #expect(await routes.targets == [.defaultRoute])
+    }
+
+    @Test(arguments: ["stale-if-error=60", "stale-while-revalidate=60"])
+    func `a request with a stored response that may be used does not wait`(permission: String) async throws {
+        let isDown = Lock(false)
+        let transport = MockTransport { _ in
+            if isDown.withLock(\.self) { return Self.unreachable }
+            return .data(Data("stored".utf8), headers: [.cacheControl: "max-age=0, \(permission)"])
+        }
+        let routes = Routes()
+        let manager = manager(transport, routes) { $0.cache = .memory() }
+        _ = try await manager.get("x")
+        isDown.set(\.self, to: true)
+        let response = try await manager.get("x")
+        #expect(response.text == "stored" && response.metrics.source == .stale)
+        // It waits for a validation in the background.
+        await manager.shutdown()
+        #expect(transport.requests.count == 2)
+        #expect(await routes.waiting == 0)
+    }
+
+    @Test func `the target of a wait is the host as it is looked up`() async throws {
+        let (transport, routes) = (MockTransport(Self.unreachable, .text("end")), Routes())
+        let manager = manager(transport, routes)
+        let request = Request(url: try #require(URL(string: "http://B%2Eexample./")))
+        let task = Task { try await manager.data(for: request) }
+        try await eventually { await !routes.targets.isEmpty }
+        await routes.comeUp()
+        _ = try await task.value
+        #expect(await routes.targets == [.host("b.example")])
     }
 
     @Test func `if there is a route, or the status is unknown, the failure is final`() async throws {

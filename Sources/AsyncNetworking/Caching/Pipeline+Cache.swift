@@ -26,8 +26,8 @@ extension Pipeline {
                     unreadable.insert(entries[use.index].id)
                     continue
                 }
-                if case .useWhileValidating(_, let conditions) = decision {
-                    validate(request, next, lookup, entries, conditions, credentialOrigin: call.credentialOrigin)
+                if case .useWhileValidating = decision {
+                    validate(request, next, lookup, credentialOrigin: call.credentialOrigin)
                 }
                 lookup.endFlight(isAbandoned: false)
                 try Task.checkCancellation()
@@ -112,6 +112,8 @@ extension Pipeline {
     ) async throws -> Validation {
         var request = request
         for field in conditions { request.headers[field.name] = field.value }
+        // A stored response is better than a wait.
+        if fallback != nil { request.waitsForConnectivity = false }
         let start = lookup.session.now()
         do {
             let response = try await next(request, &call)
@@ -186,25 +188,29 @@ extension Pipeline {
         return stored
     }
 
-    /// Validates a stored response in the background, unless that is being done.
-    private func validate(
-        _ request: Request, _ next: Next, _ lookup: CacheLookup, _ entries: [CacheEntry], _ conditions: HTTPFields,
-        credentialOrigin: Origin?
-    ) {
+    /// Validates a stored response in the background, unless that is being done or was just done.
+    private func validate(_ request: Request, _ next: Next, _ lookup: CacheLookup, credentialOrigin: Origin?) {
         guard lookup.beginValidation() else { return }
         guard let task = try? registry.begin(.data, request) else { return lookup.endValidation() }
         var request = request
         // The whole response is validated, even if a part of it was requested.
         for name in [HTTPField.Name.range, .ifRange, .ifNoneMatch, .ifModifiedSince] { request.headers[name] = nil }
+        request.waitsForConnectivity = false
         let whole = cacheLookup(request, in: lookup.session)
         // Ends with its exchange. A session that is shut down waits for it, as for a request of its caller.
         Task { [self, request] in
             var call = Call(of: task.id, delivery: .streamed, start: uptime.elapsed)
             call.credentialOrigin = credentialOrigin
-            if case .received(let response)? = try? await validate(
-                request, &call, next, whole, entries, conditions, ifFailing: nil)
-            {
-                do { for try await _ in response.body {} } catch {}
+            // Another validation may have ended between the look-up and the beginning of this one.
+            let entries = await whole.entries()
+            switch whole.decide(entries, isRetry: false) {
+            case .useWhileValidating(_, let conditions), .validate(let conditions, _):
+                if case .received(let response)? = try? await validate(
+                    request, &call, next, whole, entries, conditions, ifFailing: nil)
+                {
+                    do { for try await _ in response.body {} } catch {}
+                }
+            case .use, .forward, .refuse: break
             }
             await call.close()
             lookup.endValidation()
@@ -229,6 +235,6 @@ extension Error {
     /// trusted is not a failure of this kind, nor is a proxy that asks for a credential.
     fileprivate var permitsStaleResponse: Bool {
         if case .circuitOpen = self as? SessionError { return true }
-        return RetryPolicy.Failure(self) != nil || (self as? TransportError)?.reason == .timedOut(.connectivity)
+        return RetryPolicy.Failure(self) != nil
     }
 }

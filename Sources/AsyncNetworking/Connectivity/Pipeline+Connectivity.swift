@@ -69,7 +69,7 @@ extension TransportError {
     fileprivate func missingRoute(_ request: Request) -> ReachabilityTarget? {
         switch reason {
         case .cannotResolve: .defaultRoute
-        case .cannotConnect(.unreachable): (context.host ?? request.url.host()).map { .host($0) }
+        case .cannotConnect(.unreachable): .host((context.host.map { HostName($0) } ?? HostName(request.url)).zonedText)
         default: nil
         }
     }
@@ -81,7 +81,8 @@ extension Request {
     ///
     /// It also waits if the host name cannot be resolved while there is no default route.
     /// ``ANHTTP/Timeouts/connectivity`` limits the wait, and so do `timeout` and the deadline of the retry policy; by
-    /// default there is no limit. A request whose body is not replayable fails without waiting, as does any request if
+    /// default there is no limit. A request for which there is a stored response that may be used if the server fails does
+    /// not wait, nor does a validation in the background. A request whose body is not replayable fails without waiting, as does any request if
     /// the system's routes cannot be read.
     public var waitsForConnectivity: Bool? {
         get { self[WaitsForConnectivity.self] }

@@ -4,6 +4,7 @@ import ANCache
 import ANSystem
 import AsyncNetworking
 import AsyncNetworkingTesting
+import Dispatch
 import FoundationEssentials
 import HTTPTypes
 import TestSupport
@@ -567,6 +568,39 @@ import Testing
         #expect(origin.requests.last?.headers[.range] == nil)
         #expect(origin.requests.last?.headers[.ifNoneMatch] == "\"a\"")
         await manager.shutdown()
+    }
+
+    @Test func `a validation that has ended since the look-up is not repeated`() async throws {
+        let seconds = Lock<Int64>(784_111_777)
+        let holding = Lock<DispatchSemaphore?>(nil)
+        let isHeld = Lock(false)
+        let manager = origin.manager {
+            $0.now = {
+                // Called between the look-up and the decision: one request is held there.
+                if let semaphore = holding.withLock({ $0.take() }) {
+                    isHeld.set(\.self, to: true)
+                    semaphore.wait()
+                }
+                return CacheTime(seconds: seconds.withLock(\.self))
+            }
+        }
+        origin.fields[.cacheControl] = "max-age=60, stale-while-revalidate=60"
+        #expect(try await origin.get(from: manager) == "1 200 network")
+        seconds.withLock { $0 += 61 }
+        let semaphore = DispatchSemaphore(value: 0)
+        holding.set(\.self, to: semaphore)
+        // On a thread that nothing else needs.
+        let other = SessionManager()
+        let executor = try #require(other.eventLoopExecutor)
+        let held = Task(executorPreference: executor) { try await origin.get(from: manager) }
+        try await eventually { isHeld.withLock(\.self) }
+        #expect(try await origin.get(from: manager) == "1 200 stale")
+        try await eventually { try await origin.get(from: manager) == "2 200 cache" }
+        semaphore.signal()
+        #expect(try await held.value == "1 200 stale")
+        await manager.shutdown()
+        await other.shutdown()
+        #expect(origin.requests.count == 2)
     }
 
     // MARK: The program's decision
