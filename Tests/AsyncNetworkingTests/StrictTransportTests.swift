@@ -146,6 +146,26 @@ import Testing
         #expect(manager.strictTransport.hosts.map(\.host) == ["a.example"])
     }
 
+    @Test(arguments: [true, false])
+    func `a request that an interceptor sends to a known host over http is sent over https`(isAttempt: Bool)
+        async throws
+    {
+        struct Plain: Interceptor {
+            func intercept(_ request: Request, next: Chain) async throws -> OpenResponse {
+                var request = request
+                request.url = try url("http://a.example/plain")
+                return try await next(request)
+            }
+        }
+        let transport = try transport()
+        let manager = SessionManager(on: transport) {
+            if isAttempt { $0.attemptInterceptors = [Plain()] } else { $0.interceptors = [Plain()] }
+        }
+        manager.strictTransport.set(try #require(StrictTransportHost(host: "a.example")))
+        _ = try await manager.get(url("https://b.example/"))
+        #expect(urls(transport) == ["https://a.example/plain"])
+    }
+
     @Test func `the field is ignored over http, from addresses, and of unverified servers`() async throws {
         for (policy, hostPolicies, known) in verifiedHosts {
             let manager = SessionManager(on: try transport()) {

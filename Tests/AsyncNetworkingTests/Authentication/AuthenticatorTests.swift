@@ -420,6 +420,24 @@ private struct WaitsForTokens: EventMonitor {
         #expect(transport.authorizations == ["Bearer 0", nil, "Bearer new"])
     }
 
+    @Test func `a task within a refresh runs although a task that waits for it has the only place`() async throws {
+        let transport = MockTransport { request in
+            if request.url.path == "/v1/token" { return .text("new") }
+            return request.headers[.authorization] == "Bearer new" ? .text("welcome") : .status(.unauthorized)
+        }
+        let session = EventList<SessionManager>()
+        let authenticator = Authenticator(for: [try url("http://a.example/")], token: Authenticator.Token("0")) { _ in
+            let manager = try #require(await session.values.first)
+            return Authenticator.Token(try await manager.upload(manager.request(.get, "token")).value.text)
+        }
+        let manager = SessionManager(on: transport) {
+            $0.authentication.authenticators = [authenticator]
+            $0.maximumConcurrentTransfers = 1
+        }
+        await session.append(manager)
+        #expect(try await manager.upload(manager.request(.get, "x")).value.text == "welcome")
+    }
+
     @Test func `cancelling one request does not cancel the refresh for others`() async throws {
         let gate = Gate()
         let issuer = Issuer(gate: gate)
