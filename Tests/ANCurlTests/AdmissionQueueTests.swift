@@ -70,6 +70,17 @@ extension AdmissionQueue {
         #expect(queue.next() == 1)
     }
 
+    @Test func `a preferred element overtakes others, but none is overtaken more often than a few times`() {
+        var queue = AdmissionQueue<Int>(perOrigin: 1, total: Self.big, streams: 100)
+        for number in 0..<20 { _ = queue.enter(number, "a") }
+        var order: [Int] = []
+        for _ in 0..<8 {
+            queue.leave("a")
+            if let next = queue.next(preferring: { $0 % 2 == 0 }) { order.append(next) }
+        }
+        #expect(order == [2, 4, 6, 8, 1, 10, 12, 14])
+    }
+
     @Test func `a busy origin does not hold up another one`() {
         var queue = AdmissionQueue<Int>(perOrigin: 1, total: Self.big, streams: 100)
         for number in 0..<10 { _ = queue.enter(number, "busy") }

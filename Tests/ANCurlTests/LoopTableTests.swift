@@ -5,9 +5,7 @@ import TestSupport
 import Testing
 
 @Suite struct LoopTableTests {
-    private static let noLimits = (perOrigin: Int.max / 2, total: Int.max)
-
-    /// A table of up to three loops, the second and third of which are started when the others have two exchanges.
+    /// A table of up to three loops, the second and third of which are added when the others have two exchanges.
     private static func table() -> LoopTable { LoopTable(maximum: 3, threshold: 2) }
 
     @Test func `with one loop there is no choice`() {
@@ -27,12 +25,11 @@ import Testing
         #expect(table.count == 3)
     }
 
-    @Test func `a loop that cannot be started leaves those that are`() {
+    @Test func `a loop that cannot be added leaves those that are there`() {
         var table = Self.table()
         _ = (table.admit("a"), table.admit("b"))
-        #expect(table.loop(for: "c", .successive, preferring: nil) == 1)
-        table.stopStarting()
-        #expect(table.admit("c") == 0)
+        #expect(table.wantsLoop)
+        #expect(table.admit("c", addsLoops: false) == 0)
         #expect(table.count == 1)
     }
 
@@ -96,59 +93,83 @@ import Testing
         #expect(table.loop(for: "a", .successive, preferring: 0) == 0)
     }
 
-    @Test func `a limit that is exceeded closes an idle connection on another loop`() {
-        var table = LoopTable(maximum: 2, threshold: 1)
+    @Test func `a connection that exceeds a limit closes an idle one, first of all on another loop`() {
+        var table = LoopTable(maximum: 2, threshold: 1, perOrigin: 2, total: 3)
         _ = (table.admit("a"), table.admit("a"))
         table.open("a", on: 0)
-        #expect(table.open("a", on: 1, perOrigin: 1)?.loop == nil, "Both are in use.")
+        table.open("a", on: 1)
+        #expect(table.admit("a", to: 1) == nil, "All are in use.")
+        table.leave(1)
+        table.end("a", on: 1, connected: false)
         table.end("a", on: 0)
-        let excess = table.open("a", on: 1, perOrigin: 2)
-        #expect(excess?.loop == 0)
-        #expect(excess?.origin == "a")
+        #expect(table.admit("a", to: 1) == .init(loop: 0, origin: "a"), "Before the connection is made.")
+        #expect(table.open("a", on: 1) == nil)
         table.close("a", on: 0)
-        table.open("b", on: 0)
-        let total = table.open("a", on: 1, total: 2)
-        #expect(total?.loop == 0)
-        #expect(total?.origin == nil)
+        table.end("a", on: 1)
+        #expect(table.admit("b", to: 0) == nil)
+        #expect(table.admit("c", to: 0) == .init(loop: 1, origin: nil))
+        #expect(table.open("a", on: 1) == .init(loop: 1, origin: "a"), "It could not use the one that was free.")
     }
 
     @Test(arguments: 0..<50) func `numbers fit at any time, and loops are used evenly`(seed: UInt64) {
         var random = SeededGenerator(seed: seed)
-        var table = LoopTable(maximum: 4, threshold: 2)
+        var table = LoopTable(maximum: 4, threshold: 2, perOrigin: 3, total: 40)
         var running: [(origin: String, loop: Int)] = []
+        var connections: [(origin: String, loop: Int)] = []
         for _ in 0..<2_000 {
-            if running.count < 60, Bool.random(using: &random) {
-                let origin = "\(Int.random(in: 0..<100, using: &random))"
+            let origin = "\(Int.random(in: 0..<100, using: &random))"
+            var excess: LoopTable.Excess?
+            switch Int.random(in: 0..<4, using: &random) {
+            case 0...1 where running.count < 60:
                 let sharing: ConnectionSharing = Bool.random(using: &random) ? .successive : .none
+                if table.wantsLoop { table.addLoop() }
                 let loop = table.loop(for: origin, sharing, preferring: nil)
-                #expect(loop <= table.count && loop < 4)
-                table.admit(origin, sharing, to: loop)
+                #expect((0..<table.count).contains(loop))
+                excess = table.admit(origin, to: loop)
                 running.append((origin, loop))
-            } else if !running.isEmpty {
+            case 2 where !running.isEmpty:
                 let (origin, loop) = running.remove(at: Int.random(in: 0..<running.count, using: &random))
                 table.leave(loop)
                 table.end(origin, on: loop, connected: Bool.random(using: &random))
+            case 3 where !running.isEmpty && Bool.random(using: &random):
+                let (origin, loop) = running[Int.random(in: 0..<running.count, using: &random)]
+                connections.append((origin, loop))
+                excess = table.open(origin, on: loop)
+            default:
+                guard !connections.isEmpty else { break }
+                let (origin, loop) = connections.remove(at: Int.random(in: 0..<connections.count, using: &random))
+                table.close(origin, on: loop)
             }
-            if table.count == 4 {
-                let loads = (0..<4).map { loop in running.count { $0.loop == loop } }
-                #expect(table.loop(for: "new", .none, preferring: nil) == loads.firstIndex(of: loads.min() ?? 0))
+            if let excess {
+                #expect((0..<table.count).contains(excess.loop))
+                #expect(excess.origin == nil || connections.contains { $0 == (excess.origin ?? "", excess.loop) })
             }
+            let loads = (0..<table.count).map { loop in running.count { $0.loop == loop } }
+            #expect(table.idlest == loads.firstIndex(of: loads.min() ?? 0))
         }
         #expect(table.count == 4)
     }
 }
 
 extension LoopTable {
-    /// Chooses the loop of an exchange, and admits it.
-    fileprivate mutating func admit(_ origin: String, _ sharing: ConnectionSharing = .successive) -> Int {
+    fileprivate init(maximum: Int, threshold: Int, perOrigin: Int = .max, total: Int = .max) {
+        self.init(maximum: maximum, threshold: threshold, limits: Limits(perOrigin: perOrigin, total: total))
+    }
+
+    /// Chooses the loop of an exchange, admits it, and adds a loop if one is wanted.
+    fileprivate mutating func admit(
+        _ origin: String, _ sharing: ConnectionSharing = .successive, addsLoops: Bool = true
+    ) -> Int {
+        if addsLoops, wantsLoop { addLoop() }
         let loop = loop(for: origin, sharing, preferring: nil)
-        admit(origin, sharing, to: loop)
+        admit(origin, to: loop)
         return loop
     }
 
-    fileprivate mutating func admit(_ origin: String, _ sharing: ConnectionSharing = .successive, to loop: Int) {
+    @discardableResult
+    fileprivate mutating func admit(_ origin: String, to loop: Int) -> Excess? {
         enter(loop)
-        begin(origin, on: loop)
+        return begin(origin, on: loop)
     }
 
     fileprivate mutating func end(_ origin: String, on loop: Int) {
@@ -158,9 +179,8 @@ extension LoopTable {
 
     @discardableResult
     fileprivate mutating func open(
-        _ origin: String, on loop: Int, isChoice: Bool = false, isMultiplexed: Bool = false,
-        perOrigin: Int = .max / 2, total: Int = .max
-    ) -> (loop: Int, origin: String?)? {
-        open(origin, on: loop, isChoice: isChoice, isMultiplexed: isMultiplexed, limits: (perOrigin, total))
+        _ origin: String, on loop: Int, isChoice: Bool = false, isMultiplexed: Bool = false
+    ) -> Excess? {
+        open(origin, on: loop, isChoice: isChoice, isMultiplexed: isMultiplexed, extra: 0)
     }
 }

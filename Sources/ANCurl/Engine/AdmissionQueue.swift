@@ -33,6 +33,8 @@ package struct AdmissionQueue<Element> {
     /// The origin of a URL: scheme, host and port.
     package typealias Origin = String
 
+    package static var maximumOvertakes: Int { 4 }
+
     private let perOrigin: Int
     private let longLivedPerOrigin: Int
     private let total: Int
@@ -92,7 +94,7 @@ package struct AdmissionQueue<Element> {
     }
 
     /// Admits the element that has waited longest among those for which there is capacity, or a preferred one of the same
-    /// line that came at most 64 elements later; returns `nil` if there is none.
+    /// line; returns `nil` if there is none. An element is overtaken at most ``maximumOvertakes`` times.
     package mutating func next(preferring isPreferred: ((Element) -> Bool)? = nil) -> Element? {
         guard let line = first else { return nil }
         return change(line.host) { host in
@@ -250,6 +252,8 @@ package struct AdmissionQueue<Element> {
         /// The waiting elements in the order of their tickets; `nil` for one that was removed.
         private var entries: [(ticket: Int, element: Element?)] = []
         private var first = 0
+        /// The number of elements that have overtaken the first one.
+        private var overtakes = 0
 
         init(of host: Host, for use: ConnectionUse) {
             self.host = host
@@ -270,16 +274,15 @@ package struct AdmissionQueue<Element> {
                 waiting -= 1
                 skipGaps()
             }
-            let preferred = isPreferred.flatMap { isPreferred in
-                entries[first...].prefix { $0.ticket <= firstTicket + Self.reach }
-                    .firstIndex { $0.element.map(isPreferred) ?? false }
+            var index = first
+            if let isPreferred, overtakes < AdmissionQueue.maximumOvertakes {
+                let reach = entries[first...].prefix(4 * AdmissionQueue.maximumOvertakes)
+                index = reach.firstIndex { $0.element.map(isPreferred) ?? false } ?? first
             }
+            overtakes = index == first ? 0 : overtakes + 1
             // The entry stays for a while, but must not retain the element, which may own this queue.
-            return entries[preferred ?? first].element.take()
+            return entries[index].element.take()
         }
-
-        /// The number of tickets within which elements may overtake others.
-        private static var reach: Int { 64 }
 
         func remove(_ ticket: Int) {
             var low = first
@@ -290,6 +293,7 @@ package struct AdmissionQueue<Element> {
             }
             guard low < entries.count, entries[low].ticket == ticket, entries[low].element != nil else { return }
             entries[low].element = nil
+            if low == first { overtakes = 0 }
             waiting -= 1
             skipGaps()
         }

@@ -27,7 +27,6 @@ actor CurlEngine: EventLoopSource {
     /// The messages of this turn; a property so that its storage is reused.
     @safe @exclusivity(unchecked) private var received: [Message] = []
     @safe @exclusivity(unchecked) private var deadlines = PriorityQueue<Transfer, MonotonicInstant>()
-    private var isShutDown = false
     /// The time at which the next turn is due; `nil` if it waits for an event only.
     @safe @exclusivity(unchecked) private var due: MonotonicInstant?
     @safe @exclusivity(unchecked) private var lateness = LoopLateness()
@@ -102,7 +101,7 @@ actor CurlEngine: EventLoopSource {
 
     private func add(_ exchange: Exchange) {
         guard !exchange.wasCancelled else { return refuse(exchange, CancellationError()) }
-        guard !isShutDown else { return refuse(exchange, TransportError(.shutDown)) }
+        guard !context.dispatcher.isShutDown else { return refuse(exchange, TransportError(.shutDown)) }
         do throws(TransportError) {
             let transfer = try Transfer(exchange, loop: state)
             active[ObjectIdentifier(exchange)] = transfer
@@ -116,10 +115,10 @@ actor CurlEngine: EventLoopSource {
     private func proceed(_ transfer: Transfer) {
         guard transfer.state.admitted == nil else { return }
         guard case .admitted(let loop)? = transfer.exchange.place?.admission else { return queueDeadline(of: transfer) }
-        guard loop != index, let engine = transfer.exchange.group.engine(loop) else { return start(transfer) }
+        guard loop != index else { return start(transfer) }
         noteFinished(transfer)
         active[ObjectIdentifier(transfer.exchange)] = nil
-        transfer.exchange.move(to: engine, entered: transfer.state.clock.start)
+        transfer.exchange.move(to: transfer.exchange.group.engine(loop), entered: transfer.state.clock.start)
     }
 
     private func refuse(_ exchange: Exchange, _ error: any Error) {
@@ -133,8 +132,7 @@ actor CurlEngine: EventLoopSource {
         transfer.state.admitted = state.now
         do throws(TransportError) {
             try transfer.limitTime()
-            let (loops, longLived) = context.dispatcher.figures
-            multi?.raiseLimits(by: longLived, loops: loops)
+            multi?.raiseLimits(by: context.dispatcher.longLived)
             try multi?.add(transfer.handle)
             queueDeadline(of: transfer)
         } catch {
@@ -166,7 +164,6 @@ actor CurlEngine: EventLoopSource {
 
     /// Ends all exchanges and rejects further ones.
     func shutdown() {
-        isShutDown = true
         for transfer in active.values { finish(transfer, .failure(TransportError(.shutDown))) }
         multi = nil
     }

@@ -35,7 +35,7 @@ public struct CurlTransport: CookieStoringTransport, AlternativeRouteTransport, 
         http2: HTTP2Sharing?
     ) throws(TransportError) {
         let library = try CurlLibrary.current.get()
-        group = try EngineGroup(EngineContext(limits, options, http2 ?? library.http2))
+        group = try EngineGroup(EngineContext(limits, options, http2 ?? library.http2, library))
     }
 
     /// Sends a request, and returns its response: as soon as the head has arrived if the body is streamed, and when the
@@ -116,10 +116,10 @@ public struct CurlTransport: CookieStoringTransport, AlternativeRouteTransport, 
     ///
     /// A task that prefers it, as by `Task(executorPreference:)`, must not block, because all exchanges would wait for
     /// it. The thread ends only when no task prefers it any more.
-    public var eventLoopExecutor: (any TaskExecutor)? { group.engine(context.dispatcher.idlestLoop)?.taskExecutor }
+    public var eventLoopExecutor: (any TaskExecutor)? { group.engine(context.dispatcher.idlestLoop).taskExecutor }
 
     /// The number of event loops that were started.
-    package var loopCount: Int { context.dispatcher.figures.loops }
+    package var loopCount: Int { context.dispatcher.loopCount }
 
     /// The budget for the bytes that wait for slow readers and slow servers; `nil` for none.
     package var memory: MemoryBudget? { context.memory }
@@ -134,7 +134,7 @@ public struct CurlTransport: CookieStoringTransport, AlternativeRouteTransport, 
     }
 
     /// The cookies of all exchanges, which remain available after ``shutdown()``.
-    package var cookieJar: any CookieJar { context.shares }
+    package var cookieJar: any CookieJar { group.cookieJar }
 
     /// Ends all exchanges with ``ANHTTP/TransportError/Reason/shutDown`` and closes all connections; later exchanges
     /// fail with the same error. The connections are closed when this function returns, while exchanges may end later.

@@ -12,24 +12,29 @@ import Synchronization
 /// with the connection that has become free; messages to the former loop then have no effect.
 final class Dispatcher: Sendable {
     private let state: Lock<State>
-    private let loopCount = Atomic(1)
-    private let longLived = Atomic(0)
-    /// Whether there is more than one loop.
+    private let longLivedCount = Atomic(0)
+    /// Whether there may be more than one loop.
     let hasChoice: Bool
 
     private struct State {
         var admissions: AdmissionQueue<Waiting>
         var loops: LoopTable
         var origins = OriginCache()
+        var isAddingLoop = false
+        var isShutDown = false
 
-        /// Chooses the loop of an exchange. A new one may have to be started, which may fail.
-        mutating func choose(
-            _ exchange: Exchange, _ origin: String, preferring preferred: Int?
-        ) -> (loop: Int, engine: CurlEngine) {
-            let loop = exchange.isOnFirstLoop ? 0 : loops.loop(for: origin, exchange.sharing, preferring: preferred)
-            if let engine = exchange.group.engine(loop) { return (loop, engine) }
-            loops.stopStarting()
-            return choose(exchange, origin, preferring: preferred)
+        mutating func loop(_ exchange: Exchange, _ origin: String, preferring preferred: Int?) -> Int {
+            exchange.isOnFirstLoop ? 0 : loops.loop(for: origin, exchange.sharing, preferring: preferred)
+        }
+
+        /// Notes an exchange that was admitted.
+        mutating func begin(_ exchange: Exchange, _ origin: String, on loop: Int) {
+            close(loops.begin(origin, on: loop, extra: admissions.longLived), of: exchange.group)
+        }
+
+        func close(_ excess: LoopTable.Excess?, of group: EngineGroup) {
+            guard let excess else { return }
+            group.engine(excess.loop).post(.closeIdle(of: excess.origin))
         }
     }
 
@@ -58,22 +63,53 @@ final class Dispatcher: Sendable {
         case over
     }
 
-    init(_ limits: ConnectionLimits) {
-        let maximum = limits.eventLoops.maximum
+    /// - Parameter sharesCookies: Whether several threads can share libcurl's cookies; if not, there is one loop.
+    init(_ limits: ConnectionLimits, sharesCookies: Bool) {
+        let maximum = sharesCookies ? limits.eventLoops.maximum : 1
         hasChoice = maximum > 1
+        let perOrigin = limits.maximumConnectionsPerHost > 0 ? limits.maximumConnectionsPerHost : .max
         state = Lock(
             State(
                 admissions: AdmissionQueue(limits),
-                loops: LoopTable(maximum: maximum, threshold: limits.eventLoops.threshold)))
+                loops: LoopTable(
+                    maximum: maximum, threshold: limits.eventLoops.threshold,
+                    limits: .init(perOrigin: perOrigin, total: limits.maximumConnections.map { max(1, $0) } ?? .max))))
     }
 
-    /// The number of loops that were started, and of connections in use by long-lived exchanges.
-    var figures: (loops: Int, longLived: Int) {
-        (loopCount.load(ordering: .relaxed), longLived.load(ordering: .relaxed))
-    }
+    /// The number of loops.
+    var loopCount: Int { state.withLock { $0.loops.count } }
 
-    /// The started loop with the fewest exchanges.
+    /// The number of connections in use by long-lived exchanges.
+    var longLived: Int { longLivedCount.load(ordering: .relaxed) }
+
+    /// The loop with the fewest exchanges.
     var idlestLoop: Int { state.withLock { $0.loops.idlest } }
+
+    /// Whether no exchange is performed any more.
+    var isShutDown: Bool { state.withLock { $0.isShutDown } }
+
+    /// Ends the admission of exchanges: those that wait do so until they are ended.
+    func shutdown() { state.set(\.isShutDown, to: true) }
+
+    // MARK: Loops
+
+    /// Whether the caller must add a loop, and then call ``didAddLoop(_:)``.
+    func mustAddLoop() -> Bool {
+        guard hasChoice else { return false }
+        return state.withLock { state in
+            guard state.loops.wantsLoop, !state.isAddingLoop, !state.isShutDown else { return false }
+            state.isAddingLoop = true
+            return true
+        }
+    }
+
+    /// Notes whether a loop was added.
+    func didAddLoop(_ isAdded: Bool) {
+        state.withLock { state in
+            state.isAddingLoop = false
+            if isAdded { state.loops.addLoop() }
+        }
+    }
 
     // MARK: Exchanges
 
@@ -81,10 +117,11 @@ final class Dispatcher: Sendable {
     func enter(_ exchange: Exchange, preferring preferred: Int?) -> CurlEngine {
         withState { state in
             let origin = state.origins.origin(of: exchange.request.url.absoluteString)
-            let (loop, engine) = state.choose(exchange, origin, preferring: preferred)
+            let loop = state.loop(exchange, origin, preferring: preferred)
+            let engine = exchange.group.engine(loop)
             let ticket = state.admissions.enter(Waiting(exchange: exchange, loop: loop), exchange.use, origin)
             state.loops.enter(loop)
-            if ticket == nil { state.loops.begin(origin, on: loop) }
+            if ticket == nil { state.begin(exchange, origin, on: loop) }
             exchange.place = Place(
                 origin: origin, engine: engine,
                 admission: ticket.map { .waiting(ticket: $0) } ?? .admitted(loop: loop))
@@ -96,13 +133,15 @@ final class Dispatcher: Sendable {
     /// the given loop. Returns it with the engine on which it has waited; `nil` if there is none.
     func admit(on loop: Int) -> (Exchange, CurlEngine)? {
         withState { state in
-            guard let waiting = state.admissions.next(preferring: { $0.loop == loop }) else { return nil }
+            guard !state.isShutDown,
+                let waiting = state.admissions.next(preferring: hasChoice ? { $0.loop == loop } : nil)
+            else { return nil }
             let exchange = waiting.exchange
             guard var place = exchange.place else { return nil }
-            let (target, _) = state.choose(exchange, place.origin, preferring: loop)
+            let target = state.loop(exchange, place.origin, preferring: loop)
             state.loops.leave(waiting.loop)
             state.loops.enter(target)
-            state.loops.begin(place.origin, on: target)
+            state.begin(exchange, place.origin, on: target)
             place.admission = .admitted(loop: target)
             exchange.place = place
             return (exchange, place.engine)
@@ -131,28 +170,24 @@ final class Dispatcher: Sendable {
 
     private func withState<Result>(_ body: (inout State) -> Result) -> Result {
         state.withLock { state in
-            defer {
-                loopCount.store(state.loops.count, ordering: .relaxed)
-                longLived.store(state.admissions.longLived, ordering: .relaxed)
-            }
+            defer { longLivedCount.store(state.admissions.longLived, ordering: .relaxed) }
             return body(&state)
         }
     }
 
     // MARK: Connections
 
-    /// Notes a new connection of an exchange. Returns the loop on which another one has to be closed because a limit is
-    /// exceeded, and its origin, if that matters.
-    func open(
-        _ exchange: Exchange, _ origin: String, on loop: Int, isChoice: Bool, isMultiplexed: Bool,
-        limits: ConnectionLimits
-    ) -> (loop: Int, origin: String?)? {
-        guard hasChoice else { return nil }
-        return state.withLock { state in
-            let perOrigin = limits.maximumConnectionsPerHost > 0 ? limits.maximumConnectionsPerHost : .max / 2
-            return state.loops.open(
-                origin, on: loop, isChoice: isChoice, isMultiplexed: isMultiplexed,
-                limits: (perOrigin + state.admissions.longLived, limits.maximumConnections.map { max(1, $0) } ?? .max))
+    /// Notes a new connection of an exchange.
+    ///
+    /// - Parameters:
+    ///   - isChoice: Whether the server could have chosen a version that multiplexes.
+    ///   - isMultiplexed: Whether it has, and other exchanges may share the connection.
+    func open(_ exchange: Exchange, _ origin: String, on loop: Int, isChoice: Bool, isMultiplexed: Bool) {
+        guard hasChoice else { return }
+        state.withLock { state in
+            let excess = state.loops.open(
+                origin, on: loop, isChoice: isChoice, isMultiplexed: isMultiplexed, extra: state.admissions.longLived)
+            state.close(excess, of: exchange.group)
         }
     }
 

@@ -21,13 +21,15 @@ final class EngineContext: Sendable {
     let shares: HandleShares
     let dispatcher: Dispatcher
 
-    init(_ limits: ConnectionLimits, _ defaultOptions: TransferOptions, _ http2: HTTP2Sharing) throws(TransportError) {
+    init(
+        _ limits: ConnectionLimits, _ defaultOptions: TransferOptions, _ http2: HTTP2Sharing, _ library: CurlLibrary
+    ) throws(TransportError) {
         self.limits = limits
         self.defaultOptions = SharedTransferOptions(defaultOptions)
         self.http2 = http2
         memory = limits.memoryBudget.map(MemoryBudget.init)
         shares = try HandleShares()
-        dispatcher = Dispatcher(limits)
+        dispatcher = Dispatcher(limits, sharesCookies: library.sharesCookies)
     }
 }
 
@@ -36,36 +38,38 @@ final class EngineContext: Sendable {
 /// Each exchange retains the group, and the group its engines.
 final class EngineGroup: Sendable {
     let context: EngineContext
-    private let state: Lock<State>
-
-    private struct State {
-        var engines: [CurlEngine]
-        var isShutDown = false
-    }
+    private let first: CurlEngine
+    /// The engines after the first one.
+    private let others = Lock<[CurlEngine]>([])
 
     /// Creates a group, and starts the thread of its first engine.
     init(_ context: EngineContext) throws(TransportError) {
         self.context = context
-        state = Lock(State(engines: [try CurlEngine(context, index: 0)]))
+        first = try CurlEngine(context, index: 0)
     }
 
-    /// The engines that were started.
-    var engines: [CurlEngine] { state.withLock { $0.engines } }
+    /// All engines.
+    var engines: [CurlEngine] { [first] + others.withLock { $0 } }
 
-    /// Returns an engine, which is started if it is the next one; `nil` if the system cannot provide a thread or a
-    /// descriptor, or after ``shutdown()``.
-    func engine(_ index: Int) -> CurlEngine? {
-        state.withLock { state in
-            if index < state.engines.count { return state.engines[index] }
-            guard !state.isShutDown, let engine = try? CurlEngine(context, index: index) else { return nil }
-            state.engines.append(engine)
-            return engine
-        }
-    }
+    /// Returns an engine by its number.
+    func engine(_ index: Int) -> CurlEngine { index == 0 ? first : others.withLock { $0[index - 1] } }
+
+    /// The cookies, which are read and changed on the thread of the first engine: not all versions of libcurl permit it on
+    /// another one.
+    var cookieJar: any CookieJar { first }
 
     /// Starts an exchange: on the loop that its task prefers, or on another one where a connection is.
     func start(_ exchange: Exchange) {
         context.dispatcher.enter(exchange, preferring: preferredLoop).post(.add(exchange))
+        if context.dispatcher.mustAddLoop() { addLoop() }
+    }
+
+    /// Adds an engine, for later exchanges; not if the system cannot provide a thread or a descriptor.
+    private func addLoop() {
+        let index = others.withLock { $0.count } + 1
+        let engine = try? CurlEngine(context, index: index)
+        if let engine { others.withLock { $0.append(engine) } }
+        context.dispatcher.didAddLoop(engine != nil)
     }
 
     /// The loop whose executor the current task prefers; `nil` for none.
@@ -76,10 +80,7 @@ final class EngineGroup: Sendable {
 
     /// Ends all exchanges and rejects further ones.
     func shutdown() async {
-        let engines = state.withLock { state in
-            state.isShutDown = true
-            return state.engines
-        }
+        context.dispatcher.shutdown()
         for engine in engines { await engine.shutdown() }
     }
 }

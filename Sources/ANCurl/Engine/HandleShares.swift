@@ -124,26 +124,38 @@ final class HandleShares: Sendable {
     private func withCookies<Result>(_ body: () -> Result) -> Result {
         cookieShare.withLock(of: CURL_LOCK_DATA_COOKIE, body)
     }
-}
 
-extension HandleShares: CookieJar, CookieState {
+    /// All cookies.
     func cookies() -> [Cookie] { withCookies { stored } }
 
-    var mayHoldCookies: Bool { cookieFlag.isSet }
-
+    /// Adds cookies; each replaces one with the same name, domain and path.
     func set(_ cookies: [Cookie]) {
         guard !cookies.isEmpty else { return }
         cookieFlag.set()
         withCookies { store(cookies) }
     }
 
+    /// Removes the cookies with the same names, domains and paths as the given ones.
     func remove(_ cookies: [Cookie]) {
         set(cookies.map(\.ended))
     }
 
+    /// Removes all cookies.
     func removeAll() {
         withCookies { perform("ALL") }
     }
+}
+
+extension CurlEngine: CookieJar, CookieState {
+    func cookies() -> [Cookie] { context.shares.cookies() }
+
+    nonisolated var mayHoldCookies: Bool { context.shares.cookieFlag.isSet }
+
+    func set(_ cookies: [Cookie]) { context.shares.set(cookies) }
+
+    func remove(_ cookies: [Cookie]) { context.shares.remove(cookies) }
+
+    func removeAll() { context.shares.removeAll() }
 }
 
 extension Cookie {
@@ -178,7 +190,7 @@ struct CurlShare: ~Copyable, Sendable {
 
     /// Frees the share, which no handle may use any more.
     deinit {
-        unsafe _ = curl_share_cleanup(raw)
+        guard unsafe curl_share_cleanup(raw) == CURLSHE_OK else { return }
         for index in 0..<Self.lockCount { unsafe _ = pthread_mutex_destroy(locks + index) }
         unsafe locks.deallocate()
     }

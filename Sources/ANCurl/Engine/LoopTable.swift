@@ -9,42 +9,77 @@
 /// | may share a connection, and its origin multiplexes | the one where the origin's connections are |
 /// | may share a connection, and it is not known whether its origin multiplexes | the one where most of the origin's exchanges are |
 /// | can use a connection that is free on some loop, or will be | the one that its task prefers, or the least busy of those, unless it has ``tolerance`` more exchanges than another one |
-/// | any other | the one that its task prefers, or the least busy one; another one is started if all have ``threshold`` exchanges |
+/// | any other | the one that its task prefers, or the least busy one |
 ///
 /// The busiest loop is the one with the most exchanges, waiting ones included.
 package struct LoopTable {
     /// The scheme, host and port of a URL.
     package typealias Origin = String
 
-    /// The number of loops that may be started.
-    private var maximum: Int
-    /// The number of exchanges on each loop from which another loop is started.
+    /// The maximum number of loops.
+    private let maximum: Int
+    /// The number of admitted exchanges on each loop from which another loop is wanted.
     private let threshold: Int
+    private let limits: Limits
     /// The number of exchanges by which a loop may be busier than others before connections are made there.
     private static let tolerance = 8
-    /// The number of exchanges on each loop that was started.
+    /// The number of exchanges on each loop, and of those that were admitted.
     private var loads = [0]
+    private var admitted = [0]
     private var hosts: [Origin: Host] = [:]
     /// The host accessed last, cached because it is usually the one accessed next.
     private var latest: Host?
     /// The number of hosts at which empty ones are removed.
     private var hostLimit = 64
-    /// The number of open connections on all loops.
-    private var opened = 0
+    /// The number of connections on all loops that are open or being made.
+    private var expected = 0
 
-    /// Creates a table with one loop.
-    package init(maximum: Int, threshold: Int) {
-        self.maximum = max(1, maximum)
-        self.threshold = threshold
+    /// The limits on connections of all loops together.
+    package struct Limits {
+        package let perOrigin: Int
+        package let total: Int
+
+        package init(perOrigin: Int, total: Int) {
+            self.perOrigin = min(perOrigin, Int(Int32.max))
+            self.total = total
+        }
     }
 
-    /// The number of loops that were started.
+    /// An idle connection that has to be closed because a limit is exceeded.
+    package struct Excess: Equatable {
+        package let loop: Int
+        /// The origin of the connection; `nil` for any.
+        package let origin: Origin?
+
+        package init(loop: Int, origin: Origin?) {
+            self.loop = loop
+            self.origin = origin
+        }
+    }
+
+    /// Creates a table with one loop.
+    package init(maximum: Int, threshold: Int, limits: Limits) {
+        self.maximum = max(1, maximum)
+        self.threshold = threshold
+        self.limits = limits
+    }
+
+    /// The number of loops.
     package var count: Int { loads.count }
 
-    /// Whether there is more than one loop to choose from.
+    /// Whether there may be more than one loop.
     package var hasChoice: Bool { maximum > 1 }
 
-    /// Returns the loop for an exchange; ``count`` for a loop to be started.
+    /// Whether all loops have work, so that another one should be added.
+    package var wantsLoop: Bool { count < maximum && admitted.allSatisfy { $0 >= threshold } }
+
+    /// Adds a loop.
+    package mutating func addLoop() {
+        loads.append(0)
+        admitted.append(0)
+    }
+
+    /// Returns the loop for an exchange.
     ///
     /// - Parameters:
     ///   - preferred: The loop on which the task runs; `nil` if it runs on none.
@@ -64,38 +99,36 @@ package struct LoopTable {
         }
         let free = sharing == .none ? [] : loads.indices.filter { host.running[$0] < host.expected[$0] }
         if let preferred, free.contains(preferred) { return preferred }
-        let idlest = idlest(of: loads.indices)
+        let idlest = idlest
         if let loop = free.min(by: { loads[$0] < loads[$1] }), loads[loop] < loads[idlest] + Self.tolerance {
             return loop
         }
-        if let preferred { return preferred }
-        return loads[idlest] >= threshold && count < maximum ? count : idlest
-    }
-
-    private func idlest(of loops: Range<Int>) -> Int {
-        loops.min { loads[$0] < loads[$1] } ?? 0
+        return preferred ?? idlest
     }
 
     /// The loop with the fewest exchanges.
-    package var idlest: Int { idlest(of: loads.indices) }
+    package var idlest: Int { loads.indices.min { loads[$0] < loads[$1] } ?? 0 }
 
     // MARK: Exchanges
 
-    /// Notes an exchange on a loop, possibly a new one, that waits or was admitted.
-    package mutating func enter(_ loop: Int) {
-        if loop == loads.count { loads.append(0) }
-        loads[loop] += 1
-    }
+    /// Notes an exchange on a loop, which waits or was admitted.
+    package mutating func enter(_ loop: Int) { loads[loop] += 1 }
 
     /// Notes that an exchange is no longer on a loop.
     package mutating func leave(_ loop: Int) { loads[loop] -= 1 }
 
-    /// Notes that an exchange on a loop was admitted. It makes a connection unless one is free.
-    package mutating func begin(_ origin: Origin, on loop: Int) {
-        guard hasChoice else { return }
+    /// Notes that an exchange on a loop was admitted. It makes a connection unless one is free; returns another one that
+    /// must make room for it.
+    ///
+    /// - Parameter extra: The number of connections for which the limit for an origin is raised.
+    package mutating func begin(_ origin: Origin, on loop: Int, extra: Int = 0) -> Excess? {
+        guard hasChoice else { return nil }
         let host = host(of: origin)
+        admitted[loop] += 1
         host.running[loop] += 1
-        host.expected[loop] = max(host.expected[loop], host.running[loop])
+        guard host.running[loop] > host.expected[loop] else { return nil }
+        expect(host.running[loop], host, loop)
+        return excess(over: host, on: loop, extra)
     }
 
     /// Notes that an exchange that was admitted is over.
@@ -104,43 +137,29 @@ package struct LoopTable {
     package mutating func end(_ origin: Origin, on loop: Int, connected: Bool) {
         guard hasChoice else { return }
         let host = host(of: origin)
+        admitted[loop] -= 1
         host.running[loop] -= 1
-        if !connected { host.expected[loop] = max(host.connections[loop], host.expected[loop] - 1) }
+        if !connected { expect(max(host.connections[loop], host.expected[loop] - 1), host, loop) }
     }
-
-    /// Notes that no further loop can be started.
-    package mutating func stopStarting() { maximum = loads.count }
 
     // MARK: Connections
 
-    /// Notes a new connection on a loop.
-    ///
-    /// - Parameter limits: The maximum numbers of connections to the origin, and in total.
-    /// - Returns: A loop on which a connection is idle, to be closed there because a limit is exceeded; `nil` if none is.
+    /// Notes a new connection on a loop. Returns another one that must be closed: the exchange could not use one that was
+    /// thought to be free.
     package mutating func open(
-        _ origin: Origin, on loop: Int, isChoice: Bool, isMultiplexed: Bool, limits: (perOrigin: Int, total: Int)
-    ) -> (loop: Int, origin: Origin?)? {
+        _ origin: Origin, on loop: Int, isChoice: Bool, isMultiplexed: Bool, extra: Int = 0
+    ) -> Excess? {
         guard hasChoice else { return nil }
         let host = host(of: origin)
-        host.connections[loop] += 1
-        host.expected[loop] = max(host.expected[loop], host.connections[loop])
-        opened += 1
         if isMultiplexed {
             host.multiplexing = .on(loop)
         } else if isChoice {
             host.multiplexing = .none
         }
-        func hasIdle(_ other: Int, _ host: Host) -> Bool {
-            other != loop && host.running[other] < host.connections[other]
-        }
-        if host.connections.reduce(0, +) > limits.perOrigin,
-            let other = loads.indices.first(where: { hasIdle($0, host) })
-        {
-            return (other, origin)
-        }
-        guard opened > limits.total else { return nil }
-        let other = loads.indices.first { index in hosts.values.contains { hasIdle(index, $0) } }
-        return other.map { ($0, nil) }
+        host.connections[loop] += 1
+        guard host.connections[loop] > host.expected[loop] else { return nil }
+        expect(host.connections[loop], host, loop)
+        return excess(over: host, on: loop, extra)
     }
 
     /// Notes that a connection was closed.
@@ -148,8 +167,24 @@ package struct LoopTable {
         guard hasChoice else { return }
         let host = host(of: origin)
         host.connections[loop] -= 1
-        host.expected[loop] = max(host.connections[loop], host.expected[loop] - 1)
-        opened -= 1
+        expect(max(host.connections[loop], host.expected[loop] - 1), host, loop)
+    }
+
+    private mutating func expect(_ count: Int, _ host: Host, _ loop: Int) {
+        expected += count - host.expected[loop]
+        host.expected[loop] = count
+    }
+
+    private func excess(over host: Host, on loop: Int, _ extra: Int) -> Excess? {
+        // The connection's own loop comes last: there, libcurl makes room, unless others count, too.
+        let loops = loads.indices.filter { $0 != loop } + [loop]
+        if host.expected.reduce(0, +) > limits.perOrigin + extra,
+            let other = loops.first(where: host.hasIdle)
+        {
+            return Excess(loop: other, origin: host.origin)
+        }
+        guard expected > limits.total else { return nil }
+        return loops.first { loop in hosts.values.contains { $0.hasIdle(loop) } }.map { Excess(loop: $0, origin: nil) }
     }
 
     /// Notes that a connection of the origin carries several exchanges at the same time.
@@ -164,7 +199,7 @@ package struct LoopTable {
         let host = latest?.origin == origin ? latest : hosts[origin]
         if let host {
             latest = host
-            host.makeRoom(count + 1)
+            host.makeRoom(count)
             return host
         }
         if hosts.count >= hostLimit {
@@ -172,7 +207,7 @@ package struct LoopTable {
             hostLimit = max(64, 2 * hosts.count)
         }
         let added = Host(origin)
-        added.makeRoom(count + 1)
+        added.makeRoom(count)
         hosts[origin] = added
         latest = added
         return added
@@ -191,6 +226,11 @@ package struct LoopTable {
 
         init(_ origin: Origin) {
             self.origin = origin
+        }
+
+        /// Whether a connection on a loop is idle.
+        func hasIdle(_ loop: Int) -> Bool {
+            connections.indices.contains(loop) && running[loop] < connections[loop]
         }
 
         var isEmpty: Bool { running.allSatisfy { $0 == 0 } && connections.allSatisfy { $0 == 0 } }

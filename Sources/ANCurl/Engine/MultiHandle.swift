@@ -13,8 +13,6 @@ struct MultiHandle: ~Copyable {
     private let limits: ConnectionLimits
     /// The number of connections of long-lived exchanges, by which the limits are raised.
     private var longLived = 0
-    /// The number of loops, which keep equal parts of the idle connections.
-    private var loops = 1
 
     /// Creates a multi handle whose callbacks report to `loop`, which must outlive it.
     init(reportingTo loop: LoopState) throws(TransportError) {
@@ -57,9 +55,9 @@ struct MultiHandle: ~Copyable {
 
     /// Raises libcurl's limits for one host and for the connections that it keeps by the number of connections of
     /// long-lived exchanges, which it counts like any others. ``AdmissionQueue`` limits these.
-    mutating func raiseLimits(by longLived: Int, loops: Int) {
-        guard longLived != self.longLived || loops != self.loops else { return }
-        (self.longLived, self.loops) = (longLived, loops)
+    mutating func raiseLimits(by longLived: Int) {
+        guard longLived != self.longLived else { return }
+        self.longLived = longLived
         applyLimits()
     }
 
@@ -67,7 +65,7 @@ struct MultiHandle: ~Copyable {
         // libcurl sets no limit for 0.
         for (option, limit) in [
             (CURLMOPT_MAX_HOST_CONNECTIONS, limits.maximumConnectionsPerHost),
-            (CURLMOPT_MAXCONNECTS, (limits.maximumIdleConnections + loops - 1) / loops),
+            (CURLMOPT_MAXCONNECTS, limits.maximumIdleConnections),
         ] {
             set(option, limit > 0 ? min(limit, Int(Int32.max)) + longLived : 0)
         }

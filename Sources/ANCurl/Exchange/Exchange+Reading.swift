@@ -14,7 +14,7 @@ extension Exchange: WholeBodySource {
             state.share = nil
             return state.machine.collect(upTo: Self.patience)
         }
-        if mustResume { engine.post(.resumeReceiving(self)) }
+        if mustResume { post(.resumeReceiving(self)) }
         await waitToRead(.response)
     }
 

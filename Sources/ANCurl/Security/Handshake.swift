@@ -59,10 +59,13 @@ final class Handshake {
             switch kind {
             case SSL_CB_HANDSHAKE_START:
                 // libcurl has set the session of its cache. In 8.23, unlike in 7.88, CURLOPT_SSL_SESSIONID_CACHE cannot
-                // prevent that in the callback for the context.
-                if let session = unsafe session, unsafe Handshake.of(session)?.mayResume == false {
-                    unsafe SSL_set_session(session, nil)
-                }
+                // prevent that in the callback for the context. A copy is used: before 8.10, handshakes on several threads
+                // would have the same object, which they change.
+                guard let session = unsafe session, let cached = unsafe SSL_get_session(session) else { break }
+                let mayResume = unsafe Handshake.of(session)?.mayResume != false
+                let copy = unsafe mayResume ? SSL_SESSION_dup(cached) : nil
+                unsafe SSL_set_session(session, copy)
+                if let copy = unsafe copy { unsafe SSL_SESSION_free(copy) }
             case SSL_CB_READ_ALERT: unsafe Handshake.of(session)?.receiveAlert(value & 0xff)
             default: break
             }

@@ -188,13 +188,11 @@ extension Transfer {
         }
     }
 
-    /// Tells the other loops of a new connection, one of which may have to close another one.
+    /// Tells the other loops of a new connection.
     private func noteOpened() {
-        let excess = loop.context.dispatcher.open(
-            exchange, origin, on: loop.index, isChoice: allowsHTTP2,
-            isMultiplexed: state.connection.isHTTP2 && loop.context.http2 == .multiplexed, limits: loop.context.limits)
-        guard let excess else { return }
-        exchange.group.engine(excess.loop)?.post(.closeIdle(of: excess.origin))
+        loop.context.dispatcher.open(
+            exchange, origin, on: loop.index, isChoice: exchange.sharing == .multiplexed && exchange.probes.isEmpty,
+            isMultiplexed: state.connection.isHTTP2 && exchange.sharing == .multiplexed)
     }
 
     /// Whether the connection carries HTTP/2 and one exchange at a time; see ``HTTP2Sharing``.

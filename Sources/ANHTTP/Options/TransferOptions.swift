@@ -283,7 +283,7 @@ public struct ConnectionLimits: Hashable, Sendable {
     /// further exchanges wait, first in, first out; see ``Timeouts/queue``.
     public var maximumConnections: Int?
     /// The number of connections, active ones included except those of long-lived exchanges, above which idle ones are
-    /// closed instead of kept for reuse, the one that has been idle longest first; 256 by default. 0 or less leaves the
+    /// closed instead of kept for reuse, the one that has been idle longest first, on each event loop; 256 by default. 0 or less leaves the
     /// limit to libcurl: none in 7.88, four times the number of exchanges in recent versions. See
     /// CURLMOPT_MAXCONNECTS(3).
     public var maximumIdleConnections = 256
@@ -321,7 +321,10 @@ public struct ConnectionLimits: Hashable, Sendable {
     ///
     /// Requests go to the loop with a connection that they can use, otherwise to the one with the fewest requests. Limits
     /// on connections, cookies, TLS sessions, addresses, strict transport and alternative services are those of all loops
-    /// together. Requests with limited speed, see ``TransferOptions/speedLimits``, use the first loop only.
+    /// together, but for ``ConnectionLimits/maximumIdleConnections``. A request that waits for a connection may be overtaken
+    /// by up to four that wait on the loop where one became free. Requests with limited speed, see
+    /// ``TransferOptions/speedLimits``, use the first loop only. There is one loop with libcurl 8.11 to 8.15, in which several
+    /// threads cannot share cookies.
     public enum EventLoops: Hashable, Sendable, ExpressibleByIntegerLiteral {
         /// One, and another one whenever all have 8 requests at the same time, up to the number of processors that the
         /// process may use, and to 8.
