@@ -34,6 +34,18 @@ func downloadFromMirrors(_ api: SessionManager, _ digest: ContentDigest, _ mirro
     _ = try await api.download("images/disk.iso", to: "disk.iso", options: options).value
 }
 
+func downloadVerifiedPieces(_ api: SessionManager, _ url: URL, _ mirrors: [URL], _ values: [Data]) async throws {
+    // snippet.pieces
+    let digests = try PieceDigests(.sha256, pieceLength: 1 << 20, totalBytes: 734_003_200, values: values)
+    let options = DownloadOptions.durable.with {
+        $0.segments = .automatic
+        $0.mirrors = mirrors
+        $0.pieceDigests = digests
+    }
+    // snippet.end
+    _ = try await api.download(Request(url: url), to: "disk.iso", options: options).value
+}
+
 func limitSpeed() async throws {
     // snippet.speed-overview
     let all = SpeedLimit(bytesReceivedPerSecond: 2_000_000, bytesSentPerSecond: 500_000)

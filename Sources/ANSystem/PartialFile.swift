@@ -142,9 +142,14 @@ public struct PartialFile: ~Copyable {
     /// - Throws: `EIO` if the file was truncated by others; otherwise the error of pread(2), such as `EINVAL` for a
     ///   negative offset.
     public func read(into buffer: inout MutableRawSpan, at offset: Int64) throws(SystemError) -> Int {
-        let limit = offset < size ? Int(min(size - max(0, offset), Int64(buffer.byteCount))) : 0
-        let count = try file.read(into: &buffer, upTo: limit, at: offset)
-        guard count > 0 || limit == 0 else { throw SystemError(call: "pread", code: EIO) }
+        try read(into: &buffer, in: min(offset, size)..<size)
+    }
+
+    /// Reads bytes from the beginning of a range, which may be after a gap, as ``read(into:at:)`` does.
+    package func read(into buffer: inout MutableRawSpan, in range: Range<Int64>) throws(SystemError) -> Int {
+        let limit = min(range.upperBound - max(0, range.lowerBound), Int64(buffer.byteCount))
+        let count = try file.read(into: &buffer, upTo: max(0, Int(limit)), at: range.lowerBound)
+        guard count > 0 || limit <= 0 else { throw SystemError(call: "pread", code: EIO) }
         return count
     }
 

@@ -18,6 +18,7 @@ public import FoundationEssentials
 // ├── file             a file could not be read or written
 // ├── notResumable     a download could not be resumed, and must not start over
 // ├── digest           a download has a wrong digest
+// ├── size             a download has another size than expected
 // ├── upload           a resumable upload cannot go on
 // ├── circuitOpen      a circuit breaker has refused the request
 // ├── interrupted      a download failed for one of these reasons and can be resumed
@@ -69,6 +70,9 @@ public indirect enum SessionError: Error, Sendable {
     /// The downloaded bytes were removed, except those written to a device, so the download cannot be resumed. A cached
     /// response from which they came is removed as well.
     case digest(expected: ContentDigest, found: ContentDigest, path: String, url: URL)
+    /// The file of a download has another size, in bytes, than ``DownloadOptions/pieceDigests``. `url` is that of the
+    /// request, before redirects.
+    case size(expected: Int64, found: Int64, url: URL)
     /// A resumable upload cannot go on; see ``UploadFailure``.
     case upload(UploadFailure)
     /// A ``CircuitBreaker`` has not sent the request to this host, because earlier ones have failed. After the given time
@@ -213,6 +217,8 @@ extension SessionError: CustomStringConvertible, LocalizedError {
         case .notResumable(let failure): failure.description
         case .digest(let expected, let found, let path, let url):
             "The digest of \(path) from \(url.redactedDescription) is \(found), but \(expected) is expected."
+        case .size(let expected, let found, let url):
+            "The file at \(url.redactedDescription) has \(found) bytes or more, but \(expected) are expected."
         case .upload(let failure): failure.sentence
         case .circuitOpen(let host, let wait):
             "The request was not sent, because earlier ones to \(host) have failed; try again in \(wait)."

@@ -71,9 +71,12 @@ final class Killer: Sendable {
         let urls = servers.urls
         let delay = Int.random(in: 0..<300_000, using: &generator)
         var words = ["/proc/self/exe", "--download", urls[0].absoluteString, path, "\(delay)"]
-        // With mirrors, the digest of the version of this moment is expected, which may change meanwhile.
-        if Int.random(in: 0..<3, using: &generator) == 0 {
-            words += [digests[servers.version].description] + urls.dropFirst().map(\.absoluteString)
+        // With mirrors, the digests of the version of this moment are expected, which may change meanwhile.
+        let kind = Int.random(in: 0..<3, using: &generator)
+        if kind < 2 {
+            let version = servers.version
+            words += [kind == 0 ? digests[version].description : "pieces:\(version)"]
+            words += urls.dropFirst().map(\.absoluteString)
         }
         if ResumeData.left(at: path) != nil { tally.withLock { $0.resumed += 1 } }
         async let outcome = Command(words).run()
@@ -83,7 +86,7 @@ final class Killer: Sendable {
         if status != 128 + SIGKILL { note("\(place): status \(status)") }
         if FileManager.default.fileExists(atPath: path) {
             try check(path, place)
-        } else if let data = ResumeData.left(at: path) {
+        } else if let data = ResumeData.left(at: path), data.needsPieceDigests != true {
             try check(data, place)
         }
     }

@@ -1,6 +1,7 @@
 // SPDX-License-Identifier: MIT
 
 import ANSystem
+import AsyncNetworking
 import AsyncNetworkingTesting
 import Foundation
 import TestSupport
@@ -41,6 +42,17 @@ final class Servers: Sendable {
 
     func stop() async {
         for server in servers { await server.stop() }
+    }
+
+    /// The digests of the pieces of a version, by a name such as `pieces:3`; `nil` for another name.
+    static func pieceDigests(named name: String) throws -> PieceDigests? {
+        let words = name.split(separator: ":")
+        guard words.first == "pieces", words.count == 2, let number = Int(words[1]) else { return nil }
+        let version = versions[number]
+        let values = try stride(from: 0, to: version.count, by: 30_000).map { start in
+            try ContentDigest(of: Data(version.dropFirst(start).prefix(30_000))).value
+        }
+        return try PieceDigests(.sha256, pieceLength: 30_000, totalBytes: Int64(version.count), values: values)
     }
 
     static func entityTag(_ version: Int) -> String { "\"\(version)\"" }

@@ -3,7 +3,8 @@
 // Kills processes that download one file in segments, at random moments, and checks what each has left behind:
 //
 //     DownloadKills KILLS [SEED]
-//     DownloadKills --download URL PATH MICROSECONDS [DIGEST MIRROR…]    a process that is killed
+//     DownloadKills --download URL PATH MICROSECONDS [DIGEST MIRROR…]    a process that is killed; instead of a digest,
+//                                                                        pieces:VERSION for those of pieces
 
 import AsyncNetworking
 import AsyncNetworkingTesting
@@ -14,8 +15,8 @@ import TestSupport
 let words = Array(CommandLine.arguments.dropFirst())
 if words.first == "--download", words.count >= 4, let url = URL(string: words[1]), let delay = UInt32(words[3]) {
     try await download(
-        url, to: words[2], killedAfter: delay, digest: words.dropFirst(4).first.flatMap { ContentDigest($0) },
-        mirrors: words.dropFirst(5).compactMap { URL(string: $0) })
+        url, to: words[2], killedAfter: delay,
+        options: options(words.dropFirst(4).first, words.dropFirst(5).compactMap { URL(string: $0) }))
 } else if let kills = words.first.flatMap({ Int($0) }) {
     let seed = words.dropFirst().first.flatMap { UInt64($0) } ?? .random(in: 0...9_999)
     let tally = try await Killer(seed: seed).run(kills)
@@ -31,7 +32,7 @@ if words.first == "--download", words.count >= 4, let url = URL(string: words[1]
 
 /// Downloads a file in eight segments. The process is killed after a time, or a long time after the download.
 func download(
-    _ url: URL, to path: String, killedAfter microseconds: UInt32, digest: ContentDigest?, mirrors: [URL]
+    _ url: URL, to path: String, killedAfter microseconds: UInt32, options: DownloadOptions
 ) async throws {
     Thread.detachNewThread {
         usleep(microseconds)
@@ -41,15 +42,17 @@ func download(
         $0.proxy = .none
         $0.connectionLimits.maximumConnectionsPerHost = 8
     }
-    _ = try? await manager.download(Request(url: url), to: .file(path), options: options(digest, mirrors)).value
+    _ = try? await manager.download(Request(url: url), to: .file(path), options: options).value
     try await Task.sleep(for: .seconds(60))
 }
 
 /// The options of all downloads. The file is flushed often, so that there are many records.
-func options(_ digest: ContentDigest? = nil, _ mirrors: [URL] = []) -> DownloadOptions {
-    DownloadOptions.durable.with {
+func options(_ digests: String? = nil, _ mirrors: [URL] = []) throws -> DownloadOptions {
+    let pieces = try digests.flatMap { try Servers.pieceDigests(named: $0) }
+    return DownloadOptions.durable.with {
         $0.segments = 8
-        $0.expectedDigest = digest
+        $0.expectedDigest = digests.flatMap { ContentDigest($0) }
+        $0.pieceDigests = pieces
         $0.mirrors = mirrors
         $0.segmentTuning.minimum = 20_000
         $0.flushInterval = 50_000

@@ -99,7 +99,7 @@ extension SessionError {
         case .redirect(.bodyNotReplayable): .requestBodyStreamExhausted
         case .redirect: .redirectToNonExistentLocation
         case .notCached, .notResumable: .resourceUnavailable
-        case .digest: .cannotDecodeRawData
+        case .digest, .size: .cannotDecodeRawData
         case .interrupted(let error, _): error.code
         case .file: .cannotWriteToFile
         case .authentication: .userAuthenticationRequired

@@ -6,7 +6,7 @@ public import FoundationEssentials
 
 /// The expected digests of a sequence of bytes, and their running computation.
 struct DigestChecks {
-    private let checks: [(expected: ContentDigest, digest: MessageDigest)]
+    private var checks: [(expected: ContentDigest, digest: MessageDigest)]
     /// The number of bytes hashed so far.
     private(set) var size: Int64 = 0
 
@@ -17,6 +17,11 @@ struct DigestChecks {
 
     /// The expected digests.
     var expected: Set<ContentDigest> { Set(checks.map(\.expected)) }
+
+    /// Ends all checks but that of one digest, which is among them if it is not `nil`.
+    mutating func keep(only expected: ContentDigest?) {
+        checks.removeAll { $0.expected != expected }
+    }
 
     /// Hashes further bytes.
     mutating func update(_ bytes: borrowing RawSpan) {
@@ -92,7 +97,7 @@ extension ContentDigest {
         try self.init(algorithm, digest)
     }
 
-    private init(_ algorithm: Algorithm, _ digest: MessageDigest) throws(SessionError) {
+    init(_ algorithm: Algorithm, _ digest: MessageDigest) throws(SessionError) {
         guard let value = digest.value else { throw .digestNotComputed }
         self.init(algorithm, Data(value))
     }

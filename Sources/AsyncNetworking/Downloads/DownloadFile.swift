@@ -40,8 +40,12 @@ final class DownloadFile {
     var parts = ByteRanges()
     /// Whether the file may be received in segments: not after no server has sent further ones.
     var permitsSegments = true
-    /// Whether segments may be requested from mirrors: not after bytes of one were wrong.
-    var usesMirrors = true
+    /// The mirrors that may be used.
+    var mirrors: [URL]
+    /// Whether all pieces that the program knows the digests of have been verified.
+    var hasVerifiedPieces = false
+    /// Whether the file has right bytes after the error of a wrong digest, which that of a piece is.
+    var keepsAfterWrongDigest = false
     /// Whether the download has started over because a segment had changed, which it does once.
     var hasStartedOver = false
     /// Whether a response has been accepted in this task.
@@ -73,6 +77,7 @@ final class DownloadFile {
     ) throws(SessionError) {
         self.job = job
         self.request = request
+        mirrors = job.options.mirrors
         var fields = request.headers
         fields.fill(from: pipeline.headers)
         self.fields = fields
@@ -95,6 +100,9 @@ final class DownloadFile {
             }
         } catch {
             throw .file(job.path, error)
+        }
+        guard device == nil || job.options.pieceDigests == nil else {
+            throw .transport(TransportError(.invalidRequest(.option("pieceDigests require a regular file"))))
         }
         isDurable = job.options.isDurable && mayContinue && location?.isReplaceable == true
         storesAsReceived =
@@ -136,8 +144,8 @@ final class DownloadFile {
         do throws(SystemError) {
             let file = try PartialFile(path: data.partialFile, opening: .existing)
             let isLongEnough = file.size >= data.offset
-            let isVerifiable = data.isVerifiable && mayContinue
-            guard isLongEnough, data.completedBytes == 0 || isVerifiable && data.isSelected(by: fields) else {
+            let isVerifiable = data.isVerifiable(with: job.options.pieceDigests) && mayContinue
+            guard isLongEnough, data.completedBytes == 0 || isVerifiable && isSelected(data) else {
                 if !job.options.startsOverIfNotResumable { file.keep() }
                 return !isLongEnough ? .partialFile(data.partialFile) : isVerifiable ? .otherRequest : .noValidator
             }
@@ -153,16 +161,24 @@ final class DownloadFile {
     }
 
     private func continueWith(_ data: ResumeData) {
-        guard size >= data.offset, data.completedBytes == 0 || data.isVerifiable && data.isSelected(by: fields) else {
-            return
-        }
+        let isVerifiable = data.isVerifiable(with: job.options.pieceDigests)
+        guard size >= data.offset, data.completedBytes == 0 || isVerifiable && isSelected(data) else { return }
         parts = data.parts?.within(data.offset..<max(data.offset, min(size, data.totalBytes ?? 0))) ?? ByteRanges()
         known = data
         known?.expectedDigest = job.options.expectedDigest ?? data.expectedDigest
         known?.url = request.url
+        if mayHaveWrongBytes { known?.needsPieceDigests = true }
         longest = data.completedBytes
         planRest(after: data)
     }
+
+    /// Whether the request selects the representation of an earlier download, or digests identify it.
+    private func isSelected(_ data: ResumeData) -> Bool {
+        job.options.pieceDigests != nil || data.isSelected(by: fields)
+    }
+
+    /// Whether bytes of mirrors are verified by the digests of pieces only.
+    private var mayHaveWrongBytes: Bool { !job.options.mirrors.isEmpty && known?.expectedDigest == nil }
 
     private var newPath: String {
         switch job.destination.target {
@@ -190,10 +206,11 @@ final class DownloadFile {
             throw .file(job.path, error)
         }
         if !isSame { parts = ByteRanges() }
-        source = head.url
+        (source, hasVerifiedPieces) = (head.url, false)
         let expected = job.options.expectedDigest ?? known?.expectedDigest
         let representation = Representation(head, to: fields)
         known = isChanged ? nil : resumeData(of: representation, expected)
+        if mayHaveWrongBytes { known?.needsPieceDigests = true }
         whole = DigestChecks(
             isChanged ? [] : known == nil ? head.headers.contentDigests : representation.digests, and: expected)
         (part, late) = (DigestChecks([]), [])
@@ -215,7 +232,7 @@ final class DownloadFile {
             try partial?.rewind(to: offset)
             // The digests of a 416 are those of its own content.
             if let range { known?.representation.learn(from: head, total: range.total) }
-            (self.range, source) = (range, head.url)
+            (self.range, source, hasVerifiedPieces) = (range, head.url, false)
             (verifiesTrailers, late) = (range != nil, [])
             hasBegun = true
             flushed = (received, stopwatch.elapsed)
@@ -233,6 +250,9 @@ final class DownloadFile {
     /// the range of the response; then nothing is written.
     func write(_ chunk: Data) throws(SessionError) -> Bool {
         if let last = range?.bytes?.upperBound, size + Int64(chunk.count) - 1 > last { return false }
+        if let pieces = job.options.pieceDigests, size + Int64(chunk.count) > pieces.totalBytes {
+            try checkSize(size + Int64(chunk.count))
+        }
         received += Int64(chunk.count)
         do throws(SystemError) {
             try device?.writeAllToDevice(chunk.bytes)
@@ -278,6 +298,7 @@ final class DownloadFile {
     func commit(
         _ response: Response<Void>, waitUntilRunning: () async throws -> Void
     ) async throws -> DownloadedFile {
+        try await verifyPieces(waitUntilRunning: waitUntilRunning)
         try whole.verify(job.path, from: request.url)
         try await verify(late, from: 0, waitUntilRunning)
         let size = size
@@ -317,7 +338,7 @@ final class DownloadFile {
     func end(after error: any Error, isWanted: Bool) -> ResumeData? {
         defer { partial = nil }
         let path = partial?.path
-        if case .digest = error as? SessionError {
+        if case .digest = error as? SessionError, !keepsAfterWrongDigest {
             if let path, isDurable { DownloadRecord.remove(beside: path) }
             return nil
         }
@@ -359,6 +380,26 @@ extension DownloadFile {
         planRest(after: data)
         defer { longest = max(longest, data.completedBytes) }
         return next(hasProgress: data.completedBytes > longest)
+    }
+
+    /// Returns the request to a mirror after a server has failed before its response was accepted; `nil` if there is none,
+    /// or the server is not to blame.
+    func requestToNextMirror(after error: any Error, of request: Request) -> Request? {
+        guard !hasBegun, let mirror = mirrors.first else { return nil }
+        switch error {
+        case is TransportError, is SerializationError: break
+        case SessionError.transport, SessionError.serialization, SessionError.redirect, SessionError.authentication,
+            SessionError.notResumable, SessionError.size, SessionError.circuitOpen:
+            break
+        default: return nil
+        }
+        mirrors.removeFirst()
+        // Another server has validators of its own.
+        known?.representation.validator = nil
+        if let known { planRest(after: known) }
+        var request = job.request(request, at: mirror)
+        next(hasProgress: false).prepare(&request)
+        return request
     }
 
     /// Returns a request for the whole file.
@@ -411,7 +452,9 @@ extension DownloadFile {
 extension DownloadFile {
     /// The resume data for the bytes written so far; `nil` if the download cannot be resumed.
     var currentResumeData: ResumeData? {
-        guard var data = known, data.isVerifiable, let path = partialPath else { return nil }
+        guard var data = known, data.isVerifiable(with: job.options.pieceDigests), let path = partialPath else {
+            return nil
+        }
         data.partialFile = path
         data.offset = hasBegun ? size : min(data.offset, size)
         data.parts = parts.isEmpty ? nil : parts
@@ -464,7 +507,7 @@ extension DownloadFile {
         }
         data.offset = hasBegun ? size : data.offset
         data.parts = parts.isEmpty ? nil : parts
-        if !data.isVerifiable { (data.offset, data.parts) = (0, nil) }
+        if !data.isVerifiable(with: job.options.pieceDigests) { (data.offset, data.parts) = (0, nil) }
         do throws(SystemError) {
             lastRecord = try DownloadRecord.write(data)
         } catch {

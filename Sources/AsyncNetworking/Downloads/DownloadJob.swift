@@ -25,10 +25,20 @@ struct DownloadJob: Sendable {
 extension DownloadJob {
     /// - Throws: ``ANHTTP/TransportError/Reason/invalidRequest(_:)`` for mirrors without an expected digest.
     fileprivate func checkMirrors() throws(SessionError) {
-        guard !options.mirrors.isEmpty, (options.expectedDigest ?? options.resumeData?.expectedDigest) == nil else {
-            return
+        let digest = options.expectedDigest ?? options.resumeData?.expectedDigest
+        guard !options.mirrors.isEmpty, digest == nil, options.pieceDigests == nil else { return }
+        throw .transport(TransportError(.invalidRequest(.option("mirrors require expectedDigest or pieceDigests"))))
+    }
+
+    /// Returns a request for the same file at another URL, to whose origin no secrets are sent.
+    func request(_ request: Request, at url: URL) -> Request {
+        var request = request
+        if Origin(url) != Origin(request.url) {
+            request.headers.removeAll { sensitiveHeaders.contains($0.name) || $0.name.canonicalName == "host" }
+            request[OtherOrigin.self] = true
         }
-        throw .transport(TransportError(.invalidRequest(.option("mirrors require expectedDigest"))))
+        request.url = url
+        return request
     }
 
     /// Returns the size of the destination if it has the expected digest and need not be downloaded; otherwise `nil`.
@@ -102,14 +112,21 @@ extension SessionManager {
                 of: call.taskID, delivery: .streamed, monitor: call.monitor, start: call.start)
             while true {
                 events.setSegmented(false)
-                let response = try await pipeline.respond(to: request, &call)
-                let end = try await pipeline.read(response, of: call) { [request] head, body in
-                    try await write(head, body, to: file, by: task.core) { plan in
-                        events.setSegmented(true)
-                        return SegmentedTransfer(
-                            plan, of: file, by: task.core, request: request, call: segment, on: pipeline,
-                            connectionLimit: configuration.connectionLimits.maximumConnectionsPerHost)
+                let end: PartEnd
+                do {
+                    let response = try await pipeline.respond(to: request, &call)
+                    end = try await pipeline.read(response, of: call) { [request] head, body in
+                        try await write(head, body, to: file, by: task.core) { plan in
+                            events.setSegmented(true)
+                            return SegmentedTransfer(
+                                plan, of: file, by: task.core, request: request, call: segment, on: pipeline,
+                                connectionLimit: configuration.connectionLimits.maximumConnectionsPerHost)
+                        }
                     }
+                } catch {
+                    guard let next = file.requestToNextMirror(after: error, of: request) else { throw error }
+                    request = next
+                    continue
                 }
                 switch end {
                 case .complete(var response):
@@ -136,7 +153,13 @@ extension SessionManager {
         _ head: ResponseHead, _ body: ResponseBody, to file: DownloadFile, by core: TransferCore,
         makeSegments: (SegmentPlan) -> SegmentedTransfer
     ) async throws -> PartEnd {
-        switch file.plan.action(for: head, isReplaced: body.provenance == .replaced) {
+        let action = file.plan.action(for: head, isReplaced: body.provenance == .replaced)
+        switch action {
+        case .write where !head.hasContentCoding: try file.checkSize(head.contentLength)
+        case .append(let range): try file.checkSize(range.total)
+        default: break
+        }
+        switch action {
         case .reject:
             core.receive(head)
             let validation = ResponseValidation(statuses: file.plan.acceptableStatuses)

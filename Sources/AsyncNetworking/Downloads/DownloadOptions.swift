@@ -57,6 +57,19 @@ public struct DownloadOptions: Sendable {
     /// are, too, if nothing is written to a device or a pipe; those in `Repr-Digest` only for a GET request without
     /// `Range`.
     public var expectedDigest: ContentDigest?
+    /// The expected digests of the pieces of the file as it is stored; `nil`, the default, for none.
+    ///
+    /// Each piece is verified when all its bytes are there. One that is wrong is requested again, from another of the
+    /// ``mirrors`` if its server has lied, which is then left. The file appears only if all pieces are right, and also the
+    /// ``expectedDigest``, if there is one. If no server sends the right bytes of a piece, the download fails with
+    /// ``SessionError/digest(expected:found:path:url:)``; the other pieces are kept as after any failure. It fails with
+    /// ``SessionError/size(expected:found:url:)`` if the file has another size.
+    ///
+    /// The digests are not stored with the data of a durable download, because they may be many: a later download needs
+    /// them again to continue bytes of mirrors, and verifies the pieces that are there. No content coding is requested,
+    /// as described for ``isDurable``, and digests that the server announces are not verified. Devices and pipes fail with
+    /// ``ANHTTP/TransportError/Reason/invalidRequest(_:)``.
+    public var pieceDigests: PieceDigests?
     /// Whether the download succeeds without a request if the destination exists and has the ``expectedDigest``;
     /// `false` by default.
     ///
@@ -81,11 +94,14 @@ public struct DownloadOptions: Sendable {
     public var segments: DownloadSegments = 1
     /// Other URLs of the same file, from which segments are requested as well; none by default.
     ///
-    /// The content of a mirror is trusted only because the whole file has the ``expectedDigest``, without which a
-    /// download with mirrors fails with ``ANHTTP/TransportError/Reason/invalidRequest(_:)``. If the digest differs, the
-    /// bytes of mirrors are requested again from the URL of the request. A mirror that fails, has another size, changes,
-    /// or is slow is not used further. Requests to mirrors have the request's header fields except, at another origin,
-    /// those in ``RedirectPolicy/sensitiveHeaders``. The option has an effect with more than one of ``segments`` only.
+    /// The content of a mirror is trusted only because the file has the ``pieceDigests`` or the ``expectedDigest``,
+    /// without which a download with mirrors fails with ``ANHTTP/TransportError/Reason/invalidRequest(_:)``. If only the
+    /// latter is known and differs, the bytes of mirrors are requested again from the URL of the request. A mirror that
+    /// fails, has another size or wrong pieces, changes, or is slow is not used further. Requests to mirrors have the
+    /// request's header fields except, at another origin, those in ``RedirectPolicy/sensitiveHeaders``.
+    ///
+    /// With one of ``segments``, mirrors are used only if a piece is wrong, or if the request fails, after its retries,
+    /// before a response is accepted: then the first mirror takes the place of the request's URL.
     public var mirrors: [URL] = []
     /// The sizes and times of segmented downloads.
     package var segmentTuning = SegmentTuning()
@@ -93,11 +109,11 @@ public struct DownloadOptions: Sendable {
     /// does so after the first chunk that arrives a second or more after the last flush.
     package var flushInterval: Int64 = 8 << 20
 
-    /// Whether several segments are wanted.
+    /// Whether the file is received in segments, by which pieces are verified, too.
     var wantsSegments: Bool {
         switch segments {
         case .automatic: true
-        case .count(let count): count > 1
+        case .count(let count): count > 1 || pieceDigests != nil
         }
     }
 

@@ -51,6 +51,8 @@ public struct ResumeData: Codable, Hashable, Sendable {
     ///
     /// OpenSSL cannot store the state of an unfinished digest, so resuming a download hashes the partial file again.
     package var expectedDigest: ContentDigest?
+    /// `true` if bytes of mirrors may be among them that only the digests of pieces verify, which are not stored.
+    package var needsPieceDigests: Bool?
     /// The request to resume the download with: a GET request for ``url`` with the stored header fields, which do not
     /// include sensitive ones such as `Authorization`. The download adds `Range` and `If-Range`.
     public var request: Request { Request(url: url, headers: headers) }
@@ -69,8 +71,10 @@ public struct ResumeData: Codable, Hashable, Sendable {
             beside: DownloadRecord.partialFile(for: FileLocation(ProcessDirectories.absolute(destination)).path))
     }
 
-    /// Whether a later response can be identified as the same version, or verified by a digest.
-    var isVerifiable: Bool { expectedDigest != nil || representation.isVerifiable }
+    /// Whether a later response can be identified as the same version, or verified by digests.
+    func isVerifiable(with pieces: PieceDigests?) -> Bool {
+        expectedDigest != nil || pieces != nil || needsPieceDigests != true && representation.isVerifiable
+    }
 
     /// Whether a request with these fields selects the same representation; see ``Representation/isSelected(by:)``. The
     /// digest that the program expects identifies it as well.

@@ -136,7 +136,7 @@ extension SessionError {
         case .closedResponse: .closedResponse
         case .file: .file
         case .notResumable: .notResumable
-        case .digest: .digest
+        case .digest, .size: .digest
         case .upload: .upload
         case .circuitOpen: .circuitOpen
         case .interrupted(let error, _): error.label

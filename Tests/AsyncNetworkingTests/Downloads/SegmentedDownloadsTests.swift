@@ -428,7 +428,7 @@ private final class Counter: Sendable {
         let error = try await sessionError {
             _ = try await manager.download("file", to: .file(file), options: options).value
         }
-        #expect(error.reason == .invalidRequest("mirrors require expectedDigest"))
+        #expect(error.reason == .invalidRequest("mirrors require expectedDigest or pieceDigests"))
     }
 
     @Test func `segments come from mirrors, to which no secrets are sent`() async throws {

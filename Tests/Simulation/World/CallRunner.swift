@@ -213,12 +213,25 @@ struct CallRunner: Sendable {
         options.segments = program.settings.segments == 0 ? .automatic : .count(program.settings.segments)
         options.segmentTuning.minimum = 50
         options.segmentTuning.interval = .milliseconds(20)
+        let expected = try knownContent(of: request)
+        if let expected {
+            // Such downloads may take many minutes, in which each measurement is a step.
+            options.segmentTuning.interval = .milliseconds(200)
+            options.pieceDigests = try digests(of: expected)
+            // Another URL of the same resource.
+            options.mirrors = [request.url.appending(queryItems: [URLQueryItem(name: "mirror", value: "1")])]
+        }
         var task = session.makeDownloadTask(for: request, to: .file(path), options: options)
         var resumptions = 0
         while true {
             do {
                 let running = task
                 try await withSuspension(of: task.erased) { try check(try await running.value, path) }
+                guard let expected else { return }
+                ledger.cover("download.verified")
+                if let data = FileManager.default.contents(atPath: path), data != expected {
+                    ledger.violate(2, "the file of download \(call.number) has a wrong piece")
+                }
                 return
             } catch {
                 if FileManager.default.fileExists(atPath: path) {
@@ -242,6 +255,25 @@ struct CallRunner: Sendable {
                 task = session.makeDownloadTask(resuming: data, with: request, to: .file(path), options: options)
             }
         }
+    }
+
+    /// The content of the resource at this time, if the program knows the digests of its pieces.
+    private func knownContent(of request: Request) throws -> Data? {
+        guard program.settings.pieceLength > 0, var resource = Resource(request.url, seed: program.seed) else {
+            return nil
+        }
+        for _ in 0..<20 { resource = resource.redirect?.to ?? resource }
+        let language = resource.varies ? request.headers[.language].map { "-\($0)" } ?? "" : ""
+        return resource.content(resource.version(at: ledger.date), language: language)
+    }
+
+    private func digests(of content: Data) throws -> PieceDigests {
+        let length = program.settings.pieceLength
+        let values = try stride(from: 0, to: content.count, by: length).map { start in
+            try ContentDigest(of: Data(content.dropFirst(start).prefix(length))).value
+        }
+        return try PieceDigests(
+            .sha256, pieceLength: Int64(length), totalBytes: Int64(content.count), values: values)
     }
 
     /// A download that could have been continued has used up its policy.

@@ -19,7 +19,7 @@ extension Exploration {
             ("socket", SocketEnding.allCases.map(\.rawValue) + (1...3).map { "connection.\($0)" }),
             ("group", ["sizes", "suspend", "cancel"]),
             ("route", ["wait", "back"]),
-            ("download", ["resumable", "resumed", "restored", "segmented"]),
+            ("download", ["resumable", "resumed", "restored", "segmented", "verified", "lied"]),
             (
                 "upload",
                 [

@@ -37,7 +37,7 @@ enum Oracles {
         {
             ledger.violate(4, "call \(arrival.call) sends \(token) again after it was refused")
         }
-        ranges(arrival, ledger)
+        ranges(arrival, ledger, settings)
         sharing(arrival, ledger, settings)
         if let last = earlier.last, let end = last.outageEnd, arrival.time < end, settings.waitsForConnectivity,
             arrival.request.body.isReplayable, !arrival.request.isConnection
@@ -340,9 +340,10 @@ enum Oracles {
         }
     }
 
-    /// A range is requested only of the version that the client has a part of (RFC 9110 §13.1.5).
-    private static func ranges(_ arrival: Ledger.Arrival, _ ledger: Ledger) {
-        guard arrival.request.headers[.range] != nil else { return }
+    /// A range is requested only of the version that the client has a part of (RFC 9110 §13.1.5), unless it knows the
+    /// digests of pieces.
+    private static func ranges(_ arrival: Ledger.Arrival, _ ledger: Ledger, _ settings: Program.Settings) {
+        guard settings.pieceLength == 0, arrival.request.headers[.range] != nil else { return }
         ledger.cover("oracle.2.range")
         guard let condition = arrival.request.headers[.ifRange] else {
             return ledger.violate(2, "call \(arrival.call) requests a range of any version")

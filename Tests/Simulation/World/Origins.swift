@@ -265,7 +265,12 @@ struct Origins: Sendable {
         let end = max(start, min(last, body.count - 1))
         headers[.contentRange] = "bytes \(start)-\(end)/\(body.count)"
         headers[.contentLength] = "\(end + 1 - start)"
-        return Answer(status: 206, headers: headers, body: body.prefix(end + 1).dropFirst(start))
+        var part = Data(body.prefix(end + 1).dropFirst(start))
+        if settings.lieRate > 0, world.chance(settings.lieRate) {
+            ledger.cover("download.lied")
+            part[world.random(in: 0...part.count - 1)] ^= 1
+        }
+        return Answer(status: 206, headers: headers, body: part)
     }
 
     private func range(of request: Request) -> (first: Int, last: Int)? {

@@ -59,6 +59,10 @@ struct Program: Sendable {
         var vanishesAt = 0
         /// The number of segments of downloads; 0 for as many as add speed.
         var segments = 1
+        /// The length of the pieces that downloads know the digests of, 0 for none, and the share of responses with ranges
+        /// that have a wrong byte.
+        var pieceLength = 0
+        var lieRate = 0.0
 
         /// Whether the requests of one call by an interceptor make a cache validate responses in the background.
         var mayValidateAgain: Bool { usesCache && !(interceptors + attemptInterceptors).isEmpty }
@@ -249,6 +253,10 @@ extension Program {
             call.isDurable = number(0...1) == 0
             actions[index] = .call(call)
         }
+        // Interceptors may change bodies.
+        guard number(0...1) == 0, (settings.interceptors + settings.attemptInterceptors).isEmpty else { return }
+        settings.pieceLength = [40, 100, 500, 4_000][number(0...3)]
+        settings.lieRate = [0, 0.1, 0.5][number(0...2)]
     }
 
     /// Adds the faults of files that came later.

@@ -12,24 +12,82 @@ extension DownloadFile {
     /// received by that response alone.
     func segmentPlan(for head: ResponseHead, _ body: ResponseBody) -> SegmentPlan? {
         guard permitsSegments, job.options.wantsSegments || !parts.isEmpty, mayContinue, device == nil, let known,
-            known.isVerifiable,
-            let total = known.totalBytes, total > 0, body.provenance == .received, !head.hasContentCoding,
+            known.isVerifiable(with: job.options.pieceDigests),
+            let total = known.totalBytes, total > 0, job.options.pieceDigests?.totalBytes ?? total == total,
+            body.provenance == .received, !head.hasContentCoding,
             known.representation.codings.isEmpty,
             head.headers.first(.acceptRanges)?.lowercased() != "none" || head.status == .partialContent
         else { return nil }
         let done = ByteRanges([0..<size] + parts.ranges)
-        let plan = SegmentPlan(total: total, done: done, minimum: job.options.segmentTuning.minimum)
-        return parts.isEmpty && total - size < 2 * job.options.segmentTuning.minimum ? nil : plan
+        let pieces = job.options.pieceDigests
+        let plan = SegmentPlan(
+            total: total, done: done, minimum: job.options.segmentTuning.minimum, pieceLength: pieces?.pieceLength)
+        let isSmall = total - size < 2 * job.options.segmentTuning.minimum
+        return parts.isEmpty && pieces == nil && isSmall ? nil : plan
     }
 
     /// Begins to receive segments of a file with some bytes, of which those of the parts may follow the first ones without
     /// a gap.
     func beginSegments(_ done: ByteRanges) throws(SessionError) {
+        // The digests of the program are verified instead of those of the server.
+        if job.options.pieceDigests != nil { whole.keep(only: known?.expectedDigest) }
+        try restart(0..<0, done: done)
+    }
+
+    /// Notes that bytes are wrong, and must be received again.
+    ///
+    /// - Parameter done: The bytes that are there, without these.
+    func restart(_ range: Range<Int64>, done: ByteRanges) throws(SessionError) {
+        if whole.size > range.lowerBound, !range.isEmpty { whole = DigestChecks(Array(whole.expected)) }
         do throws(SystemError) {
             try adopt(done)
         } catch {
             throw .file(job.path, error)
         }
+    }
+
+    /// Computes the digest of bytes that were written, also after a gap.
+    func digest(
+        of range: Range<Int64>, by algorithm: ContentDigest.Algorithm, waitUntilRunning: () async throws -> Void
+    ) async throws -> ContentDigest {
+        let digest = MessageDigest(algorithm.function)
+        var bytes = Data(count: 256 << 10)
+        var offset = range.lowerBound
+        do {
+            while offset < range.upperBound {
+                var span = bytes.mutableBytes
+                let count = try partial?.read(into: &span, in: offset..<range.upperBound) ?? 0
+                guard count > 0 else { break }
+                digest.update(bytes.bytes.extracting(first: count))
+                offset += Int64(count)
+                try await waitUntilRunning()
+            }
+        } catch let error as SystemError {
+            throw SessionError.file(job.path, error)
+        }
+        return try ContentDigest(algorithm, digest)
+    }
+
+    /// Verifies the pieces of a complete file that was not received in segments.
+    ///
+    /// - Throws: ``SessionError/digest(expected:found:path:url:)`` for the first wrong one.
+    func verifyPieces(waitUntilRunning: () async throws -> Void) async throws {
+        guard let digests = job.options.pieceDigests, !hasVerifiedPieces else { return }
+        try checkSize(size)
+        for (piece, value) in digests.values.enumerated() {
+            let expected = ContentDigest(digests.algorithm, value)
+            let found = try await digest(
+                of: digests.range(of: piece), by: digests.algorithm, waitUntilRunning: waitUntilRunning)
+            guard found == expected else {
+                throw SessionError.digest(expected: expected, found: found, path: job.path, url: request.url)
+            }
+        }
+    }
+
+    /// Throws if the file on the server has another size than that of the pieces.
+    func checkSize(_ found: Int64?) throws(SessionError) {
+        guard let expected = job.options.pieceDigests?.totalBytes, let found, found != expected else { return }
+        throw .size(expected: expected, found: found, url: request.url)
     }
 
     /// Writes bytes of a segment, and hashes those before the first gap; flushes a durable download when due.

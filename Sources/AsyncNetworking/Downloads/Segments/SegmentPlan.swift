@@ -12,13 +12,20 @@ package import ANHTTP
 /// | a worker is idle, and no bytes are left | it takes the second half of the segment with the most bytes to come |
 /// | a segment stops | its bytes are left |
 /// | a segment is at its end, its response goes on, and the following bytes are left | the segment goes on |
+/// | a piece is wrong, and it is unknown who sent the wrong bytes | one segment receives it again, undivided |
+/// | that segment stops within the piece | the piece is begun anew; after the third time, it may be divided |
 ///
-/// No byte belongs to two segments, and no segment receives bytes that are there.
+/// No byte belongs to two segments, and no segment receives bytes that are there. Segments are divided between pieces
+/// where that leaves enough for each.
 package struct SegmentPlan: Hashable, Sendable {
     /// The size of the file in bytes.
     package let total: Int64
     /// The smallest number of bytes of a part into which a segment is divided.
     private let minimum: Int64
+    /// The length of the pieces that have digests; `nil` if there are none.
+    private let pieceLength: Int64?
+    /// The pieces that one segment receives from beginning to end, and how often they may still be begun anew.
+    private var undivided: [Range<Int64>: Int] = [:]
     /// The bytes that are there.
     package private(set) var done: ByteRanges
     /// The running segments, by number.
@@ -38,9 +45,10 @@ package struct SegmentPlan: Hashable, Sendable {
     }
 
     /// Creates the plan of a file of which some bytes may be there. Ranges beyond the end are ignored.
-    package init(total: Int64, done: ByteRanges = ByteRanges(), minimum: Int64) {
+    package init(total: Int64, done: ByteRanges = ByteRanges(), minimum: Int64, pieceLength: Int64? = nil) {
         self.total = max(0, total)
         self.minimum = max(1, minimum)
+        self.pieceLength = pieceLength
         self.done = done.within(0..<self.total)
     }
 
@@ -63,10 +71,26 @@ package struct SegmentPlan: Hashable, Sendable {
         }
         let largest = running.max { ($0.value.left, $1.key) < ($1.value.left, $0.key) }
         guard let (other, segment) = largest, segment.left >= 2 * minimum else { return nil }
-        let middle = segment.end - segment.left / 2
+        let middle = division(of: segment)
+        guard undividedPiece(around: middle) == nil else { return nil }
         running[other]?.end = middle
         running[number] = Segment(next: middle, end: segment.end, responseEnd: segment.end)
         return middle..<segment.end
+    }
+
+    /// The position between two pieces that is nearest to the middle of a segment, if both parts are large enough, or
+    /// else the middle.
+    private func division(of segment: Segment) -> Int64 {
+        let middle = segment.end - segment.left / 2
+        guard let pieceLength else { return middle }
+        let before = middle / pieceLength * pieceLength
+        return [before, before.addingClamped(pieceLength)]
+            .filter { $0 - segment.next >= minimum && segment.end - $0 >= minimum }
+            .min { abs($0 - middle) < abs($1 - middle) } ?? middle
+    }
+
+    private func undividedPiece(around position: Int64) -> Range<Int64>? {
+        undivided.keys.first { $0.lowerBound < position && position < $0.upperBound }
     }
 
     /// Notes that the response of a segment ends before a position, which may be before or after the end of the
@@ -97,8 +121,8 @@ package struct SegmentPlan: Hashable, Sendable {
         }
         let end: Receipt.End? =
             segment.left > 0 ? nil : segment.responseEnd == segment.next && rest == 0 ? .whole : .cut
-        if end != nil { running[number] = nil }
-        return Receipt(offset: offset, count: Int(segment.next - offset), end: end)
+        let givenUp = end == nil ? nil : stop(number)
+        return Receipt(offset: offset, count: Int(segment.next - offset), end: end, givenUp: givenUp)
     }
 
     /// The use of received bytes.
@@ -109,9 +133,11 @@ package struct SegmentPlan: Hashable, Sendable {
         package var count: Int
         /// Whether the segment is over; `nil` if it goes on.
         package var end: End?
+        /// The bytes that are requested again, because the segment is over within an undivided piece.
+        package var givenUp: Range<Int64>?
 
-        package init(offset: Int64, count: Int, end: End?) {
-            (self.offset, self.count, self.end) = (offset, count, end)
+        package init(offset: Int64, count: Int, end: End?, givenUp: Range<Int64>? = nil) {
+            (self.offset, self.count, self.end, self.givenUp) = (offset, count, end, givenUp)
         }
 
         /// The end of a segment.
@@ -124,8 +150,25 @@ package struct SegmentPlan: Hashable, Sendable {
     }
 
     /// Ends a segment, whose remaining bytes are left.
-    package mutating func stop(_ number: Int) {
-        running[number] = nil
+    ///
+    /// - Returns: The bytes of an undivided piece that the segment has received and that are left as well.
+    @discardableResult
+    package mutating func stop(_ number: Int) -> Range<Int64>? {
+        guard let segment = running.removeValue(forKey: number),
+            let piece = undividedPiece(around: segment.next), let attempts = undivided[piece]
+        else { return nil }
+        undivided[piece] = attempts > 1 ? attempts - 1 : nil
+        let givenUp = piece.lowerBound..<segment.next
+        done.remove(givenUp)
+        return givenUp
+    }
+
+    /// Notes that the bytes of a piece are wrong, and must be received again.
+    ///
+    /// - Parameter isUndivided: Whether by a single segment.
+    package mutating func restart(_ piece: Range<Int64>, isUndivided: Bool) {
+        done.remove(piece)
+        if isUndivided { undivided[piece] = 3 }
     }
 
     /// The bytes that are neither there nor to come.
@@ -177,6 +220,20 @@ package struct ByteRanges: Codable, Hashable, Sendable {
             last += 1
         }
         ranges.replaceSubrange(first..<last, with: [merged])
+    }
+
+    /// Removes a range.
+    package mutating func remove(_ range: Range<Int64>) {
+        guard !range.isEmpty else { return }
+        let last = ranges.last?.upperBound ?? 0
+        self = ByteRanges(
+            within(0..<range.lowerBound).ranges + within(range.upperBound..<max(last, range.upperBound)).ranges)
+    }
+
+    /// Whether all positions of a range are in the set.
+    package func contains(_ range: Range<Int64>) -> Bool {
+        let index = ranges.partitioningIndex { $0.upperBound >= range.upperBound }
+        return range.isEmpty || index < ranges.count && ranges[index].lowerBound <= range.lowerBound
     }
 
     /// The positions that are also in a range.

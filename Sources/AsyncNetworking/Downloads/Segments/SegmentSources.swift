@@ -7,7 +7,7 @@ package import FoundationEssentials
 ///
 /// | event | consequence for the server |
 /// |---|---|
-/// | it sends no ranges, or another file | no further requests |
+/// | it sends no ranges, another file, or a wrong piece | no further requests |
 /// | it refuses a request, while other segments of it run | never more segments than those |
 /// | it refuses a request, or a connection fails, three times without a byte between | no further requests |
 /// | a segment of it is much slower than the others | a request only if no other server can take one |

@@ -25,6 +25,8 @@ final class SegmentedTransfer {
     private var plan: SegmentPlan
     private var sources: SegmentSources
     private var count: SegmentNumber
+    /// The digest checks of pieces, if the program has their digests. Then those of the server are not verified.
+    private var pieces: PieceChecks?
     /// The running segments by number; that of the first response is 0.
     private var workers: [Int: Worker] = [:]
     private var lastNumber = 0
@@ -36,6 +38,8 @@ final class SegmentedTransfer {
     private var lastError: (any Error)?
     private var ending: ResponseEnding?
     private var hasChanged = false
+    /// The error of a wrong piece from the server of the download.
+    private var wrongPiece: SessionError?
     /// Whether the first response has ended by an error.
     private var hasFirstFailed = false
     /// Whether further segments may begin: not after too many that brought too little.
@@ -49,10 +53,10 @@ final class SegmentedTransfer {
         (self.plan, self.file, self.core) = (plan, file, core)
         (self.request, self.call, self.pipeline) = (request, call, pipeline)
         (tuning, stopwatch) = (file.job.options.segmentTuning, Stopwatch(pipeline.clock))
-        let mirrors = file.usesMirrors ? file.job.options.mirrors : []
-        let limit = min(connectionLimit > 0 ? connectionLimit : .max, .max / (mirrors.count + 1))
+        let limit = min(connectionLimit > 0 ? connectionLimit : .max, .max / (file.mirrors.count + 1))
         sources = SegmentSources(
-            [request.url] + mirrors, file.known?.representation ?? Representation(), limit: limit)
+            [request.url] + file.mirrors, file.known?.representation ?? Representation(), limit: limit)
+        pieces = file.job.options.pieceDigests.map { PieceChecks($0, done: plan.done) }
         count = SegmentNumber(file.job.options.segments, limit: sources.limit)
     }
 
@@ -98,10 +102,11 @@ final class SegmentedTransfer {
     ///
     /// - Throws: The error of the file, or the first error of a segment after which the download cannot be continued.
     func run(_ head: ResponseHead, _ body: ResponseBody, at offset: Int64) async throws -> PartEnd {
+        try await verifyPieces(in: 0..<plan.total)
         try file.beginSegments(plan.done)
         if plan.begin(0, at: offset) {
             workers[0] = Worker(source: 0, state: .receiving, body: body)
-            workers[0]?.digests = DigestChecks(head.headers.contentDigests)
+            if pieces == nil { workers[0]?.digests = DigestChecks(head.headers.contentDigests) }
             // More bytes than the response announces are not those of the file.
             if head.status == .partialContent, let last = head.contentRange?.bytes?.upperBound {
                 plan.limit(0, to: min(last, plan.total - 1) + 1)
@@ -129,6 +134,7 @@ final class SegmentedTransfer {
             return .next(try file.startOver(because: .changed))
         }
         guard plan.isComplete else { return try rest() }
+        file.hasVerifiedPieces = pieces?.isComplete == true
         return try await complete(head)
     }
 
@@ -178,17 +184,9 @@ final class SegmentedTransfer {
     }
 
     private func request(for range: Range<Int64>, from source: Int) -> Request {
-        var request = request
+        var request = file.job.request(request, at: sources.url(source))
         request.headers[.range] = "bytes=\(range.lowerBound)-\(range.upperBound - 1)"
         request.headers[.ifRange] = sources.representation(source).validator?.fieldValue
-        let url = sources.url(source)
-        if Origin(url) != Origin(request.url) {
-            request.headers.removeAll {
-                file.job.sensitiveHeaders.contains($0.name) || $0.name.canonicalName == "host"
-            }
-            request[OtherOrigin.self] = true
-        }
-        request.url = url
         return request
     }
 
@@ -202,7 +200,7 @@ final class SegmentedTransfer {
         let (head, body) = (opened.response.head, opened.response.body)
         (worker.call, worker.body, worker.state) = (opened.call, body, .receiving)
         // The digest of the whole is that by which mirrors are verified.
-        if worker.source == 0 { worker.digests = DigestChecks(head.headers.contentDigests) }
+        if worker.source == 0, pieces == nil { worker.digests = DigestChecks(head.headers.contentDigests) }
         workers[number] = worker
         let answer = SegmentAnswer(
             to: head, at: segment.next, of: plan.total, sources.representation(worker.source),
@@ -222,7 +220,7 @@ final class SegmentedTransfer {
         case .refused: sources.refuse(worker.source)
         case .changed:
             sources.exclude(worker.source)
-            hasChanged = worker.source == 0 && !file.hasStartedOver
+            hasChanged = worker.source == 0 && pieces == nil && !file.hasStartedOver
         }
     }
 
@@ -253,22 +251,59 @@ final class SegmentedTransfer {
         worker.digests.update(bytes.bytes)
         worker.pace.receive(receipt.count)
         worker.hasBytes = true
+        if receipt.end == .whole { worker.state = .ending }
+        workers[number] = worker
         sources.receive(from: worker.source)
         if receipt.count > 0 {
+            let range = receipt.offset..<receipt.offset + Int64(receipt.count)
             try file.write(bytes.prefix(receipt.count), at: receipt.offset, done: plan.done)
-            if worker.source == 0 { trusted.insert(receipt.offset..<receipt.offset + Int64(receipt.count)) }
+            if worker.source == 0 { trusted.insert(range) }
+            pieces?.receive(range, from: worker.source)
+            if let range = receipt.givenUp { pieces?.giveUp(range, from: worker.source) }
+            try await verifyPieces(in: range)
         }
         report()
-        switch receipt.end {
-        case nil: break
-        case .whole: worker.state = .ending
-        case .cut:
-            workers[number] = worker
+        guard receipt.end != .cut else {
             await close(number)
             return end(number)
         }
-        workers[number] = worker
         receiveNext(number, &group)
+    }
+
+    // MARK: Pieces
+
+    /// Verifies the pieces with bytes of a range that are complete; the bytes of wrong ones are requested again.
+    ///
+    /// - Throws: ``SessionError/digest(expected:found:path:url:)`` after too many wrong pieces.
+    private func verifyPieces(in range: Range<Int64>) async throws {
+        for piece in pieces?.due(in: range, of: plan.done) ?? [] {
+            guard let digests = pieces?.digests else { return }
+            let range = digests.range(of: piece)
+            let found = try await file.digest(of: range, by: digests.algorithm) { try await core.waitUntilRunning() }
+            let verdict = pieces?.judge(piece, found) ?? .right
+            guard verdict != .right else { continue }
+            plan.restart(range, isUndivided: verdict == .mixed)
+            try file.restart(range, done: plan.done)
+            let error = SessionError.digest(
+                expected: ContentDigest(digests.algorithm, digests.values[piece]), found: found, path: file.job.path,
+                url: request.url)
+            switch verdict {
+            case .right, .mixed: break
+            case .hopeless: throw fail(error)
+            case .wrong(let source):
+                if source == 0 { wrongPiece = error }
+                sources.exclude(source)
+                // Nor after the requests begin anew.
+                file.mirrors.removeAll { $0 == sources.url(source) }
+                for (number, worker) in workers where worker.source == source { leave(number) }
+            }
+        }
+    }
+
+    /// Returns an error whose wrong bytes the file no longer counts.
+    private func fail(_ wrongPiece: SessionError) -> SessionError {
+        file.keepsAfterWrongDigest = true
+        return wrongPiece
     }
 
     /// Handles the end of a response, which may come before that of its segment.
@@ -277,7 +312,7 @@ final class SegmentedTransfer {
         if worker.state != .leaving { try worker.digests.verify(file.job.path, from: file.request.url) }
         if let ended = worker.body?.ending {
             ending = ended
-            if worker.source == 0 { file.late += ended.trailers.representationDigests }
+            if worker.source == 0, pieces == nil { file.late += ended.trailers.representationDigests }
         }
         await close(number)
         end(number)
@@ -293,12 +328,17 @@ final class SegmentedTransfer {
     /// Removes a segment, whose exchange is over. Its remaining bytes are left.
     private func end(_ number: Int, because error: (any Error)? = nil) {
         guard let worker = workers.removeValue(forKey: number) else { return }
-        plan.stop(number)
+        stop(number, worker)
         if worker.state != .leaving { sources.end(worker.source) }
         guard let error, worker.state == .opening || worker.state == .receiving else { return }
         lastError = error
         hasFirstFailed = hasFirstFailed || number == 0
         if worker.state == .opening { sources.refuse(worker.source) } else { fail(worker) }
+    }
+
+    private func stop(_ number: Int, _ worker: Worker) {
+        guard let range = plan.stop(number) else { return }
+        pieces?.giveUp(range, from: worker.source)
     }
 
     /// Ends the exchange of a segment.
@@ -363,8 +403,8 @@ final class SegmentedTransfer {
 
     /// Takes the rest of a segment from it. It ends when its child task reports.
     private func leave(_ number: Int) {
-        plan.stop(number)
         guard let worker = workers[number], worker.state != .leaving else { return }
+        stop(number, worker)
         // One that waits for its response may hold its place for long.
         sources.end(worker.source)
         workers[number]?.state = .leaving
@@ -389,8 +429,8 @@ final class SegmentedTransfer {
 
     private func complete(_ head: ResponseHead) async throws -> PartEnd {
         let isVerified = try await file.verifySegments { try await core.waitUntilRunning() }
-        if !isVerified, file.usesMirrors, !file.job.options.mirrors.isEmpty {
-            file.usesMirrors = false
+        if !isVerified, pieces == nil, !file.mirrors.isEmpty {
+            file.mirrors = []
             return .next(try file.keep(only: trusted))
         }
         var response = Response((), head: head, ending: ending ?? ResponseEnding())
@@ -402,6 +442,7 @@ final class SegmentedTransfer {
     /// Returns how the download goes on if no server sends a further segment: by a single request, unless the first
     /// response has failed, too.
     private func rest() throws -> PartEnd {
+        if let wrongPiece { throw fail(wrongPiece) }
         let isAlone = lastNumber == 0 || hasFirstFailed
         file.permitsSegments = file.permitsSegments && isAlone
         guard let rest = file.rest() else {
@@ -470,7 +511,8 @@ private struct SegmentProgress {
     /// Returns the speed since the last measurement.
     mutating func measure(_ bytes: Int64, at time: Duration) -> Double {
         defer { measured = (bytes, time) }
-        return Double(bytes - measured.bytes) / max((time - measured.time) / .seconds(1), 0.001)
+        // There are fewer bytes after a wrong piece.
+        return Double(max(0, bytes - measured.bytes)) / max((time - measured.time) / .seconds(1), 0.001)
     }
 
     mutating func interrupt() {
