@@ -1,7 +1,8 @@
 // SPDX-License-Identifier: MIT
 
 import AsyncNetworking
-import FoundationEssentials
+import AsyncNetworkingXML
+import Foundation
 
 // The samples of the articles "Segmented downloads" and "Speed limits".
 
@@ -44,6 +45,19 @@ func downloadVerifiedPieces(_ api: SessionManager, _ url: URL, _ mirrors: [URL],
     }
     // snippet.end
     _ = try await api.download(Request(url: url), to: "disk.iso", options: options).value
+}
+
+func downloadByMetalink(_ api: SessionManager) async throws {
+    // snippet.metalink
+    let content = try await api.get("images/disk.iso.meta4", as: .xmlParser).value
+    for file in try Metalink(content).files {
+        let options = file.downloadOptions.with { $0.isDurable = true }
+        let path = "downloads/\(file.name)"
+        _ = try await api.download(
+            Request(url: file.urls[0]), to: .file(path, createsIntermediateDirectories: true), options: options
+        ).value
+    }
+    // snippet.end
 }
 
 func limitSpeed() async throws {

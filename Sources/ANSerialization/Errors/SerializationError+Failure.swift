@@ -203,6 +203,8 @@ extension SerializationError.Failure {
         case tooManyAttributes(limit: Int)
         /// A delegate aborted parsing.
         case aborted
+        /// The document is not a valid Metalink document: it has this problem.
+        case metalink(String)
         /// An XPath expression uses a prefix that the outermost element does not declare, or the axis `namespace`;
         /// Foundation crashes on both.
         case xPath(String)
@@ -219,6 +221,7 @@ extension SerializationError.Failure {
             case .tooManyAttributes(let limit):
                 "has more than \(limit) attributes in an element, or namespaces in scope"
             case .aborted: "was not parsed completely, because the delegate aborted parsing"
+            case .metalink(let problem): "is not a Metalink document: it has \(problem)"
             case .xPath(let prefix): "has an outermost element that does not declare the prefix “\(prefix)” of an XPath"
             }
         }

@@ -97,6 +97,13 @@ extension FuzzTarget {
         try requireEqual(try XMLContent(content.data).data, content.data, "inspected again")
         let outcome = XMLExercise.run(content, options: input.count)
         try require(!outcome.isWellFormed || outcome.hasRoot, "a well-formed document has an element")
+        guard let metalink = try? Metalink(content) else { return }
+        try require(outcome.isWellFormed && !metalink.files.isEmpty, "a Metalink document is well-formed")
+        for file in metalink.files {
+            let parts = file.name.split(separator: "/", omittingEmptySubsequences: false)
+            try require(!parts.contains { ["", ".", ".."].contains($0) }, "a name is a relative path")
+            try require(file.urls.allSatisfy { $0.scheme?.lowercased().hasPrefix("http") == true }, "an http URL")
+        }
     }
 
     // MARK: Text
