@@ -132,12 +132,13 @@ import Testing
 
     @Test func `a page contains the archive, and no text of it ends the script`() throws {
         var entry = try Self.entry("/a")
-        entry.response.content.text = "</script><script>alert(1)</script>"
-        let page = try HAR(entries: [entry]).html(title: "A & <B>")
-        #expect(page.contains("<title>A &amp; &lt;B></title>"))
-        #expect(page.ranges(of: "</script>").count == 2)
+        // U+0600 and the character after it are one character to `String`.
+        entry.response.content.text = "</script><script>alert(1)</script>\u{600}</script>"
+        let page = try HAR(entries: [entry]).html(title: "A & \u{600}<B>")
+        #expect(page.contains("<title>A &amp; \u{600}&lt;B></title>"))
+        #expect(page.utf8.split(separator: "</script".utf8).count == 3)
         #expect(page.contains(#"\u003c/script>\u003cscript>alert(1)"#))
-        #expect(!page.contains("@DATA@") && !page.contains("@TITLE@"))
+        #expect(!page.contains("@TITLE@"))
         #expect(!page.contains("src=") && !page.contains("url("))
     }
 }

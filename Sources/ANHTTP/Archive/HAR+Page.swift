@@ -13,19 +13,21 @@ extension HAR {
     /// - Throws: `EncodingError` for a duration that is not finite.
     public func html(title: String = "Requests") throws -> String {
         // Of JSON, only a string may contain the character, by which a script could end.
-        let json = String(decoding: try data(), as: UTF8.self).replacing("<", with: "\\u003c")
-        let title = title.replacing("&", with: "&amp;").replacing("<", with: "&lt;")
-        return Self.page.replacing("@TITLE@", with: title).replacing("@DATA@", with: json)
+        let json = String(decoding: try data(), as: UTF8.self).replacing(each: "<", with: "\\u003c")
+        let title = title.replacing(each: "&", with: "&amp;").replacing(each: "<", with: "&lt;")
+        return Self.head.replacing(each: "@TITLE@", with: title) + json + Self.script
     }
 
-    private static let page = #"""
+    /// The page up to the data.
+    private static let head = #"""
         <!DOCTYPE html>
         <html lang="en">
         <head>
         <meta charset="utf-8">
         <meta name="viewport" content="width=device-width, initial-scale=1">
         <meta http-equiv="Content-Security-Policy"
-            content="default-src 'none'; style-src 'unsafe-inline'; script-src 'unsafe-inline'">
+            content="default-src 'none'; style-src 'unsafe-inline';
+            script-src 'sha256-7VyaPi2q/xgJmoh+XHgmrR1tLMrS+efxk1+c4T1nlHw='">
         <title>@TITLE@</title>
         <style>
         :root {
@@ -109,7 +111,12 @@ extension HAR {
         <kbd>Esc</kbd> close, <kbd>/</kbd> search</span><div id="ticks"></div></div>
         </header>
         <ol id="rows"></ol>
-        <script type="application/json" id="data">@DATA@</script>
+        <script type="application/json" id="data">
+        """#
+
+    /// The page after the data. No other script runs in it: the policy in its head contains the hash of this one.
+    private static let script = #"""
+        </script>
         <script>
         "use strict";
         const started = entry => Date.parse(entry.startedDateTime) || 0;

@@ -41,6 +41,25 @@ extension StringProtocol {
     }
 }
 
+// Delimiters. A string compares characters, and a delimiter followed by a combining mark is another character to it: it
+// would find neither the quotation mark of "'\u{301}" nor the sign of "\u{600}<", which what reads the bytes does.
+
+extension StringProtocol {
+    /// Returns the parts between delimiters, which are Unicode scalars.
+    package func split(
+        at delimiter: Unicode.Scalar, maxSplits: Int = .max, omittingEmptySubsequences: Bool = true
+    ) -> [Substring] {
+        Substring(self).unicodeScalars.split(
+            separator: delimiter, maxSplits: maxSplits, omittingEmptySubsequences: omittingEmptySubsequences
+        ).map { Substring($0) }
+    }
+
+    /// Returns the text with another one in place of each sequence of Unicode scalars.
+    package func replacing(each text: String, with other: String) -> String {
+        String(String(self).unicodeScalars.replacing(text.unicodeScalars, with: other.unicodeScalars))
+    }
+}
+
 extension StringProtocol {
     /// Whether the text contains an ASCII control character, 0x00 to 0x1F or 0x7F. In a header field, a line break
     /// would begin another field, and in a C string, a NUL would end the text.

@@ -1,5 +1,6 @@
 // SPDX-License-Identifier: MIT
 
+import ANSystem
 import AsyncNetworking
 import FoundationEssentials
 import HTTPTypes
@@ -40,6 +41,16 @@ import Testing
                 if response.status == 0 { entry.error = "no connection" }
                 return entry
             })
+    }
+
+    @Test func `the policy of a page permits its own script only`() throws {
+        let page = try Self.archive().html()
+        let start = try #require(page.utf8.firstRange(of: "<script>".utf8)).upperBound
+        let script = try #require(page[start...].split(separator: "</script>").first)
+        let digest = MessageDigest(.sha256)
+        digest.update(Data(script.utf8).bytes)
+        let hash = try #require(digest.value.map { Data($0).base64EncodedString() })
+        #expect(page.contains("script-src 'sha256-\(hash)'\">"))
     }
 
     @Test(.enabled(if: FileManager.default.isExecutableFile(atPath: "/usr/bin/chromium"), "chromium is missing"))
