@@ -65,7 +65,7 @@ extension XMLElement {
     /// `xml`.
     fileprivate var prefixesInXPath: Set<String> {
         let declared = (namespaces ?? []).map { $0.name ?? "" }
-        let own = (name ?? "").split(separator: ":", maxSplits: 1).dropLast().first.map(String.init) ?? ""
+        let own = (name ?? "").split(at: ":", maxSplits: 1).dropLast().first.map(String.init) ?? ""
         return Set(declared.drop { $0 != own }).union(["xml"])
     }
 }

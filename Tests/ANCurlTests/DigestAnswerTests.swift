@@ -97,16 +97,18 @@ import Testing
     }
 
     @Test func `quotes and backslashes are escaped, and each answer has its own nonce`() throws {
-        func field() throws -> String {
+        func field(_ user: String = #"a"\b"#) throws -> String {
             let challenge = try #require(
                 DigestChallenge.first(in: [#"Digest realm="a\"b\\", nonce="n", qop="auth""#], knowsBody: false))
             return try #require(
                 DigestAnswer(
                     to: challenge,
-                    with: Credential(user: #"a"\b"#, password: "x"), method: "GET", target: "/", body: nil)
+                    with: Credential(user: user, password: "x"), method: "GET", target: "/", body: nil)
             ).field
         }
         #expect(try field().hasPrefix(#"Digest username="a\"\\b", realm="a\"b\\", nonce="n", uri="/", "#))
         #expect(try field() != field())
+        // With the mark, the quotation mark is one character to `String`.
+        #expect(try field("a\"\u{301}, b").hasPrefix(#"Digest username="a\"\#u{301}, b", realm="#))
     }
 }

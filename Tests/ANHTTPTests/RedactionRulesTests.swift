@@ -157,6 +157,7 @@ import Testing
     }
 
     @Test func `errors lose the secrets of URLs`() {
+        #expect(rules.text("see \u{600}//u:secret@\u{301}a.example now") == "see \u{600}//…@\u{301}a.example now")
         #expect(
             rules.text("cannot connect to http://u:secret@a.example/?x=secret because")
                 == "cannot connect to http://…@a.example/?x=… because")

@@ -1,5 +1,6 @@
 // SPDX-License-Identifier: MIT
 
+import Foundation
 import HTTPTypes
 import Testing
 
@@ -139,6 +140,21 @@ import Testing
         }
         #expect(names.count > 8)
         for name in names { #expect(HTTPField.Name(name)?.rawName == name) }
+    }
+
+    /// Modules whose texts come from the kernel or another library, not from the network or the program.
+    private static let localModules = ["ANSystem", "ANReachability", "AsyncNetworkingImages"]
+
+    /// A string is divided into characters: of "'\u{301}" it finds no quotation mark, which a shell does.
+    @Test(arguments: SourceTree.sources.filter { !localModules.contains($0.module) })
+    func `delimiters are looked for among the scalars or bytes of a text`(file: SourceFile) {
+        let search =
+            /(\w*)(?:\[[^\[\]]*\])?(?:\.dropFirst\(\))?\.(?:split\(separator: "|replacing\("|firstRange\(of: "[^"]*"\)|(?:first|last)Index\(of: ")/
+        let surprises = file.lines.filter { line in
+            !line.trimmingCharacters(in: .whitespaces).hasPrefix("//")
+                && line.matches(of: search).contains { !["unicodeScalars", "utf8", "scalars"].contains($0.1) }
+        }
+        #expect(surprises == [])
     }
 
     @Test func `code is distinguished from comments and strings`() {

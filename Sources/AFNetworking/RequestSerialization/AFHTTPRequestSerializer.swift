@@ -127,7 +127,7 @@ open class AFHTTPRequestSerializer: NSObject, AFURLRequestSerialization, NSSecur
     /// take the text before the first colon for the name.
     open func setAuthorizationHeaderFieldWithUsername(_ username: String, password: String) {
         // A name with a colon encodes to the same bytes as its first part with the rest moved to the password.
-        let parts = "\(username):\(password)".split(separator: ":", maxSplits: 1, omittingEmptySubsequences: false)
+        let parts = "\(username):\(password)".split(at: ":", maxSplits: 1, omittingEmptySubsequences: false)
         var fields = HTTPFields()
         try? fields.setBasicAuthorization(Credential(user: String(parts[0]), password: String(parts[1])))
         setValue(fields[.authorization], forHTTPHeaderField: "Authorization")

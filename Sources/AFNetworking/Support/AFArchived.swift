@@ -1,5 +1,7 @@
 // SPDX-License-Identifier: MIT
 
+import AsyncNetworking
+
 /// A `Codable` wrapper of an `NSSecureCoding` object, such as a serializer, security policy or manager of this module
 /// or a subclass of one.
 ///
@@ -83,7 +85,7 @@ private struct ArchivedObject: Codable {
     /// Whether the object is of a class of Foundation whose decoder may trap: on Linux most of them do if a value is
     /// missing or of another type, and all of them for the keys that only `NSKeyedUnarchiver` supports.
     private var mayTrap: Bool {
-        let path = name.split(separator: ".")
+        let path = name.split(at: ".")
         guard path.count == 2, path[0] == "Foundation" || path[0] == "FoundationNetworking" else { return false }
         let isSafe = Self.safeClasses.contains(String(path[1]))
         return !isSafe || entries["NS.objects"] != nil || entries["NS.number"] != nil

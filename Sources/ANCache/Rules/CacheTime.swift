@@ -56,7 +56,7 @@ extension CacheTime {
     /// text, including one with another zone than GMT.
     init?(httpDate text: String, now: CacheTime) {
         // Month names and `GMT` are matched regardless of case (RFC 9111 §4.2).
-        let canonical = text.split(separator: " ", omittingEmptySubsequences: false).map { word in
+        let canonical = text.split(at: " ", omittingEmptySubsequences: false).map { word in
             word.lowercased() == "gmt" ? "GMT" : Self.capitalizingMonths(in: String(word))
         }.joined(separator: " ")
         guard let date = HTTPDate(canonical, now: now.seconds) else { return nil }
@@ -81,7 +81,7 @@ extension CacheTime {
     }
 
     private static func capitalizingMonths(in word: String) -> String {
-        word.split(separator: "-", omittingEmptySubsequences: false).map { part in
+        word.split(at: "-", omittingEmptySubsequences: false).map { part in
             guard part.utf8.count == 3, part.utf8.allSatisfy({ ($0 | 0x20) >= 0x61 && ($0 | 0x20) <= 0x7A }) else {
                 return String(part)
             }

@@ -130,9 +130,9 @@ package enum ByteRange: Hashable, Sendable {
 
     /// Parses `bytes=0-499`, `bytes=500-` or `bytes=-500`; `nil` for several ranges and for any other text.
     package init?(_ text: String) {
-        let parts = text.split(separator: "=", maxSplits: 1, omittingEmptySubsequences: false)
+        let parts = text.split(at: "=", maxSplits: 1, omittingEmptySubsequences: false)
         guard parts.count == 2, parts[0].trimmingBlanks.lowercased() == "bytes" else { return nil }
-        let ends = parts[1].trimmingBlanks.split(separator: "-", omittingEmptySubsequences: false)
+        let ends = parts[1].trimmingBlanks.split(at: "-", omittingEmptySubsequences: false)
         guard ends.count == 2 else { return nil }
         switch (Self.number(ends[0]), Self.number(ends[1])) {
         case (let first?, nil) where ends[1].isEmpty: self = .from(first, through: nil)

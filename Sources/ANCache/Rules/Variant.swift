@@ -78,7 +78,7 @@ package struct Variant: Hashable, Sendable {
             return salt.checksum(of: [name] + members(of: values))
         }
         let members = HeaderScanner.members(of: values).map { member in
-            let parts = member.split(separator: ";").map(\.trimmingBlanks).joined(separator: ";")
+            let parts = member.split(at: ";").map(\.trimmingBlanks).joined(separator: ";")
             return name == "accept" ? parts : parts.lowercased()
         }
         return Checksum.of(members.joined(separator: ","))

@@ -126,7 +126,7 @@ extension ContentDecoder {
 
         /// Returns the lowercase names in lists of codings, without `identity`.
         static func names(in fields: [String]) -> [String] {
-            fields.flatMap { $0.lowercased().split(separator: ",") }.map(\.trimmingBlanks)
+            fields.flatMap { $0.lowercased().split(at: ",") }.map(\.trimmingBlanks)
                 .filter { !$0.isEmpty && $0 != "identity" }
         }
     }

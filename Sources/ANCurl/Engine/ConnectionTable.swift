@@ -185,7 +185,7 @@ package struct ConnectionTable {
 
     /// Returns the `timeout` of a `Keep-Alive` field, in whole seconds; `nil` if there is no valid one.
     private static func timeout(_ field: String) -> Duration? {
-        let parameters = field.lowercased().filter { !" \t\"".contains($0) }.split(separator: ",")
+        let parameters = field.lowercased().filter { !" \t\"".contains($0) }.split(at: ",")
         let timeout = parameters.first { $0.hasPrefix("timeout=") }
         return timeout.flatMap { UInt32($0.dropFirst("timeout=".count)) }.map { .seconds($0) }
     }

@@ -67,7 +67,7 @@ private struct Network: Equatable {
 
     /// Creates a network from `address` or `address/length`.
     init?(_ text: String) {
-        let parts = text.split(separator: "/", maxSplits: 1, omittingEmptySubsequences: false).map(String.init)
+        let parts = text.split(at: "/", maxSplits: 1, omittingEmptySubsequences: false).map(String.init)
         guard let address = parts.first, let bits = Self.bits(of: address) else { return nil }
         let offset = address.contains(":") ? 0 : 96
         var length = 128
@@ -92,7 +92,7 @@ private struct Network: Equatable {
     /// Returns the bits of an address in its text form, ignoring the zone of a link-local address; `nil` if the text is
     /// not an address. See inet_pton(3).
     static func bits(of text: String) -> UInt128? {
-        let text = String(text.prefix { $0 != "%" })
+        let text = String(text.unicodeScalars.prefix { $0 != "%" })
         // inet_pton(3) would stop at the NUL.
         guard !text.utf8.contains(0) else { return nil }
         var bytes = [UInt8](repeating: 0, count: 16)

@@ -43,7 +43,7 @@ package struct CanonicalRequest: Hashable, Sendable {
     /// Returns a path in which each segment is encoded like ``query(_:)``. A slash that is encoded stays so.
     package static func path(_ path: String) -> String {
         path.isEmpty
-            ? "/" : path.split(separator: "/", omittingEmptySubsequences: false).map(recoding).joined(separator: "/")
+            ? "/" : path.split(at: "/", omittingEmptySubsequences: false).map(recoding).joined(separator: "/")
     }
 
     /// Returns a query with its parameters sorted by name and then by value, each with `=`, and encoded in the one way
@@ -107,7 +107,7 @@ package struct CanonicalRequest: Hashable, Sendable {
 /// Returns the bytes of a path without empty segments and dot segments (RFC 3986 §5.2.4).
 private func normalizing(_ path: String) -> [UInt8] {
     var segments: [Substring] = []
-    for segment in path.split(separator: "/") {
+    for segment in path.split(at: "/") {
         switch segment {
         case ".": break
         case "..": _ = segments.popLast()

@@ -96,7 +96,7 @@ package struct DigestAnswer: Equatable {
 extension String {
     /// The string as a quoted-string (RFC 9110 §5.6.4).
     fileprivate var quoted: String {
-        "\"" + replacing("\\", with: "\\\\").replacing("\"", with: "\\\"") + "\""
+        "\"" + replacing(each: "\\", with: "\\\\").replacing(each: "\"", with: "\\\"") + "\""
     }
 }
 

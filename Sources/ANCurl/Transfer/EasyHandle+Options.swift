@@ -99,7 +99,9 @@ extension EasyHandle {
         case .none: try set(CURLOPT_PROXY, "")
         case .proxy(let proxy):
             guard !ProxyExceptions(proxy.bypass).contain(url) else { return try set(CURLOPT_PROXY, "") }
-            if proxy.host.contains(where: { "/?#@\\ ".contains($0) }) || proxy.host.hasControlCharacters {
+            if proxy.host.unicodeScalars.contains(where: { "/?#@\\ ".unicodeScalars.contains($0) })
+                || proxy.host.hasControlCharacters
+            {
                 throw TransportError(.invalidRequest(.option("The host of the proxy is not a name or an address.")))
             }
             if proxy.kind == .https, try !CurlLibrary.current.get().hasHTTPSProxy {

@@ -113,13 +113,13 @@ package struct ProxyExceptions {
     /// The exceptions of the environment, as libcurl reads them.
     static var ofEnvironment: ProxyExceptions {
         let list = unsafe (getenv("no_proxy") ?? getenv("NO_PROXY")).map { unsafe String(cString: $0) } ?? ""
-        return ProxyExceptions(list.split { $0 == "," || $0 == " " || $0 == "\t" }.map(String.init))
+        return ProxyExceptions(list.unicodeScalars.split { $0 == "," || $0 == " " || $0 == "\t" }.map(String.init))
     }
 
     private static func matches(_ entry: String, _ host: HostName, _ port: Int) -> Bool {
         if entry == "*" { return true }
-        if let slash = entry.lastIndex(of: "/") {
-            return isIn(block: String(entry[..<slash]), size: entry[entry.index(after: slash)...], host)
+        if let slash = entry.unicodeScalars.lastIndex(of: "/") {
+            return isIn(block: String(entry[..<slash]), size: entry[entry.unicodeScalars.index(after: slash)...], host)
         }
         var name = entry
         if let (before, number) = splitPort(entry) {
@@ -136,9 +136,9 @@ package struct ProxyExceptions {
 
     /// Returns the part before a port, and the port; `nil` for an entry without one.
     private static func splitPort(_ entry: String) -> (String, Int)? {
-        guard let colon = entry.lastIndex(of: ":"), let port = Int(entry[entry.index(after: colon)...]) else {
-            return nil
-        }
+        guard let colon = entry.unicodeScalars.lastIndex(of: ":"),
+            let port = Int(entry[entry.unicodeScalars.index(after: colon)...])
+        else { return nil }
         let before = entry[..<colon]
         // The colons of an IPv6 address without brackets are no separators.
         return before.hasSuffix("]") || !before.contains(":") ? (String(before), port) : nil

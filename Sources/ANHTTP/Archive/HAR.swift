@@ -344,7 +344,7 @@ extension HAR.Request {
     /// Creates the record of a request. The body is added apart.
     package init(_ request: Request) {
         let url = request.url.absoluteString
-        self.init(method: request.method.rawValue, url: String(url.prefix { $0 != "#" }))
+        self.init(method: request.method.rawValue, url: String(url.unicodeScalars.prefix { $0 != "#" }))
         headers = request.headers.map { HAR.Pair($0.name.rawName, $0.value) }
         cookies = request.headers.filter { $0.name == .cookie }.flatMap { field in
             field.value.unicodeScalars.split(separator: ";").map { HAR.Pair(cookie: Substring($0)) }
@@ -354,22 +354,23 @@ extension HAR.Request {
 
     /// The names and values of a query, percent-encoded.
     static func query(of url: String) -> [HAR.Pair] {
-        guard let mark = url.firstIndex(of: "?") else { return [] }
-        return url[mark...].dropFirst().split(separator: "&").map { HAR.Pair(parameter: $0.unicodeScalars) }
+        guard let mark = url.unicodeScalars.firstIndex(of: "?") else { return [] }
+        return url.unicodeScalars[mark...].dropFirst().split(separator: "&").map { HAR.Pair(parameter: $0) }
     }
 }
 
 extension HAR.Pair {
     /// Creates a pair from `name=value`, or from a name.
-    fileprivate init(parameter text: Substring.UnicodeScalarView) {
-        let name = text.prefix { $0 != "=" }
-        self.init(String(name), String(text[name.endIndex...].dropFirst()))
+    fileprivate init(parameter scalars: Substring.UnicodeScalarView) {
+        let name = scalars.prefix { $0 != "=" }
+        self.init(String(name), String(scalars[name.endIndex...].dropFirst()))
     }
 
     /// Creates a pair from `name=value`, or from a value (RFC 6265bis §5.6).
     fileprivate init(cookie text: Substring) {
-        let text = text.trimmingBlanks.unicodeScalars
-        if text.contains("=") { self.init(parameter: text[...]) } else { self.init("", String(text)) }
+        let text = text.trimmingBlanks
+        let scalars = text.unicodeScalars[...]
+        if scalars.contains("=") { self.init(parameter: scalars) } else { self.init("", text) }
     }
 }
 

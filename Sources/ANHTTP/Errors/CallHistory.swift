@@ -72,7 +72,7 @@ extension CallHistory {
             String(repeating: " ", count: 2 + width - time.count) + time + "  " + line.text
         }
         let notes = facts.map { "  \($0.name): \($0.value)" }
-        return ([title] + rows + notes).joined(separator: "\n").split(separator: "\n").map(\.printable)
+        return ([title] + rows + notes).joined(separator: "\n").split(at: "\n").map(\.printable)
             .joined(separator: "\n")
     }
 }

@@ -113,7 +113,8 @@ package struct DigestChallenge: Hashable, Sendable {
         var name = (algorithmName ?? "MD5").uppercased()
         isSession = name.hasSuffix("-SESS")
         if isSession { name.removeLast(5) }
-        let offered = (challenge.parameters["qop"] ?? "").lowercased().split { ", \t".contains($0) }
+        let offered = (challenge.parameters["qop"] ?? "").lowercased().unicodeScalars
+            .split { $0 == "," || $0 == " " || $0 == "\t" }.map(String.init)
         guard let algorithm = Algorithm(rawValue: name) else { return nil }
         if offered.isEmpty {
             protection = .none

@@ -29,10 +29,10 @@ public struct ContentDigest: Codable, Hashable, Sendable {
     /// - Returns: `nil` for any other text, such as one with spaces or with a value between colons as in `Repr-Digest`,
     ///   and for a value whose length does not match the algorithm.
     public init?(_ text: String) {
-        guard let separator = text.firstIndex(where: { $0 == ":" || $0 == "=" }),
+        guard let separator = text.unicodeScalars.firstIndex(where: { $0 == ":" || $0 == "=" }),
             let algorithm = Algorithm(rawValue: Self.normalized(text[..<separator]))
         else { return nil }
-        let digits = String(text[text.index(after: separator)...])
+        let digits = String(text.unicodeScalars[separator...].dropFirst())
         guard let value = Self.bytes(ofHexadecimal: digits) ?? Data(base64Encoded: digits),
             value.count == algorithm.byteCount
         else { return nil }
@@ -58,7 +58,7 @@ public struct ContentDigest: Codable, Hashable, Sendable {
 
     private static func normalized(_ name: Substring) -> String {
         let name = name.lowercased()
-        return name.hasPrefix("sha-") ? name : name.replacing("sha", with: "sha-", maxReplacements: 1)
+        return name.hasPrefix("sha-") ? name : name.replacing(each: "sha", with: "sha-")
     }
 
     private static func bytes(ofHexadecimal text: String) -> Data? {

@@ -11,9 +11,9 @@ package struct ContentRange: Hashable, Sendable {
 
     /// Parses `bytes 0-499/1234`, `bytes 0-499/*` or `bytes */1234`; `nil` for any other text.
     package init?(_ text: String) {
-        let words = text.split(separator: " ", omittingEmptySubsequences: true)
+        let words = text.split(at: " ", omittingEmptySubsequences: true)
         guard words.count == 2, words[0].lowercased() == "bytes" else { return nil }
-        let parts = words[1].split(separator: "/", omittingEmptySubsequences: false)
+        let parts = words[1].split(at: "/", omittingEmptySubsequences: false)
         guard parts.count == 2 else { return nil }
         if parts[1] != "*" {
             guard let total = Self.number(parts[1]) else { return nil }
@@ -23,7 +23,7 @@ package struct ContentRange: Hashable, Sendable {
             guard total != nil else { return nil }
             return
         }
-        let ends = parts[0].split(separator: "-", omittingEmptySubsequences: false)
+        let ends = parts[0].split(at: "-", omittingEmptySubsequences: false)
         guard ends.count == 2, let first = Self.number(ends[0]), let last = Self.number(ends[1]), first <= last,
             last < total ?? .max
         else { return nil }

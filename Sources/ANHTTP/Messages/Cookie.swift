@@ -121,7 +121,7 @@ public struct Cookie: Hashable, Sendable, CustomStringConvertible {
     }
 
     fileprivate static func normalized(_ domain: String) -> String {
-        String(domain.lowercased().drop { $0 == "." })
+        String(domain.lowercased().unicodeScalars.drop { $0 == "." })
     }
 }
 
@@ -250,7 +250,9 @@ extension Cookie {
     /// RFC 6265 §5.1.4.
     private static func defaultPath(of url: URL) -> String {
         let path = url.path(percentEncoded: true)
-        guard path.hasPrefix("/"), let last = path.lastIndex(of: "/"), last != path.startIndex else { return "/" }
+        guard path.hasPrefix("/"), let last = path.unicodeScalars.lastIndex(of: "/"), last != path.startIndex else {
+            return "/"
+        }
         return String(path[..<last])
     }
 

@@ -43,7 +43,7 @@ package struct HTTPDate: Hashable, Sendable {
     }
 
     private init?(year: Int64?, month: String, day: String, time: String) {
-        let clock = time.split(separator: ":", omittingEmptySubsequences: false).map(String.init)
+        let clock = time.split(at: ":", omittingEmptySubsequences: false).map(String.init)
         guard let year, let month = Self.months.firstIndex(of: month).map({ Int64($0) + 1 }),
             let day = Self.number(day, digits: 1...2, in: 1...Self.days(in: month, of: year)), clock.count == 3,
             let hour = Self.number(clock[0], digits: 2...2, in: 0...23),

@@ -32,7 +32,7 @@ package struct HostName: Hashable, Sendable {
     package init(_ host: String) {
         let bare = host.hasPrefix("[") && host.hasSuffix("]") ? host.dropFirst().dropLast() : host[...]
         if bare.contains(":") {
-            let address = bare.prefix { $0 != "%" }
+            let address = Substring(bare.unicodeScalars.prefix { $0 != "%" })
             text = IPv6Text.groups(of: address).map(IPv6Text.text) ?? address.lowercased()
             zone = address.endIndex < bare.endIndex ? Self.zone(bare[address.endIndex...]) : nil
             isAddress = true
@@ -72,7 +72,7 @@ package struct HostName: Hashable, Sendable {
         guard let first = text.utf8.first, UInt8(ascii: "0")...UInt8(ascii: "9") ~= first else { return nil }
         // Mostly the address is in that form already.
         if isDottedDecimal(text) { return text }
-        let parts = text.split(separator: ".", omittingEmptySubsequences: false)
+        let parts = text.split(at: ".", omittingEmptySubsequences: false)
         let numbers = parts.compactMap(number)
         guard numbers.count == parts.count, numbers.count <= 4, let last = numbers.last else { return nil }
         var address = last
@@ -113,7 +113,7 @@ package struct HostName: Hashable, Sendable {
 private enum IPv6Text {
     /// Returns the eight groups of an address; `nil` if the text is not one.
     static func groups(of text: Substring) -> [UInt16]? {
-        guard let gap = text.firstRange(of: "::") else {
+        guard let gap = text.unicodeScalars.firstRange(of: "::".unicodeScalars) else {
             return read(text, isEnd: true).flatMap { $0.count == 8 ? $0 : nil }
         }
         guard let head = read(text[..<gap.lowerBound], isEnd: false),
@@ -128,10 +128,10 @@ private enum IPv6Text {
     private static func read(_ text: Substring, isEnd: Bool) -> [UInt16]? {
         guard !text.isEmpty else { return [] }
         var groups: [UInt16] = []
-        let parts = text.split(separator: ":", omittingEmptySubsequences: false)
+        let parts = text.split(at: ":", omittingEmptySubsequences: false)
         for (index, part) in parts.enumerated() {
             if isEnd, index == parts.count - 1, part.contains(".") {
-                let numbers = part.split(separator: ".", omittingEmptySubsequences: false)
+                let numbers = part.split(at: ".", omittingEmptySubsequences: false)
                 // Without signs and leading zeros, which inet_pton(3) refuses.
                 let bytes = numbers.compactMap { number in UInt8(number).flatMap { "\($0)" == number ? $0 : nil } }
                 guard numbers.count == 4, bytes.count == 4 else { return nil }

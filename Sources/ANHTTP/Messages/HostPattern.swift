@@ -89,7 +89,7 @@ extension HostPattern.Content {
 
     /// Returns whether a text consists of dot-separated labels of letters, digits, `-` and `_`.
     private static func isName(_ text: String) -> Bool {
-        text.split(separator: ".", omittingEmptySubsequences: false).allSatisfy { label in
+        text.split(at: ".", omittingEmptySubsequences: false).allSatisfy { label in
             !label.isEmpty
                 && label.utf8.allSatisfy { byte in
                     switch byte {
@@ -104,7 +104,7 @@ extension HostPattern.Content {
 
     /// Returns whether a dotted-decimal IPv4 address may end with the text.
     private static func isEndOfAddress(_ text: String) -> Bool {
-        let labels = text.split(separator: ".")
+        let labels = text.split(at: ".")
         return labels.count < 4 && labels.allSatisfy { label in UInt8(label).map(String.init) == String(label) }
     }
 }

@@ -100,7 +100,7 @@ public struct Redaction: Hashable, Sendable {
         // By scalars: a character may be a delimiter with a combining mark.
         var rest = text.unicodeScalars.prefix { $0 != "#" }
         var query = ""
-        if let mark = rest.firstIndex(of: "?") {
+        if let mark = rest.firstIndex(where: { $0 == "?" }) {
             query = "?" + pairs(String(rest[mark...].dropFirst()), separator: "&", hidesAll: hidesQueryValues)
             rest = rest[..<mark]
         }
@@ -109,7 +109,7 @@ public struct Redaction: Hashable, Sendable {
         while let slashes = rest.firstRange(of: "//".unicodeScalars) {
             let authority = rest[slashes.upperBound...].prefix { $0 != "/" }
             result += parameters(rest[..<slashes.lowerBound]) + "//"
-            if let sign = authority.lastIndex(of: "@") {
+            if let sign = authority.lastIndex(where: { $0 == "@" }) {
                 result += Self.mark + String(authority[sign...])
             } else {
                 result += String(authority)
@@ -121,7 +121,7 @@ public struct Redaction: Hashable, Sendable {
 
     /// Returns a path without its secret parameters.
     private func parameters(_ path: Substring.UnicodeScalarView) -> String {
-        let segments = path.split(separator: ";", omittingEmptySubsequences: false)
+        let segments = path.split(omittingEmptySubsequences: false) { $0 == ";" }
         var result = String(segments.first ?? "".unicodeScalars[...])
         for segment in segments.dropFirst() {
             let parameter = segment.prefix { $0 != "/" }
@@ -135,12 +135,12 @@ public struct Redaction: Hashable, Sendable {
     package func text(_ text: String) -> String {
         guard isOn else { return text }
         var result = ""
-        var rest = text[...]
+        var rest = text.unicodeScalars[...]
         while !rest.isEmpty {
-            let word = rest.prefix { !" <>\"'“”".contains($0) }
-            result += word.contains("//") ? url(String(word)) : String(word)
+            let word = rest.prefix { !" <>\"'“”".unicodeScalars.contains($0) }
+            result += word.firstRange(of: "//".unicodeScalars) == nil ? String(word) : url(String(word))
             rest = rest[word.endIndex...]
-            if let separator = rest.popFirst() { result.append(separator) }
+            if let separator = rest.popFirst() { result.unicodeScalars.append(separator) }
         }
         return result
     }
@@ -150,7 +150,7 @@ public struct Redaction: Hashable, Sendable {
         guard isOn else { return text }
         return text.unicodeScalars.split(separator: separator, omittingEmptySubsequences: false).map { pair in
             let shown = String(pair).withoutUserInformation
-            guard let sign = pair.firstIndex(of: "=") else {
+            guard let sign = pair.firstIndex(where: { $0 == "=" }) else {
                 // A text without a name may be the secret itself.
                 return hidesAll && !pair.isEmpty ? Self.mark : shown
             }
@@ -187,11 +187,11 @@ public struct Redaction: Hashable, Sendable {
         guard isOn, !value.isEmpty else { return value }
         switch name.lowercased() {
         case "authorization", "proxy-authorization":
-            return value.firstIndex(of: " ").map { value[...$0] + Self.mark } ?? Self.mark
+            return value.unicodeScalars.firstIndex(of: " ").map { value[...$0] + Self.mark } ?? Self.mark
         case "cookie":
-            return value.split(separator: ";").map { cookie($0) }.joined(separator: ";")
+            return value.split(at: ";").map { cookie($0) }.joined(separator: ";")
         case "set-cookie":
-            let parts = value.split(separator: ";", maxSplits: 1)
+            let parts = value.split(at: ";", maxSplits: 1)
             return cookie(parts.first ?? "") + (parts.count > 1 ? ";" + parts[1] : "")
         case "location", "content-location", "referer":
             return url(value)
@@ -201,7 +201,7 @@ public struct Redaction: Hashable, Sendable {
     }
 
     private func cookie(_ pair: Substring) -> String {
-        pair.firstIndex(of: "=").map { pair[...$0] + Self.mark } ?? Self.mark
+        pair.unicodeScalars.firstIndex(of: "=").map { pair[...$0] + Self.mark } ?? Self.mark
     }
 
     // MARK: Bodies
@@ -215,11 +215,11 @@ public struct Redaction: Hashable, Sendable {
         // A part may have parts itself, which a server could nest deeper than the stack.
         guard depth < 8 else { return Data(Self.mark.utf8) }
         guard isOn, !body.isEmpty else { return body }
-        let type = (contentType ?? "").prefix { $0 != ";" }.trimmingBlanks.lowercased()
+        let type = HeaderParameters(contentType ?? "").value.lowercased()
         if type == "application/x-www-form-urlencoded", let text = String(validating: body, as: UTF8.self) {
             return Data(pairs(text, separator: "&", hidesAll: false).utf8)
         }
-        if type.hasPrefix("multipart/"), let boundary = HeaderParameters(contentType ?? "")["boundary"] {
+        if type.utf8.starts(with: "multipart/".utf8), let boundary = HeaderParameters(contentType ?? "")["boundary"] {
             return multipart(body, boundary: boundary, depth: depth)
         }
         // A record separator begins each text of a sequence (RFC 7464).
@@ -258,7 +258,8 @@ public struct Redaction: Hashable, Sendable {
     private static func partFields(_ head: Data) -> (name: String?, type: String?) {
         let lines = String(decoding: head, as: UTF8.self).split { $0.isNewline }
         func value(_ name: String) -> String? {
-            lines.first { $0.lowercased().hasPrefix(name + ":") }.map { String($0.dropFirst(name.utf8.count + 1)) }
+            lines.first { $0.lowercased().utf8.starts(with: "\(name):".utf8) }
+                .map { String($0.unicodeScalars.dropFirst(name.utf8.count + 1)) }
         }
         return (value("content-disposition").flatMap { HeaderParameters($0)["name"] }, value("content-type"))
     }

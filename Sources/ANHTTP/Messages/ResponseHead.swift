@@ -124,7 +124,7 @@ extension HTTPFields {
     package var contentCodings: [String] {
         guard contains(where: { $0.name == .contentEncoding }) else { return [] }
         var codings: [String] = []
-        for member in self[values: .contentEncoding].flatMap({ $0.split(separator: ",") }) {
+        for member in self[values: .contentEncoding].flatMap({ $0.split(at: ",") }) {
             switch member.trimmingBlanks.lowercased() {
             case "", "identity": continue
             case "x-gzip": codings.append("gzip")

@@ -34,7 +34,7 @@ extension URL {
         guard var components = URLComponents(url: self, resolvingAgainstBaseURL: true),
             components.percentEncodedPath.contains("/.")
         else { return self }
-        let segments = components.percentEncodedPath.split(separator: "/", omittingEmptySubsequences: false).dropFirst()
+        let segments = components.percentEncodedPath.split(at: "/", omittingEmptySubsequences: false).dropFirst()
         var kept: [Substring] = []
         for segment in segments {
             switch segment {
@@ -177,15 +177,17 @@ extension URL {
         components.password = nil
         components.fragment = nil
         if let query = components.percentEncodedQuery {
-            components.percentEncodedQuery = Self.redactedQuery(query).replacing("…", with: "%E2%80%A6")
+            components.percentEncodedQuery = Self.redactedQuery(query).replacing(each: "…", with: "%E2%80%A6")
         }
-        return (components.string ?? "(invalid URL)").replacing("%E2%80%A6", with: "…")
+        return (components.string ?? "(invalid URL)").replacing(each: "%E2%80%A6", with: "…")
     }
 
     /// Returns the query of a URL or a form for messages, without its values and those without a name.
     package static func redactedQuery(_ query: String) -> String {
-        query.split(separator: "&", omittingEmptySubsequences: false)
-            .map { pair in pair.isEmpty ? "" : (pair.firstIndex(of: "=").map { pair[...$0] } ?? "") + "…" }
+        query.split(at: "&", omittingEmptySubsequences: false)
+            .map { pair in
+                pair.isEmpty ? "" : (pair.unicodeScalars.firstIndex(of: "=").map { pair[...$0] } ?? "") + "…"
+            }
             .joined(separator: "&")
     }
 }
@@ -208,16 +210,16 @@ extension String {
     /// the last `@` before the next blank.
     package var withoutUserInformation: String {
         var result = ""
-        var rest = self[...]
-        while let slashes = rest.firstRange(of: "//") {
-            result += rest[..<slashes.upperBound]
+        var rest = unicodeScalars[...]
+        while let slashes = rest.firstRange(of: "//".unicodeScalars) {
+            result += String(rest[..<slashes.upperBound])
             rest = rest[slashes.upperBound...]
-            let word = rest.prefix { !$0.isWhitespace }
-            if let sign = word.lastIndex(of: "@") {
+            let word = rest.prefix { !$0.properties.isWhitespace }
+            if let sign = word.lastIndex(where: { $0 == "@" }) {
                 result += "…"
                 rest = rest[sign...]
             }
         }
-        return result + rest
+        return result + String(rest)
     }
 }

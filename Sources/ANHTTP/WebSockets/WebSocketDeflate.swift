@@ -27,14 +27,14 @@ package struct WebSocketDeflate: Hashable, Sendable {
     ) throws(WebSocketViolation) -> WebSocketDeflate? {
         let extensions = HeaderScanner.members(of: values)
         guard let accepted = extensions.first else { return nil }
-        let parts = accepted.split(separator: ";", omittingEmptySubsequences: false).map(\.trimmingBlanks)
+        let parts = accepted.split(at: ";", omittingEmptySubsequences: false).map(\.trimmingBlanks)
         guard isOffered, extensions.count == 1, parts[0].lowercased() == offer else {
             throw WebSocketViolation("The server accepted an extension that was not offered: \(accepted.prefix(80)).")
         }
         var result = WebSocketDeflate()
         var names: Set<String> = []
         for part in parts.dropFirst() {
-            let pair = part.split(separator: "=", maxSplits: 1, omittingEmptySubsequences: false).map(\.trimmingBlanks)
+            let pair = part.split(at: "=", maxSplits: 1, omittingEmptySubsequences: false).map(\.trimmingBlanks)
             let name = pair[0].lowercased()
             let isValid =
                 switch name {

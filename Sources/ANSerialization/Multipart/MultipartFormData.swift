@@ -164,7 +164,7 @@ public struct MultipartFormData: Sendable {
     public mutating func append(
         file path: String, name: String, fileName: String? = nil, mediaType: String? = nil
     ) throws(SerializationError) {
-        let fileName = fileName ?? path.split(separator: "/").last.map(String.init) ?? path
+        let fileName = fileName ?? path.split(at: "/").last.map(String.init) ?? path
         try append(.file(path), name: name, fileName: fileName, mediaType: mediaType)
     }
 

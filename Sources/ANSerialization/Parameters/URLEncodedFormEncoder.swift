@@ -1,5 +1,6 @@
 // SPDX-License-Identifier: MIT
 
+import ANHTTP
 package import FoundationEssentials
 
 /// An encoder that writes parameters as a query or an `application/x-www-form-urlencoded` body, by default in the same
@@ -124,10 +125,10 @@ public struct URLEncodedFormEncoder: Sendable {
     /// Returns the text of a URL with encoded text appended to its query, before the fragment.
     package static func text(of url: URL, appending addition: String) -> String {
         let text = url.absoluteString
-        let head = text.prefix { $0 != "#" }
+        let head = Substring(text.unicodeScalars.prefix { $0 != "#" })
         // Only the first question mark begins the query.
-        let query = head.firstIndex(of: "?").map { head[$0...].dropFirst() }
-        let separator = query.map { $0.isEmpty || $0.hasSuffix("&") ? "" : "&" } ?? "?"
+        let query = head.unicodeScalars.firstIndex(of: "?").map { head.unicodeScalars[$0...].dropFirst() }
+        let separator = query.map { $0.isEmpty || $0.last == "&" ? "" : "&" } ?? "?"
         return String(head + separator + addition + text[head.endIndex...])
     }
 

@@ -37,7 +37,7 @@ package struct DefaultHeaders: Hashable, Sendable {
         let locale = ["LC_ALL", "LC_MESSAGES", "LANG"].lazy.compactMap { environment[$0] }.first { !$0.isEmpty }
         guard let locale, let ownTag = languageTag(locale: locale) else { return nil }
         var tags: [String] = []
-        for name in (environment["LANGUAGE"] ?? "").split(separator: ":") {
+        for name in (environment["LANGUAGE"] ?? "").split(at: ":") {
             if let tag = languageTag(locale: String(name)), !tags.contains(tag) { tags.append(tag) }
         }
         if tags.isEmpty { tags = [ownTag] }
@@ -57,7 +57,7 @@ package struct DefaultHeaders: Hashable, Sendable {
     /// Returns the BCP 47 tag of a locale, such as `sr-Latn-RS` for `sr_RS.UTF-8@latin`; `nil` for C, POSIX and invalid
     /// names.
     private static func languageTag(locale: String) -> String? {
-        let parts = locale.split(separator: "@", maxSplits: 1, omittingEmptySubsequences: false)
+        let parts = locale.split(at: "@", maxSplits: 1, omittingEmptySubsequences: false)
         guard let name = parts.first?.prefix(while: { $0 != "." }) else { return nil }
         let subtags = name.split(whereSeparator: { $0 == "_" || $0 == "-" })
         guard let language = subtags.first, 2...3 ~= language.utf8.count, language.utf8.allSatisfy(isLetter) else {
@@ -138,7 +138,7 @@ package struct ProcessDescription: Hashable, Sendable {
     /// The environment is read from `/proc` on each call (proc(5)), and empty if it cannot be read.
     package static func current(version: String? = nil) -> ProcessDescription {
         ProcessDescription(
-            program: CommandLine.arguments.first?.split(separator: "/").last.map(String.init) ?? "unknown",
+            program: CommandLine.arguments.first?.split(at: "/").last.map(String.init) ?? "unknown",
             version: version,
             environment: environment)
     }
@@ -157,8 +157,8 @@ package struct ProcessDescription: Hashable, Sendable {
     private static var environment: [String: String] {
         guard let contents = try? Data(contentsOf: URL(filePath: "/proc/self/environ")) else { return [:] }
         var environment: [String: String] = [:]
-        for entry in String(decoding: contents, as: UTF8.self).split(separator: "\0") {
-            let parts = entry.split(separator: "=", maxSplits: 1, omittingEmptySubsequences: false)
+        for entry in String(decoding: contents, as: UTF8.self).split(at: "\0") {
+            let parts = entry.split(at: "=", maxSplits: 1, omittingEmptySubsequences: false)
             if parts.count == 2 { environment[String(parts[0])] = String(parts[1]) }
         }
         return environment

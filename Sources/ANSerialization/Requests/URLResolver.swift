@@ -115,7 +115,7 @@ public struct URLResolver: Hashable, Sendable {
 
     /// Returns a reference for a path below the base, even if the path begins with slashes.
     private static func below(_ path: String) -> String {
-        path.hasPrefix("?") || path.hasPrefix("#") ? path : "./" + path.drop { $0 == "/" }
+        path.hasPrefix("?") || path.hasPrefix("#") ? path : "./" + String(path.unicodeScalars.drop { $0 == "/" })
     }
 
     static func checked(_ url: URL, from string: String) throws(SerializationError) -> URL {

@@ -22,7 +22,7 @@ extension HeaderParameters {
 
     /// Returns the text of an extended value such as `UTF-8''na%C3%AFve` (RFC 8187 §3.2); `nil` if it is malformed.
     private static func extended(_ value: String) -> String? {
-        let pieces = value.split(separator: "'", maxSplits: 2, omittingEmptySubsequences: false)
+        let pieces = value.split(at: "'", maxSplits: 2, omittingEmptySubsequences: false)
         guard pieces.count == 3, let encoding = TextEncoding(charset: String(pieces[0])) else { return nil }
         return percentDecoded(pieces[2]).flatMap(encoding.decode)
     }
@@ -77,7 +77,7 @@ extension ResponseHead {
         let disposition = headers.first { $0.name == .contentDisposition }.map { HeaderParameters($0.value) }
         if let name = disposition?.fileName { return name }
         // Divided before it is decoded, because another component need not be UTF-8.
-        let last = url.path(percentEncoded: true).split(separator: "/").last ?? ""
+        let last = url.path(percentEncoded: true).split(at: "/").last ?? ""
         let decoded = HeaderParameters.percentDecoded(last).flatMap { String(validating: $0, as: UTF8.self) }
         return HeaderParameters.safeName(decoded ?? String(last))
     }

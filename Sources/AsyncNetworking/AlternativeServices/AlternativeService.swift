@@ -33,9 +33,9 @@ public struct AlternativeService: Hashable, Sendable {
     /// `h2 example.com 443 h3 example.com 443 "20301231 23:59:59" 0 0`; `nil` for comments, malformed lines, and
     /// alternatives that are not HTTP/3 on the host of the origin.
     package init?(fileLine line: Substring) {
-        let parts = line.split(separator: "\"", omittingEmptySubsequences: false)
+        let parts = line.split(at: "\"", omittingEmptySubsequences: false)
         guard parts.count == 3, let expiry = try? Self.fileDates.parse(String(parts[1])) else { return nil }
-        let words = parts[0].split(separator: " ")
+        let words = parts[0].split(at: " ")
         guard words.count == 6, ["h1", "h2", "h3"].contains(words[0]), words[3] == "h3" else { return nil }
         let host = HostName(String(words[1]))
         guard Self.isStorable(host), host == HostName(String(words[4])), let port = UInt16(words[2]), port > 0,
@@ -43,7 +43,7 @@ public struct AlternativeService: Hashable, Sendable {
         else { return nil }
         self.init(
             host: host.zonedText, port: Int(port), alternativePort: Int(alternativePort), expiry: expiry,
-            persists: parts[2].split(separator: " ").first == "1")
+            persists: parts[2].split(at: " ").first == "1")
     }
 
     /// The line of this alternative in curl's cache.
@@ -123,8 +123,8 @@ package enum AlternativeServiceField: Hashable {
 
         /// The alternative; `nil` if it cannot be used.
         var alternative: Alternative? {
-            guard let name = Element.decoded(name), let colon = authority.lastIndex(of: ":"),
-                let port = Int(digits: authority[authority.index(after: colon)...]), 1...65_535 ~= port,
+            guard let name = Element.decoded(name), let colon = authority.unicodeScalars.lastIndex(of: ":"),
+                let port = Int(digits: authority[authority.unicodeScalars.index(after: colon)...]), 1...65_535 ~= port,
                 let age = parameters["ma"].map({ Int64(digits: $0[...]) }) ?? 86_400
             else { return nil }
             var host = authority[..<colon]

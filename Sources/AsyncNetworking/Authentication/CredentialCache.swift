@@ -215,14 +215,14 @@ private struct RequestTarget: Equatable {
 
     /// Whether the path contains no `.` or `..` segments, which could lead out of a directory.
     var isUsual: Bool {
-        path.split(separator: "/").allSatisfy { segment in
-            let plain = segment.lowercased().replacing("%2e", with: ".")
+        path.split(at: "/").allSatisfy { segment in
+            let plain = segment.lowercased().replacing(each: "%2e", with: ".")
             return plain != "." && plain != ".."
         }
     }
 
     /// The path up to and including its last slash.
-    var directory: String { path.lastIndex(of: "/").map { String(path[...$0]) } ?? "/" }
+    var directory: String { path.unicodeScalars.lastIndex(of: "/").map { String(path[...$0]) } ?? "/" }
 
     /// Whether the path equals another path or is below it.
     func isBelow(_ other: String) -> Bool {
@@ -237,7 +237,7 @@ private struct DeclaredDomain {
     /// Creates a domain; `nil` if it is missing or empty. URIs of other servers, and those after the first 64, are
     /// ignored.
     init?(_ domain: String?, relativeTo url: URL, _ origin: Origin) {
-        let uris = domain?.split(separator: " ") ?? []
+        let uris = domain?.split(at: " ") ?? []
         guard !uris.isEmpty else { return nil }
         paths = uris.prefix(64).compactMap { uri in
             guard let target = URL(reference: String(uri), relativeTo: url), Origin(target) == origin else {

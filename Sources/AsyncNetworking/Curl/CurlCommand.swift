@@ -40,7 +40,9 @@ struct CurlCommand {
             add("--request", request.method.rawValue)
         }
         // Brackets and braces are literal.
-        if request.url.absoluteString.contains(where: { "[]{}".contains($0) }) { add("--globoff") }
+        if request.url.absoluteString.unicodeScalars.contains(where: { "[]{}".unicodeScalars.contains($0) }) {
+            add("--globoff")
+        }
         add(fields: request.headers, body, isChunked, options, context)
         add(context.credential, context.signature, rules)
         add(body, contentType, rules)
@@ -55,7 +57,7 @@ struct CurlCommand {
         add(options.connection, rules)
         if request.url.isHTTPS { add(options.tls, host: HostName(request.url), rules) }
         if request.trailers != nil { notes.append("the trailer fields") }
-        let url = request.url.absoluteString.prefix { $0 != "#" }
+        let url = request.url.absoluteString.unicodeScalars.prefix { $0 != "#" }
         self.options.append([Array(rules.url(String(url)).utf8)])
     }
 
@@ -90,7 +92,7 @@ struct CurlCommand {
         guard let text = String(validating: word, as: UTF8.self) else {
             return "\"$(printf '\(escaped(Data(word)))')\""
         }
-        return "'" + text.replacing("'", with: "'\\''") + "'"
+        return "'" + text.replacing(each: "'", with: "'\\''") + "'"
     }
 
     private static func isPlain(_ byte: UInt8) -> Bool {
@@ -152,7 +154,11 @@ struct CurlCommand {
         if !cookies.isEmpty {
             let value = rules.value(cookies.joined(separator: "; "), of: "Cookie")
             // Without the sign, curl would read a file of this name.
-            if value.contains("=") { add("--cookie", value) } else { add("--header", "Cookie: \(value)") }
+            if value.utf8.contains(UInt8(ascii: "=")) {
+                add("--cookie", value)
+            } else {
+                add("--header", "Cookie: \(value)")
+            }
         }
         // Fields that curl would add.
         func adds(_ name: HTTPField.Name, _ line: String) {

@@ -197,7 +197,7 @@ package struct Representation: Codable, Hashable, Sendable {
     /// The names of the fields of content negotiation and in `Vary`, in lower case, except `Accept-Encoding`, whose
     /// result is known, and credentials, which are not stored.
     private static func selectingFields(_ headers: HTTPFields) -> Set<String> {
-        let varying = headers[values: .vary].flatMap { $0.split(separator: ",") }.map { $0.trimmingBlanks.lowercased() }
+        let varying = headers[values: .vary].flatMap { $0.split(at: ",") }.map { $0.trimmingBlanks.lowercased() }
         return Set(["accept", "accept-charset", "accept-language"] + varying.prefix(mostFields))
             .subtracting(["accept-encoding", "authorization", "cookie", "*", ""])
     }

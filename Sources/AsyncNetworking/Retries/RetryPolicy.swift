@@ -323,7 +323,7 @@ extension ResponseHead {
     /// - Parameter now: The current time in seconds since 1970.
     package func retryAfter(now: Int64) -> Duration? {
         guard let value = headers.first(.retryAfter), !value.isEmpty else { return nil }
-        let parts = value.split(separator: ".", maxSplits: 1, omittingEmptySubsequences: false)
+        let parts = value.split(at: ".", maxSplits: 1, omittingEmptySubsequences: false)
         if parts.allSatisfy({ !$0.isEmpty && $0.utf8.allSatisfy { (0x30...0x39).contains($0) } }) {
             let whole = Duration.seconds(Int64(parts[0]) ?? Int64.max)
             // Some servers send a fraction of a second, which is read to the millisecond.

@@ -39,7 +39,7 @@ public struct StrictTransportHost: Hashable, Sendable {
     ///
     /// A leading dot includes the hosts below. The time is in UTC, or `unlimited`.
     package init?(fileLine line: Substring) {
-        let words = line.split(separator: "\"", omittingEmptySubsequences: false)
+        let words = line.split(at: "\"", omittingEmptySubsequences: false)
         guard words.count == 3, !line.hasPrefix("#") else { return nil }
         let name = words[0].trimmingBlanks
         guard let expiry = words[1] == "unlimited" ? .distantFuture : try? Self.fileDates.parse(String(words[1])) else {

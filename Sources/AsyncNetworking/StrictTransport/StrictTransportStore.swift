@@ -157,8 +157,8 @@ package struct StrictTransportTable: Sendable {
         guard !hosts.isEmpty, !host.isAddress else { return false }
         if let known = hosts[host.text], known.expiry > now { return true }
         var labels = host.text[...]
-        while let dot = labels.firstIndex(of: ".") {
-            labels = labels[labels.index(after: dot)...]
+        while let dot = labels.unicodeScalars.firstIndex(of: ".") {
+            labels = labels[labels.unicodeScalars.index(after: dot)...]
             if let known = hosts[String(labels)], known.includesSubdomains, known.expiry > now { return true }
         }
         return false

@@ -215,15 +215,15 @@ extension HAR.Request {
 
     /// The URL up to the path, and the path.
     private var parts: (origin: String, path: String) {
-        let rest = url.prefix { $0 != "?" && $0 != "#" }
-        guard let slashes = rest.firstRange(of: "//") else { return ("", String(rest)) }
-        let path = rest[slashes.upperBound...].firstIndex(of: "/") ?? rest.endIndex
+        let rest = url.unicodeScalars.prefix { $0 != "?" && $0 != "#" }
+        guard let slashes = rest.firstRange(of: "//".unicodeScalars) else { return ("", String(rest)) }
+        let path = rest[slashes.upperBound...].firstIndex { $0 == "/" } ?? rest.endIndex
         return (String(rest[..<path]), path == rest.endIndex ? "/" : String(rest[path...]))
     }
 
     /// The number of segments that differ.
     private static func distance(_ path: String, _ other: String) -> Int {
-        let (own, others) = (path.split(separator: "/"), other.split(separator: "/"))
+        let (own, others) = (path.split(at: "/"), other.split(at: "/"))
         return abs(own.count - others.count) + zip(own, others).count { $0 != $1 }
     }
 }

@@ -1,5 +1,6 @@
 // SPDX-License-Identifier: MIT
 
+import ANHTTP
 public import FoundationEssentials
 
 /// A file on a server, with validators and range requests (RFC 9110 §14), and optionally with interrupted responses.
@@ -104,7 +105,7 @@ public struct ServedFile: Sendable {
         if let condition = request.headers["If-Range"], condition != entityTag, condition != headers["Last-Modified"] {
             return nil
         }
-        let ends = range.dropFirst("bytes=".count).split(separator: "-", omittingEmptySubsequences: false)
+        let ends = range.dropFirst("bytes=".count).split(at: "-", omittingEmptySubsequences: false)
         guard ends.count == 2, let first = Self.number(ends[0]) else { return nil }
         let last = ends[1].isEmpty ? .max : Self.number(ends[1])
         return last.flatMap { $0 < first ? nil : (first, $0) }

@@ -60,18 +60,20 @@ public struct RecordedRequest: Sendable {
     /// The target without scheme, authority and query, percent-encoded as sent; empty for an absolute URL without a
     /// path, and the whole target for CONNECT (`host:port`) and for `*`.
     public var path: String {
-        String(pathAndQuery.prefix { $0 != "?" })
+        String(pathAndQuery.unicodeScalars.prefix { $0 != "?" })
     }
 
     /// The query of the target, percent-encoded as sent and without its question mark; `nil` if the target has no
     /// question mark, empty if nothing follows it.
     public var query: String? {
-        pathAndQuery.firstIndex(of: "?").map { String(pathAndQuery[$0...].dropFirst()) }
+        pathAndQuery.unicodeScalars.firstIndex(of: "?").map { String(pathAndQuery.unicodeScalars[$0...].dropFirst()) }
     }
 
     private var pathAndQuery: Substring {
-        guard !target.hasPrefix("/"), let scheme = target.firstRange(of: "://") else { return target[...] }
-        return target[scheme.upperBound...].drop { $0 != "/" && $0 != "?" }
+        guard !target.hasPrefix("/"), let scheme = target.unicodeScalars.firstRange(of: "://".unicodeScalars) else {
+            return target[...]
+        }
+        return Substring(target.unicodeScalars[scheme.upperBound...].drop { $0 != "/" && $0 != "?" })
     }
 
     /// ``body``, the recorded part of the body, as text; invalid UTF-8 is replaced by U+FFFD. Empty before the body is

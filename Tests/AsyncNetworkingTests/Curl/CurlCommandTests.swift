@@ -60,6 +60,14 @@ import Testing
         #expect(try await command(.post, body: body).contains(expected))
     }
 
+    /// To `String`, the mark of punctuation that another scalar follows or precedes is a part of a character.
+    @Test(arguments: ["'\u{301}; echo secret #", "\u{600}'; echo secret #", "'\u{200D}'", "\u{FE0F}'$(echo secret)'"])
+    func `a shell passes a body on as it is`(body: String) async throws {
+        let text = try await command(.post, body: .string(body))
+        let outcome = try await Command("sh", "-c", "curl() { printf '%s\\n' \"$@\"; }\n\(text)").run()
+        #expect(outcome.text.utf8.split(separator: 0x0A).contains { $0.elementsEqual(body.utf8) }, "\(outcome.text)")
+    }
+
     @Test func `a body that is not text is passed through printf`() async throws {
         let text = try await command(.post, body: .bytes(Data([0x00, 0xFF, 0x25, 0x27, 0x5C, 0x0A, 0x41])))
         #expect(text.hasPrefix(#"printf '\000\377%%\047\134\nA' | curl "#))
