@@ -113,7 +113,8 @@ package struct ResumableUpload: Sendable {
     /// - Parameter now: The current time in seconds since 1970.
     package mutating func resume(now: Int64) -> Action {
         if let known {
-            if let expiry = known.expiry, now >= expiry { return createAgain() }
+            // The clock may be wrong: an upload that may be complete is asked for.
+            if let expiry = known.expiry, now >= expiry, !mayBeComplete { return createAgain() }
             return send(.locate)
         }
         // The extensions of a tus server are announced.
@@ -202,9 +203,14 @@ package struct ResumableUpload: Sendable {
     /// Forgets the upload, so that none continues it.
     package mutating func forget() { known = nil }
 
-    /// The message that removes the upload from the server; `nil` if there is none, or the server cannot do that.
-    package var cancellation: UploadMessage? {
-        guard let known, known.uploadProtocol == .ietf || known.canBeCancelled else { return nil }
+    /// Returns the message that removes the upload from the server; `nil` if there is none, the server cannot do that, or
+    /// it may have completed the upload.
+    ///
+    /// - Parameter evenIfComplete: Whether a complete upload is removed as well, because it has bytes of two files.
+    package func cancellation(evenIfComplete: Bool = false) -> UploadMessage? {
+        guard let known, known.uploadProtocol == .ietf || known.canBeCancelled, evenIfComplete || !mayBeComplete else {
+            return nil
+        }
         return message(.cancel)
     }
 

@@ -93,18 +93,14 @@ private final class UploadJob {
                     last = response
                 } catch {
                     learnInterim()
-                    guard let error = error as? TransportError else {
-                        _ = machine.interrupt(mayHaveReachedServer: true, sentAll: hasSentAll)
-                        throw error
-                    }
+                    let failure = error as? TransportError
+                    let canGoOn = machine.interrupt(
+                        mayHaveReachedServer: failure?.mayHaveReachedServer ?? true, sentAll: hasSentAll)
+                    guard let error = failure else { throw error }
                     // A file that was changed may have ended too early.
                     if case .requestBody = error.reason { try source.check() }
                     if case .requestBody(.source(let failure as SessionError)) = error.reason { throw failure }
-                    guard
-                        machine.interrupt(
-                            mayHaveReachedServer: error.mayHaveReachedServer, sentAll: hasSentAll),
-                        try await pause(after: .failure(error), &call)
-                    else { throw error }
+                    guard canGoOn, try await pause(after: .failure(error), &call) else { throw error }
                     action = machine.resume(now: now)
                 }
             case .wait:
@@ -119,19 +115,21 @@ private final class UploadJob {
         }
     }
 
-    /// Ends a failed upload. Returns the request that removes it from the server; `nil` if there is none, or a later
-    /// upload may continue it.
+    /// Ends a failed upload. Returns the request that removes it from the server; `nil` if there is none, a later upload
+    /// may continue it, or it may be complete.
     ///
     /// - Parameter keepsUpload: Whether a later upload can continue an interrupted one.
     func end(after error: any Error, keepsUpload: Bool) -> Request? {
+        var evenIfComplete = false
         switch error {
         // The next answer of the server may be another one.
         case SessionError.upload(.server) where keepsUpload: return nil
+        case SessionError.upload(.sourceChanged): evenIfComplete = true
         case SessionError.upload: break
         case is CancellationError where !keepsUpload: break
         default: return nil
         }
-        let cancellation = machine.cancellation.map { message in
+        let cancellation = machine.cancellation(evenIfComplete: evenIfComplete).map { message in
             var request = self.request(message, after: target)
             request.timeout = Self.cancellationTimeout
             return request
