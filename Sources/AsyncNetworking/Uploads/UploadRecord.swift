@@ -9,10 +9,13 @@ import HTTPTypes
 ///
 /// The number of bytes that the server has is not part of it: the server is asked. A record that is lost, or whose last
 /// change is, costs bytes that are sent again, but never mixes two files. The file of the record is locked while the
-/// upload runs, so that no second one sends the same bytes.
+/// upload runs, so that no second one sends the same bytes. It is replaced as a whole by another one, which is locked
+/// before: a process that is killed meanwhile, or a full disk, leaves the earlier record.
 actor UploadRecord {
     private var file: PartialFile?
     private let path: String
+    /// The path of a record that is being written.
+    private let replacement: String
     private var contents: Contents
 
     private struct Contents: Codable {
@@ -37,6 +40,7 @@ actor UploadRecord {
             throw .file(path, error)
         }
         (self.path, self.contents) = (path, contents)
+        replacement = FileLocation.path(source.path, appending: suffix + ".new")
     }
 
     /// The facts that an earlier process, or this one, has noted last.
@@ -51,9 +55,13 @@ actor UploadRecord {
         // Encoding these types as JSON cannot fail.
         guard let bytes = try? JSONEncoder().encode(contents) else { return }
         do throws(SystemError) {
-            try file?.truncate(to: 0)
-            try file?.write(bytes.bytes)
-            try file?.flush()
+            var next = try PartialFile(path: replacement, opening: .either, mode: 0o600)
+            try next.truncate(to: 0)
+            try next.write(bytes.bytes)
+            try next.flush()
+            try next.move(to: path)
+            file.take()?.keep()
+            file = consume next
         } catch {
             throw .file(path, error)
         }
@@ -61,7 +69,9 @@ actor UploadRecord {
 
     /// Closes the file, which is kept if the upload can go on, and removed otherwise.
     func close() {
-        if contents.known != nil { file.take()?.keep() } else { file = nil }
+        // Removed before it is unlocked: another upload may then have its own.
+        if contents.known == nil { for path in [path, replacement] { FileLocation.remove(path) } }
+        file.take()?.keep()
     }
 
     /// Returns the contents of a file; `nil` if they are malformed, as after a crash.

@@ -128,7 +128,19 @@ import Testing
             _ = try await sessionError {
                 _ = try await manager.upload("up", body: .file(path), options: .durable).value
             }
-            #expect(try directory.contents.count == 2)
+            let names = try directory.contents
+            #expect(names.count == 2)
+            let record = "\(directory.path)/\(names.first { $0 != "body" } ?? "")"
+            try FileManager.default.linkItem(atPath: record, toPath: "\(directory.path)/earlier")
+            server.receive([.status(401)], on: stub)
+            _ = try await sessionError {
+                _ = try await manager.upload("up", body: .file(path), options: .durable).value
+            }
+            #expect(try directory.contents == names + ["earlier"], "nothing is left of a record that was replaced")
+            let counts = try [record, "\(directory.path)/earlier"].map { path in
+                try FileManager.default.attributesOfItem(atPath: path)[.referenceCount] as? Int
+            }
+            #expect(counts == [1, 1], "a record is replaced as a whole")
             _ = try directory.write(Data("second version".utf8), to: "body")
             server.receive([server.complete], on: stub)
             let count = stub.activity.requests.count
