@@ -147,6 +147,33 @@ import Testing
         session.finishTasksAndInvalidate()
     }
 
+    @Test func `a session whose manager was freed or invalidated lets Foundation perform tasks`() async throws {
+        try await StubServer.with { server in
+            server.fallback { _ in .text("x") }
+            weak var freed: URLSession?
+            do {
+                let orphan = AFURLSessionManager().session
+                let manager = AFURLSessionManager()
+                let session = manager.session
+                _ = await callback { done in
+                    manager.setSessionDidBecomeInvalidBlock { _, _ in done(Callback()) }
+                    manager.invalidateSessionCancelingTasks(true)
+                }
+                #expect(orphan.dataTask(with: server.url("/")).state == .suspended)
+                #expect(orphan.uploadTask(with: URLRequest(url: server.url("/")), from: Data()).state == .suspended)
+                #expect(orphan.downloadTask(with: server.url("/")).state == .suspended)
+                for session in [orphan, session] {
+                    let result = await callback { done in
+                        session.dataTask(with: server.url("/")) { data, _, _ in done(Callback(object: data)) }.resume()
+                    }
+                    #expect(result.object as? Data == Data("x".utf8))
+                }
+                freed = session
+            }
+            try await eventually { freed == nil }
+        }
+    }
+
     @Test func `delegate methods take the default decision if no block is set, and that of the block otherwise`() throws
     {
         let manager = AFURLSessionManager()

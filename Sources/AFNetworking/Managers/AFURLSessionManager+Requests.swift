@@ -89,10 +89,7 @@ extension AFURLSessionManager {
     }
 
     private func tellEnd(of session: ManagerSession) {
-        sessionQueue.async { [self] in
-            urlSession(session, didBecomeInvalidWithError: nil)
-            session.end()
-        }
+        sessionQueue.async { [self] in urlSession(session, didBecomeInvalidWithError: nil) }
     }
 }
 

@@ -62,11 +62,6 @@ open class AFURLSessionManager: AFURLSessionEvents, NSSecureCoding, NSCopying, R
         self.init(sessionConfiguration: .sharing(session))
     }
 
-    deinit {
-        // The manager's own session ends with the manager.
-        state.withLock { $0.session }?.end()
-    }
-
     // MARK: Parts
 
     /// The AsyncNetworking session that performs the requests. It has the base URL of an ``AFHTTPSessionManager``, but

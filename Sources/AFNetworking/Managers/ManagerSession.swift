@@ -7,7 +7,9 @@ import ANSystem
 ///
 /// All other tasks are performed by Foundation's session, its superclass: those with a completion handler, WebSocket
 /// tasks, and tasks created after the manager was freed. It has an ephemeral configuration, so these tasks lack the
-/// manager's configuration (timeouts, proxy, cookies, cache), its security policy and its header fields.
+/// manager's configuration (timeouts, proxy, cookies, cache), its security policy and its header fields. The superclass is
+/// never invalidated: on Linux, Foundation would end the process when a program that still has the session creates a task.
+/// Its resources are released with the session.
 final class ManagerSession: URLSession, @unchecked Sendable {
     private let manager: Lock<Weak<AFURLSessionManager>>
     private let ownConfiguration: URLSessionConfiguration
@@ -20,11 +22,6 @@ final class ManagerSession: URLSession, @unchecked Sendable {
 
     private var owner: AFURLSessionManager? { manager.withLock { $0.object } }
     private var maker: (any TaskMaker)? { owner }
-
-    /// Invalidates the superclass to release the resources that Foundation holds for it.
-    func end() {
-        super.invalidateAndCancel()
-    }
 
     override var configuration: URLSessionConfiguration {
         ownConfiguration.copy() as? URLSessionConfiguration ?? ownConfiguration
