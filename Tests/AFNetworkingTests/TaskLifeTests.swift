@@ -275,7 +275,15 @@ import Testing
             manager.setDownloadTaskDidWriteDataBlock { _, _, count, total, expected in
                 log.add("\(count) of \(total) of \(expected)")
             }
-            manager.setDownloadTaskDidFinishDownloadingBlock { _, _, _ in place }
+            let modes = Log<Int?>()
+            @Sendable func note(_ file: URL) {
+                modes.add(
+                    try? FileManager.default.attributesOfItem(atPath: file.path)[.posixPermissions] as? Int)
+            }
+            manager.setDownloadTaskDidFinishDownloadingBlock { _, _, file in
+                note(file)
+                return place
+            }
             let result = await callback { done in
                 manager.dataTask(with: request(server)) {
                     done(Callback(response: $0, object: $1, error: $2 as NSError?))
@@ -284,6 +292,16 @@ import Testing
             #expect(result.object as? URL == place)
             try #expect(Data(contentsOf: place) == Data(#"{"a": 1}"#.utf8))
             #expect(log.entries == ["true", "8 of 8 of 8"])
+            server.route("/rejected", .text("no", status: 404))
+            let rejected = await callback { done in
+                manager.downloadTask(
+                    with: URLRequest(url: server.url("/rejected")), progress: nil, destination: nil
+                ) {
+                    done(Callback(response: $0, object: $1, error: $2 as NSError?))
+                }.resume()
+            }
+            #expect(rejected.object as? URL == place)
+            #expect(modes.entries == [0o600, 0o600], "Files in the directory for temporary ones are private.")
         }
     }
 

@@ -1,5 +1,6 @@
 // SPDX-License-Identifier: MIT
 
+import ANSystem
 import AsyncNetworking
 import HTTPTypes
 
@@ -44,7 +45,9 @@ extension TaskDriver {
                 }
             case .failure(let error):
                 guard let rejection = (error as? SessionError)?.rejection else { throw error }
-                try rejection.body.write(to: temporary)
+                var file = try AtomicFile(destination: temporary.path, mode: 0o600)
+                try file.write(rejection.body.bytes)
+                try file.commit()
             }
             await moveDownload(from: temporary)
             return .success(())

@@ -32,7 +32,7 @@ extension TaskDriver {
 
     private func receiveFile(_ body: ResponseBody, _ expected: Int64, _ core: TransferCore) async throws {
         let temporary = Self.makeTemporaryURL()
-        try await body.write(to: temporary.path) { chunk in
+        try await body.write(to: temporary.path, mode: 0o600) { chunk in
             await didReceive(chunk, expected)
             try await core.waitUntilRunning()
         }

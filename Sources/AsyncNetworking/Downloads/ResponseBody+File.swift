@@ -26,10 +26,14 @@ extension ResponseBody {
 
     /// Writes the rest of the body to a file, as ``write(to:)`` does, and calls `observer` with each chunk after it was
     /// written.
+    ///
+    /// - Parameter mode: The permission bits of the file; `nil`, the default, keeps those of a file that is replaced.
     @discardableResult
-    package func write(to path: String, observer: (Data) async throws -> Void) async throws -> Int64 {
+    package func write(to path: String, mode: UInt32? = nil, observer: (Data) async throws -> Void) async throws
+        -> Int64
+    {
         do {
-            var file = try AtomicFile(destination: path)
+            var file = try AtomicFile(destination: path, mode: mode)
             if let temporaryPath = file.temporaryPath { await willBeWritten(to: temporaryPath) }
             for try await chunk in self {
                 try file.write(chunk.bytes)
