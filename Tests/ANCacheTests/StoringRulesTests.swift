@@ -33,7 +33,7 @@ import Testing
         #expect(isStored(status, []))
     }
 
-    @Test(arguments: [201, 202, 302, 303, 307, 400, 403, 412, 418, 429, 499, 500, 502, 503, 504, 599])
+    @Test(arguments: [201, 202, 302, 303, 307, 400, 403, 412, 418, 451, 499, 500, 502, 503, 504, 599])
     func `§3 another status is stored only with explicit permission`(status: Int) {
         #expect(!isStored(status, ["Last-Modified: \(date(-100))"]))
         for permission in ["Cache-Control: public", "Cache-Control: private", "Cache-Control: max-age=1"] {
@@ -47,6 +47,12 @@ import Testing
     @Test(arguments: [206, 304, 416])
     func `§3 §3.3 responses about a part of the content, and 304, are not stored`(status: Int) {
         #expect(!isStored(status, ["Cache-Control: max-age=60"]))
+    }
+
+    @Test(arguments: [428, 429, 431, 511])
+    func `§6585 3-6 a response about the request or the network is not stored`(status: Int) {
+        #expect(!isStored(status, ["Cache-Control: max-age=60, public", "ETag: \"a\""]))
+        #expect(!isStored(status, ["Cache-Control: must-understand, max-age=60"]))
     }
 
     @Test(arguments: ["If-Match: \"a\"", "If-Unmodified-Since: \(date(-100))"])

@@ -12,6 +12,7 @@ package enum Storability {
     /// |---|---|
     /// | the method is GET, without a body | RFC 9111 §3 |
     /// | the status is final and not 206, 304, 401, 407 or 416, nor 412 to a precondition | §3, §3.3; RFC 9110 §13.1, §15.5.17 |
+    /// | the status is not 428, 429, 431 or 511 | RFC 6585 §3 to §6 |
     /// | no `no-store` in the request, nor in a response without `must-understand` | §5.2.1.5, §5.2.2.3, §5.2.2.5 |
     /// | with `must-understand`, the status is one of RFC 9110 | §5.2.2.3 |
     /// | the response has `max-age`, `Expires`, `public` or `private`, or a heuristically cacheable status | §3 |
@@ -22,6 +23,8 @@ package enum Storability {
         case 206, 304, 416: return false
         // Its challenge belongs to the connection.
         case 401, 407: return false
+        // About a single request, or the network on the way to the server, whatever its fields say.
+        case 428, 429, 431, 511: return false
         // The precondition is not part of the cache's key.
         case 412 where request.headers.contains(.ifMatch) || request.headers.contains(.ifUnmodifiedSince): return false
         default: break
