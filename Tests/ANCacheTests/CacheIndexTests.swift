@@ -53,6 +53,17 @@ import Testing
         #expect(index.count == min(limit, 4))
     }
 
+    @Test func `an entry whose file a scan found while it was inserted is one`() {
+        var index = Self.index(entries: 4, found: 1...1)
+        Self.insert(1, &index)
+        index.add([Self.name(1)])
+        #expect(index.count == 1)
+        #expect(Self.evict(&index) { _ in 0 }.removed == [])
+        Self.insert(2, &index)
+        index.add([Self.name(3)])
+        #expect(index.count == 3)
+    }
+
     @Test func `an entry that another process used since its time was read is kept`() {
         var index = Self.index(entries: 3, found: 1...4)
         #expect(Self.evict(&index) { Int64($0) }.removed == [1])

@@ -91,23 +91,22 @@ package struct CacheIndex: Sendable {
 
     /// Adds the files that a scan of the directory found.
     package mutating func add(_ names: some Sequence<EntryName>) {
-        for name in names {
-            diskBytes += name.size
-            count += 1
+        for name in names where !slots(name.key).contains(where: { $0.id == name.id }) {
             append(Slot(name: name, id: name.id, entry: nil, lastUse: UseTime(count: 0)), name.key)
         }
     }
 
-    /// Adds an entry as the most recently used one.
+    /// Adds an entry as the most recently used one. A scan may have found its file before.
     package mutating func insert(_ entry: CacheEntry, key: CacheKey, name: EntryName?) {
+        _ = remove(key) { $0.id == entry.id }
         clock += 1
-        diskBytes += name?.size ?? 0
-        count += 1
         append(Slot(name: name, id: entry.id, entry: nil, lastUse: UseTime(count: clock)), key)
         keep(entry, key: key)
     }
 
     private mutating func append(_ slot: Slot, _ key: CacheKey) {
+        diskBytes += slot.name?.size ?? 0
+        count += 1
         buckets[key, default: []].append(slot)
         record(Use(time: slot.lastUse, key: key, id: slot.id))
     }

@@ -104,12 +104,17 @@ public final class ResponseCache: Sendable {
         return entry
     }
 
+    /// Records the use of an entry, also one that needs no body.
+    package func noteUse(of entry: CacheEntry, _ key: CacheKey) {
+        if let name = index.withLock({ $0.use(entry.id, key: key) }) { disk?.touch(name) }
+    }
+
     /// Returns a reader of an entry's body or a part of it, and records the use; `nil` if the body is missing or
     /// damaged, in which case the entry is removed, or if it cannot be opened at present.
     package func body(of entry: CacheEntry, _ key: CacheKey, _ range: Range<Int64>?, ending: ResponseEnding)
         -> ResponseBody?
     {
-        if let name = index.withLock({ $0.use(entry.id, key: key) }) { disk?.touch(name) }
+        noteUse(of: entry, key)
         switch entry.body {
         case .memory(let data):
             guard let range else { return ResponseBody(data, ending: ending) }
@@ -410,7 +415,7 @@ extension ResponseCache {
         let environment = ProcessInfo.processInfo.environment
         let home = environment["HOME"].flatMap { $0.hasPrefix("/") ? $0 + "/.cache" : nil }
         let base = environment["XDG_CACHE_HOME"].flatMap { $0.hasPrefix("/") ? $0 : nil } ?? home
-        let program = CommandLine.arguments.first?.split(separator: "/").last.map(String.init) ?? "program"
+        let program = CommandLine.arguments.first?.split(at: "/").last.map(String.init) ?? "program"
         return base.map { .disk("\($0)/\(program)/http", capacity: capacity, memory: memory) } ?? .memory(memory)
     }
 

@@ -93,7 +93,9 @@ struct CacheLookup: Sendable {
         let ending = ResponseEnding(trailers: entry.response.trailers, metrics: shared)
         let head = entry.response.head(for: use, isValidated: metrics != nil, at: sent.url)
         switch use.part {
-        case .head, .notModified: return OpenResponse(head: head, body: ResponseBody(Data(), ending: ending))
+        case .head, .notModified:
+            await withFiles { session.cache.noteUse(of: entry, key) }
+            return OpenResponse(head: head, body: ResponseBody(Data(), ending: ending))
         case .whole: return await body(of: entry, nil, ending).map { OpenResponse(head: head, body: $0) }
         case .range(let range): return await body(of: entry, range, ending).map { OpenResponse(head: head, body: $0) }
         }

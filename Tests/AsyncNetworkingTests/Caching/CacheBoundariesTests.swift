@@ -218,6 +218,23 @@ import Testing
         #expect(response.head.headers[.contentDigest] == digest)
     }
 
+    @Test(arguments: [HTTPRequest.Method.head, .get])
+    func `a response that is used without its body is not the least recently used one`(
+        method: HTTPRequest.Method
+    ) async throws {
+        origin.cache = ResponseCache(
+            CacheLimits(memoryBytes: 1 << 20, diskBytes: 0, entries: 2), directory: nil)
+        origin.fields = [.cacheControl: "max-age=60", .eTag: "\"a\""]
+        let manager = origin.manager()
+        #expect(try await origin.get("1", from: manager) == "1 200 network")
+        #expect(try await origin.get("2", from: manager) == "2 200 network")
+        let headers: HTTPFields = method == .get ? [.ifNoneMatch: "\"a\""] : [:]
+        let used = try await manager.data(for: manager.request(method, "1", headers: headers))
+        #expect(used.metrics.source == .cache && used.value.isEmpty)
+        #expect(try await origin.get("3", from: manager) == "3 200 network")
+        #expect(try await origin.get("1", from: manager) == "1 200 cache")
+    }
+
     @Test func `a 304 without a tag does not confirm the program's tag if the cache has added its own`() async throws {
         origin.fields = [.cacheControl: "max-age=1", .eTag: "\"b\""]
         let manager = origin.manager()
