@@ -62,6 +62,19 @@ import Testing
         #expect(output.acceptedCount == 2)
     }
 
+    @Test func `pongs that are replaced by later ones need not be waited for`() {
+        var output = WebSocketOutput()
+        output.append([1, 2, 3], isMessage: true)
+        _ = send(&output, limits: [1])
+        output.appendPong([UInt8](repeating: 7, count: 10_000))
+        // What a sender waits for.
+        let awaited = output.acceptedCount + output.count
+        output.appendPong([UInt8](repeating: 8, count: 7_000))
+        _ = send(&output, limits: [Int](repeating: .max, count: 9))
+        #expect(output.isEmpty)
+        #expect(output.acceptedCount >= awaited)
+    }
+
     @Test func `messages are known until their last byte was accepted`() {
         var output = WebSocketOutput()
         #expect(!output.hasMessages)

@@ -8,7 +8,7 @@ import CLinux
 package struct WebSocketOutput: Sendable {
     /// The number of bytes that were not accepted.
     package private(set) var count = 0
-    /// The number of bytes that were accepted since the connection was opened.
+    /// The number of bytes that were accepted, or need not be sent any more, since the connection was opened.
     package private(set) var acceptedCount = 0
     /// The frames that are not in ``bytes`` yet, in order, and the index of the first one.
     private var frames: [Frame] = []
@@ -48,6 +48,7 @@ package struct WebSocketOutput: Sendable {
     package mutating func appendPong(_ frame: [UInt8]) {
         if pongs.count + frame.count > Self.joinedSize {
             count -= pongs.count
+            acceptedCount += pongs.count
             pongs = []
         }
         pongs += frame
