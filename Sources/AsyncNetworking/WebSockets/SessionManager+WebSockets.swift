@@ -217,7 +217,8 @@ extension ReconnectionPlan.Ending {
                 self = .failed(.failure(error))
                 return
             }
-            guard Self.transientCodes.contains(closure?.code ?? 1006) else { return nil }
+            // A close frame without a code ends the connection as a normal one does (RFC 6455 §7.1.5).
+            guard Self.transientCodes.contains(closure.map { $0.code ?? 1005 } ?? 1006) else { return nil }
             self = .completed
         case let error as SessionError:
             guard let head = error.rejection?.head else { return nil }

@@ -64,6 +64,20 @@ import Testing
         #expect(transport.requests.count == 1)
     }
 
+    @Test func `a close frame without a code ends the loop, also of a closure that sends`() async throws {
+        try await StubServer.with { server in
+            server.route("/", Script([.acceptWebSocket(), .closeWebSocket()]), .status(404))
+            let session = SessionManager(for: server)
+            let request = try session.request(.get, "/")
+            await #expect(throws: (any Error).self) {
+                try await session.withWebSockets(for: request, reconnectionTime: .zero) { socket in
+                    while true { try await socket.send(.text("a")) }
+                }
+            }
+            #expect(server.activity.requests.count == 1)
+        }
+    }
+
     @Test func `shutting the session down ends the wait for another connection as a cancellation`() async throws {
         let clock = ManualClock()
         let session = SessionManager(baseURL: URL(string: "http://a.example/")) {
