@@ -39,7 +39,8 @@
                     )
                 entry.count += change
                 entry.meter.set(entry.count)
-                active[key] = entry
+                // A program may talk to any number of hosts.
+                active[key] = entry.count == 0 ? nil : entry
             }
         }
 
@@ -83,7 +84,7 @@
         /// The dimensions are `http.request.method`, `server.address`, `server.port` and, if
         /// ``ANHTTP/Request/routeTemplate`` was set, `url.template`. Durations and sizes of bodies have further ones:
         /// `http.response.status_code`, `error.type`, which is the status from 400 on or the ``/ANHTTP/ErrorLabel`` of a failure,
-        /// and `network.protocol.version`. All are bounded: no path, query or text of an error is among them, and an
+        /// and `network.protocol.version`. All are bounded, `server.address` by the number of hosts of the requests: no path, query or text of an error is among them, and an
         /// unknown method is `_OTHER`.
         ///
         /// - Parameter factory: The metrics backend; `MetricsSystem.factory` by default.

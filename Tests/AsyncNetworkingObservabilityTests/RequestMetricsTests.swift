@@ -4,9 +4,11 @@
     import AsyncNetworking
     import AsyncNetworkingObservability
     import AsyncNetworkingTesting
+    import CoreMetrics
     import FoundationEssentials
     import HTTPTypes
     import MetricsTestKit
+    import Synchronization
     import Testing
 
     @Suite struct RequestMetricsTests {
@@ -29,6 +31,18 @@
                 ])
             #expect(
                 backends.metrics.timers(label: "http.client.request.duration").map(\.values) == [[1_000_000_000]])
+        }
+
+        @Test func `no meter is kept for a host without calls`() async throws {
+            let factory = MeterFactory()
+            let session = SessionManager(
+                SessionConfiguration(baseURL: URL(string: "http://a.example/")) {
+                    $0.transport = MockTransport(.status(.ok))
+                    $0.recordMetrics(by: factory)
+                })
+            for number in 1...3 { _ = try await session.get("http://\(number).example/") }
+            #expect(factory.meters.count == 3)
+            #expect(factory.meters.allSatisfy { $0.object == nil })
         }
 
         @Test func `a failure has its label as the type of the error, and a status from 400 on its number`()
@@ -83,5 +97,43 @@
                         + "source=cache} 1"
                 ])
         }
+    }
+
+    /// A factory that retains none of its meters.
+    private final class MeterFactory: MetricsFactory {
+        private let state = Mutex([Weak]())
+
+        var meters: [Weak] { state.withLock { $0 } }
+
+        struct Weak: Sendable {
+            private(set) weak var object: MeterOfTest?
+        }
+
+        func makeMeter(label: String, dimensions: [(String, String)]) -> any MeterHandler {
+            let meter = MeterOfTest()
+            state.withLock { $0.append(Weak(object: meter)) }
+            return meter
+        }
+
+        func makeCounter(label: String, dimensions: [(String, String)]) -> any CounterHandler {
+            NOOPMetricsHandler.instance
+        }
+        func makeRecorder(label: String, dimensions: [(String, String)], aggregate: Bool) -> any RecorderHandler {
+            NOOPMetricsHandler.instance
+        }
+        func makeTimer(label: String, dimensions: [(String, String)]) -> any TimerHandler {
+            NOOPMetricsHandler.instance
+        }
+        func destroyCounter(_ handler: any CounterHandler) {}
+        func destroyMeter(_ handler: any MeterHandler) {}
+        func destroyRecorder(_ handler: any RecorderHandler) {}
+        func destroyTimer(_ handler: any TimerHandler) {}
+    }
+
+    private final class MeterOfTest: MeterHandler {
+        func set(_ value: Int64) {}
+        func set(_ value: Double) {}
+        func increment(by amount: Double) {}
+        func decrement(by amount: Double) {}
     }
 #endif
