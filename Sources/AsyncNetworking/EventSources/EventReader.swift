@@ -104,7 +104,8 @@ final class EventReader {
         let id = parser.lastEventID
         var request = request
         // An ID that a field cannot contain, such as one with a control character, would be that of another event.
-        let isSendable = !id.isEmpty && HTTPField(name: .lastEventID, value: id).value == id
+        let isSendable =
+            1...Self.longestID ~= id.utf8.count && HTTPField(name: .lastEventID, value: id).value == id
         request.headers[.lastEventID] = isSendable ? id : nil
         parser = ServerSentEventParser(maximumEventSize: maximumEventSize, lastEventID: id)
         parser.session.jsonDecoder = session.configuration.json.decoder
@@ -125,6 +126,10 @@ final class EventReader {
             throw await ended.end(on: session, failing: error) ?? error
         }
     }
+
+    /// The length in bytes above which an ID is not sent. Servers refuse a request whose fields exceed a size, often 8 KiB,
+    /// and each later one would be refused as well.
+    private static let longestID = 4096
 
     /// Ends the connection, if there is one; returns the error that the caller receives.
     private func disconnect(failing error: (any Error)? = nil) async -> (any Error)? {

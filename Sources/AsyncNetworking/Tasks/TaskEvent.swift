@@ -66,7 +66,7 @@ public enum TaskEvent: Sendable {
     /// request when it first runs, not when it is created.
     case began
     /// An ``EventSource`` reconnects without `Last-Event-ID`, because no header field can contain this ID of the last event,
-    /// such as one with a control character. The server may then send events again, or leave out some.
+    /// such as one with a control character, or it is longer than 4 KiB. The server may then send events again, or leave out some.
     case omittingLastEventID(String)
     /// An event of one exchange with a server, after the number of the exchange in its task, starting at 1; see
     /// ``ANHTTP/TransferEvent``. A request has a further exchange for each redirect, answered challenge, token refreshed

@@ -102,6 +102,14 @@ import Testing
         #expect(omissions.first?.contains(id) == false, "Control characters are escaped.")
     }
 
+    @Test(arguments: [4096, 4097])
+    func `an ID that servers would refuse is not sent`(length: Int) async throws {
+        let id = String(repeating: "a", count: length)
+        let transport = MockTransport(.events([ServerSentEvent(data: "x", id: id)]), .status(.noContent))
+        _ = try await collect(session(transport).events(for: Self.request()), passing: 1)
+        #expect(Self.lastIDs(transport) == [nil, length == 4096 ? id : nil])
+    }
+
     @Test func `a source continues after a lost connection`() async throws {
         let transport = MockTransport(
             .events(Self.events(1...2), then: .drop), .events(Self.events(3...3)), .status(.noContent))
