@@ -49,9 +49,11 @@ package struct CanonicalRequest: Hashable, Sendable {
     /// Returns a query with its parameters sorted by name and then by value, each with `=`, and encoded in the one way
     /// that is canonical: all bytes but unreserved characters, in upper case.
     package static func query(_ query: String) -> String {
-        query.split(separator: "&").map { part in
-            let name = part.prefix { $0 != "=" }
-            return (name: recoding(name), value: recoding(part[name.endIndex...].dropFirst()))
+        query.split(at: "&").map { part in
+            // A form encodes a space as a plus sign, which AWS reads as one; one that is meant is sent as %2B.
+            let parts = part.replacing(each: "+", with: "%20").split(
+                at: "=", maxSplits: 1, omittingEmptySubsequences: false)
+            return (name: recoding(parts[0]), value: recoding(parts.dropFirst().first ?? ""))
         }.sorted { ($0.name, $0.value) < ($1.name, $1.value) }.map { "\($0.name)=\($0.value)" }.joined(separator: "&")
     }
 
