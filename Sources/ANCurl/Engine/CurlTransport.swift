@@ -143,15 +143,3 @@ public struct CurlTransport: CookieStoringTransport, AlternativeRouteTransport, 
         await group.shutdown()
     }
 }
-
-extension Request {
-    /// Checks requirements that libcurl would not check, or would report less clearly.
-    func validate() throws(TransportError) {
-        guard url.isPlainHTTP || url.isHTTPS else {
-            throw TransportError(.unsupportedScheme(url.scheme ?? ""))
-        }
-        guard let host = url.host(), !host.isEmpty else {
-            throw TransportError(.invalidURL(url.redactedDescription))
-        }
-    }
-}

@@ -57,7 +57,7 @@ package struct HeaderList: ~Copyable {
         for field in request.headers {
             if field.name == .expect { namesExpect = true }
             if field.name == .acceptEncoding { namesCoding = true }
-            guard try upload.mustSend(field) else { continue }
+            guard try field.isSent(withBodyOf: upload.length) else { continue }
             if leavesOutCookies, field.name == .cookie {
                 cookies = cookies.map { "\($0); \(field.value)" } ?? field.value
                 continue
@@ -140,25 +140,5 @@ extension ConnectionOptions.HostOverride {
     fileprivate var curlText: String {
         func bracketed(_ host: String) -> String { host.contains(":") ? "[\(host)]" : host }
         return "\(bracketed(host)):\(port):\(bracketed(address)):\(addressPort)"
-    }
-}
-
-extension Upload {
-    /// Whether a field is sent; fields that frame the body are generated from the body instead.
-    fileprivate func mustSend(_ field: HTTPField) throws(TransportError) -> Bool {
-        switch field.name {
-        case .contentLength:
-            guard let length, field.value == String(length) else {
-                throw TransportError(.invalidRequest(.option("Content-Length differs from the length of the body.")))
-            }
-            return false
-        case .transferEncoding:
-            guard length == nil, field.value.lowercased() == "chunked" else {
-                throw TransportError(.invalidRequest(.option("Transfer-Encoding does not fit the body.")))
-            }
-            return false
-        default:
-            return true
-        }
     }
 }

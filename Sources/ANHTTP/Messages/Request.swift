@@ -240,3 +240,40 @@ extension Request {
 private enum LongLife: RequestAttribute {
     static var defaultValue: Bool? { nil }
 }
+
+// What each transport checks before it sends a request.
+
+extension Request {
+    /// Checks that the URL is one of HTTP, with a host.
+    package func validate() throws(TransportError) {
+        guard url.isPlainHTTP || url.isHTTPS else {
+            throw TransportError(.unsupportedScheme(url.scheme ?? ""))
+        }
+        guard let host = url.host(), !host.isEmpty else {
+            throw TransportError(.invalidURL(url.redactedDescription))
+        }
+    }
+}
+
+extension HTTPField {
+    /// Returns whether the field is sent; fields that frame the body are generated from the body instead.
+    ///
+    /// - Parameter length: The length of the body in bytes; `nil` if it is unknown.
+    /// - Throws: ``TransportError/Reason/invalidRequest(_:)`` for a field that does not fit the body.
+    package func isSent(withBodyOf length: Int64?) throws(TransportError) -> Bool {
+        switch name {
+        case .contentLength:
+            guard let length, value == Swift.String(length) else {
+                throw TransportError(.invalidRequest(.option("Content-Length differs from the length of the body.")))
+            }
+            return false
+        case .transferEncoding:
+            guard length == nil, value.lowercased() == "chunked" else {
+                throw TransportError(.invalidRequest(.option("Transfer-Encoding does not fit the body.")))
+            }
+            return false
+        default:
+            return true
+        }
+    }
+}

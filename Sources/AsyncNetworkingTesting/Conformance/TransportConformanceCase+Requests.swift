@@ -88,6 +88,44 @@ extension TransportConformanceCase {
                         })
                 })
         },
+
+        TransportConformanceCase("a URL of another scheme, or without a host, is not requested", .status(204)) {
+            fixture in
+            let urls: [(String, TransportError.Reason)] = [
+                ("ftp://127.0.0.1/", .unsupportedScheme("ftp")), ("/a", .unsupportedScheme("")),
+                ("http:///a", .invalidURL("http:…")),
+            ]
+            for (text, reason) in urls {
+                try await requireFailure(
+                    "A request to \(text)", reason,
+                    of: { try await fixture.collect(fixture.request { $0.url = URL(string: text) ?? $0.url }) })
+            }
+        },
+
+        TransportConformanceCase("a field that does not fit the body fails the request", .status(204)) { fixture in
+            let bodies: [(RequestBody, HTTPFields)] = [
+                (.none, [.contentLength: "1"]), (.string("abc"), [.contentLength: "4"]),
+                (.string("abc"), [.contentLength: "03"]), (.string("abc"), [.transferEncoding: "chunked"]),
+                (.stream(Pieces(count: 1, size: 3)), [.contentLength: "3"]),
+                (.stream(Pieces(count: 1, size: 3)), [.transferEncoding: "gzip, chunked"]),
+            ]
+            for (body, headers) in bodies {
+                try await requireFailure(
+                    "A body with \(headers)",
+                    where: {
+                        if case .invalidRequest = ($0 as? TransportError)?.reason { true } else { false }
+                    },
+                    of: {
+                        try await fixture.collect(
+                            fixture.request { ($0.method, $0.body, $0.headers) = (.post, body, headers) })
+                    })
+            }
+            try await fixture.collect(
+                fixture.request {
+                    ($0.method, $0.body, $0.headers) = (.post, .string("abc"), [.contentLength: "3"])
+                })
+            try require("The number of requests", try await fixture.requests(1).count, is: 1)
+        },
     ]
 }
 

@@ -26,6 +26,8 @@ final class MockExchange: ResponseBodySource {
 
     /// Reads the body of the request, as far as the server receives it.
     func receiveRequest(_ reception: MockTransport.Reception) async throws -> MockTransport.ReceivedRequest {
+        let length = declaredLength
+        for field in request.headers { _ = try field.isSent(withBodyOf: length) }
         var body = try await readBody(reception)
         if let limit = reception.limit, body.count >= limit {
             body = body.prefix(limit)
@@ -37,6 +39,16 @@ final class MockExchange: ResponseBodySource {
             events?.receive(.uploadProgress(TransferProgress(completedBytes: count, totalBytes: request.body.length)))
         }
         return MockTransport.ReceivedRequest(request: request, body: body, trailers: try request.trailers?() ?? [:])
+    }
+
+    /// The length of the body that a transport declares; `nil` if it is unknown.
+    private var declaredLength: Int64? {
+        // Trailers require chunked transfer coding (RFC 9112 §7.1.2).
+        guard request.trailers == nil else { return nil }
+        if case .file(let path) = request.body.content, case .known(let size)? = try? FileLength(ofFileAt: path) {
+            return size
+        }
+        return request.body.length
     }
 
     /// Performs what a server does that reads no further.

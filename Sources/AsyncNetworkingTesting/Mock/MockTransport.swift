@@ -176,15 +176,17 @@ public final class MockTransport: Transport {
     ///     the task that reads it; `nil` for none.
     /// - Throws: `CancellationError` if the task is cancelled; the errors of the function, of `Request.trailers` and of
     ///   ``MockResponse/Step/fail(_:)``, unchanged; otherwise `TransportError`, with the reason `shutDown` after
-    ///   ``shutdown()``, `requestBody` if the request's body cannot be read or has a wrong length, `responseTooLarge`
-    ///   if the body exceeds the limit of `delivery`, `connectionLost` if a script ends the connection early, or
-    ///   `invalidResponse` for steps in the wrong order, actions that require a connection, and a WebSocket connection
-    ///   that was not requested or not accepted as RFC 6455 §4.1 requires.
+    ///   ``shutdown()``, `unsupportedScheme` or `invalidURL` for a URL that is not one of HTTP, `invalidRequest` for a
+    ///   `Content-Length` or `Transfer-Encoding` that does not fit the body, `requestBody` if the request's body cannot
+    ///   be read or has a wrong length, `responseTooLarge` if the body exceeds the limit of `delivery`, `connectionLost`
+    ///   if a script ends the connection early, or `invalidResponse` for steps in the wrong order, actions that require
+    ///   a connection, and a WebSocket connection that was not requested or not accepted as RFC 6455 §4.1 requires.
     public func open(
         _ request: Request, delivery: BodyDelivery, reporting events: (any TransferEventSink)?
     ) async throws -> OpenResponse {
         try Task.checkCancellation()
         try checkRunning()
+        try request.validate()
         let limits = MockTimeLimits(request, clock: clock)
         let exchange = MockExchange(transport: self, request: request, limits: limits, events: events)
         do {
