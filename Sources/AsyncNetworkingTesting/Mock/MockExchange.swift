@@ -154,7 +154,9 @@ final class MockExchange: ResponseBodySource {
                 let hasBody = request.method != .head && status != .noContent && status != .notModified
                 state.withLock { state in
                     if !hasBody { state.steps = [] }
-                    state.totalBytes = headers[.contentLength].flatMap(Int64.init)
+                    // The length of an encoded body is not that of the decoded one, which the response has.
+                    let isDecoded = request.options?.decodesContent != false && !headers.contentCodings.isEmpty
+                    state.totalBytes = isDecoded ? nil : headers[.contentLength].flatMap(Int64.init)
                 }
                 let head = ResponseHead(status: status, headers: headers, url: request.url)
                 events?.receive(.head(head))

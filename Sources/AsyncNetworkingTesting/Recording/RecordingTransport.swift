@@ -175,17 +175,17 @@ private struct NoCookies: CookieJar {
 /// A body that is copied while it is read, and recorded when its exchange is closed.
 private final class RecordedBody: ResponseBodySource {
     private let base: ResponseBody
-    private let record: @Sendable (Data, TransferMetrics?, TransportError?) -> Void
+    private let record: @Sendable (Data, TransferMetrics?, (any Error)?) -> Void
     private let state = Lock(State())
 
     private struct State: Sendable {
         var data = Data()
-        /// The error with which reading has failed.
-        var error: TransportError?
+        /// The error with which reading has failed, or the cancellation of the task that reads.
+        var error: (any Error)?
         var isRecorded = false
     }
 
-    init(base: ResponseBody, _ record: @escaping @Sendable (Data, TransferMetrics?, TransportError?) -> Void) {
+    init(base: ResponseBody, _ record: @escaping @Sendable (Data, TransferMetrics?, (any Error)?) -> Void) {
         self.base = base
         self.record = record
     }
@@ -207,13 +207,17 @@ private final class RecordedBody: ResponseBodySource {
             if let data { state.withLock { $0.data += data } }
             return data
         } catch {
-            state.set(\.error, to: error as? TransportError)
+            state.set(\.error, to: error)
             throw error
         }
     }
 
     var ending: ResponseEnding? { base.ending }
-    func cancel() { base.cancel() }
+
+    func cancel() {
+        state.withLock { $0.error = $0.error ?? CancellationError() }
+        base.cancel()
+    }
 
     func close() async {
         let (data, error) = state.withLock { state in

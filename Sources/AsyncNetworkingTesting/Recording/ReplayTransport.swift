@@ -88,8 +88,8 @@ public struct ReplayFailure: LocalizedError, Hashable, Sendable, CustomStringCon
 }
 
 extension HAR.Entry {
-    /// Whether there was no response when it was recorded.
-    var hasFailed: Bool { response.status == 0 || error != nil }
+    /// Whether there was no response when it was recorded. A status of other than three digits is not one of HTTP.
+    var hasFailed: Bool { !(100...999).contains(response.status) || error != nil }
 }
 
 /// The exchanges of a cassette, each of which is replayed once.
@@ -106,7 +106,8 @@ final class Cassette: Sendable {
     init(_ entries: [HAR.Entry], _ matching: ReplayMatching, _ redaction: Redaction) {
         self.matching = matching
         self.redaction = redaction
-        state = Lock(State(entries: entries))
+        // Those of browsers have random ones.
+        state = Lock(State(entries: entries.map(\.withFixedBoundary)))
     }
 
     var unused: [String] {
@@ -169,8 +170,37 @@ extension Redaction {
                 mimeType: type, text: text ?? shown.base64EncodedString(), encoding: text == nil ? "base64" : nil)
         }
         record.bodySize = Int64(body.count)
-        return entry(HAR.Entry(startedDateTime: "", request: record, timings: HAR.Timings())).request
+        let entry = HAR.Entry(startedDateTime: "", request: record, timings: HAR.Timings())
+        return self.entry(entry.withFixedBoundary).request
     }
+}
+
+extension HAR.Entry {
+    /// The exchange with a fixed boundary in the body of a multipart request, which has a random one, so that bodies can
+    /// be compared. The field of the type loses its other parameters.
+    var withFixedBoundary: HAR.Entry {
+        guard var post = request.postData else { return self }
+        let type = HeaderParameters(post.mimeType)
+        guard type.value.lowercased().utf8.starts(with: "multipart/".utf8), let boundary = type["boundary"],
+            !boundary.isEmpty
+        else { return self }
+        let bytes = post.bytes.replacing(Data("--\(boundary)".utf8), with: Data("--\(Self.boundary)".utf8))
+        post.text = post.encoding == nil ? String(decoding: bytes, as: UTF8.self) : bytes.base64EncodedString()
+        post.mimeType = "\(type.value); boundary=\(Self.boundary)"
+        var entry = self
+        entry.request.postData = post
+        entry.request.headers = request.headers.map { pair in
+            pair.name.lowercased() == "content-type" ? HAR.Pair(pair.name, post.mimeType) : pair
+        }
+        return entry
+    }
+
+    private static let boundary = "recorded-boundary"
+}
+
+extension HAR.PostData {
+    /// The bytes of the body.
+    fileprivate var bytes: Data { encoding == nil ? Data(text.utf8) : Data(base64Encoded: text) ?? Data() }
 }
 
 extension HAR.Request {
@@ -234,8 +264,7 @@ extension Request {
         guard let url = URL(string: record.url), let method = HTTPRequest.Method(record.method) else { return nil }
         self.init(method: method, url: url)
         headers = record.headers.fields
-        guard let post = record.postData else { return }
-        body = .bytes(post.encoding == nil ? Data(post.text.utf8) : Data(base64Encoded: post.text) ?? Data())
+        if let post = record.postData { body = .bytes(post.bytes) }
     }
 }
 

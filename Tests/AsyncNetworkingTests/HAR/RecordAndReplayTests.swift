@@ -190,6 +190,69 @@ import Testing
         #expect(text == "GET http://a.example/v1/1 failed when it was recorded: \(TransportError(.shutDown))")
     }
 
+    @Test(arguments: [-1, 0, 99, 1000, .max])
+    func `a status that is not one of HTTP is a failure`(status: Int) async throws {
+        _ = try await recording(Self.numbered).get("1")
+        var archive = try HAR(directory.read("a.har"))
+        archive.entries[0].response.status = status
+        _ = try directory.write(archive.data(), to: "a.har")
+        #expect(try await failure { _ = try await replaying().get("1") }.contains("failed when it was recorded"))
+        #expect(try await recording(Self.numbered, mode: .update).get("1").text == "GET 1")
+    }
+
+    @Test func `a form with a random boundary is found again, also in the archive of a browser`() async throws {
+        func send(_ manager: SessionManager, _ name: String, _ boundary: String, _ file: Data) async throws -> String {
+            let body =
+                Data("--\(boundary)\r\nContent-Disposition: form-data; name=\"n\"\r\n\r\n\(name)\r\n".utf8)
+                + Data("--\(boundary)\r\n\r\n".utf8) + file + Data("\r\n--\(boundary)--\r\n".utf8)
+            return try await manager.data(
+                for: manager.request(
+                    .post, "form", body: .bytes(body),
+                    headers: [.contentType: "multipart/form-data; boundary=\"\(boundary)\""])
+            ).text
+        }
+        for file in [Data("x".utf8), Data([0xFF, 0xFE])] {
+            #expect(try await send(recording(Self.numbered), "ada", "B-one-B", file) == "POST form")
+            let text = String(decoding: try directory.read("a.har"), as: UTF8.self)
+            #expect(!text.contains("B-one-B"))
+            #expect(try await send(replaying(), "ada", "B-two-B", file) == "POST form")
+            let other = try await failure { _ = try await send(replaying(), "bob", "B-two-B", file) }
+            #expect(other.contains("It differs: body"))
+            // Another program has not replaced the boundary.
+            _ = try directory.write(
+                Data(text.replacing("recorded-boundary", with: "WebKit7").utf8), to: "a.har")
+            if file.count == 1 { #expect(try await send(replaying(), "ada", "B-two-B", file) == "POST form") }
+        }
+    }
+
+    @Test func `a response whose reader was cancelled is not replayed as a complete one`() async throws {
+        let gate = try ScriptGate()
+        let transport = MockTransport(MockResponse([.head(.ok, [:]), .chunk(Data("01".utf8)), .wait(gate)]))
+        let reader = Task { [manager = try recording(transport)] in
+            try await manager.withResponse(for: manager.request(.get, "a")) { _, body in
+                for try await _ in body { unsafe withUnsafeCurrentTask { unsafe $0?.cancel() } }
+            }
+        }
+        await #expect(throws: CancellationError.self) { try await reader.value }
+        #expect(try await failure { _ = try await replaying().get("a") }.contains("CancellationError"))
+    }
+
+    @Test func `the progress of a compressed response is not that of the bytes on the wire`() async throws {
+        let headers: HTTPFields = [.contentEncoding: "gzip", .contentLength: "3"]
+        let transport = MockTransport(.data(Data(repeating: 7, count: 100), headers: headers))
+        let plain = MockTransport(.data(Data("abc".utf8), headers: [.contentLength: "3"]))
+        _ = try await recording(transport).get("a")
+        let request = Request(url: try url("http://a.example/v1/a"))
+        for (transport, total) in [(try ReplayTransport(from: path), nil), (plain, 3)] as [(any Transport, Int64?)] {
+            let events = EventRecorder()
+            _ = try await transport.open(request, delivery: .collected(upTo: 1000), reporting: events)
+            let totals = events.events.compactMap { event -> Int64?? in
+                if case .downloadProgress(let progress) = event { .some(progress.totalBytes) } else { nil }
+            }
+            #expect(totals == [total])
+        }
+    }
+
     @Test func `requests over a real connection are recorded, with cookies`() async throws {
         try await StubServer.with { server in
             server.route("/a", .text("x"))
