@@ -14,6 +14,11 @@ import Testing
             ("attachment; filename*=UTF-8''..; filename=naive.txt", "/x", "naive.txt"),
             (#"attachment; filename="../../etc/passwd""#, "/x", "passwd"),
             (#"attachment; filename="..""#, "/files/disk.iso", "disk.iso"),
+            // A name that would be shown as exe.txt, a line separator, and an emoji with joiners.
+            ("attachment; filename*=UTF-8''a%E2%80%AEtxt.exe", "/x", "atxt.exe"),
+            ("attachment; filename*=UTF-8''%E2%81%A6a%E2%80%A8b%07%D8%9C", "/x", "ab"),
+            ("attachment; filename*=UTF-8''%F0%9F%91%A9%E2%80%8D%F0%9F%92%BB.png", "/x", "👩‍💻.png"),
+            ("attachment; filename*=UTF-8''.%E2%80%8E.", "/x", "x"),
             ("inline", "/files/a%2Fb%20c.txt", "b c.txt"),
             (nil, "/files/disk.iso?version=2", "disk.iso"),
             (nil, "/", nil), (nil, "/caf%E9/report.pdf", "report.pdf"), (nil, "/a/caf%E9.pdf", "caf%E9.pdf"),

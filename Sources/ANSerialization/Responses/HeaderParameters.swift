@@ -8,15 +8,25 @@ extension HeaderParameters {
     /// The file name of a `Content-Disposition` field, from `filename*` (RFC 6266 §4.3) or, if that is not usable,
     /// `filename`.
     ///
-    /// Only the last path component is returned, without control characters; `nil` without a usable name.
+    /// Only the last path component is returned, without control characters, line separators and characters that change
+    /// the direction of text; `nil` without a usable name.
     var fileName: String? {
         self["filename*"].flatMap(Self.extended).flatMap(Self.safeName) ?? self["filename"].flatMap(Self.safeName)
     }
 
-    /// Returns the last component of a path without control characters; `nil` if nothing usable is left.
+    /// Returns the last component of a path without control characters, line separators and characters that change the
+    /// direction of text; `nil` if nothing usable is left.
     static func safeName(_ name: String) -> String? {
         let last = name.unicodeScalars.split { $0 == "/" || $0 == "\\" }.last ?? []
-        let safe = String(String.UnicodeScalarView(last.filter { $0.properties.generalCategory != .control }))
+        let safe = String(
+            String.UnicodeScalarView(
+                last.filter { scalar in
+                    switch scalar.properties.generalCategory {
+                    case .control, .lineSeparator, .paragraphSeparator: false
+                    // Joiners, which are parts of emoji and of Persian words, are format characters, too.
+                    default: !scalar.properties.isBidiControl
+                    }
+                }))
         return ["", ".", ".."].contains(safe) ? nil : safe
     }
 
@@ -70,8 +80,9 @@ extension ResponseHead {
     /// component of the URL's path, percent-decoded if that is UTF-8; `nil` if neither is usable.
     ///
     /// Of `Content-Disposition`, `filename*` takes precedence over `filename`. Only the last component after `/` or `\`
-    /// is used, without control characters, so that the name cannot lead to another directory; an empty one, `.` and
-    /// `..` are not usable. The name may be that of an existing file, begin with a dot, or be longer than the file
+    /// is used, so that the name cannot lead to another directory, without control characters, line separators and
+    /// characters that change the direction of text, which could hide the extension; an empty one, `.` and `..` are not
+    /// usable. The name may be that of an existing file, begin with a dot, or be longer than the file
     /// system permits.
     public var suggestedFilename: String? {
         let disposition = headers.first { $0.name == .contentDisposition }.map { HeaderParameters($0.value) }
