@@ -110,7 +110,7 @@ package struct FetchCommand: ParsableCommand {
                 throw UsageError("Two URLs would be saved as \(path).")
             }
             return FetchJob(
-                index: index, name: urls.count > 1 ? url : "", request: request, target: target,
+                index: index, name: urls.count > 1 ? Redaction.byName.url(url) : "", request: request, target: target,
                 isWebSocket: isWebSocket, isResumable: body.resumable)
         }
     }

@@ -156,6 +156,12 @@ import Testing
             let head = "HTTP/1.1 200 OK\nX-A: b\nContent-Length: 1\n\n"
             #expect(try await tool.run("-I", base + "/new").text == head)
             #expect(try await tool.run("-i", base + "/new").text == head + "c")
+            let secret = "http://user:hidden@" + base.dropFirst("http://".count)
+            let traced = try await tool.run(
+                "--trace", secret + "/new?token=hidden&a=1", "http://user:hidden@127.0.0.1:1/")
+            #expect(
+                traced.errors.contains("/new?token=…&a=1") && traced.errors.contains("fetch: http://…@127.0.0.1:1/: "))
+            #expect(!traced.errors.contains("hidden"), "\(traced.errors)")
             let verbose = try await tool.run("-v", "--trace", base + "/old")
             #expect(verbose.text == "c")
             for line in [

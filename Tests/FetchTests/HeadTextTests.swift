@@ -7,10 +7,12 @@ import Testing
 
 @Suite struct HeadTextTests {
     @Test func `a request is printed without its credentials`() throws {
-        let url = try #require(URL(string: "http://h:8080/a%20b?c=d"))
-        let request = Request(method: .post, url: url, headers: [.authorization: "Basic eA==", .accept: "x/y"])
+        let url = try #require(URL(string: "http://u:p@h:8080/a%20b?c=d&token=s"))
+        let request = Request(
+            method: .post, url: url, headers: [.authorization: "Basic eA==", .cookie: "a=s", .accept: "x/y"])
         #expect(
-            HeadText.of(request) == "POST /a%20b?c=d\nHost: h:8080\nAuthorization: …\nAccept: x/y\n\n")
+            HeadText.of(request) == "POST /a%20b?c=d&token=…\nHost: h:8080\nAuthorization: Basic …\nCookie: a=…\n"
+                + "Accept: x/y\n\n")
     }
 
     @Test func `a response is printed as it was received`() throws {

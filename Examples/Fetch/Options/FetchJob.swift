@@ -6,7 +6,7 @@ package import AsyncNetworking
 package struct FetchJob: Sendable {
     /// The position of the URL on the command line.
     package var index: Int
-    /// The name of the job in messages; empty if it is the only one.
+    /// The name of the job in messages, the URL without its secrets; empty if it is the only one.
     package var name: String
     /// The request to send.
     package var request: Request

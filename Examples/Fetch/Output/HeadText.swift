@@ -5,14 +5,15 @@ import FoundationEssentials
 
 /// The text of heads, with a line break after each line.
 package enum HeadText {
-    /// Returns the request line and the header fields set by the program. The library adds others.
+    /// Returns the request line and the header fields set by the program, without their secrets. The library adds others.
     package static func of(_ request: Request) -> String {
         let url = request.url
         let query = url.query(percentEncoded: true).map { "?" + $0 } ?? ""
         let path = url.path(percentEncoded: true)
         let port = url.port.map { ":\($0)" } ?? ""
-        return "\(request.method.rawValue) \(path.isEmpty ? "/" : path)\(query)\n"
-            + "Host: \(url.host(percentEncoded: true) ?? "")\(port)\n" + of(hidingSecrets(request.headers)) + "\n"
+        return "\(request.method.rawValue) \(Redaction.byName.url((path.isEmpty ? "/" : path) + query))\n"
+            + "Host: \(url.host(percentEncoded: true) ?? "")\(port)\n" + of(Redaction.byName.fields(request.headers))
+            + "\n"
     }
 
     /// Returns the status line, the header fields, and an empty line.
@@ -25,14 +26,6 @@ package enum HeadText {
     /// Returns the header fields.
     package static func of(_ fields: HTTPFields) -> String {
         fields.map { "\($0.name.rawName): \($0.value.printable)\n" }.joined()
-    }
-
-    private static func hidingSecrets(_ fields: HTTPFields) -> HTTPFields {
-        var fields = fields
-        for name in [HTTPField.Name.authorization, .proxyAuthorization] where fields[name] != nil {
-            fields[name] = "…"
-        }
-        return fields
     }
 }
 

@@ -49,7 +49,7 @@ struct Fetcher: Sendable {
         narrator.goLive()
         if output.showsTrace {
             for (metrics, url) in zip(watcher.metrics, narrator.urls) {
-                narrator.tell(TraceTable.text(metrics, title: "\(url)"))
+                narrator.tell(TraceTable.text(metrics, title: Redaction.byName.url(url.absoluteString)))
             }
         }
         guard let failure else { return .success }
