@@ -13,7 +13,9 @@ import Testing
             "password", "PASSWORD", "new_password", "newPassword", "access_token", "accessToken", "Access-Token",
             "X-Auth-Token", "X-Amz-Security-Token", "api_key", "apiKey", "apikey", "X-Api-Key", "AWSAccessKeyId",
             "client_secret", "tokens", "user[password]", "JSESSIONID", "Authorization", "Set-Cookie", "sig",
-            "X-Amz-Signature", "private.key",
+            "X-Amz-Signature", "private.key", "refreshtoken", "accesstoken", "AUTHTOKEN", "sessiontokens",
+            "clientsecret",
+            "userpassword", "dbpasswd", "x-googapikey",
         ])
     func `a name with a secret word is secret`(name: String) {
         #expect(rules.hides(name))

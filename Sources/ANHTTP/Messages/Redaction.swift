@@ -14,7 +14,8 @@ package import HTTPTypes
 /// | forms, also multipart | the values of fields with a secret name |
 ///
 /// A name is secret if one of its words, or several words in succession, are among the ``names``: `access_token`,
-/// `accessToken`, `X-Access-Token` and `access-tokens` are, by the word `token`. Other text, XML, and bytes that are not
+/// `accessToken`, `X-Access-Token` and `access-tokens` are, by the word `token`. A word that ends with `apikey`, `passwd`,
+/// `password`, `secret` or `token`, such as `refreshtoken`, is secret if that ending is among them. Other text, XML, and bytes that are not
 /// text are not examined.
 public struct Redaction: Hashable, Sendable {
     /// The secret names, in lower case and without separators; by default those of ``standard``.
@@ -65,13 +66,18 @@ public struct Redaction: Hashable, Sendable {
             var joined = ""
             for word in words[start...].prefix(3) {
                 joined += word
-                if names.contains(joined) || (joined.hasSuffix("s") && names.contains(String(joined.dropLast()))) {
-                    return true
-                }
+                if isSecret(joined) || joined.hasSuffix("s") && isSecret(String(joined.dropLast())) { return true }
             }
         }
         return false
     }
+
+    private func isSecret(_ word: String) -> Bool {
+        names.contains(word) || Self.endings.contains { word.hasSuffix($0) && names.contains($0) }
+    }
+
+    /// The names with which words end that are written together.
+    private static let endings = ["apikey", "passwd", "password", "secret", "token"]
 
     /// The words of a name in lower case: `accessToken`, `access_token` and `Access-Token` have two, and `AWSToken`.
     private static func words(of name: String) -> [String] {
