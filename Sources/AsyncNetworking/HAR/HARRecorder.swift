@@ -102,7 +102,7 @@ public final class HARRecorder: Sendable {
                 return state.waiting
             }
             guard !next.isEmpty else { return }
-            await file.write(next, redaction, maximumBodySize)
+            await file.write(next, redaction)
         }
     }
 
@@ -113,7 +113,7 @@ public final class HARRecorder: Sendable {
             defer { state.waiting = [] }
             return state.waiting
         }
-        if !next.isEmpty { await file.write(next, redaction, maximumBodySize) }
+        if !next.isEmpty { await file.write(next, redaction) }
     }
 
     private static let maximumWaiting = 256
@@ -125,7 +125,8 @@ public final class HARRecorder: Sendable {
         func receive(_ event: TaskEvent, of task: AnyTransferTask) {
             switch event {
             case .exchange(let number, .started(let request)):
-                recorder.begin(number, RecordedExchange(request, call: task.id), of: task.id)
+                recorder.begin(
+                    number, RecordedExchange(request, call: task.id, maximumBodySize: recorder.maximumBodySize), of: task.id)
             case .exchange(let number, let event):
                 recorder.change(number, of: task.id) { $0.receive(event) }
             case .ended: recorder.end(task.id)
@@ -178,8 +179,9 @@ public final class HARRecorder: Sendable {
         let recorder: HARRecorder
 
         func intercept(_ request: Request, next: Chain) async throws -> OpenResponse {
+            await recorder.waitForRoom()
             let copy = BodyCopy(limit: recorder.maximumBodySize)
-            var exchange = RecordedExchange(request, call: nil)
+            var exchange = RecordedExchange(request, call: nil, maximumBodySize: recorder.maximumBodySize)
             exchange.body = copy
             let response = try await next(request)
             exchange.head = response.head
@@ -194,10 +196,11 @@ public final class HARRecorder: Sendable {
 }
 
 extension Error {
-    /// The error without the texts of the program's own errors, which may contain secrets.
+    /// The error without the texts of the program's own errors, such as that of a body's source, which may contain secrets.
     fileprivate var textWithoutSecrets: String {
         switch self {
         case is CancellationError: "cancelled"
+        case let error as TransportError where error.label == .requestBody: error.label.rawValue
         case let error as TransportError: "\(error)"
         default: "\(type(of: self))"
         }
@@ -206,7 +209,10 @@ extension Error {
 
 /// An exchange as it is observed, before it becomes an entry.
 struct RecordedExchange: Sendable {
+    /// The request, with no more bytes of its body than are recorded.
     let request: Request
+    /// The number of bytes of the whole body.
+    private let bodyLength: Int
     let call: UInt64?
     let date = Date.now
     private let start = ContinuousClock.now
@@ -222,8 +228,16 @@ struct RecordedExchange: Sendable {
         return body?.hasEnded ?? true ? .over : .ended
     }
 
-    init(_ request: Request, call: UInt64?) {
-        self.request = request
+    init(_ request: Request, call: UInt64?, maximumBodySize: Int) {
+        var kept = request
+        if case .bytes(let data) = request.body.kind {
+            bodyLength = data.count
+            // A copy, which does not retain the rest.
+            if data.count > maximumBodySize { kept.body = .bytes(Data([UInt8](data.prefix(maximumBodySize)))) }
+        } else {
+            bodyLength = 0
+        }
+        self.request = kept
         self.call = call
         body = request[BodyCopy.OfRequest.self]
         messages = request[MessageLog.OfRequest.self]
@@ -239,7 +253,7 @@ struct RecordedExchange: Sendable {
     }
 
     /// Returns the entry, with bodies up to a limit, and without secrets.
-    func entry(_ redaction: Redaction, maximumBodySize: Int) -> HAR.Entry {
+    func entry(_ redaction: Redaction) -> HAR.Entry {
         var timings = HAR.Timings()
         if let metrics { timings = HAR.Timings(metrics, sent: sent) }
         var entry = HAR.Entry(
@@ -250,7 +264,7 @@ struct RecordedExchange: Sendable {
         // One of several exchanges that is not needed any more is cancelled, without an error of its call.
         if head == nil { entry.error = body?.failure ?? "cancelled" }
         entry.request.httpVersion = entry.response.httpVersion
-        entry.request.postData = postData(redaction, maximumBodySize)
+        entry.request.postData = postData(redaction)
         if let metrics {
             entry.serverIPAddress = metrics.remoteAddress?.host
             entry.connection = metrics.localAddress.map { "\($0.port)" }
@@ -272,16 +286,16 @@ struct RecordedExchange: Sendable {
         return redaction.entry(entry)
     }
 
-    private func postData(_ redaction: Redaction, _ limit: Int) -> HAR.PostData? {
+    private func postData(_ redaction: Redaction) -> HAR.PostData? {
         let type = request.headers[.contentType] ?? ""
         switch request.body.kind {
         case .none: return nil
         case .bytes(let data):
             let (text, encoding) = HAR.text(
-                redaction.body(data.prefix(limit), contentType: type), isComplete: data.count <= limit)
+                redaction.body(data, contentType: type), isComplete: data.count == bodyLength)
             return HAR.PostData(
                 mimeType: type, text: text, encoding: encoding,
-                comment: data.count > limit ? "the first \(limit) of \(data.count) bytes" : nil)
+                comment: data.count < bodyLength ? "the first \(data.count) of \(bodyLength) bytes" : nil)
         case .file: return HAR.PostData(mimeType: type, text: "", comment: "a file, which is not recorded")
         default: return HAR.PostData(mimeType: type, text: "", comment: "a stream, which is not recorded")
         }
@@ -391,11 +405,11 @@ private actor HARFile {
         try descriptor.writeAll((HAR.beginning + HAR.end).bytes)
     }
 
-    func write(_ exchanges: [RecordedExchange], _ redaction: Redaction, _ maximumBodySize: Int) {
+    func write(_ exchanges: [RecordedExchange], _ redaction: Redaction) {
         guard failure == nil else { return }
         var lines = Data()
         for exchange in exchanges {
-            guard let line = try? HAR.line(exchange.entry(redaction, maximumBodySize: maximumBodySize)) else {
+            guard let line = try? HAR.line(exchange.entry(redaction)) else {
                 continue
             }
             lines += (isEmpty ? Data() : Data(",\n".utf8)) + line

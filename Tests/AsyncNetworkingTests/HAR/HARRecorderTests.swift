@@ -127,6 +127,19 @@ import Testing
         #expect(Set(found.map(\.call)).count == 1)
     }
 
+    @Test func `the text of an error of the program is not recorded`() async throws {
+        struct Secret: Error, CustomStringConvertible {
+            let description = "hunter2"
+        }
+        let found = try await record(on: MockTransport(.status(.ok))) { manager in
+            await #expect(throws: SessionError.self) {
+                try await manager.post("a", body: .writer { _ in throw Secret() })
+            }
+        }
+        #expect(found.map(\.error) == ["request_body"])
+        #expect(try !String(decoding: directory.read("a.har"), as: UTF8.self).contains("hunter2"))
+    }
+
     @Test func `responses of the cache have entries of their own`() async throws {
         let answer = MockResponse(
             headers: [.cacheControl: "max-age=60", .contentType: "text/plain"], chunks: [Data("stored".utf8)])
