@@ -102,11 +102,19 @@ enum WaitGraph {
         }
 
         var current: [ObjectIdentifier] { objects.withLock { $0.map(ObjectIdentifier.init) } }
+        func contains(where predicate: (any AnyObject & Sendable) -> Bool) -> Bool {
+            objects.withLock(\.self).contains(where: predicate)
+        }
         func keep(_ object: any AnyObject & Sendable) { if keeps { objects.withLock { $0.append(object) } } }
         func end() { objects.withLock { $0 = [] } }
     }
 
     private static var leading: [ObjectIdentifier] { members.flatMap(\.current) }
+
+    /// Whether the current task belongs to an object that satisfies a predicate, and has not ended.
+    static func isWithin(_ predicate: (any AnyObject & Sendable) -> Bool) -> Bool {
+        members.contains { $0.contains(where: predicate) }
+    }
 
     /// Runs a closure whose requests belong to a transfer or a refresh.
     static func leading<Result>(

@@ -79,7 +79,7 @@ import Testing
         }
         #expect(circuit.admit(at: .seconds(4)) == .refusal(retryAfter: .seconds(7)))
         let probe = try #require(Self.admit(&circuit, at: 11))
-        #expect(circuit.admit(at: .seconds(12)) == .refusal(retryAfter: .zero))
+        #expect(circuit.admit(at: .seconds(12)) == .refusal(retryAfter: .seconds(9)))
         circuit.record(.failure, of: probe, at: .seconds(13))
         #expect(circuit.admit(at: .seconds(20)) == .refusal(retryAfter: .seconds(3)))
         let second = try #require(Self.admit(&circuit, at: 23))
@@ -114,6 +114,33 @@ import Testing
         for time in 21...150 { plan.record(.milliseconds(time)) }
         #expect(plan.begin() == .milliseconds(145), "of the last hundred times")
     }
+    /// Of two trials in one half-open state, the outcome of the first one, and whether the circuit is then closed.
+    @Test(arguments: [(Circuit.Outcome.success, true), (.failure, false)])
+    func `while a trial lasts, there is another one after each cooldown, and the first outcome decides`(
+        outcome: Circuit.Outcome, isClosed: Bool
+    ) throws {
+        for isFirst in [true, false] {
+            var circuit = Circuit(threshold: 1, cooldown: .seconds(10))
+            circuit.record(.failure, of: try #require(Self.admit(&circuit, at: 0)), at: .zero)
+            let trials = [try #require(Self.admit(&circuit, at: 10)), try #require(Self.admit(&circuit, at: 20))]
+            #expect(trials[0].isTrial && trials[1].isTrial)
+            #expect(circuit.admit(at: .seconds(21)) == .refusal(retryAfter: .seconds(9)))
+            circuit.record(outcome, of: trials[isFirst ? 0 : 1], at: .seconds(22))
+            circuit.record(.failure, of: trials[isFirst ? 1 : 0], at: .seconds(23))
+            #expect((Self.admit(&circuit, at: 24) != nil) == isClosed)
+            if !isClosed { #expect(circuit.admit(at: .seconds(24)) == .refusal(retryAfter: .seconds(8))) }
+        }
+    }
+
+    @Test func `a trial that decides nothing does not outdate another one`() throws {
+        var circuit = Circuit(threshold: 1, cooldown: .seconds(10))
+        circuit.record(.failure, of: try #require(Self.admit(&circuit, at: 0)), at: .zero)
+        let (lasting, cancelled) = (Self.admit(&circuit, at: 10), Self.admit(&circuit, at: 20))
+        circuit.record(.unknown, of: try #require(cancelled), at: .seconds(21))
+        circuit.record(.success, of: try #require(lasting), at: .seconds(22))
+        #expect(Self.admit(&circuit, at: 22)?.isTrial == false)
+    }
+
 
     @Test func `at most the share of the requests is repeated`() {
         var plan = HedgingPlan(percentile: 0.5, maximumShare: 0.05)

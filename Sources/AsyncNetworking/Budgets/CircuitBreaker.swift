@@ -16,10 +16,12 @@ import FoundationEssentials
 /// |---|---|---|
 /// | closed | are sent | to open, after a number of failures without a success in between |
 /// | open | fail with ``SessionError/circuitOpen(host:retryAfter:)`` | to half-open, with the first request after the cooldown |
-/// | half-open | one is sent, the others fail | to closed if it succeeds, to open if it fails |
+/// | half-open | one is sent in each cooldown, the others fail | to closed if one succeeds, to open if one fails |
 ///
-/// Cancelled requests are neither. Responses to requests that were sent before the last change are ignored. Copies, and
-/// the sessions that have one, share the state; the time is that of the clock of the session that used it first.
+/// Cancelled requests are neither, nor are failures while the system has no route to the host: they say nothing of the
+/// server. Responses to requests that were sent before the last change are ignored. Requests that the interceptors of a
+/// request in the half-open state send to the same origin are sent, too. Copies, and the sessions that have one, share
+/// the state; the time is that of the clock of the session that used it first.
 public struct CircuitBreaker: Interceptor {
     private let states: States
     private let isFailure: @Sendable (Result<ResponseHead, any Error>) -> Bool
@@ -55,18 +57,37 @@ public struct CircuitBreaker: Interceptor {
         let pass: Circuit.Pass
         switch await states.admit(origin, next.pipeline.clock) {
         case .pass(let number): pass = number
-        case .refusal(let retryAfter): throw SessionError.circuitOpen(host: origin.host, retryAfter: retryAfter)
+        case .refusal(let retryAfter):
+            // Otherwise the trial would wait for itself, and could never succeed.
+            if WaitGraph.isWithin({ ($0 as? Trial)?.isOf(states, origin) ?? false }) { return try await next(request) }
+            throw SessionError.circuitOpen(host: origin.host, retryAfter: retryAfter)
         }
         do {
-            let response = try await next(request)
+            let response =
+                if pass.isTrial {
+                    try await WaitGraph.leading(Trial(states: states, origin: origin)) { try await next(request) }
+                } else {
+                    try await next(request)
+                }
             await states.record(isFailure(.success(response.head)) ? .failure : .success, of: pass, origin)
             return response
         } catch {
             // A request whose token is outdated was not sent.
-            let isServers = !(error is CancellationError || error is OutdatedToken) && isFailure(.failure(error))
+            var isServers = !(error is CancellationError || error is OutdatedToken) && isFailure(.failure(error))
+            if isServers { isServers = await next.pipeline.missingRoute(of: request, after: error) == nil }
             await states.record(isServers ? .failure : .unknown, of: pass, origin)
             throw error
         }
+    }
+
+    /// A request whose outcome decides, to which other requests may belong.
+    private final class Trial: Sendable {
+        private let states: States
+        private let origin: Origin
+
+        init(states: States, origin: Origin) { (self.states, self.origin) = (states, origin) }
+
+        func isOf(_ states: States, _ origin: Origin) -> Bool { self.states === states && self.origin == origin }
     }
 
     private actor States {
@@ -106,13 +127,16 @@ package struct Circuit: Sendable {
         case closed(failures: Int)
         /// Requests are refused until a time.
         case open(until: Duration)
-        /// One request has been sent, whose outcome decides.
-        case halfOpen
+        /// A request has been sent, whose outcome decides. Until a time, others are refused; then another one is sent
+        /// that may decide, because the first one may last long.
+        case halfOpen(until: Duration)
     }
 
     /// The right to send one request.
     package struct Pass: Hashable, Sendable {
         fileprivate let generation: Int
+        /// Whether the outcome of this request alone decides.
+        package let isTrial: Bool
     }
 
     /// The answer to a request.
@@ -133,12 +157,12 @@ package struct Circuit: Sendable {
     /// Returns whether a request is sent.
     package mutating func admit(at now: Duration) -> Admission {
         switch state {
-        case .closed: return .pass(Pass(generation: generation))
-        case .halfOpen: return .refusal(retryAfter: .zero)
-        case .open(let end):
+        case .closed: return .pass(Pass(generation: generation, isTrial: false))
+        case .open(let end), .halfOpen(let end):
             guard now >= end else { return .refusal(retryAfter: end - now) }
-            change(to: .halfOpen)
-            return .pass(Pass(generation: generation))
+            if case .open = state { generation += 1 }
+            state = .halfOpen(until: now + cooldown)
+            return .pass(Pass(generation: generation, isTrial: true))
         }
     }
 
@@ -156,7 +180,7 @@ package struct Circuit: Sendable {
         case (.halfOpen, .success): change(to: .closed(failures: 0))
         case (.halfOpen, .failure): change(to: .open(until: now + cooldown))
         // The next request decides in its place.
-        case (.halfOpen, .unknown): change(to: .open(until: now))
+        case (.halfOpen, .unknown): state = .halfOpen(until: now)
         case (.closed, .unknown), (.open, _): break
         }
     }

@@ -31,9 +31,9 @@ extension Pipeline {
             do {
                 return try await next(request, &call)
             } catch let error as TransportError {
-                guard request.body.isReplayable, let target = error.missingRoute(request),
-                    await routes.isUnreachable(target)
-                else { throw error }
+                guard request.body.isReplayable, let target = await missingRoute(of: request, after: error) else {
+                    throw error
+                }
                 report(.waitingForConnectivity(error), of: &call)
                 // Prevents a busy loop if routes appear and vanish quickly, or do not help.
                 if waits > 0 {
@@ -44,6 +44,15 @@ extension Pipeline {
                 waits += 1
             }
         }
+    }
+
+    /// Returns the target to which there is no route, for which reason a request failed; `nil` if it failed for another
+    /// reason.
+    func missingRoute(of request: Request, after error: any Error) async -> ReachabilityTarget? {
+        guard let target = (error as? TransportError)?.neededRoute(request), await routes.isUnreachable(target) else {
+            return nil
+        }
+        return target
     }
 
     private func waitForRoute(
@@ -66,7 +75,7 @@ extension Pipeline {
 
 extension TransportError {
     /// Returns the target that must be reachable before the request can succeed, or `nil` if a route would not help.
-    fileprivate func missingRoute(_ request: Request) -> ReachabilityTarget? {
+    fileprivate func neededRoute(_ request: Request) -> ReachabilityTarget? {
         switch reason {
         case .cannotResolve: .defaultRoute
         case .cannotConnect(.unreachable): .host((context.host.map { HostName($0) } ?? HostName(request.url)).zonedText)
