@@ -17,7 +17,7 @@ import Testing
         #expect((0..<4).map { _ in bucket.take(at: .seconds(100))?.wait } == [.zero, .zero, .zero, .seconds(2)])
     }
 
-    @Test func `a token that is given back can be taken again, unless another one was taken after it`() throws {
+    @Test func `a token that is given back is the next one that is taken`() throws {
         var bucket = TokenBucket(capacity: 1, interval: .seconds(1))
         #expect(bucket.take(at: .zero)?.wait == .zero)
         let taken = bucket.take(at: .zero)
@@ -33,6 +33,24 @@ import Testing
     }
 
     @Test func `no token is taken that is not there within a limit, and no size of a limit is too large`() {
+    @Test(arguments: [false, true])
+    func `tokens that are given back in any order are as good as never taken`(isReversed: Bool) {
+        var bucket = TokenBucket(capacity: 1, interval: .seconds(1))
+        #expect(bucket.take(at: .zero)?.wait == .zero)
+        let taken = (0..<1_000).compactMap { _ in bucket.take(at: .zero) }
+        for turn in isReversed ? taken.reversed() : taken { bucket.giveBack(turn) }
+        #expect((0..<3).map { _ in bucket.take(at: .zero)?.wait } == [1, 2, 3].map { .seconds($0) })
+    }
+
+    @Test func `a token that is given back is lost when the bucket is full without it`() throws {
+        var bucket = TokenBucket(capacity: 1, interval: .seconds(1))
+        _ = bucket.take(at: .zero)
+        let taken = bucket.take(at: .zero)
+        _ = bucket.take(at: .zero)
+        bucket.giveBack(try #require(taken))
+        #expect(bucket.take(at: .milliseconds(2_500))?.wait == .milliseconds(500))
+    }
+
         var bucket = TokenBucket(capacity: 1, interval: .seconds(1))
         #expect(bucket.take(at: .zero, within: .zero)?.wait == .zero)
         #expect(bucket.take(at: .zero, within: .seconds(1)) == nil)
@@ -54,10 +72,16 @@ import Testing
             var now = Duration.zero
             var times: [Duration] = []
             for _ in 0..<60 {
+            var waiting: [(turn: TokenBucket.Turn, time: Duration)] = []
                 now += .milliseconds(Int.random(in: 0...1500, using: &random))
-                times.append(now + (bucket.take(at: now)?.wait ?? .zero))
+                times += waiting.map(\.time).filter { $0 <= now }
+                waiting.removeAll { $0.time <= now }
+                if let index = waiting.indices.randomElement(using: &random), Bool.random(using: &random) {
+                    bucket.giveBack(waiting.remove(at: index).turn)
+                }
+                if let turn = bucket.take(at: now) { waiting.append((turn, now + turn.wait)) }
             }
-            #expect(times == times.sorted(), "seed \(seed)")
+            times = (times + waiting.map(\.time)).sorted()
             for (index, start) in times.enumerated() {
                 let count = times[index...].count { $0 < start + .seconds(10) }
                 #expect(count <= capacity + 10, "seed \(seed)")

@@ -19,7 +19,7 @@ import FoundationEssentials
 ///
 /// A request whose time limit would expire before its turn fails at once with
 /// ``ANHTTP/TransportError/Reason/timedOut(_:)`` in the phase ``ANHTTP/TransportError/TimeoutPhase/queue``. A request
-/// that is cancelled while it waits gives its turn back, unless another one has come after it.
+/// that is cancelled while it waits gives its turn to the next one that arrives.
 public struct RequestRateLimit: Interceptor {
     private let ledger: Ledger
 
@@ -82,6 +82,8 @@ package struct TokenBucket: Sendable {
     private let interval: Duration
     /// The time at which the bucket is full, if no token is taken until then.
     private var fullTime = Duration.zero
+    /// The times at which the bucket would be full after each token that was given back, in ascending order.
+    private var returned: [Duration] = []
 
     /// A token that was taken.
     package struct Turn: Sendable {
@@ -97,16 +99,21 @@ package struct TokenBucket: Sendable {
 
     /// Takes a token; returns `nil`, and takes none, if it is not there within a limit.
     package mutating func take(at now: Duration, within limit: Duration? = nil) -> Turn? {
-        let next = max(fullTime, now) + interval
+        // A full bucket has lost the others.
+        returned.removeAll { $0 < now + interval }
+        let next = returned.first ?? max(fullTime, now) + interval
         let wait = max(.zero, next - now - interval * capacity)
         if let limit, wait > .zero, wait >= limit { return nil }
-        fullTime = next
+        if returned.isEmpty { fullTime = next } else { returned.removeFirst() }
         return Turn(wait: wait, fullTime: next)
     }
 
-    /// Gives back a token that was taken in vain, if none was taken after it: the times of those are known already.
+    /// Gives back a token that was taken in vain. The times of those that were taken after it are known already, so the
+    /// next one that is taken is this one.
     package mutating func giveBack(_ turn: Turn) {
-        if fullTime == turn.fullTime { fullTime -= interval }
+        // The bucket of another origin may have been removed meanwhile, and begun anew.
+        guard turn.fullTime <= fullTime else { return }
+        returned.insert(turn.fullTime, at: returned.firstIndex { $0 > turn.fullTime } ?? returned.endIndex)
     }
 
     /// Whether no token is missing.
