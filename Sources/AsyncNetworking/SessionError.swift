@@ -190,6 +190,11 @@ extension SessionError {
         default: error
         }
     }
+
+    /// Returns the failure of an exchange that a session's error wraps; returns other errors unchanged.
+    static func lowering(_ error: any Error) -> any Error {
+        if case SessionError.transport(let failure) = error { failure } else { error }
+    }
 }
 
 extension SessionError: CustomStringConvertible, LocalizedError {

@@ -331,6 +331,76 @@ import Testing
     }
 
     // MARK: Hedging
+    @Test func `a request within the interceptors of a trial is sent, and later ones are not part of it`() async throws
+    {
+        let session = Lock<SessionManager?>(nil)
+        let leftover = Lock<Task<Response<Data>, any Error>?>(nil)
+        let gate = try ScriptGate()
+        let isBroken = Lock(true)
+        let transport = MockTransport { _ in isBroken.withLock(\.self) ? .status(.badGateway) : .text("x") }
+        let manager = SessionManager(on: transport) {
+            $0.clock = clock
+            $0.interceptors = [
+                CircuitBreaker(failures: 1, cooldown: .seconds(30)),
+                Intercepting { request, next in
+                    if request.url.path == "/v1/outer", let manager = session.withLock(\.self) {
+                        _ = try await manager.get("inner")
+                        leftover.set(
+                            \.self,
+                            to: Task {
+                                try await gate.wait()
+                                return try await manager.get("late")
+                            })
+                    }
+                    return try await next(request)
+                },
+            ]
+        }
+        _ = try await sessionError { _ = try await manager.get("x") }
+        isBroken.set(\.self, to: false)
+        session.set(\.self, to: manager)
+        defer { session.set(\.self, to: nil) }
+        clock.advance(by: .seconds(30))
+        #expect(try await manager.get("outer").text == "x")
+        isBroken.set(\.self, to: true)
+        _ = try await sessionError { _ = try await manager.get("x") }
+        gate.open()
+        let found = leftover.withLock { $0 }
+        let late = try #require(found)
+        guard case .circuitOpen = try await sessionError({ _ = try await late.value }) else { throw Planned() }
+    }
+
+    @Test func `WebSocket connections and resumable uploads outlast an open circuit`() async throws {
+        let refusals = Lock(1)
+        let transport = MockTransport { request in
+            if request.method == .patch || request.webSocketOptions != nil,
+                refusals.withLock({
+                    $0 -= 1; return $0 >= 0
+                })
+            {
+                return .failure(TransportError(.connectionLost(.beforeResponse)))
+            }
+            switch request.method {
+            case .head: return .status(.ok, headers: [.uploadOffset: "0"])
+            case .patch: return .status(.noContent, headers: [.uploadOffset: "3"])
+            default: return .status(.created, headers: [.location: "/u/1"])
+            }
+        }
+        let manager = SessionManager(on: transport) {
+            ($0.clock, $0.randomUnit) = (clock, { 0 })
+            $0.attemptInterceptors = [CircuitBreaker(failures: 1, cooldown: .seconds(300))]
+        }
+        let options = UploadOptions.resumable.with { $0.uploadProtocol = .tus }
+        let upload = manager.upload("up", body: .bytes(Data("abc".utf8)), options: options)
+        #expect(try await clock.passWaits(1) == [.seconds(300)])
+        #expect(try await upload.value.statusCode == 204)
+        refusals.set(\.self, to: 1)
+        let request = try manager.request(.get, "http://b.example/")
+        let sockets = Task { try await manager.withWebSockets(for: request) { _ in } }
+        #expect(try await clock.passWaits(2) == [.seconds(1), .seconds(300)])
+        #expect(try await sessionError { try await sockets.value }.statusCode == 201)
+    }
+
 
     /// A transport whose first requests take 10 ms, and whose others are held until they are cancelled, except those
     /// that are given.

@@ -92,6 +92,37 @@ import Testing
             transport.requests.map { $0.request.headers[.authorization] } == ["Bearer first", "Bearer refreshed"])
     }
 
+    @Test(arguments: [TransportError.Reason.cannotConnect(.unreachable), .cannotResolve])
+    func `the lack of a route says nothing of the server`(reason: TransportError.Reason) async throws {
+        let failure = MockResponse.failure(TransportError(reason))
+        let (transport, routes) = (MockTransport(failure, failure, .text("end"), failure), Routes())
+        let manager = manager(transport, routes) { $0.attemptInterceptors = [CircuitBreaker(failures: 1)] }
+        var request = try manager.request(.get, "x")
+        request.waitsForConnectivity = false
+        let error = try await sessionError { [request] in _ = try await manager.data(for: request) }
+        #expect(error.isConnectionFailure)
+        let task = Task { try await manager.get("x") }
+        try await eventually { await routes.waiting == 1 }
+        await routes.comeUp()
+        #expect(try await task.value.text == "end")
+        // With a route, it is the server that is missing.
+        _ = try await sessionError { _ = try await manager.get("x") }
+        guard case .circuitOpen = try await sessionError({ _ = try await manager.get("x") }) else { throw Planned() }
+    }
+
+    @Test func `an event source outlasts the connectivity limit`() async throws {
+        let clock = ManualClock()
+        let (transport, routes) = (MockTransport(Self.unreachable, .status(.noContent)), Routes())
+        let manager = manager(transport, routes) {
+            ($0.clock, $0.randomUnit) = (clock, { 0 })
+            $0.timeouts.connectivity = .seconds(9)
+        }
+        let source = manager.events(for: try manager.request(.get, "x"))
+        let task = Task { for try await _ in source {} }
+        #expect(try await clock.passWaits(2) == [.seconds(9), .seconds(3)])
+        try await task.value
+    }
+
     @Test func `a name that cannot be resolved waits for the default route`() async throws {
         let unknown = MockResponse.failure(TransportError(.cannotResolve))
         let (transport, routes) = (MockTransport(unknown, .text("end")), Routes())

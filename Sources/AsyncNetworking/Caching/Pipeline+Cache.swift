@@ -234,7 +234,6 @@ extension Error {
     /// Whether the server or the network failed, so that `stale-if-error` applies (RFC 5861 §4). A server that is not
     /// trusted is not a failure of this kind, nor is a proxy that asks for a credential.
     fileprivate var permitsStaleResponse: Bool {
-        if case .circuitOpen = self as? SessionError { return true }
-        return RetryPolicy.Failure(self) != nil
+        RetryPolicy.Failure(self) != nil || isUnsentForNow
     }
 }

@@ -159,7 +159,7 @@ final class EventReader {
         let pipeline = session.pipeline
         let timing = RetryPlan.Timing(
             elapsed: stopwatch.elapsed, now: Int64(pipeline.now().timeIntervalSince1970), unit: pipeline.randomUnit())
-        switch plan.step(after: Self.ending(error), seen: record.seen, at: timing) {
+        switch plan.step(after: error.map { .init($0) } ?? .completed, seen: record.seen, at: timing) {
         case .finish:
             if let error { throw error }
             return false
@@ -167,15 +167,6 @@ final class EventReader {
             statuses.send(.waiting(until: pipeline.now() + wait / .seconds(1), after: error))
             try await pipeline.pause(wait)
             return true
-        }
-    }
-
-    private static func ending(_ error: (any Error)?) -> ReconnectionPlan.Ending {
-        switch error {
-        case nil: return .completed
-        case SessionError.transport(let error)?: return .failed(.failure(error))
-        case let error?:
-            return .failed((error as? SessionError)?.rejection.map { .success($0.head) } ?? .failure(error))
         }
     }
 

@@ -21,6 +21,7 @@ public import FoundationEssentials
 /// | ends | reconnects if the method is `GET`, up to the policy's `limit`; the response to another method is complete, and so is the sequence |
 /// | is lost | reconnects if the request can be repeated: the retry policy permits it, and the body is replayable |
 /// | cannot be established, or has a status that the retry policy retries, such as 503 | reconnects if the request can be repeated |
+/// | is refused by an open circuit of a ``CircuitBreaker``, or has waited for a route for too long | reconnects, after an open circuit when another request may be sent |
 /// | has status 204 | the sequence ends |
 /// | has another status or type | throws ``ANSerialization/SerializationError/rejected(_:)`` with at most 64 KiB of the body |
 ///

@@ -25,6 +25,12 @@ struct ReconnectionPlan {
         case completed
         /// The response is one that is not accepted, or the attempt failed with an error.
         case failed(RetryPlan.AttemptResult)
+
+        /// Creates the ending of an attempt that failed with an error, which may be that of a rejected response.
+        init(_ error: any Error) {
+            let head = (error as? SessionError)?.rejection?.head
+            self = .failed(head.map { .success($0) } ?? .failure(SessionError.lowering(error)))
+        }
     }
 
     /// The step after an attempt.
@@ -49,7 +55,7 @@ struct ReconnectionPlan {
             guard request.method == .get, failures <= policy.limit else { return .finish }
             return reconnect(after: policy.backoff.wait(beforeRetry: failures, unit: timing.unit))
         case .failed(let result):
-            let plan = RetryPlan(policy, attempt: failures)
+            let plan = RetryPlan(policy, attempt: failures, isLongLived: true)
             switch plan.step(after: result, of: request, seen: seen, decision: .followPolicy, at: timing) {
             case .finish, .stop: return .finish
             case .retry(let wait): return reconnect(after: wait)

@@ -14,11 +14,16 @@ package struct RetryPlan {
     private var hasProgress = false
 
     private let firstAttempt: Int
+    private let isLongLived: Bool
 
     /// Creates the state before the attempt with the given number, by default the first.
-    package init(_ policy: RetryPolicy, attempt: Int = 1) {
+    ///
+    /// - Parameter isLongLived: Whether the request is one of something that goes on for long, such as an event source,
+    ///   and outlasts times in which requests are not sent; see `isUnsentForNow`.
+    package init(_ policy: RetryPolicy, attempt: Int = 1, isLongLived: Bool = false) {
         self.policy = policy
         firstAttempt = attempt
+        self.isLongLived = isLongLived
     }
 
     /// The number of the current attempt, starting at 1.
@@ -72,7 +77,8 @@ package struct RetryPlan {
     package func isRetriable(_ result: AttemptResult) -> Bool {
         switch result {
         case .success(let head): policy.statuses.contains(head.status.code)
-        case .failure(let error): RetryPolicy.Failure(error).map(policy.failures.contains) ?? false
+        case .failure(let error):
+            RetryPolicy.Failure(error).map(policy.failures.contains) ?? (isLongLived && error.isUnsentForNow)
         }
     }
 
@@ -102,7 +108,9 @@ package struct RetryPlan {
         guard request.body.isReplayable else { return .stop(.body) }
         guard attempt <= policy.limit else { return .stop(.limit(max(0, policy.limit))) }
         let retryAfter = retryAfter(result, at: timing)
-        if wait == nil, let retryAfter, let maximum = policy.maximumRetryAfter, retryAfter > maximum {
+        if wait == nil, case .success = result, let retryAfter, let maximum = policy.maximumRetryAfter,
+            retryAfter > maximum
+        {
             return .stop(.retryAfter(retryAfter))
         }
         let proposed =
@@ -123,7 +131,11 @@ package struct RetryPlan {
     }
 
     private func retryAfter(_ result: AttemptResult, at timing: Timing) -> Duration? {
-        if case .success(let head) = result { head.retryAfter(now: timing.now) } else { nil }
+        switch result {
+        case .success(let head): head.retryAfter(now: timing.now)
+        case .failure(SessionError.circuitOpen(_, let retryAfter)): retryAfter
+        case .failure: nil
+        }
     }
 
     /// Whether the policy's `decision` is called for a result: for errors and for statuses of 400 and above.
@@ -189,7 +201,17 @@ package struct SeenRequests: Sendable {
         {
             return
         }
+        if case .failure(SessionError.circuitOpen) = result { return }
         let seen = Seen(method: request.method, isRecognized: request.headers.contains(.idempotencyKey))
         if first == nil { first = seen } else { others.append(seen) }
+    }
+}
+
+extension Error {
+    /// Whether a request was not sent for a reason that passes without it: the circuit to the server is open, or there
+    /// was no route to it for too long.
+    var isUnsentForNow: Bool {
+        if case .circuitOpen = self as? SessionError { return true }
+        return (self as? TransportError)?.reason == .timedOut(.connectivity)
     }
 }

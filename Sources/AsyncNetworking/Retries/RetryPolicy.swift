@@ -167,7 +167,9 @@ extension RetryPolicy {
     ///
     /// Other failures are retried only if ``RetryPolicy/decision`` says so: an untrusted certificate, an address that
     /// is unusable or forbidden, rejected proxy credentials, a request that cannot be sent, a response above a limit, a
-    /// body whose source failed, an expired wait for a route, and errors that the program throws.
+    /// body whose source failed, an expired wait for a route, an open circuit, and errors that the program throws. Event
+    /// sources, ``SessionManager/withWebSockets(for:options:reconnectionTime:_:)`` and resumable uploads go on after an
+    /// expired wait for a route, and after the wait for which an open circuit asks.
     public enum Failure: CaseIterable, Hashable, Sendable {
         /// The host name could not be resolved, or a timeout expired during its lookup. Retriable by default, for any
         /// method.

@@ -64,7 +64,7 @@ private final class UploadJob {
         var policy = own.limit > 0 ? own : RetryPolicy(limit: Self.defaultRetries)
         if let timeout = request.timeout { policy.deadline = min(policy.deadline ?? timeout, timeout) }
         self.policy = policy
-        retries = (RetryPlan(policy), 0)
+        retries = (RetryPlan(policy, isLongLived: true), 0)
         machine = ResumableUpload(
             length: source.length, options: options, continuing: known,
             mayRepeatCreation: RetryPolicy().methods.contains(request.method)
@@ -86,6 +86,8 @@ private final class UploadJob {
                     let response = try await send(message, after: request, &call)
                     learnInterim()
                     action = machine.receive(response.head, now: now)
+                let attempt = AttemptRecord()
+                call.record = attempt
                     if message.exchange == .locate, (200...299).contains(response.head.status.code) {
                         located = response
                     }
@@ -93,14 +95,16 @@ private final class UploadJob {
                     last = response
                 } catch {
                     learnInterim()
-                    let failure = error as? TransportError
-                    let canGoOn = machine.interrupt(
-                        mayHaveReachedServer: failure?.mayHaveReachedServer ?? true, sentAll: hasSentAll)
-                    guard let error = failure else { throw error }
-                    // A file that was changed may have ended too early.
-                    if case .requestBody = error.reason { try source.check() }
-                    if case .requestBody(.source(let failure as SessionError)) = error.reason { throw failure }
-                    guard canGoOn, try await pause(after: .failure(error), &call) else { throw error }
+                    let mayGoOn = machine.interrupt(
+                        mayHaveReachedServer: !attempt.seen.isEmpty, sentAll: hasSentAll)
+                    // The failure of a session that refreshes the token is one of this request.
+                    let failure = SessionError.lowering(error)
+                    if case .requestBody(let cause) = (failure as? TransportError)?.reason {
+                        // A file that was changed may have ended too early.
+                        try source.check()
+                        if case .source(let failure as SessionError) = cause { throw failure }
+                    }
+                    guard mayGoOn, try await pause(after: .failure(failure), &call) else { throw error }
                     action = machine.resume(now: now)
                 }
             case .wait:
@@ -220,7 +224,9 @@ private final class UploadJob {
     /// Waits before the next attempt. Returns `false` if the policy does not permit one.
     private func pause(after result: RetryPlan.AttemptResult, _ call: inout Call) async throws -> Bool {
         // Progress begins the waits and their number anew, and so does an upload that was created again.
-        if machine.highestOffset != retries.offset { retries = (RetryPlan(policy), machine.highestOffset) }
+        if machine.highestOffset != retries.offset {
+            retries = (RetryPlan(policy, isLongLived: true), machine.highestOffset)
+        }
         if case .failure(let error) = result, !retries.plan.isRetriable(result), !Self.isEarlyEnd(error) {
             return false
         }

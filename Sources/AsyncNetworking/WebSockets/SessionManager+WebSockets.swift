@@ -134,6 +134,7 @@ extension SessionManager {
     /// |---|---|
     /// | cannot be made, is refused with a status that the retry policy retries, is lost, or its pings are not answered | another one, after a wait |
     /// | is closed by the server with code 1001 (going away), 1006, or 1011 to 1014 | another one, after a wait |
+    /// | is refused by an open circuit of a ``CircuitBreaker``, or has waited for a route for too long | another one, after an open circuit when another request may be sent |
     /// | is closed by the server with code 1000 or another one, or fails otherwise | this function returns or throws |
     /// | `body` returns while it is open, or throws an error of its own | this function returns or throws |
     ///
@@ -211,19 +212,12 @@ extension ReconnectionPlan.Ending {
 
     /// Creates the ending of a WebSocket connection with an error; `nil` if there is no other connection after it.
     init?(ofWebSocket error: any Error) {
-        switch SessionError.lifting(error) {
-        case SessionError.transport(let error):
-            guard case .webSocketClosed(let closure) = error.reason else {
-                self = .failed(.failure(error))
-                return
-            }
-            // A close frame without a code ends the connection as a normal one does (RFC 6455 §7.1.5).
-            guard Self.transientCodes.contains(closure.map { $0.code ?? 1005 } ?? 1006) else { return nil }
-            self = .completed
-        case let error as SessionError:
-            guard let head = error.rejection?.head else { return nil }
-            self = .failed(.success(head))
-        default: return nil
+        guard case .webSocketClosed(let closure) = (SessionError.lowering(error) as? TransportError)?.reason else {
+            self.init(SessionError.lifting(error))
+            return
         }
+        // A close frame without a code ends the connection as a normal one does (RFC 6455 §7.1.5).
+        guard Self.transientCodes.contains(closure.map { $0.code ?? 1005 } ?? 1006) else { return nil }
+        self = .completed
     }
 }

@@ -164,6 +164,17 @@ import Testing
         #expect(waits == [.seconds(23)])
     }
 
+    @Test func `a source outlasts an open circuit`() async throws {
+        let transport = MockTransport(
+            .failure(TransportError(.cannotConnect(.refused))), .events(Self.events(1...1)), .status(.noContent))
+        let session = session(transport) {
+            $0.attemptInterceptors = [CircuitBreaker(failures: 1, cooldown: .seconds(300))]
+        }
+        let (events, waits) = try await collect(session.events(for: Self.request()), passing: 3)
+        #expect(try events.get() == Self.events(1...1))
+        #expect(waits == [.seconds(3), .seconds(300), .seconds(3)])
+    }
+
     @Test func `the limit of the policy counts attempts since something was received`() async throws {
         let lost = MockResponse.failure(TransportError(.connectionLost(.beforeResponse)))
         let transport = MockTransport(lost, .events(Self.events(1...1)), lost, lost)

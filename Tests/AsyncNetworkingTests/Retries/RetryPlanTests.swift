@@ -176,6 +176,29 @@ import Testing
         }
     }
 
+    /// Failures for which nothing was sent, and the wait that something long-lived makes after them.
+    private static let unsent: [(any Error, Duration)] = [
+        (SessionError.circuitOpen(host: "a.example", retryAfter: .seconds(300)), .seconds(300)),
+        (SessionError.circuitOpen(host: "a.example", retryAfter: .zero), .milliseconds(500)),
+        (TransportError(.timedOut(.connectivity)), .milliseconds(500)),
+    ]
+
+    @Test func `only what is long-lived outlasts times in which nothing is sent`() throws {
+        let post = try Request(method: .post, url: url("http://a.example/"))
+        for (error, wait) in Self.unsent {
+            func step(_ plan: RetryPlan, _ seen: SeenRequests, _ decision: RetryPolicy.Decision) -> RetryPlan.Step {
+                plan.step(after: .failure(error), of: post, seen: seen, decision: decision, at: .init())
+            }
+            let (plain, patient) = (RetryPlan(RetryPolicy()), RetryPlan(RetryPolicy(), isLongLived: true))
+            #expect(step(plain, SeenRequests(), .followPolicy) == .finish)
+            #expect(step(plain, SeenRequests(), .retry()) == .retry(after: wait))
+            #expect(step(patient, SeenRequests(), .followPolicy) == .retry(after: wait))
+            var seen = SeenRequests()
+            seen.note(post, try response(307))
+            #expect(step(patient, seen, .followPolicy) == .stop(.method))
+        }
+    }
+
     @Test func `a request that the transport has sent before may have been seen`() throws {
         var context = FailureContext()
         context.sendCount = 2

@@ -453,5 +453,5 @@ extension Script.Action {
 }
 
 extension HTTPField.Name {
-    fileprivate static let uploadOffset = HTTPField.Name("Upload-Offset") ?? .range
+    static let uploadOffset = HTTPField.Name("Upload-Offset") ?? .range
 }
