@@ -81,7 +81,7 @@ extension Pipeline {
     ) async throws -> OpenResponse {
         if case .validate(let conditions, let fallback) = decision {
             switch try await validate(request, &call, next, lookup, entries, conditions, ifFailing: fallback) {
-            case .received(let response):
+            case .received(let response), .storing(let response):
                 return response
             case .stored(let use, let entry, let metrics):
                 if let response = await lookup.response(use, of: entry, validatedBy: metrics) { return response }
@@ -101,8 +101,8 @@ extension Pipeline {
     ) async throws -> OpenResponse {
         let start = lookup.session.now()
         let response = try await next(request, &call)
-        return try await store(
-            response, of: &call, lookup, entries, ExchangeTimes(request: start, response: lookup.session.now()))
+        let times = ExchangeTimes(request: start, response: lookup.session.now())
+        return try await store(response, of: &call, lookup, entries, times) ?? response
     }
 
     /// Sends a conditional request.
@@ -140,7 +140,8 @@ extension Pipeline {
                 await call.close()
                 return .stored(use, entries[use.index], nil)
             case .replaced:
-                return .received(try await store(response, of: &call, lookup, entries, times))
+                return try await store(response, of: &call, lookup, entries, times).map { .storing($0) }
+                    ?? .received(response)
             }
         } catch {
             guard let fallback, error.permitsStaleResponse else { throw error }
@@ -155,16 +156,16 @@ extension Pipeline {
         return response.body.metrics ?? TransferMetrics()
     }
 
-    /// Returns a response with a body that is stored when it is read. One that is collected has been stored, unless it may
-    /// be discarded and is not complete.
+    /// Returns a response with a body that is stored when it is read; `nil` if it is not stored. One that is collected has
+    /// been stored, unless it may be discarded and is not complete.
     private func store(
         _ response: OpenResponse, of call: inout Call, _ lookup: CacheLookup, _ entries: [CacheEntry],
         _ times: ExchangeTimes
-    ) async throws -> OpenResponse {
+    ) async throws -> OpenResponse? {
         guard let storing = lookup.storing(response, entries, times) else {
             lookup.endFlight(isAbandoned: false)
             await lookup.noteUnstored(response.head, entries, times)
-            return response
+            return nil
         }
         var stored = response
         call.own(storing)
@@ -192,7 +193,7 @@ extension Pipeline {
     private func validate(_ request: Request, _ next: Next, _ lookup: CacheLookup, credentialOrigin: Origin?) {
         guard lookup.beginValidation() else { return }
         guard let task = try? registry.begin(.data, request) else { return lookup.endValidation() }
-        var request = request
+        var request = request.outlivingCall()
         // The whole response is validated, even if a part of it was requested.
         for name in [HTTPField.Name.range, .ifRange, .ifNoneMatch, .ifModifiedSince] { request.headers[name] = nil }
         request.waitsForConnectivity = false
@@ -205,7 +206,7 @@ extension Pipeline {
             let entries = await whole.entries()
             switch whole.decide(entries, isRetry: false) {
             case .useWhileValidating(_, let conditions), .validate(let conditions, _):
-                if case .received(let response)? = try? await validate(
+                if case .storing(let response)? = try? await validate(
                     request, &call, next, whole, entries, conditions, ifFailing: nil)
                 {
                     do { for try await _ in response.body {} } catch {}
@@ -231,6 +232,8 @@ private enum Validation {
 }
 
 extension Error {
+    /// Another response, which is stored when it is read.
+    case storing(OpenResponse)
     /// Whether the server or the network failed, so that `stale-if-error` applies (RFC 5861 §4). A server that is not
     /// trusted is not a failure of this kind, nor is a proxy that asks for a credential.
     fileprivate var permitsStaleResponse: Bool {

@@ -22,11 +22,10 @@ extension Request {
     public var timeout: Duration? {
         get { self[TimeLimits.self]?.call?.duration }
         set {
-            let limits = self[TimeLimits.self]
-            let call = newValue.map { TimeLimit(duration: $0, stopwatch: limits?.call?.stopwatch) }
+            var limits = self[TimeLimits.self] ?? TimeLimits()
+            limits.call = newValue.map { TimeLimit(duration: $0, stopwatch: limits.call?.stopwatch) }
             // A request without a limit has no attribute.
-            self[TimeLimits.self] =
-                call == nil && limits?.attempts == nil ? nil : TimeLimits(call: call, attempts: limits?.attempts)
+            self[TimeLimits.self] = limits.call == nil && limits.attempts == nil ? nil : limits
         }
     }
 
@@ -51,11 +50,23 @@ extension Request {
     func continuing(_ other: Request) -> Request {
         var request = self
         if let options = other.sharedOptions { request.inheritOptions(options) }
-        if let limits = other[TimeLimits.self] {
-            let own = request[TimeLimits.self]?.call
-            let call = own.map { TimeLimit(duration: $0.duration, stopwatch: limits.call?.stopwatch) } ?? limits.call
-            request[TimeLimits.self] = TimeLimits(call: call, attempts: limits.attempts)
+        if var limits = other[TimeLimits.self] {
+            if let own = request[TimeLimits.self]?.call {
+                limits.call = TimeLimit(duration: own.duration, stopwatch: limits.call?.stopwatch)
+            }
+            request[TimeLimits.self] = limits
         }
+        return request
+    }
+
+    /// Returns the request without the limits of its call, for an exchange that outlives it.
+    @inline(never)
+    func outlivingCall() -> Request {
+        var request = self
+        if let exchange = self[TimeLimits.self]?.exchange, options?.timeouts.total == exchange.reduced {
+            request.options?.timeouts.total = exchange.own
+        }
+        request[TimeLimits.self] = nil
         return request
     }
 
@@ -82,8 +93,12 @@ extension Request {
         guard let left = limits.timeLeft else { return }
         guard left > .zero else { throw .timedOut(.request, limits.expired, FailureContext()) }
         guard var options else { return }
-        options.timeouts.total = min(options.timeouts.total ?? left, left)
+        let own = options.timeouts.total == limits.exchange?.reduced ? limits.exchange?.own : options.timeouts.total
+        let reduced = min(own ?? left, left)
+        options.timeouts.total = reduced
         self.options = options
+        limits.exchange = (own, reduced)
+        self[TimeLimits.self] = limits
     }
 
     /// Returns an error with the limit of the call, or of its attempts, in place of the time that was left for the last
@@ -105,6 +120,8 @@ private struct TimeLimits: RequestAttribute, Sendable {
     var call: TimeLimit?
     /// The limit of all attempts together.
     var attempts: TimeLimit?
+    /// The total time of an exchange that the program or the session permits, and the time to which it was reduced.
+    var exchange: (own: Duration?, reduced: Duration)?
 
     /// The time left until the first limit expires, at least zero; `nil` if nothing is measured yet.
     var timeLeft: Duration? { [call?.left, attempts?.left].compactMap(\.self).min() }
