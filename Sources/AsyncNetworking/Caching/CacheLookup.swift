@@ -32,7 +32,14 @@ struct CacheLookup: Sendable {
     }
 
     /// Identifies the requests that may share the transfer of this one.
-    var flightKey: FlightKey { FlightKey(key: key, owner: request.owner, headers: request.headers) }
+    var flightKey: FlightKey {
+        var timeouts = sent.sharedOptions?.value.timeouts
+        // It depends on the time left. Each request waits no longer than its own.
+        timeouts?.total = nil
+        return FlightKey(
+            key: key, owner: request.owner, headers: request.headers, timeouts: timeouts,
+            speedLimits: sent.sharedOptions?.value.speedLimits, waitsForConnectivity: sent.waitsForConnectivity)
+    }
 
     /// The properties of requests that share a transfer.
     struct FlightKey: Hashable, Sendable {
@@ -40,6 +47,10 @@ struct CacheLookup: Sendable {
         let owner: CacheOwner
         /// The header fields, of which the response may depend on any.
         let headers: HTTPFields
+        /// How long the transfer may take.
+        let timeouts: Timeouts?
+        let speedLimits: [SpeedLimit]?
+        let waitsForConnectivity: Bool?
     }
 
     /// The end of a shared transfer, after which the waiting requests look at the cache again.

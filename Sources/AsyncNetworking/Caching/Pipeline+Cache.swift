@@ -68,7 +68,9 @@ extension Pipeline {
     private func wait(for flight: RequestFlights.Flight, _ request: Request) async throws -> Bool {
         guard let waiting = WaitGraph.begin(for: flight) else { return false }
         defer { waiting.end() }
-        let end = try await self.waiting(upTo: request.timeLeft) { await flight.wait() }
+        // After the time for which the request would wait for its own exchange, it makes one.
+        let limit = [request.timeLeft, request.options?.timeouts.total].compactMap(\.self).min()
+        let end = try await self.waiting(upTo: limit) { await flight.wait() }
         try Task.checkCancellation()
         try await request.checkToken()
         return end == .abandoned
@@ -209,7 +211,13 @@ extension Pipeline {
                 if case .storing(let response)? = try? await validate(
                     request, &call, next, whole, entries, conditions, ifFailing: nil)
                 {
-                    do { for try await _ in response.body {} } catch {}
+                    var left = (request.options ?? options.value).maximumBodySize
+                    do {
+                        for try await chunk in response.body {
+                            left -= chunk.count
+                            if left < 0 { break }
+                        }
+                    } catch {}
                 }
             case .use, .forward, .refuse: break
             }
@@ -224,6 +232,8 @@ extension Pipeline {
 private enum Validation {
     /// Another response, or one that answers the program's own conditions.
     case received(OpenResponse)
+    /// Another response, which is stored when it is read.
+    case storing(OpenResponse)
     /// A stored response answers the request: with the metrics of a successful validation, or because the server
     /// failed.
     case stored(StoredUse, CacheEntry, TransferMetrics?)
@@ -232,8 +242,6 @@ private enum Validation {
 }
 
 extension Error {
-    /// Another response, which is stored when it is read.
-    case storing(OpenResponse)
     /// Whether the server or the network failed, so that `stale-if-error` applies (RFC 5861 §4). A server that is not
     /// trusted is not a failure of this kind, nor is a proxy that asks for a credential.
     fileprivate var permitsStaleResponse: Bool {

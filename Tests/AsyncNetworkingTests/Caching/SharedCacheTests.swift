@@ -6,6 +6,7 @@ import AsyncNetworking
 import AsyncNetworkingTesting
 import FoundationEssentials
 import HTTPTypes
+import TestSupport
 import Testing
 
 @Suite struct SharedCacheTests {
@@ -151,6 +152,73 @@ import Testing
         }
         session.withLock { $0 = manager }
         #expect(try await get(from: manager).hasPrefix("1 404"))
+    }
+
+    @Test(.timeLimit(.minutes(1)), arguments: [true, false])
+    func `requests with another patience do not share a transfer`(isTimeout: Bool) async throws {
+        let manager = origin.manager { $0.sharesTransfers = true }
+        origin.fields = [.cacheControl: "max-age=60"]
+        let gate = try ScriptGate()
+        origin.hold(at: gate)
+        var request = try manager.request(.get, "x", options: isTimeout ? { $0.timeouts.idle = .seconds(5) } : nil)
+        if !isTimeout { request.waitsForConnectivity = true }
+        async let first = get(from: manager)
+        try await origin.transport.requests(count: 1)
+        async let second = manager.data(for: request)
+        try await origin.transport.requests(count: 2)
+        gate.open()
+        #expect(try await first == "1 200 network")
+        #expect(try await second.text == "2")
+    }
+
+    @Test(.timeLimit(.minutes(1)))
+    func `a request waits for the transfer of another one no longer than for its own`() async throws {
+        let clock = ManualClock()
+        let manager = origin.manager { ($0.sharesTransfers, $0.clock) = (true, clock) }
+        origin.fields = [.cacheControl: "max-age=60"]
+        let gate = try ScriptGate()
+        origin.hold(at: gate)
+        async let first = get(from: manager)
+        try await origin.transport.requests(count: 1)
+        let request = try manager.request(.get, "x") { $0.timeouts.total = .seconds(5) }
+        async let second = manager.data(for: request)
+        #expect(try await clock.passWaits(1) == [.seconds(5)])
+        try await origin.transport.requests(count: 2)
+        gate.open()
+        #expect(try await first == "1 200 network")
+        #expect(try await second.text == "2")
+    }
+
+    // MARK: In the background
+
+    private static let staleWhileRevalidate: HTTPFields = [.cacheControl: "max-age=1, stale-while-revalidate=60"]
+
+    @Test(arguments: ["no-store", "max-age=60"])
+    func `a validation in the background does not read what is not stored, nor more than is collected`(
+        cacheControl: String
+    ) async throws {
+        let manager = origin.manager { $0.maximumBodySize = 4 }
+        origin.fields = Self.staleWhileRevalidate
+        _ = try await get(from: manager)
+        origin.advance(30)
+        let endless = MockResponse([.head(.ok, [.cacheControl: cacheControl]), .chunk(Data("12345".utf8)), .hang])
+        origin.respond { _, _ in endless }
+        #expect(try await get(from: manager) == "1 200 stale")
+        try await origin.transport.requests(count: 2)
+        try await eventually { manager.tasks.isEmpty }
+    }
+
+    @Test func `the limits of a call are not those of the validation that outlives it`() async throws {
+        let manager = origin.manager {
+            $0.timeouts.total = .seconds(60)
+            $0.retryPolicy = RetryPolicy(limit: 1).with { $0.deadline = .seconds(20) }
+        }
+        origin.fields = Self.staleWhileRevalidate
+        _ = try await get(from: manager)
+        origin.advance(30)
+        #expect(try await manager.get("x", timeout: .seconds(10)).metrics.source == .stale)
+        try await origin.transport.requests(count: 2)
+        #expect(origin.requests[1].options?.timeouts.total == .seconds(60))
     }
 
     @Test func `cancelling the first of several identical requests does not cancel the others`() async throws {
