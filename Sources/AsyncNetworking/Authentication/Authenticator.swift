@@ -27,7 +27,7 @@ import Synchronization
 /// | the program sets or removes the token meanwhile | the request is authorized again before it is sent |
 /// | a refresh ahead of expiry fails | the current token is sent, if it has not expired |
 /// | the token was refreshed `refreshLimit` times within `refreshPeriod` | ``SessionError/AuthenticationFailure/excessiveRefreshes(limit:)`` |
-/// | the refresh closure itself makes requests | they are sent without this token and do not wait for the refresh |
+/// | the refresh closure itself makes requests, before it returns | they are sent without this token and do not wait for the refresh |
 /// | all waiting requests are cancelled | the refresh is cancelled |
 public actor Authenticator {
     /// The time before expiry at which a token is refreshed; 30 s by default.
@@ -103,14 +103,17 @@ public actor Authenticator {
     public var token: Token? { current?.token }
 
     /// Sets the token, for example after another user has logged in. The result of a refresh that is already running is
-    /// discarded; the requests that wait for it are then sent with this token, or wait for another refresh if it is
-    /// `nil`, has expired, or expires within the leeway.
+    /// discarded: it is cancelled, and the requests that wait for it are sent with this token at once. If the token is
+    /// `nil`, has expired, or expires within the leeway, they wait for its end instead, and for another refresh.
     ///
     /// - Parameter token: The token; `nil` removes the current one, so that the next request refreshes it.
     public func setToken(_ token: Token?) {
         replaceToken(by: token)
         generation += 1
-        refresh?.isOutdated = true
+        guard !isDue else { return }
+        resumeWaiters(.success(()))
+        // A refresh may set the token itself, and then has something left to do.
+        if !isBypassed { refresh?.task?.cancel() }
     }
 
     // MARK: For the pipeline
@@ -196,8 +199,6 @@ public actor Authenticator {
         var task: Task<Void, Never>?
         /// Whether it was cancelled because no request was waiting any more.
         var isAbandoned = false
-        /// Whether the program has set a token since it started.
-        var isOutdated = false
     }
 
     /// The requests that wait for the running refresh.
@@ -240,34 +241,37 @@ public actor Authenticator {
         refreshTimes.append(uptime.elapsed)
         refresh = Refresh()
         // The task ends with the refresh, and is cancelled with the last waiting request.
-        refresh?.task = Task { [refreshToken, token = current?.token] in
-            let result = await Self.refreshing(self) { try await refreshToken(token) }
-            self.finishRefresh(result)
+        refresh?.task = Task { [refreshToken, token = current?.token, generation] in
+            let result = await WaitGraph.leading(self) {
+                do {
+                    return Result<Token, any Error>.success(try await refreshToken(token))
+                } catch {
+                    return .failure(error)
+                }
+            }
+            self.finishRefresh(result, of: generation)
         }
     }
 
-    private func finishRefresh(_ result: Result<Token, any Error>) {
-        guard let refresh else { return }
-        self.refresh = nil
-        if case .success(let token) = result, !refresh.isOutdated {
+    private func finishRefresh(_ result: Result<Token, any Error>, of generation: Int) {
+        guard let refresh = refresh.take() else { return }
+        switch result {
+        case .success(let token) where generation == self.generation:
             replaceToken(by: token, lineage: current?.lineage)
-        }
-        let isObsolete =
-            switch result {
-            case .success: refresh.isOutdated
-            case .failure: refresh.isOutdated || refresh.isAbandoned
-            }
-        if isObsolete, waiters.count > 0 {
-            // Requests that began to wait after the cancellation, or after the token was set, still need their refresh.
-            if refresh.isOutdated, !isDue { return resumeWaiters(.success(())) }
-            do {
-                try beginRefresh()
-            } catch {
-                resumeWaiters(.failure(error))
-            }
-            return
+        // Requests that began to wait after the cancellation, or after the token was set, still need their refresh.
+        case .failure where generation == self.generation && !refresh.isAbandoned: break
+        case .success, .failure: return beginRefreshForWaiters()
         }
         resumeWaiters(result.map { _ in })
+    }
+
+    private func beginRefreshForWaiters() {
+        guard waiters.count > 0 else { return }
+        do {
+            try beginRefresh()
+        } catch {
+            resumeWaiters(.failure(error))
+        }
     }
 
     private func resumeWaiters(_ result: Result<Void, any Error>) {
@@ -284,27 +288,11 @@ public actor Authenticator {
 
     // MARK: Requests of the refresh itself
 
-    @TaskLocal private static var refreshing: Set<ObjectIdentifier> = []
+    /// Whether the current task belongs to a refresh that has not ended.
+    static var isWithinRefresh: Bool { WaitGraph.isWithin { $0 is Authenticator } }
 
-    /// Whether the current task belongs to a refresh.
-    static var isWithinRefresh: Bool { !refreshing.isEmpty }
-
-    /// Whether the calling task runs the refresh closure of this authenticator.
-    nonisolated var isBypassed: Bool { Self.refreshing.contains(ObjectIdentifier(self)) }
-
-    private nonisolated static func refreshing(
-        _ authenticator: Authenticator, _ refresh: @Sendable () async throws -> Authenticator.Token
-    ) async -> Result<Authenticator.Token, any Error> {
-        await $refreshing.withValue(refreshing.union([ObjectIdentifier(authenticator)])) {
-            await WaitGraph.leading(authenticator) {
-                do {
-                    return .success(try await refresh())
-                } catch {
-                    return .failure(error)
-                }
-            }
-        }
-    }
+    /// Whether the calling task belongs to a refresh of this authenticator that has not ended.
+    nonisolated var isBypassed: Bool { WaitGraph.isWithin { $0 === self } }
 }
 
 extension Authenticator.Token {

@@ -491,6 +491,67 @@ private struct WaitsForTokens: EventMonitor {
         #expect(transport.authorizations == ["Bearer 0", "Bearer own"])
     }
 
+    @Test func `a token that is set ends the wait for a refresh that hangs`() async throws {
+        let gate = try ScriptGate()
+        let issuer = Issuer()
+        let authenticator = Authenticator(for: [try url("http://a.example/")]) { old in
+            // Does not notice that it is cancelled.
+            try await Task { try await gate.wait() }.value
+            return try await issuer.refresh(old)
+        }
+        let transport = Self.server(taking: ["own"])
+        let manager = manager(on: transport, authenticator)
+        let request = Task { try await manager.get("x").text }
+        try await eventually { await authenticator.waitingCount == 1 }
+        await authenticator.setToken(Authenticator.Token("own"))
+        #expect(try await request.value == "welcome")
+        gate.open()
+        try await eventually { await issuer.refreshes.count == 1 }
+        #expect(try await manager.get("x").text == "welcome")
+        #expect(transport.authorizations == ["Bearer own", "Bearer own"])
+    }
+
+    @Test func `a refresh that sets the token itself is not cancelled`() async throws {
+        let own = Lock<Authenticator?>(nil)
+        let isComplete = Lock(false)
+        let authenticator = Authenticator(for: [try url("http://a.example/")]) { _ in
+            await own.withLock { $0 }?.setToken(Authenticator.Token("own"))
+            try Task.checkCancellation()
+            isComplete.set(\.self, to: true)
+            return Authenticator.Token("other")
+        }
+        own.set(\.self, to: authenticator)
+        defer { own.set(\.self, to: nil) }
+        let transport = Self.server(taking: ["own"])
+        #expect(try await manager(on: transport, authenticator).get("x").text == "welcome")
+        try await eventually { isComplete.withLock(\.self) }
+        #expect(await authenticator.token == Authenticator.Token("own"))
+    }
+
+    @Test func `a task that a refresh has created is an ordinary one after its end`() async throws {
+        let session = Lock<SessionManager?>(nil)
+        let leftover = Lock<Task<String, any Error>?>(nil)
+        let gate = try ScriptGate()
+        let authenticator = Authenticator(for: [try url("http://a.example/")]) { _ in
+            leftover.set(
+                \.self,
+                to: Task {
+                    try await gate.wait()
+                    return try await session.withLock(\.self)?.get("y").text ?? ""
+                })
+            return Authenticator.Token("1")
+        }
+        let transport = Self.server(taking: ["1"])
+        let manager = manager(on: transport, authenticator)
+        session.set(\.self, to: manager)
+        defer { session.set(\.self, to: nil) }
+        _ = try await manager.get("x")
+        gate.open()
+        let late = leftover.withLock { $0 }
+        #expect(try await late?.value == "welcome")
+        #expect(transport.authorizations == ["Bearer 1", "Bearer 1"])
+    }
+
     @Test func `a request that waits when the token is removed is sent with a new one`() async throws {
         let gate = Gate()
         let issuer = Issuer(gate: gate)
