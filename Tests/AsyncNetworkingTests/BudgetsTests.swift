@@ -29,10 +29,10 @@ import Testing
         #expect(again.wait == .seconds(1))
         #expect(bucket.take(at: .zero)?.wait == .seconds(2))
         bucket.giveBack(again)
+        #expect(bucket.take(at: .zero)?.wait == .seconds(1))
         #expect(bucket.take(at: .zero)?.wait == .seconds(3))
     }
 
-    @Test func `no token is taken that is not there within a limit, and no size of a limit is too large`() {
     @Test(arguments: [false, true])
     func `tokens that are given back in any order are as good as never taken`(isReversed: Bool) {
         var bucket = TokenBucket(capacity: 1, interval: .seconds(1))
@@ -51,6 +51,7 @@ import Testing
         #expect(bucket.take(at: .milliseconds(2_500))?.wait == .milliseconds(500))
     }
 
+    @Test func `no token is taken that is not there within a limit, and no size of a limit is too large`() {
         var bucket = TokenBucket(capacity: 1, interval: .seconds(1))
         #expect(bucket.take(at: .zero, within: .zero)?.wait == .zero)
         #expect(bucket.take(at: .zero, within: .seconds(1)) == nil)
@@ -71,8 +72,8 @@ import Testing
             var bucket = TokenBucket(capacity: capacity, interval: .seconds(1))
             var now = Duration.zero
             var times: [Duration] = []
-            for _ in 0..<60 {
             var waiting: [(turn: TokenBucket.Turn, time: Duration)] = []
+            for _ in 0..<60 {
                 now += .milliseconds(Int.random(in: 0...1500, using: &random))
                 times += waiting.map(\.time).filter { $0 <= now }
                 waiting.removeAll { $0.time <= now }
@@ -113,31 +114,6 @@ import Testing
         #expect(Self.admit(&circuit, at: 25) != nil && Self.admit(&circuit, at: 25) != nil)
     }
 
-    @Test func `requests that were sent before the last change decide nothing`() throws {
-        var circuit = Circuit(threshold: 1, cooldown: .seconds(10))
-        let early = try #require(Self.admit(&circuit, at: 0))
-        let other = try #require(Self.admit(&circuit, at: 0))
-        circuit.record(.failure, of: early, at: .seconds(1))
-        circuit.record(.success, of: other, at: .seconds(2))
-        #expect(Self.admit(&circuit, at: 3) == nil)
-        let probe = try #require(Self.admit(&circuit, at: 11))
-        circuit.record(.failure, of: early, at: .seconds(12))
-        circuit.record(.success, of: probe, at: .seconds(12))
-        circuit.record(.failure, of: other, at: .seconds(13))
-        #expect(Self.admit(&circuit, at: 13) != nil)
-    }
-}
-
-@Suite struct HedgingPlanTests {
-    @Test func `the wait is the percentile of the recent times`() {
-        var plan = HedgingPlan(percentile: 0.95, maximumShare: 0.05)
-        for time in 1...19 { plan.record(.milliseconds(time)) }
-        #expect(plan.begin() == nil)
-        plan.record(.milliseconds(20))
-        #expect(plan.begin() == .milliseconds(19))
-        for time in 21...150 { plan.record(.milliseconds(time)) }
-        #expect(plan.begin() == .milliseconds(145), "of the last hundred times")
-    }
     /// Of two trials in one half-open state, the outcome of the first one, and whether the circuit is then closed.
     @Test(arguments: [(Circuit.Outcome.success, true), (.failure, false)])
     func `while a trial lasts, there is another one after each cooldown, and the first outcome decides`(
@@ -165,6 +141,31 @@ import Testing
         #expect(Self.admit(&circuit, at: 22)?.isTrial == false)
     }
 
+    @Test func `requests that were sent before the last change decide nothing`() throws {
+        var circuit = Circuit(threshold: 1, cooldown: .seconds(10))
+        let early = try #require(Self.admit(&circuit, at: 0))
+        let other = try #require(Self.admit(&circuit, at: 0))
+        circuit.record(.failure, of: early, at: .seconds(1))
+        circuit.record(.success, of: other, at: .seconds(2))
+        #expect(Self.admit(&circuit, at: 3) == nil)
+        let probe = try #require(Self.admit(&circuit, at: 11))
+        circuit.record(.failure, of: early, at: .seconds(12))
+        circuit.record(.success, of: probe, at: .seconds(12))
+        circuit.record(.failure, of: other, at: .seconds(13))
+        #expect(Self.admit(&circuit, at: 13) != nil)
+    }
+}
+
+@Suite struct HedgingPlanTests {
+    @Test func `the wait is the percentile of the recent times`() {
+        var plan = HedgingPlan(percentile: 0.95, maximumShare: 0.05)
+        for time in 1...19 { plan.record(.milliseconds(time)) }
+        #expect(plan.begin() == nil)
+        plan.record(.milliseconds(20))
+        #expect(plan.begin() == .milliseconds(19))
+        for time in 21...150 { plan.record(.milliseconds(time)) }
+        #expect(plan.begin() == .milliseconds(145), "of the last hundred times")
+    }
 
     @Test func `at most the share of the requests is repeated`() {
         var plan = HedgingPlan(percentile: 0.5, maximumShare: 0.05)
@@ -330,7 +331,6 @@ import Testing
         guard case .circuitOpen = try await result else { throw Planned() }
     }
 
-    // MARK: Hedging
     @Test func `a request within the interceptors of a trial is sent, and later ones are not part of it`() async throws
     {
         let session = Lock<SessionManager?>(nil)
@@ -401,6 +401,7 @@ import Testing
         #expect(try await sessionError { try await sockets.value }.statusCode == 201)
     }
 
+    // MARK: Hedging
 
     /// A transport whose first requests take 10 ms, and whose others are held until they are cancelled, except those
     /// that are given.
@@ -591,6 +592,65 @@ import Testing
         }
         #expect(texts == Array(repeating: "x", count: 5))
         #expect(transport.requests.map { $0.request.headers[.authorization] } == ["Bearer A", "Bearer B"])
+    }
+
+    @Test func `a request without a token within a refresh is not shared with others`() async throws {
+        let session = Lock<SessionManager?>(nil)
+        let gate = try ScriptGate()
+        let transport = MockTransport { request in
+            guard let field = request.headers[.authorization] else {
+                return MockResponse([.wait(gate), .head(.ok), .chunk(Data("nobody".utf8))])
+            }
+            return .text(field)
+        }
+        let base = try url("http://a.example/")
+        let authenticator = Authenticator(for: [base]) { _ in
+            Authenticator.Token(try await session.withLock(\.self)?.get("x").text == "nobody" ? "t" : "")
+        }
+        let manager = SessionManager(on: transport) {
+            $0.clock = clock
+            $0.interceptors = [RequestCoalescing()]
+            $0.authentication.authenticators = [authenticator]
+        }
+        session.set(\.self, to: manager)
+        defer { session.set(\.self, to: nil) }
+        async let first = manager.get("y").text
+        try await transport.requests(count: 1)
+        async let second = manager.get("x", timeout: .seconds(60)).text
+        #expect(try await clock.sleepers(count: 1) == [.seconds(60)])
+        gate.open()
+        #expect(try await [first, second] == ["Bearer t", "Bearer t"])
+    }
+
+    @Test(arguments: [
+        MockResponse.Step.head(.serviceUnavailable), .fail(TransportError(.connectionLost(.beforeResponse))),
+    ])
+    func `a failure that may be due to the time limit of one request is not that of others`(
+        failure: MockResponse.Step
+    ) async throws {
+        let gate = try ScriptGate()
+        let count = Lock(0)
+        let transport = MockTransport(clock: clock) { _ in
+            let isFirst = count.withLock {
+                $0 += 1; return $0 == 1
+            }
+            return isFirst ? MockResponse([.wait(gate), failure]) : .text("end")
+        }
+        let manager = SessionManager(on: transport) {
+            $0.clock = clock
+            $0.retryPolicy = RetryPolicy(limit: 5).with {
+                $0.backoff = Backoff(base: .seconds(3), isJittered: false)
+            }
+            $0.interceptors = [RequestCoalescing()]
+        }
+        let hasty = Task { try await manager.get("x", timeout: .seconds(2)) }
+        try await transport.requests(count: 1)
+        async let patient = manager.get("x", timeout: .seconds(60)).text
+        try await eventually { clock.sleepers.contains(.seconds(60)) }
+        gate.open()
+        #expect(try await patient == "end")
+        _ = try await sessionError { _ = try await hasty.value }
+        #expect(transport.requests.count == 2)
     }
 
     @Test func `an open circuit permits a stale response`() async throws {

@@ -14,9 +14,10 @@ import HTTPTypes
 ///
 /// Requests are identical if they have the same URL and the same header fields, and are sent by the same session, without
 /// a call of ``Authenticator/setToken(_:)`` between them. Cookies are not compared. Requests with a body, with options,
-/// policies or credentials of their own, and streamed ones are not shared, nor is anything among
-/// ``SessionConfiguration/attemptInterceptors``. A failure is one of all that wait; if the request that is sent is
-/// cancelled, the next one takes its place. `Request.timeout` limits the wait.
+/// policies or credentials of their own, streamed ones, and those of the refresh of a token are not shared, nor is anything
+/// among ``SessionConfiguration/attemptInterceptors``. A failure is one of all that wait; if the request that is sent is
+/// cancelled, or its `timeout` may be the reason of the failure, the next one takes its place. `Request.timeout` limits
+/// the wait.
 ///
 /// Nothing is stored: a request that begins after the response sends another one. So does one that begins after the session
 /// has sent a request that may change something, such as a POST, to the origin. With a cache,
@@ -37,7 +38,7 @@ public struct RequestCoalescing: Interceptor {
             return try await next(request)
         }
         guard case .collected(let limit) = next.delivery, request.method == .get, request.body.length == 0,
-            request.hasOnlyTimeout
+            request.hasOnlyTimeout, !Authenticator.isWithinRefresh
         else { return try await next(request) }
         while true {
             // Anew each time, because a token that is set meanwhile ends the wait.
@@ -76,14 +77,29 @@ public struct RequestCoalescing: Interceptor {
             }
             // The request may have got the token of another user.
             let isShared = await next.pipeline.tokenGenerations == key.tokens
-            flights.end(flight, key, isShared ? .response(response) : .abandoned)
+            let isOwn = Self.mayBeOfLimit(.success(response.head), request)
+            flights.end(flight, key, isShared && !isOwn ? .response(response) : .abandoned)
             return response.open
         } catch {
-            // The time limit is this request's own.
-            let isOwn = error is CancellationError || request.timeLeft.map { $0 <= .zero } == true
+            let isOwn = error is CancellationError || Self.mayBeOfLimit(.failure(error), request)
             flights.end(flight, key, isOwn ? .abandoned : .failure(error))
             throw error
         }
+    }
+
+    /// Whether a request may have another outcome without its time limit, which is its own.
+    private static func mayBeOfLimit(_ result: RetryPlan.AttemptResult, _ request: Request) -> Bool {
+        guard let left = request.timeLeft else { return false }
+        let history: RetryHistory
+        switch result {
+        case .success(let head): history = head.retryHistory
+        case .failure(let error as TransportError):
+            if case .timedOut = error.reason { return true }
+            history = error.context.retryHistory
+        case .failure: return left == .zero
+        }
+        if case .deadline = history.stop { return true }
+        return left == .zero
     }
 }
 
