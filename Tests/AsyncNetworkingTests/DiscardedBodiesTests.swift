@@ -70,6 +70,28 @@ import Testing
         }
     }
 
+    @Test func `a response that must not be retried yet is not retried because its body is lost`() async throws {
+        try await StubServer.with { server in
+            let gate = try ScriptGate()
+            server.enqueue(
+                Script([
+                    .reply(
+                        Reply(
+                            status: 503, headers: ["Retry-After": "3600"],
+                            framing: .contentLength(declared: 100))), .wait(gate), .end(.close),
+                ]), .text("end"))
+            let manager = manager(for: server) {
+                $0.retryPolicy.decision = { _ in
+                    gate.open()
+                    return .followPolicy
+                }
+            }
+            let error = try await sessionError { _ = try await manager.data(for: manager.request(.get, "a")) }
+            #expect(error.retryHistory.stop == .retryAfter(.seconds(3600)))
+            #expect(server.activity.requests.count == 1)
+        }
+    }
+
     @Test(arguments: Endless.allCases)
     func `an endless body of a proxy's answered challenge is not read`(body: Endless) async throws {
         try await StubServer.with { proxy in

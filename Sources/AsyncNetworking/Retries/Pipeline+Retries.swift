@@ -79,6 +79,14 @@ extension Pipeline {
             if let budget = retries.plan.budget { ledger.deposit(request.url, budget, now: retries.start) }
             call.retries = retries
         }
+        // An interceptor around the call may have asked again.
+        call.retries?.plan.stop(because: nil)
+        limitAttempts(of: &request, call)
+    }
+
+    /// Limits the time of a request's attempts to what the policy leaves for those of a call.
+    @inline(never)
+    func limitAttempts(of request: inout Request, _ call: Call) {
         if let retries = call.retries, let deadline = retries.plan.policy.deadline, let start = retries.stopwatch {
             request.limitAttempts(to: deadline, since: start)
         }
@@ -99,7 +107,8 @@ extension Pipeline {
     private func decide(
         _ result: RetryPlan.AttemptResult, on request: Request, _ call: inout Call
     ) async throws -> Duration? {
-        guard let retries = call.retries, !retries.isStopped else { return nil }
+        // After the head of a response that must not be followed by another attempt, its body may be lost.
+        guard let retries = call.retries, !retries.isStopped, retries.history.stop == nil else { return nil }
         let plan = retries.plan
         // The usual case, without a look at clocks and counts.
         guard plan.policy.decision != nil || plan.isRetriable(result) else { return nil }

@@ -159,8 +159,8 @@ package struct RetryPlan {
         return attempt
     }
 
-    /// Records why there is no further attempt.
-    package mutating func stop(because reason: RetryHistory.StopReason) {
+    /// Records why there is no further attempt, or, with `nil`, that the caller makes one nevertheless.
+    package mutating func stop(because reason: RetryHistory.StopReason?) {
         history.stop = reason
     }
 }
