@@ -5,7 +5,8 @@ import ANSystem
 /// The values of a stream in order, kept for readers that come later.
 ///
 /// Each value has a number, starting at 1, by which a reader knows which values it has received. A value may replace
-/// an earlier one: a late or slow reader then receives only the newest. Of values that are details, the newest are kept.
+/// an earlier one: a late or slow reader then receives only the newest. Of values that are details, the newest are kept,
+/// and the newest of each kind.
 package struct EventLog<Element> {
     private var entries: [Entry] = []
     private var detailCount = 0
@@ -17,7 +18,8 @@ package struct EventLog<Element> {
     fileprivate struct Entry {
         let number: Int
         let element: Element
-        let isDetail: Bool
+        /// The kind of a detail; `nil` if it is none.
+        let detail: Int?
     }
 
     /// Creates an empty log.
@@ -40,22 +42,23 @@ package struct EventLog<Element> {
     ///
     /// - Parameters:
     ///   - element: The value.
-    ///   - isDetail: Whether the value is kept only as one of the newest ``keptDetails``.
+    ///   - detail: The kind of a value that is kept only as one of the newest ``keptDetails``, or as the newest one of
+    ///     this kind; `nil`, the default, for another value.
     ///   - isReplaced: Whether an earlier value is replaced, of which the newest is; `nil`, the default, replaces none.
     @discardableResult
     package mutating func append(
-        _ element: Element, isDetail: Bool = false, replacing isReplaced: ((Element) -> Bool)? = nil
+        _ element: Element, detail: Int? = nil, replacing isReplaced: ((Element) -> Bool)? = nil
     ) -> Bool {
         guard !isFinished else { return false }
         // Looks at the values since then only, however many there are.
         if let isReplaced, let index = entries.lastIndex(where: { isReplaced($0.element) }) {
             entries.remove(at: index)
         }
-        if isDetail { countDetail() }
+        if detail != nil { countDetail() }
         // A task without incidents sends six events, and the progress of each direction.
         if entries.isEmpty { entries.reserveCapacity(8) }
         lastNumber += 1
-        entries.append(Entry(number: lastNumber, element: element, isDetail: isDetail))
+        entries.append(Entry(number: lastNumber, element: element, detail: detail))
         return true
     }
 
@@ -65,8 +68,10 @@ package struct EventLog<Element> {
         guard detailCount > 2 * Self.keptDetails else { return }
         // The newest one is appended afterwards.
         var surplus = detailCount - Self.keptDetails
+        var newest: [Int: Int] = [:]
+        for entry in entries { if let kind = entry.detail { newest[kind] = entry.number } }
         entries.removeAll { entry in
-            guard entry.isDetail, surplus > 0 else { return false }
+            guard let kind = entry.detail, surplus > 0, newest[kind] != entry.number else { return false }
             surplus -= 1
             return true
         }

@@ -114,16 +114,27 @@ extension TaskEvent {
         if case .uploadProgress(let progress) = self { progress } else { nil }
     }
 
-    /// Whether the event is that of an exchange, of which a task may have any number.
-    var isOfExchange: Bool {
+    /// The kind of an event of which a task may have any number; `nil` for one that it has once, and for progress.
+    var detailKind: DetailKind? {
         switch self {
-        // It tells where a resumable upload is, and there are not many.
-        case .exchange(_, .informational(let head)): !head.headers.contains(.location)
-        case .exchange, .redirected, .refreshingToken, .answeringChallenge, .waitingForConnectivity, .retrying: true
-        case .created, .resumed, .suspended, .cancelled, .began, .omittingLastEventID, .response, .continued,
-            .uploadProgress, .downloadProgress, .ended:
-            false
+        case .resumed: .resumed
+        case .suspended: .suspended
+        case .response: .response
+        case .continued: .continued
+        case .exchange(_, .started): .request
+        case .exchange(_, .informational(let head)): head.headers.contains(.location) ? .location : .other
+        case .exchange, .redirected, .refreshingToken, .answeringChallenge, .waitingForConnectivity, .retrying: .other
+        case .created, .cancelled, .began, .omittingLastEventID, .uploadProgress, .downloadProgress, .ended: nil
         }
+    }
+
+    /// A kind of events of which the newest is always kept.
+    enum DetailKind: Int {
+        /// The newest one is part of the state of the task.
+        case resumed, suspended, response, continued, request
+        /// An interim response that tells where a resumable upload is.
+        case location
+        case other
     }
 
     /// The progress of receiving the response's body, if this is such an event.

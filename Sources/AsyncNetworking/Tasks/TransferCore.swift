@@ -31,7 +31,7 @@ package final class TransferCore: Sendable {
         fileprivate var monitors: [any EventMonitor]
         /// Whether a cancelled task has called `stopWork`.
         fileprivate var isWorkStopped = false
-        /// The events so far, with the latest progress of each direction, and the latest of the exchanges.
+        /// The events so far, with the latest progress of each direction, and the latest details.
         fileprivate var log = EventLog<TaskEvent>()
         fileprivate var tracker = ProgressTracker()
         /// The numbers of the running exchanges, in the order in which they began: the last one has the progress.
@@ -54,7 +54,7 @@ package final class TransferCore: Sendable {
                 switch event {
                 case .uploadProgress: log.append(event) { $0.uploadProgress != nil }
                 case .downloadProgress: log.append(event) { $0.downloadProgress != nil }
-                default: log.append(event, isDetail: event.isOfExchange)
+                default: log.append(event, detail: event.detailKind?.rawValue)
                 }
             guard isRecorded else { return }
             for observer in observers.values { observer(event) }

@@ -281,8 +281,9 @@ public struct AnyTransferTask: Hashable, Identifiable, Sendable {
     /// for the request of an async function.
     ///
     /// There are two exceptions for a late or slow reader: of the progress of each direction, it receives only the latest
-    /// event, and of those of exchanges, redirects, challenges, retries and waits at least the latest 256, and at most 512,
-    /// as of an upload in many parts. The events are kept as long as the task.
+    /// event, and of those of which there may be any number (exchanges, redirects, challenges, retries, waits, suspensions,
+    /// and the responses of a download in parts) at least the latest 256, and about 512 at most. The events are kept as long
+    /// as the task.
     public var events: BroadcastStream<TaskEvent> { stream { $0 } }
 
     /// The progress of sending the request's body: yields the latest value first, then newer ones until the task ends.

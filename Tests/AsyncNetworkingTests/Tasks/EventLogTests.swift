@@ -48,7 +48,7 @@ import Testing
     @Test mutating func `of many details the newest are kept, and all other values`() {
         log.append(-1)
         for value in 1...2_000 {
-            log.append(value, isDetail: true)
+            log.append(value, detail: value % 2)
             if value == 1_000 { log.append(-2) }
             #expect(log.elements.count <= 2 * EventLog<Int>.keptDetails + 2)
         }
@@ -58,6 +58,14 @@ import Testing
         #expect(log.elements.filter { $0 < 0 } == [-1, -2])
         #expect(describe(after: 2) == "value -2 number 1002")
         #expect(describe(after: 2_000) == "value 1999 number 2001")
+    }
+
+    @Test mutating func `the newest detail of each kind is kept`() {
+        for value in 1...3 { log.append(-value, detail: 1) }
+        for value in 1...2_000 { log.append(value, detail: 0) }
+        #expect(log.elements.filter { $0 < 0 } == [-3])
+        #expect(log.elements.last == 2_000)
+        #expect(log.elements.count <= 2 * EventLog<Int>.keptDetails + 1)
     }
 
     @Test mutating func `a reader skips values that it does not select`() {

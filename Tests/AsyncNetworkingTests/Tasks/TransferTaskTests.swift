@@ -139,6 +139,19 @@ extension TransferTask {
         #expect(events == ["created", "resumed", "suspended", "cancelled", "was cancelled"])
     }
 
+    @Test func `a task that is suspended often does not keep all of its events`() async throws {
+        let manager = SessionManager(on: MockTransport(.hang))
+        let task = try manager.makeDataTask(for: manager.request(.get, "x"))
+        for _ in 0..<1_000 {
+            task.resume()
+            task.suspend()
+        }
+        task.cancel()
+        let events = await task.events.reduce(into: []) { $0.append($1) }
+        #expect(events.count < 600)
+        guard case .created? = events.first, case .ended? = events.last else { throw Planned() }
+    }
+
     @Test func `a suspended task stops reading, and continues where it was`() async throws {
         let gates = [try ScriptGate(), try ScriptGate()]
         let manager = SessionManager(on: MockTransport(Self.gated(gates[0], gates[1])))
