@@ -107,25 +107,28 @@ extension SessionManager {
         return try await pipeline.call(
             task.erased, task.gatedRequest { file.prepare(&$0) }, delivery: .streamed, reporting: events
         ) { request, call in
-            var request = request
-            let segment = Call(
-                of: call.taskID, delivery: .streamed, monitor: call.monitor, start: call.start)
+            // Each further request to a server is made from the first one, so that their changes do not add up.
+            var first = request
+            var next = request
+            let segment = Call(of: call.taskID, delivery: .streamed, monitor: call.monitor, start: call.start)
             while true {
                 events.setSegmented(false)
                 let end: PartEnd
                 do {
-                    let response = try await pipeline.respond(to: request, &call)
-                    end = try await pipeline.read(response, of: call) { [request] head, body in
+                    let response = try await pipeline.respond(to: next, &call)
+                    var part = next
+                    pipeline.limitAttempts(of: &part, call)
+                    end = try await pipeline.read(response, of: call) { [part] head, body in
                         try await write(head, body, to: file, by: task.core) { plan in
                             events.setSegmented(true)
                             return SegmentedTransfer(
-                                plan, of: file, by: task.core, request: request, call: segment, on: pipeline,
+                                plan, of: file, by: task.core, request: part, call: segment, on: pipeline,
                                 connectionLimit: configuration.connectionLimits.maximumConnectionsPerHost)
                         }
                     }
                 } catch {
-                    guard let next = file.requestToNextMirror(after: error, of: request) else { throw error }
-                    request = next
+                    guard let other = file.requestToNextMirror(after: error, of: first) else { throw error }
+                    (first, next) = (other, other)
                     continue
                 }
                 switch end {
@@ -136,10 +139,12 @@ extension SessionManager {
                     response.callDuration = pipeline.uptime.elapsed - call.start
                     return response
                 case .next(let rest):
-                    rest.prepare(&request)
+                    next = first
+                    rest.prepare(&next)
                 case .failed(let error, let rest):
-                    rest.prepare(&request)
-                    try await pipeline.waitForRetry(after: error, hasProgress: rest.hasProgress, of: request, &call)
+                    next = first
+                    rest.prepare(&next)
+                    try await pipeline.waitForRetry(after: error, hasProgress: rest.hasProgress, of: next, &call)
                 }
             }
         }

@@ -68,7 +68,8 @@ public struct RetryPolicy: Sendable {
     /// retried, but returned to the caller, unless ``decision`` chooses the wait. With zero or less, that applies to
     /// any `Retry-After` that asks for a wait.
     public var maximumRetryAfter: Duration? = .seconds(60)
-    /// The time limit for all attempts and waits together, including bodies; `nil`, the default, for no limit.
+    /// The time limit for all attempts and waits together, including bodies and all requests of a download; `nil`, the
+    /// default, for no limit.
     ///
     /// Each exchange is limited to the time that is left, and then fails with
     /// ``ANHTTP/TransportError/Reason/timedOut(_:)``; see ``ANHTTP/Timeouts/total``. With zero or less, every

@@ -70,6 +70,34 @@ import Testing
         }
     }
 
+    @Test func `the changes of the requests of a download do not add up`() async throws {
+        let most = Lock(0)
+        let transport = MockTransport { request in
+            let range = request.headers[.range]?.dropFirst("bytes=".count).dropLast()
+            let start = range.flatMap { Int($0) } ?? 0
+            var fields: HTTPFields = [.contentLength: "\(15 - start)", .eTag: "\"1\""]
+            if start > 0 { fields[.contentRange] = "bytes \(start)-14/15" }
+            return MockResponse([
+                .head(start > 0 ? .partialContent : .ok, fields), .chunk(Data([UInt8(start)])),
+                .fail(TransportError(.connectionLost(.inBody(received: 1, expected: nil)))),
+            ])
+        }
+        let api = SessionManager(on: transport) {
+            $0.retryPolicy = RetryPolicy(limit: 13).with { $0.backoff = Backoff(base: .zero) }
+            $0.interceptors = [
+                Intercepting { request, next in
+                    most.withLock { $0 = max($0, request[OptionsChanges.self].count) }
+                    return try await next(request)
+                }
+            ]
+        }
+        let error = try await sessionError { _ = try await api.download("file", to: .file(file)).value }
+        #expect(error.resumeData?.offset == 14)
+        #expect(transport.requests.count == 14)
+        #expect(most.withLock(\.self) == 1)
+        error.resumeData?.discard()
+    }
+
     @Test func `an interceptor that disables retries leaves the error of the transfer and its resume data`()
         async throws
     {

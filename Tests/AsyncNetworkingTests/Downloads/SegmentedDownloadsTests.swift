@@ -75,6 +75,26 @@ private final class Counter: Sendable {
         }
     }
 
+    @Test func `the segments have the time that the retry policy leaves for the download`() async throws {
+        let clock = ManualClock()
+        let transport = MockTransport(clock: clock) { request in
+            guard request.headers[.range] == nil else { return .hang }
+            return MockResponse([
+                .pause(.seconds(8)), .head(.ok, [.contentLength: "400000", .eTag: "\"1\""]), .hang,
+            ])
+        }
+        let manager = SessionManager(on: transport) {
+            $0.clock = clock
+            $0.retryPolicy = RetryPolicy().with { $0.deadline = .seconds(10) }
+        }
+        let task = manager.download("file", to: .file(file), options: Self.options(2))
+        #expect(try await clock.passWaits(1) == [.seconds(8)])
+        let requests = try await transport.requests(count: 2)
+        #expect(requests.map { $0.request.options?.timeouts.total } == [.seconds(10), .seconds(2)])
+        task.cancel()
+        await #expect(throws: CancellationError.self) { try await task.value }
+    }
+
     @Test func `there are never more segments than connections to the host`() async throws {
         try await StubServer.with { server in
             server.serve(ServedFile(Self.bytes, pace: Self.pace))
