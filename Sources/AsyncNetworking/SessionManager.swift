@@ -140,7 +140,7 @@ public actor SessionManager {
         registry.close(cancelling: cancellingTasks)
         guard cancellingTasks else { return }
         transfers().cancel()
-        await pipeline.transport.shutdown()
+        await shutdownTransport()
     }
 
     /// Rejects new requests permanently, waits for the running ones, and closes all connections.
@@ -169,11 +169,31 @@ public actor SessionManager {
         }
         registry.close(cancelling: true)
         transfers().cancel()
-        await pipeline.transport.shutdown()
+        await shutdownTransport()
         // An unstructured task, so that cancelling the caller does not cut the wait short. It ends with the last
         // request, whose exchange has already ended.
         await Task { [registry] in await registry.waitUntilEmpty() }.value
     }
+
+    /// Closes all connections, after the requests by which cancelled uploads are removed from their servers. They have a
+    /// few seconds, also if the caller is cancelled.
+    private func shutdownTransport() async {
+        if registry.expectsCleanups {
+            // Ends with the last of these requests, or after the limit.
+            await Task { [registry, clock = configuration.clock] in
+                await withTaskGroup { group in
+                    group.addTask { await registry.waitForCleanups() }
+                    group.addTask { try? await clock.sleep(for: Self.cleanupTimeout) }
+                    await group.next()
+                    group.cancelAll()
+                }
+            }.value
+        }
+        await pipeline.transport.shutdown()
+    }
+
+    /// The time limit of the request by which a cancelled upload is removed from its server.
+    static let cleanupTimeout = Duration.seconds(5)
 }
 
 extension SessionConfiguration {

@@ -16,8 +16,10 @@ final class TaskRegistry: Sendable {
     private struct State {
         /// The tasks by identifier.
         var tasks: [UInt64: AnyTransferTask] = [:]
+        /// Those of them that send a request when they are cancelled.
+        var cleanups: Set<UInt64> = []
         var acceptance = Acceptance.open
-        /// Continuations waiting for the last task to end.
+        /// Continuations waiting for the last task, or for the last of ``cleanups``, to end.
         var emptyWaiters = Waiters<CheckedContinuation<Void, Never>>()
         /// Continuations waiting for tasks to be cancelled.
         var cancellationWaiters = Waiters<CheckedContinuation<Void, Never>>()
@@ -63,6 +65,20 @@ final class TaskRegistry: Sendable {
         }
     }
 
+    /// Registers a request that belongs to a registered task, also if the manager accepts no others.
+    func begin(_ kind: TaskKind, _ request: Request, of _: AnyTransferTask) -> AnyTransferTask {
+        state.withLock { state in
+            let task = AnyTransferTask(id: Self.makeID(), kind: kind, request: request)
+            state.tasks[task.id] = task
+            return task
+        }
+    }
+
+    /// Notes that a registered task sends a request when it is cancelled.
+    func expectCleanup(by id: UInt64) {
+        state.withLock { _ = $0.cleanups.insert(id) }
+    }
+
     /// Registers a task that a function returns, whose core `makeCore` creates from an identifier.
     ///
     /// - Returns: The core, and whether it was registered: not if it has no request, or if the manager no longer
@@ -80,7 +96,8 @@ final class TaskRegistry: Sendable {
     func end(_ id: UInt64) {
         let waiters = state.withLock { state in
             state.tasks[id] = nil
-            return state.tasks.isEmpty ? state.emptyWaiters.takeAll() : []
+            let isLastCleanup = state.cleanups.remove(id) != nil && state.cleanups.isEmpty
+            return isLastCleanup || state.tasks.isEmpty ? state.emptyWaiters.takeAll() : []
         }
         for waiter in waiters { waiter.resume() }
     }
@@ -113,6 +130,14 @@ final class TaskRegistry: Sendable {
     /// Returns when no task is registered, or when the calling task is cancelled.
     func waitUntilEmpty() async {
         _ = await state.wait(among: \.emptyWaiters) { $0.tasks.isEmpty ? true : nil }
+    }
+
+    /// Whether a task may have to send a request before the transport is shut down.
+    var expectsCleanups: Bool { state.withLock { !$0.cleanups.isEmpty } }
+
+    /// Returns when no task has to send a request any more, or when the calling task is cancelled.
+    func waitForCleanups() async {
+        _ = await state.wait(among: \.emptyWaiters) { $0.cleanups.isEmpty ? true : nil }
     }
 
     /// Returns when running tasks are cancelled, or when the calling task is.

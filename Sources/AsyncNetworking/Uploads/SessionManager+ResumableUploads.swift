@@ -12,6 +12,7 @@ extension SessionManager {
         let source = try Result { try UploadSource(task.request.body) }.mapError(SessionError.lifting).get()
         let record = try options.isDurable ? source.file.map { try UploadRecord(of: $0, to: task.request) } : nil
         let upload = UploadJob(task, source, options, continuing: await record?.known, on: pipeline, record)
+        if record == nil { registry.expectCleanup(by: task.core.id) }
         do {
             let response = try await pipeline.call(
                 task.erased, task.request, delivery: .collected(upTo: upload.maximumBodySize), reporting: task.core
@@ -25,8 +26,11 @@ extension SessionManager {
         } catch {
             if let cancellation = upload.end(after: error, keepsUpload: record != nil) {
                 // The task may be cancelled, and could not send the request, which is limited to a few seconds. It is
-                // awaited here.
-                await Task { _ = try? await self.data(for: cancellation) }.value
+                // awaited here, and belongs to the task also if the session accepts no other requests.
+                let removal = registry.begin(.data, cancellation, of: task.erased)
+                await Task { [limit = upload.maximumBodySize] in
+                    try? await self.perform(removal, cancellation, delivery: .collected(upTo: limit)) { _, _ in }
+                }.value
             }
             try? await record?.note(upload.known)
             await record?.close()
@@ -82,12 +86,12 @@ private final class UploadJob {
             try await record?.note(machine.known)
             switch action {
             case .send(let message):
+                let attempt = AttemptRecord()
+                call.record = attempt
                 do {
                     let response = try await send(message, after: request, &call)
                     learnInterim()
                     action = machine.receive(response.head, now: now)
-                let attempt = AttemptRecord()
-                call.record = attempt
                     if message.exchange == .locate, (200...299).contains(response.head.status.code) {
                         located = response
                     }
@@ -135,7 +139,7 @@ private final class UploadJob {
         }
         let cancellation = machine.cancellation(evenIfComplete: evenIfComplete).map { message in
             var request = self.request(message, after: target)
-            request.timeout = Self.cancellationTimeout
+            request.timeout = SessionManager.cleanupTimeout
             return request
         }
         machine.forget()
@@ -287,7 +291,6 @@ private final class UploadJob {
     /// Fields that belong to the creation of an upload only.
     private static let creationFields: Set<HTTPField.Name> = [.uploadMetadata, .idempotencyKey]
     private static let defaultRetries = 8
-    private static let cancellationTimeout = Duration.seconds(5)
 }
 
 /// The position in the whole at which the content of an upload's request begins, and the length of the whole.

@@ -48,6 +48,58 @@ import Testing
         guard case .created? = events.first, case .ended? = events.last else { throw CancellationError() }
     }
 
+    @Test func `an upload goes on if a session that refreshes the token cannot reach its server`() async throws {
+        let failures = Lock(1)
+        let base = try url("https://a.example/")
+        let authenticator = Authenticator(for: [base]) { _ in
+            let isBroken = failures.withLock {
+                $0 -= 1; return $0 >= 0
+            }
+            if isBroken { throw SessionError.transport(TransportError(.connectionLost(.beforeResponse))) }
+            return Authenticator.Token("t")
+        }
+        let session = SessionManager(baseURL: base) {
+            $0.authentication.authenticators = [authenticator]
+            $0.retryPolicy = Self.eager
+            $0.transport = MockTransport { request in
+                request.method == .patch
+                    ? .status(.noContent, headers: [.uploadOffset: "3"])
+                    : .status(.created, headers: [.location: "/u/1"])
+            }
+        }
+        let options = UploadOptions.resumable.with { $0.uploadProtocol = .tus }
+        #expect(try await session.upload("up", body: .string("abc"), options: options).value.statusCode == 204)
+    }
+
+    @Test(arguments: [false, true])
+    func `an upload is removed from the server when its session ends, for at most 5 s`(isSilent: Bool) async throws {
+        let clock = ManualClock()
+        let transport = MockTransport(clock: clock) { request in
+            switch request.method {
+            case .options:
+                .status(
+                    .noContent,
+                    headers: try HTTPFields(validating: [("Tus-Resumable", "1.0.0"), ("Tus-Extension", "termination")]))
+            case .post: .status(.created, headers: [.location: "/u/1"])
+            case .delete: isSilent ? .hang : .status(.noContent)
+            default: .hang
+            }
+        }
+        let session = SessionManager(on: transport) { $0.clock = clock }
+        let task = session.upload("up", body: .string("abc"), options: .resumable)
+        try await transport.requests(count: 3)
+        async let end: Void = session.shutdown(draining: .zero)
+        let requests = try await transport.requests(count: 4)
+        #expect(requests.map(\.request.method) == [.options, .post, .patch, .delete])
+        if isSilent {
+            try await eventually { clock.sleepers == [.seconds(5), .seconds(5)] }
+            clock.advance(by: .seconds(5))
+        }
+        await end
+        await #expect(throws: CancellationError.self) { try await task.value }
+        #expect(session.tasks.isEmpty)
+    }
+
     @Test func `a missing file fails with an error of the session`() async throws {
         let session = SessionManager { $0.transport = MockTransport(.text("x")) }
         let missing = RequestBody.file("\(try directory.write(Data(), to: "body")).missing")
