@@ -75,9 +75,9 @@ public struct TransferGroup: Sendable {
             sum.finish()
             return sum.stream
         }
-        let expected = cores.map(\.expectedBytes)
-        let state = Lock(ProgressSum(expecting: expected))
-        if !expected.contains(nil) { sum.send(state.withLock { $0.value }) }
+        let state = Lock(ProgressSum(expecting: cores.map(\.expectedBytes)))
+        let beginning = state.withLock { $0.value }
+        if beginning.totalBytes != nil { sum.send(beginning) }
         let observers = cores.enumerated().map { index, core in
             let isUpload = core.kind == .upload
             return core.observe { event in
@@ -143,11 +143,12 @@ package struct ProgressSum: Sendable {
         }
     }
 
-    /// Creates the sum for tasks that have not started, with the size that is expected of each of them.
+    /// Creates the sum for tasks that have not started, with the size that is expected of each of them; `nil` or a
+    /// negative one if it is unknown.
     package init(expecting sizes: [Int64?]) {
         parts = sizes.map { Part(expected: $0) }
-        total = sizes.reduce(0) { $0 &+ ($1 ?? 0) }
-        unknownTotals = sizes.count { $0 == nil }
+        total = parts.reduce(0) { $0 &+ ($1.total ?? 0) }
+        unknownTotals = parts.count { $0.total == nil }
         unfinished = sizes.count
         running = sizes.count
     }

@@ -165,6 +165,15 @@ import Testing
         #expect(sum.value == progress(11, 31))
     }
 
+    @Test func `a negative expected size is an unknown one`() {
+        var sum = ProgressSum(expecting: [-1, 10])
+        #expect(sum.value == progress(0, nil))
+        sum.update(0, progress(5, nil), at: .zero)
+        #expect(sum.value == progress(5, nil))
+        sum.finish(0)
+        #expect(sum.value == progress(5, 15))
+    }
+
     @Test func `a task that ends before it starts counts as zero bytes`() {
         var sum = ProgressSum(count: 1)
         sum.finish(0)
