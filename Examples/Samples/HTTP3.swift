@@ -16,7 +16,7 @@ func chooseVersion(_ url: URL) async throws {
 
 func forgetServices(_ api: SessionManager) {
     // snippet.services
-    for service in api.alternativeServices.services { print(service.host, service.alternativePort, service.expiry) }
+    for service in api.alternativeServices.entries { print(service.host, service.alternativePort, service.expiry) }
     api.alternativeServices.remove("example.com")
     api.alternativeServices.removeAll()
     // snippet.end

@@ -10,7 +10,7 @@ func requireTLS(_ api: SessionManager) {
     if let host = StrictTransportHost(host: "example.com", includesSubdomains: true) {
         api.strictTransport.set(host)
     }
-    for known in api.strictTransport.hosts { print(known.host, known.expiry) }
+    for known in api.strictTransport.entries { print(known.host, known.expiry) }
     api.strictTransport.remove("example.com")
     // snippet.end
 }

@@ -28,13 +28,10 @@ final class Pipeline: Sendable {
     let cachePolicy: CachePolicy
     /// The session's response cache; `nil` if it has none.
     let cache: SessionCache?
-    /// The hosts that require https.
-    let strictTransport: StrictTransportStore
+    let state = Lock(SessionState())
     let usesStrictTransport: Bool
-    /// The alternative services that servers have offered.
-    let alternativeServices: AlternativeServiceStore
     let usesAlternativeServices: Bool
-    /// Whether they are used, and the transport can use them.
+    /// Whether alternative services are used, and the transport can use them.
     let triesAlternativeServices: Bool
     let waitsForConnectivity: Bool
     let routes: any RouteSource
@@ -70,9 +67,7 @@ final class Pipeline: Sendable {
             Date(timeIntervalSince1970: Double(now().milliseconds) / 1_000)
         }
         self.now = now
-        strictTransport = StrictTransportStore(now: now)
         usesStrictTransport = configuration.usesStrictTransport
-        alternativeServices = AlternativeServiceStore(now: now)
         usesAlternativeServices = configuration.usesAlternativeServices
         triesAlternativeServices = configuration.usesAlternativeServices && transport.usesAlternativeRoutes
         waitsForConnectivity = configuration.waitsForConnectivity

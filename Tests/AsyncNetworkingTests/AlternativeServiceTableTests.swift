@@ -1,31 +1,32 @@
 // SPDX-License-Identifier: MIT
 
+import ANHTTP
 import AsyncNetworking
 import FoundationEssentials
 import Testing
 
 @Suite struct AlternativeServiceTableTests {
     private static let start = Date(timeIntervalSince1970: 1_800_000_000)
-    private static let key = AlternativeServiceTable.Key(host: "a.example", port: 443)
+    private static let key = AlternativeService.Key(host: "a.example", port: 443)
 
     private static func later(_ seconds: Double) -> Date {
         start.addingTimeInterval(seconds)
     }
 
     private func note(
-        _ value: String, in table: inout AlternativeServiceTable, age: Int64 = 0, at now: Date = Self.start
+        _ value: String, in table: inout HostTable<AlternativeService>, age: Int64 = 0, at now: Date = Self.start
     ) throws {
         table.note(try #require(AlternativeServiceField(value)), from: Self.key, age: age, at: now)
     }
 
-    private func table(_ value: String = #"h3=":444"; ma=1000000"#) throws -> AlternativeServiceTable {
-        var table = AlternativeServiceTable()
+    private func table(_ value: String = #"h3=":444"; ma=1000000"#) throws -> HostTable<AlternativeService> {
+        var table = HostTable<AlternativeService>()
         try note(value, in: &table)
         return table
     }
 
     /// Returns the port that the next request uses, negative if it is not proven; `nil` for the origin's connection.
-    private func take(_ table: inout AlternativeServiceTable, at seconds: Double = 0) -> Int? {
+    private func take(_ table: inout HostTable<AlternativeService>, at seconds: Double = 0) -> Int? {
         table.take(for: Self.key, at: Self.later(seconds)).map { $0.isProven ? $0.port : -$0.port }
     }
 
@@ -118,7 +119,7 @@ import Testing
     @Test func `alternatives are removed by host`() throws {
         var table = try table()
         for (host, port) in [("a.example", 8_443), ("b.example", 443)] {
-            table.set(
+            table.setWithinLimit(
                 AlternativeService(
                     host: host, port: port, alternativePort: 1, expiry: .distantFuture, persists: false))
         }
@@ -128,20 +129,20 @@ import Testing
             ])
         table.remove(Self.key)
         #expect(table.current(at: Self.start).map(\.port) == [8_443, 443])
-        table.remove(host: "a.example")
+        table.remove(HostName("a.example"))
         #expect(table.current(at: Self.start).map(\.host) == ["b.example"])
     }
 
     @Test func `the number of origins is limited, and the first to expire makes room`() throws {
-        var table = AlternativeServiceTable()
-        for number in 0...AlternativeServiceTable.maximumCount {
+        var table = HostTable<AlternativeService>()
+        for number in 0...HostTable<AlternativeService>.maximumCount {
             // That of number 2 expires first.
-            table.set(
+            table.setWithinLimit(
                 AlternativeService(
                     host: "\(number).example", port: 443, alternativePort: 443,
                     expiry: Self.later(number == 2 ? 1 : 10), persists: false))
         }
-        #expect(table.current(at: Self.start).count == AlternativeServiceTable.maximumCount)
+        #expect(table.current(at: Self.start).count == HostTable<AlternativeService>.maximumCount)
         #expect(table.take(for: .init(host: "2.example", port: 443), at: Self.start) == nil)
         #expect(table.take(for: .init(host: "5000.example", port: 443), at: Self.start) != nil)
     }

@@ -28,7 +28,7 @@ import Testing
     }
 
     private func services(_ manager: SessionManager) -> [String] {
-        manager.alternativeServices.services.map { "\($0.host):\($0.port) \($0.alternativePort)" }
+        manager.alternativeServices.entries.map { "\($0.host):\($0.port) \($0.alternativePort)" }
     }
 
     private func get(_ manager: SessionManager, _ texts: String...) async throws {
@@ -162,7 +162,7 @@ import Testing
         }
         #expect(transport.requests.count == 1)
         #expect(
-            manager.alternativeServices.services.map { $0.expiry.timeIntervalSince1970 } == [1_800_000_070])
+            manager.alternativeServices.entries.map { $0.expiry.timeIntervalSince1970 } == [1_800_000_070])
         time.withLock { $0 = CacheTime(seconds: 1_800_000_070) }
         #expect(services(manager) == [])
     }

@@ -35,7 +35,7 @@ struct AlternativeServicesTests {
         let manager = try SessionManager(for: .nginxHTTP3)
         #expect(try await versions(manager, count: 3) == [.http2, .http3, .http3])
         let port = try port(.nginxHTTP3)
-        #expect(manager.alternativeServices.services.map(\.alternativePort) == [port])
+        #expect(manager.alternativeServices.entries.map(\.alternativePort) == [port])
         let metrics = try await manager.get("small.json").metrics
         #expect(metrics.isConnectionReused)
         #expect(metrics.remoteAddress?.port == port)
@@ -46,7 +46,7 @@ struct AlternativeServicesTests {
     @Test func `a session that does not use alternatives stays with HTTP 2`() async throws {
         let manager = try SessionManager(for: .nginxHTTP3) { $0.usesAlternativeServices = false }
         #expect(try await versions(manager, count: 3) == [.http2, .http2, .http2])
-        #expect(manager.alternativeServices.services.isEmpty)
+        #expect(manager.alternativeServices.entries.isEmpty)
     }
 
     @Test func `concurrent requests move to HTTP 3 together, and none fails`() async throws {
@@ -93,7 +93,7 @@ struct AlternativeServicesTests {
         let start = ContinuousClock.now
         #expect(try await !versions(manager, count: 5).contains(.http3))
         #expect(start.duration(to: .now) < .seconds(1))
-        #expect(manager.alternativeServices.services.map(\.alternativePort) == [number])
+        #expect(manager.alternativeServices.entries.map(\.alternativePort) == [number])
     }
 
     @Test func `requests that may not be repeated stay with TCP`() async throws {

@@ -91,11 +91,7 @@ struct CacheDirectives: Hashable, Sendable {
 
         /// Parses decimal digits. A number above 2³¹ counts as 2³¹ (RFC 9111 §1.2.2).
         init(_ text: String?) {
-            guard let text, !text.isEmpty, text.utf8.allSatisfy({ (0x30...0x39).contains($0) }) else {
-                self = .invalid
-                return
-            }
-            self = .value(min(Int64(text) ?? .max, 1 << 31))
+            self = text.flatMap { Int64(clampingDigits: $0) }.map { .value(min($0, 1 << 31)) } ?? .invalid
         }
 
         /// The number of seconds; `nil` unless it is valid.

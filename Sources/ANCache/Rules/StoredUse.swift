@@ -134,7 +134,7 @@ package enum ByteRange: Hashable, Sendable {
         guard parts.count == 2, parts[0].trimmingBlanks.lowercased() == "bytes" else { return nil }
         let ends = parts[1].trimmingBlanks.split(at: "-", omittingEmptySubsequences: false)
         guard ends.count == 2 else { return nil }
-        switch (Self.number(ends[0]), Self.number(ends[1])) {
+        switch (Int64(digits: ends[0]), Int64(digits: ends[1])) {
         case (let first?, nil) where ends[1].isEmpty: self = .from(first, through: nil)
         case (let first?, let last?) where first <= last: self = .from(first, through: last)
         case (nil, let count?) where ends[0].isEmpty: self = .suffix(count)
@@ -152,10 +152,5 @@ package enum ByteRange: Hashable, Sendable {
             guard count > 0, length > 0 else { return nil }
             return max(0, length - count)..<length
         }
-    }
-
-    private static func number(_ text: Substring) -> Int64? {
-        guard !text.isEmpty, text.utf8.allSatisfy({ (0x30...0x39).contains($0) }) else { return nil }
-        return Int64(text)
     }
 }

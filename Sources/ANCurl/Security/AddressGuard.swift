@@ -72,9 +72,7 @@ private struct Network: Equatable {
         let offset = address.contains(":") ? 0 : 96
         var length = 128
         if parts.count > 1 {
-            guard parts[1].utf8.allSatisfy({ (0x30...0x39).contains($0) }), let number = Int(parts[1]),
-                (0...(128 - offset)).contains(number)
-            else { return nil }
+            guard let number = Int(digits: parts[1]), (0...(128 - offset)).contains(number) else { return nil }
             length = number + offset
         }
         self.length = length

@@ -99,8 +99,7 @@ package struct ServerSentEventParser {
     /// Sets the reconnection time to a number of milliseconds; ignores a value that is empty or has other characters
     /// than digits. A number that is too large counts as the largest possible one.
     private mutating func setReconnectionTime(_ value: String) {
-        guard !value.isEmpty, value.utf8.allSatisfy({ (0x30...0x39).contains($0) }) else { return }
-        reconnectionTime = .milliseconds(Int64(value) ?? .max)
+        if let milliseconds = Int64(clampingDigits: value) { reconnectionTime = .milliseconds(milliseconds) }
     }
 
     /// Ends the current event. Returns it unless it has no data.

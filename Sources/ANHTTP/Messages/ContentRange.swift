@@ -16,7 +16,7 @@ package struct ContentRange: Hashable, Sendable {
         let parts = words[1].split(at: "/", omittingEmptySubsequences: false)
         guard parts.count == 2 else { return nil }
         if parts[1] != "*" {
-            guard let total = Self.number(parts[1]) else { return nil }
+            guard let total = Int64(digits: parts[1]) else { return nil }
             self.total = total
         }
         if parts[0] == "*" {
@@ -24,7 +24,7 @@ package struct ContentRange: Hashable, Sendable {
             return
         }
         let ends = parts[0].split(at: "-", omittingEmptySubsequences: false)
-        guard ends.count == 2, let first = Self.number(ends[0]), let last = Self.number(ends[1]), first <= last,
+        guard ends.count == 2, let first = Int64(digits: ends[0]), let last = Int64(digits: ends[1]), first <= last,
             last < total ?? .max
         else { return nil }
         bytes = first...last
@@ -37,11 +37,6 @@ package struct ContentRange: Hashable, Sendable {
             (whole.bytes, whole.total) = (0...(bytes.upperBound - bytes.lowerBound), Int64(bytes.count))
             return whole
         }
-    }
-
-    private static func number(_ text: Substring) -> Int64? {
-        guard !text.isEmpty, text.utf8.allSatisfy({ (0x30...0x39).contains($0) }) else { return nil }
-        return Int64(text)
     }
 }
 

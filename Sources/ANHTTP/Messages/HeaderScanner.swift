@@ -62,6 +62,22 @@ package struct HeaderScanner {
         return String(decoding: content, as: UTF8.self)
     }
 
+    /// Returns the parameter at this position: its name in lower case, possibly empty, and its argument, a token or the
+    /// content of a quoted string; `nil` without `=`.
+    ///
+    /// - Parameter allowsBlanks: Whether blanks may stand around the name and the argument.
+    package mutating func takeParameter(allowingBlanks allowsBlanks: Bool = false) -> (name: String, argument: String?)
+    {
+        if allowsBlanks { skipBlanks() }
+        let name = takeToken().lowercased()
+        if allowsBlanks { skipBlanks() }
+        guard take(UInt8(ascii: "=")) else { return (name, nil) }
+        if allowsBlanks { skipBlanks() }
+        let argument = takeQuotedString() ?? takeToken()
+        if allowsBlanks { skipBlanks() }
+        return (name, argument)
+    }
+
     /// Returns the text up to one of the given bytes outside of quoted strings, without surrounding whitespace.
     package mutating func takeText(before ends: UInt8...) -> String {
         skipBlanks()

@@ -84,12 +84,7 @@ public struct ResponseHead: Sendable {
 
     /// The number in the first `Content-Length` field; `nil` if it is missing or not a decimal number (RFC 9110
     /// §8.6).
-    package var contentLength: Int64? {
-        guard let text = headers.first(.contentLength), text.utf8.allSatisfy({ (0x30...0x39).contains($0) }) else {
-            return nil
-        }
-        return Int64(text)
-    }
+    package var contentLength: Int64? { headers.first(.contentLength).flatMap { Int64(digits: $0) } }
 
     /// The media type of the first `Content-Type` field, in lower case and without parameters; `nil` if there is no
     /// such field or it names no type. It is not validated. See RFC 9110 §8.3.

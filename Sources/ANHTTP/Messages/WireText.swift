@@ -1,5 +1,7 @@
 // SPDX-License-Identifier: MIT
 
+package import FoundationEssentials
+
 /// An identifier from the wire, such as an entity tag, compared byte by byte.
 ///
 /// `String` considers texts equal that differ only in Unicode normalization. A server that compares bytes does not.
@@ -57,6 +59,46 @@ extension StringProtocol {
     /// Returns the text with another one in place of each sequence of Unicode scalars.
     package func replacing(each text: String, with other: String) -> String {
         String(String(self).unicodeScalars.replacing(text.unicodeScalars, with: other.unicodeScalars))
+    }
+}
+
+extension StringProtocol {
+    /// Whether the text consists of one or more decimal digits.
+    package var isDigits: Bool { !isEmpty && utf8.allSatisfy { (0x30...0x39).contains($0) } }
+}
+
+extension FixedWidthInteger {
+    /// Parses decimal digits; `nil` for any other text, such as one with a sign, and for a number that is too large.
+    package init?(digits text: some StringProtocol) {
+        guard text.isDigits else { return nil }
+        self.init(text)
+    }
+
+    /// Parses decimal digits; `nil` for any other text, such as one with a sign. A number that is too large counts as
+    /// the largest one.
+    package init?(clampingDigits text: some StringProtocol) {
+        guard text.isDigits else { return nil }
+        self = Self(text) ?? .max
+    }
+}
+
+extension Data {
+    /// Decodes percent-encoded text (RFC 3986 §2.1); `nil` if an escape is malformed.
+    package init?(percentEncoded text: some StringProtocol) {
+        self.init()
+        var rest = Array(text.utf8)[...]
+        while let byte = rest.popFirst() {
+            guard byte == UInt8(ascii: "%") else {
+                append(byte)
+                continue
+            }
+            let digits = rest.prefix(2)
+            guard digits.count == 2, digits.allSatisfy({ Character(UnicodeScalar($0)).isHexDigit }),
+                let escaped = UInt8(String(decoding: digits, as: UTF8.self), radix: 16)
+            else { return nil }
+            append(escaped)
+            rest = rest.dropFirst(2)
+        }
     }
 }
 

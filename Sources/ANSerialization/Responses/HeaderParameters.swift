@@ -34,26 +34,7 @@ extension HeaderParameters {
     private static func extended(_ value: String) -> String? {
         let pieces = value.split(at: "'", maxSplits: 2, omittingEmptySubsequences: false)
         guard pieces.count == 3, let encoding = TextEncoding(charset: String(pieces[0])) else { return nil }
-        return percentDecoded(pieces[2]).flatMap(encoding.decode)
-    }
-
-    /// Returns the bytes of percent-encoded text; `nil` if an escape is malformed.
-    static func percentDecoded(_ text: Substring) -> Data? {
-        var bytes = Data()
-        var rest = Array(text.utf8)[...]
-        while let byte = rest.popFirst() {
-            guard byte == UInt8(ascii: "%") else {
-                bytes.append(byte)
-                continue
-            }
-            let digits = rest.prefix(2)
-            guard digits.count == 2, digits.allSatisfy({ Character(UnicodeScalar($0)).isHexDigit }),
-                let escaped = UInt8(String(decoding: digits, as: UTF8.self), radix: 16)
-            else { return nil }
-            bytes.append(escaped)
-            rest = rest.dropFirst(2)
-        }
-        return bytes
+        return Data(percentEncoded: pieces[2]).flatMap(encoding.decode)
     }
 }
 
@@ -89,7 +70,7 @@ extension ResponseHead {
         if let name = disposition?.fileName { return name }
         // Divided before it is decoded, because another component need not be UTF-8.
         let last = url.path(percentEncoded: true).split(at: "/").last ?? ""
-        let decoded = HeaderParameters.percentDecoded(last).flatMap { String(validating: $0, as: UTF8.self) }
+        let decoded = Data(percentEncoded: last).flatMap { String(validating: $0, as: UTF8.self) }
         return HeaderParameters.safeName(decoded ?? String(last))
     }
 }

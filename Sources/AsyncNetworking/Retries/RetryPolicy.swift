@@ -327,7 +327,7 @@ extension ResponseHead {
     package func retryAfter(now: Int64) -> Duration? {
         guard let value = headers.first(.retryAfter), !value.isEmpty else { return nil }
         let parts = value.split(at: ".", maxSplits: 1, omittingEmptySubsequences: false)
-        if parts.allSatisfy({ !$0.isEmpty && $0.utf8.allSatisfy { (0x30...0x39).contains($0) } }) {
+        if parts.allSatisfy(\.isDigits) {
             let whole = Duration.seconds(Int64(parts[0]) ?? Int64.max)
             // Some servers send a fraction of a second, which is read to the millisecond.
             guard parts.count == 2, let fraction = Int64((parts[1] + "00").prefix(3)) else { return whole }

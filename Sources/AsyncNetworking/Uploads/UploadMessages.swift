@@ -173,10 +173,7 @@ extension HTTPFields {
     /// The decimal digits of a field of tus, which is not a structured field.
     fileprivate func natural(_ name: HTTPField.Name) -> Int64? {
         let values = self[values: name]
-        guard values.count == 1, let text = values.first, text.utf8.allSatisfy({ (0x30...0x39).contains($0) }) else {
-            return nil
-        }
-        return Int64(text)
+        return values.count == 1 ? Int64(digits: values[0]) : nil
     }
 
     /// The members of a field that is a list of tokens.

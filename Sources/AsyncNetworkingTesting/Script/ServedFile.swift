@@ -106,14 +106,9 @@ public struct ServedFile: Sendable {
             return nil
         }
         let ends = range.dropFirst("bytes=".count).split(at: "-", omittingEmptySubsequences: false)
-        guard ends.count == 2, let first = Self.number(ends[0]) else { return nil }
-        let last = ends[1].isEmpty ? .max : Self.number(ends[1])
+        guard ends.count == 2, let first = Int(clampingDigits: ends[0]) else { return nil }
+        let last = ends[1].isEmpty ? .max : Int(clampingDigits: ends[1])
         return last.flatMap { $0 < first ? nil : (first, $0) }
-    }
-
-    private static func number(_ digits: Substring) -> Int? {
-        guard !digits.isEmpty, digits.utf8.allSatisfy({ (0x30...0x39).contains($0) }) else { return nil }
-        return Int(digits) ?? .max
     }
 
     private func response(_ status: Int, _ fields: HeaderPairs, _ body: Data) -> Script {

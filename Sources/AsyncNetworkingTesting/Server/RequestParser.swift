@@ -141,9 +141,9 @@ package struct RequestParser {
     private static func framing(of headers: HeaderPairs) throws(ParsingError) -> State {
         if headers.has(token: "chunked", in: "Transfer-Encoding") { return .chunkSize }
         guard let value = headers["Content-Length"] else { return .body(left: 0) }
-        guard value.utf8.allSatisfy({ (UInt8(ascii: "0")...UInt8(ascii: "9")).contains($0) }),
-            let length = Int64(value), headers.values("Content-Length").allSatisfy({ $0 == value })
-        else { throw .contentLength }
+        guard let length = Int64(digits: value), headers.values("Content-Length").allSatisfy({ $0 == value }) else {
+            throw .contentLength
+        }
         return .body(left: length)
     }
 

@@ -135,7 +135,7 @@ extension FuzzTarget {
             alternatives.count <= AlternativeServiceField.maximumCount
             && alternatives.allSatisfy { 1...65_535 ~= $0.port && $0.maximumAge >= 0 }
         try require(isLimited, "\(alternatives) are within the limits")
-        var table = AlternativeServiceTable()
+        var table = HostTable<AlternativeService>()
         let start = Date(timeIntervalSince1970: 0)
         table.note(field, from: .init(host: "a.example", port: 443), age: 0, at: start)
         for service in table.current(at: start) {

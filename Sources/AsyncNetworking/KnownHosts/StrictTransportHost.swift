@@ -1,9 +1,9 @@
 // SPDX-License-Identifier: MIT
 
-import ANHTTP
+package import ANHTTP
 public import FoundationEssentials
 
-/// A host to which a session sends requests over https only (RFC 6797), once ``StrictTransportStore/set(_:)`` has added
+/// A host to which a session sends requests over https only (RFC 6797), once ``HostStore/set(_:)`` has added
 /// it: `https` replaces `http`, and port 443 replaces 80.
 public struct StrictTransportHost: Hashable, Sendable {
     /// The host name in lower case, without a trailing dot.
@@ -25,14 +25,19 @@ public struct StrictTransportHost: Hashable, Sendable {
     ///   - includesSubdomains: Whether the hosts below `host` are included; `false` by default.
     public init?(host: String, expiry: Date = .distantFuture, includesSubdomains: Bool = false) {
         let name = HostName(host)
-        guard !name.isAddress, !name.text.isEmpty, name.text.utf8.allSatisfy({ 0x21..<0x7F ~= $0 && $0 != 0x22 })
-        else { return nil }
+        guard !name.isAddress, name.isStorable else { return nil }
         self.host = name.text
         self.expiry = min(expiry, .distantFuture)
         self.includesSubdomains = includesSubdomains
     }
+}
 
-    // MARK: Files
+extension StrictTransportHost: HostEntry {
+    package var key: String { host }
+    package static var noExperience: Void { () }
+    package func isSameService(as other: StrictTransportHost) -> Bool { true }
+    package static var fileTitle: String { "# HSTS cache" }
+    package static var limitsFiles: Bool { false }
 
     /// Parses a line of curl's HSTS cache, such as `.example.com "20301231 23:59:59"`; `nil` for comments and malformed
     /// lines.
@@ -42,21 +47,18 @@ public struct StrictTransportHost: Hashable, Sendable {
         let words = line.split(at: "\"", omittingEmptySubsequences: false)
         guard words.count == 3, !line.hasPrefix("#") else { return nil }
         let name = words[0].trimmingBlanks
-        guard let expiry = words[1] == "unlimited" ? .distantFuture : try? Self.fileDates.parse(String(words[1])) else {
-            return nil
-        }
+        let time =
+            words[1] == "unlimited" ? Date.distantFuture : try? Date.ISO8601FormatStyle.curlFile.parse(String(words[1]))
+        guard let time else { return nil }
         let isSuffix = name.hasPrefix(".")
-        self.init(host: String(isSuffix ? name.dropFirst() : name[...]), expiry: expiry, includesSubdomains: isSuffix)
+        self.init(host: String(isSuffix ? name.dropFirst() : name[...]), expiry: time, includesSubdomains: isSuffix)
     }
 
     /// The line of this host in curl's HSTS cache.
     package var fileLine: String {
-        let time = expiry >= .distantFuture ? "unlimited" : Self.fileDates.format(expiry)
+        let time = expiry >= .distantFuture ? "unlimited" : Date.ISO8601FormatStyle.curlFile.format(expiry)
         return "\(includesSubdomains ? "." : "")\(host) \"\(time)\""
     }
-
-    private static let fileDates = Date.ISO8601FormatStyle(dateSeparator: .omitted, dateTimeSeparator: .space)
-        .year().month().day().time(includingFractionalSeconds: false)
 }
 
 /// The value of a `Strict-Transport-Security` field (RFC 6797 §6.1).
@@ -71,27 +73,44 @@ package struct StrictTransportField: Hashable {
         var scanner = HeaderScanner(value)
         var directives: [String: String?] = [:]
         repeat {
-            scanner.skipBlanks()
-            let name = scanner.takeToken().lowercased()
-            scanner.skipBlanks()
-            var argument: String?
-            if scanner.take(UInt8(ascii: "=")) {
-                scanner.skipBlanks()
-                argument = scanner.takeQuotedString() ?? scanner.takeToken()
-                scanner.skipBlanks()
-            }
+            let (name, argument) = scanner.takeParameter(allowingBlanks: true)
             // An empty directive is allowed, such as the one after a final semicolon.
             if name.isEmpty, argument == nil { continue }
             guard !name.isEmpty, directives.updateValue(argument, forKey: name) == nil else { return nil }
         } while scanner.take(UInt8(ascii: ";"))
-        guard scanner.next == nil, let age = directives["max-age"] ?? nil, !age.isEmpty,
-            age.utf8.allSatisfy({ UInt8(ascii: "0")...UInt8(ascii: "9") ~= $0 })
+        guard scanner.next == nil, let age = directives["max-age"] ?? nil,
+            let maximumAge = Int64(clampingDigits: age)
         else { return nil }
-        maximumAge = Int64(age) ?? .max
+        self.maximumAge = maximumAge
         switch directives["includesubdomains"] {
         case nil: includesSubdomains = false
         case .some(nil): includesSubdomains = true
         case .some(.some): return nil
         }
+    }
+}
+
+extension HostTable where Entry == StrictTransportHost {
+    /// Adds, renews or removes the host of a response with the field (RFC 6797 §8.1).
+    package mutating func note(_ field: StrictTransportField, from host: HostName, at now: Date) {
+        // An address has no entry.
+        guard field.maximumAge > 0 else { return remove(host.text) }
+        let entry = StrictTransportHost(
+            host: host.text, expiry: now.addingTimeInterval(Double(field.maximumAge)),
+            includesSubdomains: field.includesSubdomains)
+        if let entry { setWithinLimit(entry) }
+    }
+
+    /// Whether https is required for a host (RFC 6797 §8.2): it is known, or a host above it is known with its
+    /// subdomains.
+    package func requiresTLS(_ host: HostName, at now: Date) -> Bool {
+        guard !isEmpty, !host.isAddress else { return false }
+        if let known = self[host.text]?.entry, known.expiry > now { return true }
+        var labels = host.text[...]
+        while let dot = labels.unicodeScalars.firstIndex(of: ".") {
+            labels = labels[labels.unicodeScalars.index(after: dot)...]
+            if let known = self[String(labels)]?.entry, known.includesSubdomains, known.expiry > now { return true }
+        }
+        return false
     }
 }

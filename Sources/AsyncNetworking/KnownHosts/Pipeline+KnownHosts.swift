@@ -1,0 +1,127 @@
+// SPDX-License-Identifier: MIT
+
+import ANHTTP
+import ANSystem
+import FoundationEssentials
+import HTTPTypes
+
+extension Pipeline {
+    /// Returns the URL to send a request to: with `https` if its host is known to require it (RFC 6797 §8.2).
+    func strictURL(_ url: URL) -> URL {
+        guard usesStrictTransport, url.isPlainHTTP else { return url }
+        let requiresTLS = state.withLock { state in
+            !state.strictTransport.isEmpty && state.strictTransport.requiresTLS(HostName(url), at: now())
+        }
+        return requiresTLS ? url.withTLS : url
+    }
+
+    /// Whether the response to a request may change what is known about its host: it comes from a server whose
+    /// certificate and name were verified (RFC 6797 §8.1, RFC 7838 §2.1).
+    func learns(from request: Request) -> Bool {
+        guard usesStrictTransport || usesAlternativeServices, request.url.isHTTPS else { return false }
+        let tls = request.options?.tls ?? TLSOptions()
+        let policy =
+            tls.hostPolicies.isEmpty ? tls.policy : tls.hostPolicies.value(for: HostName(request.url)) ?? tls.policy
+        return !policy.allowsInvalidCertificates && policy.validatesDomainName
+    }
+
+    /// Sends a request over https, over an alternative service if there is one, and notes what the response says about
+    /// its host.
+    func learn(_ request: Request, _ call: inout Call, _ next: Next) async throws -> OpenResponse {
+        let response =
+            if let trial = alternative(for: request) {
+                try await send(request, &call, next, over: trial)
+            } else {
+                try await next(request, &call)
+            }
+        if usesStrictTransport { noteStrictTransport(response.head, to: request.url) }
+        if usesAlternativeServices { noteAlternatives(response.head, to: request.url) }
+        return response
+    }
+
+    /// Not inlined: the frame of every request would include the changed one.
+    @inline(never)
+    private func send(
+        _ request: Request, _ call: inout Call, _ next: Next, over trial: AlternativeTrial
+    ) async throws -> OpenResponse {
+        var request = request
+        request[AlternativeRoute.self] = trial.route
+        defer { trial.end() }
+        return try await next(request, &call)
+    }
+
+    /// Returns the alternative service for a request; `nil` to use the origin's own connection.
+    private func alternative(for request: Request) -> AlternativeTrial? {
+        guard triesAlternativeServices, request.webSocketOptions == nil,
+            request.options?.httpVersion ?? .automatic == .automatic
+        else { return nil }
+        let now = now()
+        return state.withLock { state in
+            guard !state.alternativeServices.isEmpty else { return nil }
+            let key = AlternativeService.Key(request.url)
+            return state.alternativeServices.take(for: key, at: now).map { [state = self.state] in
+                AlternativeTrial(state: state, now: self.now, key: key, port: $0, isProven: $1)
+            }
+        }
+    }
+
+    /// Adds or removes the host of a response by its first `Strict-Transport-Security` field (RFC 6797 §8.1). A malformed
+    /// field is ignored, as is that of an address.
+    @inline(never)
+    private func noteStrictTransport(_ head: ResponseHead, to url: URL) {
+        guard let value = head.headers.first(.strictTransportSecurity), let field = StrictTransportField(value) else {
+            return
+        }
+        state.withLock { $0.strictTransport.note(field, from: HostName(url), at: now()) }
+    }
+
+    /// Applies the `Alt-Svc` fields of a response over https. A malformed field is ignored. A server that answers 421
+    /// over an alternative service has none (RFC 7838 §6), and the field of such a response is ignored.
+    @inline(never)
+    private func noteAlternatives(_ head: ResponseHead, to url: URL) {
+        guard head.status.code != 421 else {
+            if head.version == .http3 { state.withLock { $0.alternativeServices.remove(AlternativeService.Key(url)) } }
+            return
+        }
+        let values = head.headers[values: .altSvc]
+        guard !values.isEmpty, let field = AlternativeServiceField(values.joined(separator: ",")) else { return }
+        guard HostName(url).isStorable else { return }
+        let age = max(0, head.headers.first(.age).flatMap { Int64($0) } ?? 0)
+        state.withLock { $0.alternativeServices.note(field, from: AlternativeService.Key(url), age: age, at: now()) }
+    }
+}
+
+/// The use of an alternative service by one request.
+private struct AlternativeTrial {
+    let state: Lock<SessionState>
+    let now: @Sendable () -> Date
+    let key: AlternativeService.Key
+    let port: Int
+    let isProven: Bool
+
+    /// The attribute of the request.
+    var route: AlternativeRoute {
+        AlternativeRoute(port: port, isProven: isProven) { [state, now, key, port] hasWorked in
+            state.withLock { $0.alternativeServices.noteUse(of: port, for: key, hasWorked: hasWorked, at: now()) }
+        }
+    }
+
+    /// Ends the use. If it had no result, another request may try.
+    func end() {
+        if !isProven { state.withLock { $0.alternativeServices.endTrial(of: port, for: key) } }
+    }
+}
+
+extension HTTPField.Name {
+    fileprivate static let altSvc = HTTPField.Name(constant: "Alt-Svc")
+}
+
+extension URL {
+    /// The URL with `https` in place of `http`, and without port 80 (RFC 6797 §8.3). Other ports are kept.
+    fileprivate var withTLS: URL {
+        guard var components = URLComponents(url: self, resolvingAgainstBaseURL: true) else { return self }
+        components.scheme = "https"
+        if components.port == 80 { components.port = nil }
+        return components.url ?? self
+    }
+}
