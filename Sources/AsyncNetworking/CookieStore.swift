@@ -164,6 +164,6 @@ extension SessionManager {
     /// ``ANHTTP/TransferOptions/handlesCookies`` is `false`. With a transport that stores no cookies, such as a mock,
     /// the store is empty, and setting a cookie throws ``SessionError/cookiesNotStored``.
     public nonisolated var cookies: CookieStore {
-        CookieStore(jar: pipeline.transport.storedCookies)
+        CookieStore(jar: pipeline.transport.features.cookies)
     }
 }

@@ -62,14 +62,14 @@ final class Pipeline: Sendable {
         authentication = configuration.authentication
         isAuthenticating = configuration.authentication.isActive
         cachePolicy = configuration.cachePolicy
-        cache = SessionCache(configuration, jar: transport.storedCookies)
+        cache = SessionCache(configuration, jar: transport.features.cookies)
         let now: @Sendable () -> Date = { [now = configuration.date] in
             Date(timeIntervalSince1970: Double(now().milliseconds) / 1_000)
         }
         self.now = now
         usesStrictTransport = configuration.usesStrictTransport
         usesAlternativeServices = configuration.usesAlternativeServices
-        triesAlternativeServices = configuration.usesAlternativeServices && transport.usesAlternativeRoutes
+        triesAlternativeServices = configuration.usesAlternativeServices && transport.features.usesAlternativeRoutes
         waitsForConnectivity = configuration.waitsForConnectivity
         routes = configuration.routes
         self.registry = registry

@@ -13,7 +13,7 @@ import Testing
         try await StubServer.with { server in
             server.fallback { request in .text(request.headers.values("Cookie").joined(separator: " | ")) }
             let transport = try CurlTransport()
-            await transport.cookieJar.set(
+            await transport.features.cookies?.set(
                 (0..<count).map { number in
                     Cookie(name: "c\(number)", value: String(repeating: "x", count: 3900), domain: "127.0.0.1")
                 })
@@ -52,12 +52,12 @@ import Testing
             let foreign = Cookie(name: "id", value: "foreign", domain: "c.test")
             let sibling = Cookie(name: "id", value: "sibling", domain: "b.test", path: "/app")
             let secureSibling = Cookie(name: "id", value: "secure", domain: "b.test", isSecure: true)
-            await transport.cookieJar.set([secure, foreign, sibling, secureSibling])
+            await transport.features.cookies?.set([secure, foreign, sibling, secureSibling])
             for host in ["a", "b.a"] {
                 let url = try #require(URL(string: "http://\(host)\(dot)example.test:\(port)/"))
                 _ = try await transport.collect(Request(url: url))
             }
-            let cookies = await transport.cookieJar.cookies().filter { !$0.isExpired() }
+            let cookies = await (transport.features.cookies?.cookies() ?? []).filter { !$0.isExpired() }
             #expect(
                 Set(cookies.map { "\($0.name)=\($0.value) \($0.domain)" }) == [
                     "id=mine a.example.test", "id=foreign c.test", "id=sibling b.test", "id=secure b.test",

@@ -95,6 +95,42 @@ import Testing
             for try await line in body.lines(maximumLength: 5) { Issue.record("\(line)") }
         }
     }
+
+    @Test func `a body that is transformed or observed knows as before whether it is whole`() async {
+        let (whole, partial) = (ResponseBody(Data("a".utf8)), ResponseBody(source: Pieces(["a"])))
+        for (body, isWhole) in [(whole, true), (partial, false)] {
+            #expect(body.isWhole == isWhole)
+            #expect(body.transforming { $0 }.isWhole == isWhole)
+            #expect(body.reading(Observing(base: body)).isWhole == isWhole)
+        }
+    }
+
+    @Test func `a file is announced to the source that reads its bytes unchanged`() async {
+        let observing = Observing(base: ResponseBody(Data("a".utf8)))
+        let body = ResponseBody(Data("a".utf8)).reading(observing)
+        await body.transforming { $0 }.willBeWritten(to: "b")
+        #expect(await observing.path == nil)
+        await body.willBeWritten(to: "c")
+        #expect(await observing.path == "c")
+    }
+}
+
+/// A source that notes the file to which its bytes are written.
+private actor Observing: FileBodySource {
+    let base: ResponseBody
+    private(set) var path: String?
+
+    init(base: ResponseBody) {
+        self.base = base
+    }
+
+    func next() async throws -> Data? {
+        var iterator = base.makeAsyncIterator()
+        return try await iterator.next()
+    }
+
+    nonisolated var ending: ResponseEnding? { base.ending }
+    func willBeWritten(to path: String) { self.path = path }
 }
 
 /// A source of chunks, optionally followed by an error.

@@ -129,7 +129,7 @@ final class CookieSynchronizer: Interceptor {
 
     /// Carries the changes of the session over.
     private func save(_ jar: any CookieJar) async {
-        guard (jar as? any CookieState)?.mayHoldCookies ?? true else { return }
+        guard jar.mayHoldCookies else { return }
         var isSaved = false
         while !isSaved {
             let version = state.withLock { $0.version }

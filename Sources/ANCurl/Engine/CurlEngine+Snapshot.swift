@@ -1,13 +1,13 @@
 // SPDX-License-Identifier: MIT
 
-package import ANHTTP
+import ANHTTP
 import ANSystem
 
-extension CurlTransport: InspectableTransport {
+extension EngineGroup {
     /// Returns the connections and exchanges of this moment.
-    package func snapshot() async -> TransportSnapshot {
+    func snapshot() async -> TransportSnapshot {
         var whole = TransportSnapshot()
-        for engine in group.engines {
+        for engine in engines {
             let part = await engine.snapshot()
             whole.connections += part.connections
             whole.exchanges += part.exchanges

@@ -9,7 +9,7 @@ import HTTPTypes
 ///
 /// When the last reference to it is released, its connections are closed, even without a call to ``shutdown()``, and
 /// its threads end, unless tasks still run on them (``eventLoopExecutor``).
-public struct CurlTransport: CookieStoringTransport, AlternativeRouteTransport, ProxyTransport {
+public struct CurlTransport: Transport {
     let group: EngineGroup
     private var context: EngineContext { group.context }
     /// The options of requests that have none of their own.
@@ -124,17 +124,20 @@ public struct CurlTransport: CookieStoringTransport, AlternativeRouteTransport, 
     /// The budget for the bytes that wait for slow readers and slow servers; `nil` for none.
     package var memory: MemoryBudget? { context.memory }
 
-    /// Whether this libcurl can use alternative services.
-    package var usesAlternatives: Bool { (try? CurlLibrary.current.get().usesNGTCP2) ?? false }
-
-    /// Returns whether a request is sent to a proxy: its own, or one that the environment names for the URL.
-    package func usesProxy(for request: Request) -> Bool {
-        let options = request.sharedOptions ?? context.defaultOptions
-        return options.value.proxy.proxy(for: request.url) != nil
+    /// The cookies of all exchanges, which remain available after ``shutdown()``; proxies, alternative services and the
+    /// list of connections.
+    public var features: TransportFeatures {
+        var features = TransportFeatures()
+        features.cookies = group.cookieJar
+        features.usesAlternativeRoutes = (try? CurlLibrary.current.get().usesNGTCP2) ?? false
+        features.usesProxy = { [context] request in
+            // Its own proxy, or one that the environment names for the URL.
+            let options = request.sharedOptions ?? context.defaultOptions
+            return options.value.proxy.proxy(for: request.url) != nil
+        }
+        features.snapshot = { [group] in await group.snapshot() }
+        return features
     }
-
-    /// The cookies of all exchanges, which remain available after ``shutdown()``.
-    package var cookieJar: any CookieJar { group.cookieJar }
 
     /// Ends all exchanges with ``ANHTTP/TransportError/Reason/shutDown`` and closes all connections; later exchanges
     /// fail with the same error. The connections are closed when this function returns, while exchanges may end later.

@@ -146,7 +146,7 @@ final class HandleShares: Sendable {
     }
 }
 
-extension CurlEngine: CookieJar, CookieState {
+extension CurlEngine: CookieJar {
     func cookies() -> [Cookie] { context.shares.cookies() }
 
     nonisolated var mayHoldCookies: Bool { context.shares.cookieFlag.isSet }

@@ -13,6 +13,10 @@ import Synchronization
 /// discarded, and reading throws `CancellationError`.
 public struct ResponseBody: AsyncSequence, Sendable {
     private(set) var source: any ResponseBodySource
+    /// Returns whether the rest of the body can be read without waiting; `nil` if that is not known.
+    private var knowsWhole: (@Sendable () -> Bool)?
+    /// Receives the file to which the reader writes the body; `nil` if it makes no difference.
+    private var announceFile: (@Sendable (_ path: String) async -> Void)?
     /// The decoder of the session that received the response, for the values of a stream.
     package var jsonDecoder: JSONDecoder?
     /// Whether the body is the one that was received, or one by which an interceptor has replaced it.
@@ -41,6 +45,13 @@ public struct ResponseBody: AsyncSequence, Sendable {
     ///   - ending: The trailers and metrics available after the end; by default no trailers and empty metrics.
     public init(_ data: Data, ending: ResponseEnding = ResponseEnding()) {
         source = BytesBodySource(data, ending: ending)
+        knowsWhole = { true }
+    }
+
+    /// Creates a body that reads from a source that knows whether its body was received completely.
+    package init(source: some WholeBodySource) {
+        self.source = source
+        knowsWhole = { source.isWhole }
     }
 
     /// The trailers and metrics, available after the end of the body was read; `nil` before, and if reading failed. The
@@ -76,12 +87,19 @@ public struct ResponseBody: AsyncSequence, Sendable {
         }
     }
 
-    /// Returns the body with another source of its bytes.
-    package func reading(_ source: some ResponseBodySource) -> ResponseBody {
+    /// Returns the body with a source that provides the same bytes.
+    package func reading(_ source: some FileBodySource) -> ResponseBody {
         var body = self
         body.source = source
+        body.announceFile = { await source.willBeWritten(to: $0) }
         return body
     }
+
+    /// Announces that the reader writes the whole body to a file; see ``FileBodySource/willBeWritten(to:)``.
+    package func willBeWritten(to path: String) async { await announceFile?(path) }
+
+    /// Whether the rest of the body can be read without waiting; `false` if the source does not know.
+    package var isWhole: Bool { knowsWhole?() ?? false }
 
     /// Ends the exchange soon, if it is not over; reading then throws. Callable from any thread, at any time.
     package func cancel() { source.cancel() }
@@ -144,22 +162,10 @@ package protocol FileBodySource: ResponseBodySource {
     func willBeWritten(to path: String) async
 }
 
-extension ResponseBody {
-    /// Announces that the reader writes the whole body to a file; see ``FileBodySource/willBeWritten(to:)``.
-    package func willBeWritten(to path: String) async {
-        await (source as? any FileBodySource)?.willBeWritten(to: path)
-    }
-}
-
 /// A source that knows whether the rest of its body can be read without waiting.
 package protocol WholeBodySource: ResponseBodySource {
     /// Whether the body was received completely.
     var isWhole: Bool { get }
-}
-
-extension ResponseBody {
-    /// Whether the rest of the body can be read without waiting; `false` if the source does not know.
-    package var isWhole: Bool { (source as? any WholeBodySource)?.isWhole ?? false }
 }
 
 extension ResponseBodySource {
@@ -238,14 +244,17 @@ extension ResponseBody {
     ///   It may wait, which slows the server down. That task also receives the errors that the function throws. Chunks
     ///   are not empty, and their sizes have no meaning.
     public func transforming(_ transform: @escaping @Sendable (Data) async throws -> Data) -> ResponseBody {
-        var body = reading(TransformedBodySource(base: source, transform: transform))
+        var body = self
+        body.source = TransformedBodySource(base: source, transform: transform)
+        // A file has other bytes.
+        body.announceFile = nil
         body.provenance = .received
         return body
     }
 }
 
 /// A source that transforms the chunks of another one.
-private struct TransformedBodySource: WholeBodySource {
+private struct TransformedBodySource: ResponseBodySource {
     let base: any ResponseBodySource
     let transform: @Sendable (Data) async throws -> Data
 
@@ -257,14 +266,13 @@ private struct TransformedBodySource: WholeBodySource {
         return nil
     }
 
-    var isWhole: Bool { (base as? any WholeBodySource)?.isWhole ?? false }
     var ending: ResponseEnding? { base.ending }
     func cancel() { base.cancel() }
     func close() async { await base.close() }
 }
 
 /// A response body in memory.
-final class BytesBodySource: WholeBodySource {
+final class BytesBodySource: ResponseBodySource {
     private let data: Data
     private let end: ResponseEnding
     private let isRead = Atomic(false)
@@ -286,8 +294,6 @@ final class BytesBodySource: WholeBodySource {
         }
         return take() ?? Data()
     }
-
-    var isWhole: Bool { true }
 
     var ending: ResponseEnding? {
         isRead.load(ordering: .acquiring) ? end : nil

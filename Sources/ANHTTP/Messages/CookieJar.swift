@@ -10,26 +10,11 @@ package protocol CookieJar: Sendable {
     func remove(_ cookies: [Cookie]) async
     /// Removes all cookies.
     func removeAll() async
-}
-
-/// A store of cookies that knows whether it may contain any.
-package protocol CookieState: Sendable {
     /// Whether the store may contain a cookie, or may have contained one.
     ///
     /// A session with a response cache asks before each request. A response to a request that may have contained
     /// cookies is not used in another session.
     var mayHoldCookies: Bool { get }
-}
-
-/// A transport that stores cookies; any other neither stores nor sends them.
-package protocol CookieStoringTransport: Transport {
-    /// The store of the transport's cookies.
-    var cookieJar: any CookieJar { get }
-}
-
-extension Transport {
-    /// The store of the transport's cookies; `nil` if it stores none.
-    package var storedCookies: (any CookieJar)? { (self as? any CookieStoringTransport)?.cookieJar }
 }
 
 extension Request {

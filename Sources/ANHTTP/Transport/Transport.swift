@@ -43,6 +43,34 @@ public protocol Transport: Sendable {
     /// task that prefers it, as by `Task(executorPreference:)`, must not block, because all exchanges would wait for
     /// it.
     var eventLoopExecutor: (any TaskExecutor)? { get }
+
+    /// What the transport can do besides, such as storing cookies; nothing by default. A transport that wraps another one
+    /// returns that of the other one.
+    var features: TransportFeatures { get }
+}
+
+/// What a transport can do besides exchanges: libcurl's stores cookies, knows proxies and alternative services, and lists
+/// its connections.
+public struct TransportFeatures: Sendable {
+    /// The store of the transport's cookies; `nil` if it neither stores nor sends any.
+    package var cookies: (any CookieJar)?
+    /// Whether requests may use an ``AlternativeRoute``; `true` unless the transport cannot in this environment.
+    package var usesAlternativeRoutes = true
+    /// Returns whether a request is sent to a proxy, and not directly to the server; `nil` if the transport does not
+    /// know.
+    package var usesProxy: (@Sendable (Request) -> Bool)?
+    /// Returns the connections and exchanges of this moment.
+    package var snapshot: @Sendable () async -> TransportSnapshot = { TransportSnapshot() }
+
+    /// Creates the features of a transport that has none.
+    public init() {}
+
+    /// Returns whether a request may be sent to a proxy, from which a 407 then comes.
+    package func mayUseProxy(for request: Request) -> Bool {
+        if let usesProxy { return usesProxy(request) }
+        if case .none? = request.options?.proxy { return false }
+        return true
+    }
 }
 
 extension Transport {
@@ -51,6 +79,9 @@ extension Transport {
 
     /// `nil`, the default for transports that provide no executor of an event loop.
     public var eventLoopExecutor: (any TaskExecutor)? { nil }
+
+    /// No features, the default for transports that only perform exchanges.
+    public var features: TransportFeatures { TransportFeatures() }
 
     /// Performs one exchange, and returns the value that a closure makes from the response.
     ///
@@ -231,32 +262,6 @@ package struct AlternativeRoute: Sendable {
         self.port = port
         self.isProven = isProven
         self.report = report
-    }
-}
-
-/// A transport that cannot use alternative services in every environment.
-package protocol AlternativeRouteTransport: Transport {
-    /// Whether requests may use an alternative service; with `false`, none needs one.
-    var usesAlternatives: Bool { get }
-}
-
-extension Transport {
-    /// Whether an ``AlternativeRoute`` has an effect; `true` unless the transport states otherwise.
-    package var usesAlternativeRoutes: Bool { (self as? any AlternativeRouteTransport)?.usesAlternatives ?? true }
-}
-
-/// A transport that knows whether the environment names a proxy.
-package protocol ProxyTransport: Transport {
-    /// Returns whether a request is sent to a proxy, and not directly to the server.
-    func usesProxy(for request: Request) -> Bool
-}
-
-extension Transport {
-    /// Whether a request may be sent to a proxy, from which a 407 then comes.
-    package func mayUseProxy(for request: Request) -> Bool {
-        if let transport = self as? any ProxyTransport { return transport.usesProxy(for: request) }
-        if case .none? = request.options?.proxy { return false }
-        return true
     }
 }
 

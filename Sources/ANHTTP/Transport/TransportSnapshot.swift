@@ -61,9 +61,3 @@ package struct TransportSnapshot: Sendable {
         }
     }
 }
-
-/// A transport that shows its connections.
-package protocol InspectableTransport: Transport {
-    /// Returns the connections and exchanges of this moment.
-    func snapshot() async -> TransportSnapshot
-}

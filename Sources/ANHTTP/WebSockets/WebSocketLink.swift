@@ -33,6 +33,13 @@ package protocol WebSocketLink: Sendable {
     /// Closes the connection without waiting for an answer, because of a violation of the protocol or because it is no
     /// longer needed.
     func fail(_ violation: WebSocketViolation)
+
+    /// Notes a message that was received or sent; does nothing by default.
+    func note(_ message: WebSocketMessage, isSent: Bool)
+}
+
+extension WebSocketLink {
+    package func note(_ message: WebSocketMessage, isSent: Bool) {}
 }
 
 extension Request {

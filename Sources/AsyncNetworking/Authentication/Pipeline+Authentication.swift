@@ -190,7 +190,7 @@ private struct Refusal {
         switch head.status.code {
         case 401: (isProxy, field) = (false, .wwwAuthenticate)
         // Over https, a proxy refuses the tunnel, which is an error.
-        case 407 where !request.url.isHTTPS && transport.mayUseProxy(for: request):
+        case 407 where !request.url.isHTTPS && transport.features.mayUseProxy(for: request):
             (isProxy, field) = (true, .proxyAuthenticate)
         default: return nil
         }

@@ -22,7 +22,6 @@ final class SessionCache: Sendable {
     /// The owners of responses to requests without credentials, which are not computed again for each request.
     private let plainOwners: (withCookies: CacheOwner, without: CacheOwner)
     private let jar: (any CookieJar)?
-    private let cookieState: (any CookieState)?
     private let sensitiveFields: Set<HTTPField.Name>
 
     init?(_ configuration: SessionConfiguration, jar: (any CookieJar)?) {
@@ -40,7 +39,6 @@ final class SessionCache: Sendable {
         }
         plainOwners = (makeOwner(true), makeOwner(false))
         self.jar = jar
-        cookieState = jar as? any CookieState
         sensitiveFields = configuration.redirectPolicy.sensitiveHeaders.union([.authorization, .cookie])
     }
 
@@ -56,7 +54,7 @@ final class SessionCache: Sendable {
 
     /// Whether the transport may add cookies to a request.
     private func mayAddCookies(_ request: Request) -> Bool {
-        handlesCookies(request) && cookieState?.mayHoldCookies ?? true
+        handlesCookies(request) && jar?.mayHoldCookies ?? true
     }
 
     /// Returns the owner of the response to a request: the session if cookies may have been sent, if the response sets

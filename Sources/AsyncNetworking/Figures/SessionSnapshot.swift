@@ -87,7 +87,7 @@ extension SessionManager {
     /// than 1 ms; exchanges that begin or end meanwhile may be missing. The texts are made in the calling task. Without
     /// libcurl's transport, there are no hosts.
     public nonisolated func snapshot() async -> SessionSnapshot {
-        let transport = await (pipeline.transport as? any InspectableTransport)?.snapshot() ?? TransportSnapshot()
+        let transport = await pipeline.transport.features.snapshot()
         return SessionSnapshot(transport, tasks: registry.tasks, cache: configuration.cache?.usage)
     }
 }

@@ -57,4 +57,9 @@ struct ObservedLink: WebSocketLink {
     func send(_ makeFrame: () throws -> WebSocketFrame) async throws { try await base.send(makeFrame) }
     func close(_ closure: WebSocketClosure) async throws { try await base.close(closure) }
     func fail(_ violation: WebSocketViolation) { base.fail(violation) }
+
+    func note(_ message: WebSocketMessage, isSent: Bool) {
+        base.note(message, isSent: isSent)
+        log.add(message, isSent: isSent)
+    }
 }

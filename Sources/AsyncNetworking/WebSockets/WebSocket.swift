@@ -52,7 +52,7 @@ public struct WebSocket: AsyncSequence, Sendable {
     ///   is closed; or `CancellationError` if the calling task is cancelled: the message may then still be sent.
     public func send(_ message: WebSocketMessage) async throws {
         try await core.link.send { try core.frame(of: message) }
-        core.log?.add(message, isSent: true)
+        core.link.note(message, isSent: true)
     }
 
     /// Closes the connection, and returns when the server has answered, or after 5 s. Messages that have not been read
@@ -111,8 +111,6 @@ extension WebSocket {
     /// The connection, and the state of the messages that are being received and sent.
     final class Core: Sendable {
         let link: any WebSocketLink
-        /// A log of the messages; `nil` if they are not recorded.
-        let log: MessageLog?
         private let options: WebSocketOptions
         private let input: Lock<Input>
         /// Created for the first message that is compressed.
@@ -128,7 +126,6 @@ extension WebSocket {
 
         init(link: some WebSocketLink, options: WebSocketOptions) {
             self.link = link
-            log = (link as? ObservedLink)?.log
             self.options = options
             input = Lock(
                 Input(
@@ -146,7 +143,7 @@ extension WebSocket {
                         }
                         return nil as WebSocketMessage?
                     }) {
-                        log?.add(message, isSent: false)
+                        link.note(message, isSent: false)
                         return message
                     }
                     guard let frames = try await link.receive() else { return nil }

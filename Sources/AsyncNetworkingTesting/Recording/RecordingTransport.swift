@@ -27,7 +27,7 @@ public enum RecordingMode: String, Hashable, Sendable {
 /// The cassette is written after each exchange, with complete bodies, which are kept in memory. The body of a request is
 /// read before it is sent. What of a response is not read is not recorded. Secrets are hidden; `HAR.places(of:)`
 /// finds those that are not. WebSocket connections are not supported.
-public final class RecordingTransport: CookieStoringTransport {
+public final class RecordingTransport: Transport {
     private let transport: any Transport
     private let path: String
     private let redaction: Redaction
@@ -70,8 +70,8 @@ public final class RecordingTransport: CookieStoringTransport {
         state = Lock(State(entries: entries))
     }
 
-    /// The cookies of the transport that sends requests.
-    package var cookieJar: any CookieJar { transport.storedCookies ?? NoCookies() }
+    /// The features of the transport that sends requests.
+    public var features: TransportFeatures { transport.features }
 
     /// The schemes of the transport that sends requests.
     public var authenticationSchemes: Set<AuthenticationScheme> { transport.authenticationSchemes }
@@ -162,14 +162,6 @@ public final class RecordingTransport: CookieStoringTransport {
             }
         }
     }
-}
-
-/// The jar of a transport that stores no cookies.
-private struct NoCookies: CookieJar {
-    func cookies() async -> [Cookie] { [] }
-    func set(_ cookies: [Cookie]) async {}
-    func remove(_ cookies: [Cookie]) async {}
-    func removeAll() async {}
 }
 
 /// A body that is copied while it is read, and recorded when its exchange is closed.

@@ -47,6 +47,28 @@ import Testing
         }
     }
 
+    @Test func `a transport that wraps another one and returns its features has its cookies`() async throws {
+        struct Wrapper: Transport {
+            let base: any Transport
+
+            func open(
+                _ request: Request, delivery: BodyDelivery, reporting events: (any TransferEventSink)?
+            ) async throws -> OpenResponse {
+                try await base.open(request, delivery: delivery, reporting: events)
+            }
+            func shutdown() async { await base.shutdown() }
+            var features: TransportFeatures { base.features }
+        }
+        try await StubServer.with { server in
+            serve(server, "a=1")
+            var configuration = SessionConfiguration(baseURL: server.url("/")) { $0.proxy = .none }
+            configuration.transport = Wrapper(base: try configuration.makeTransport())
+            let manager = SessionManager(configuration)
+            _ = try await manager.get("x")
+            #expect(await manager.cookies.all().map(\.name) == ["a"])
+        }
+    }
+
     @Test func `each manager has its own cookies`() async throws {
         try await StubServer.with { server in
             serve(server, "a=1; Path=/")
