@@ -1,7 +1,6 @@
 // SPDX-License-Identifier: MIT
 
 public import ANHTTP
-import ANSystem
 
 /// Code that runs around a request and its response, and can observe, modify, answer or repeat them.
 ///
@@ -96,21 +95,17 @@ public struct Chain: Sendable {
 }
 
 /// The way of a request through one interceptor, which may ask for several responses, also concurrently.
-private final class Passage: Sendable {
-    let pipeline: Pipeline
-    private let request: Request
-    private let rest: ArraySlice<any Interceptor>
-    private let next: Pipeline.Next
-    private let state: Lock<State>
-
-    private struct State: Sendable {
-        /// The call as the last request has left it.
-        var call: Call
-        /// The responses that can be read.
-        var open: [OpenExchanges] = []
-        var requestCount = 0
-        var isOver = false
-    }
+private actor Passage {
+    nonisolated let pipeline: Pipeline
+    private nonisolated let request: Request
+    private nonisolated let rest: ArraySlice<any Interceptor>
+    private nonisolated let next: Pipeline.Next
+    /// The call as the last request has left it.
+    private var call: Call
+    /// The responses that can be read.
+    private var open: [OpenExchanges] = []
+    private var requestCount = 0
+    private var isOver = false
 
     /// The exchanges that one request has left open.
     struct OpenExchanges: Sendable {
@@ -127,15 +122,11 @@ private final class Passage: Sendable {
         self.request = request
         self.rest = rest
         self.next = next
-        state = Lock(State(call: call))
+        self.call = call
     }
 
-    func send(_ request: Request, besideOthers: Bool) async throws -> OpenResponse {
-        let (begun, number, closed) = state.withLock { state in
-            state.requestCount += 1
-            defer { if !besideOthers { state.open = [] } }
-            return (state.isOver ? nil : state.call, state.requestCount, besideOthers ? [] : state.open)
-        }
+    nonisolated func send(_ request: Request, besideOthers: Bool) async throws -> OpenResponse {
+        let (begun, number, closed) = await begin(besideOthers: besideOthers)
         for body in closed.flatMap(\.bodies) { await body.close() }
         guard var call = begun else { throw CancellationError() }
         do {
@@ -143,30 +134,48 @@ private final class Passage: Sendable {
             sent.url = pipeline.strictURL(sent.url)
             var response = try await pipeline.intercept(sent, &call, by: rest, next)
             if response.body.provenance == .received { response.body.provenance = .lent(number) }
-            try state.withLock { state throws in
-                guard !state.isOver else { throw CancellationError() }
-                state.open.append(OpenExchanges(number: number, bodies: call.release()))
-                state.call = call
-            }
+            guard await keep(call, number) else { throw CancellationError() }
             return response
         } catch {
             await call.close()
-            state.set(\.call, to: call)
+            await note(call)
             throw error
         }
     }
 
+    /// Begins a request: returns the call, `nil` if the interceptor has returned, and the responses that must be closed.
+    private func begin(besideOthers: Bool) -> (call: Call?, number: Int, closed: [OpenExchanges]) {
+        requestCount += 1
+        defer { if !besideOthers { open = [] } }
+        return (isOver ? nil : call, requestCount, besideOthers ? [] : open)
+    }
+
+    /// Keeps the exchanges that a request has left open; returns `false` if the interceptor has returned.
+    private func keep(_ call: Call, _ number: Int) -> Bool {
+        guard !isOver else { return false }
+        var call = call
+        open.append(OpenExchanges(number: number, bodies: call.release()))
+        self.call = call
+        return true
+    }
+
+    private func note(_ call: Call) {
+        self.call = call
+    }
+
     /// Gives the call back, and with it the exchanges that are open, which it returns.
-    func finish(_ call: inout Call) -> [OpenExchanges] {
-        let (open, last) = state.withLock { state in
-            defer { (state.isOver, state.open) = (true, []) }
-            return (state.open, state.call)
-        }
+    nonisolated func finish(_ call: inout Call) async -> [OpenExchanges] {
+        let (open, last) = await end()
         call.retries = last.retries
         call.record = last.record
         call.history = last.history
         for exchanges in open { exchanges.bodies.forEach { call.own($0) } }
         return open
+    }
+
+    private func end() -> ([OpenExchanges], Call) {
+        defer { (isOver, open) = (true, []) }
+        return (open, call)
     }
 }
 
@@ -214,7 +223,7 @@ extension Pipeline {
                 } else {
                     try await WaitGraph.keeping { try await first.intercept(request, next: chain) }
                 }
-            let open = passage.finish(&call)
+            let open = await passage.finish(&call)
             if case .lent(let number) = response.body.provenance {
                 guard open.contains(where: { $0.number == number }) else {
                     throw SessionError.closedResponse(ofInterceptor: "\(type(of: first))")
@@ -225,7 +234,7 @@ extension Pipeline {
             }
             return response
         } catch {
-            _ = passage.finish(&call)
+            _ = await passage.finish(&call)
             throw error
         }
     }

@@ -24,11 +24,10 @@ final class Pipeline: Sendable {
     let redirectPolicy: RedirectPolicy
     let authentication: AuthenticationPolicy
     private let isAuthenticating: Bool
-    let credentialCache = CredentialCache()
     let cachePolicy: CachePolicy
     /// The session's response cache; `nil` if it has none.
     let cache: SessionCache?
-    let state = Lock(SessionState())
+    let state: Lock<SessionState>
     let usesStrictTransport: Bool
     let usesAlternativeServices: Bool
     /// Whether alternative services are used, and the transport can use them.
@@ -36,13 +35,12 @@ final class Pipeline: Sendable {
     let waitsForConnectivity: Bool
     let routes: any RouteSource
     /// The registry whose cancellation ends waits.
-    let registry: TaskRegistry
+    var registry: TaskRegistry { TaskRegistry(state: state) }
     let clock: any Clock<Duration>
     /// The current date.
     let now: @Sendable () -> Date
     let randomUnit: @Sendable () -> Double
-    /// The retry budget left for each host; times are measured by `uptime`.
-    let ledger = RetryLedger()
+    /// Measures the times of retry budgets.
     let uptime: Stopwatch
     /// The header fields of requests that do not have their own.
     let headers: HTTPFields
@@ -51,7 +49,7 @@ final class Pipeline: Sendable {
     private let json: JSONCoding
 
     init(
-        transport: any Transport, configuration: SessionConfiguration, headers: HTTPFields, registry: TaskRegistry
+        transport: any Transport, configuration: SessionConfiguration, headers: HTTPFields, state: Lock<SessionState>
     ) {
         self.transport = transport
         interceptors = configuration.interceptors
@@ -62,7 +60,7 @@ final class Pipeline: Sendable {
         authentication = configuration.authentication
         isAuthenticating = configuration.authentication.isActive
         cachePolicy = configuration.cachePolicy
-        cache = SessionCache(configuration, jar: transport.features.cookies)
+        cache = SessionCache(configuration, state, jar: transport.features.cookies)
         let now: @Sendable () -> Date = { [now = configuration.date] in
             Date(timeIntervalSince1970: Double(now().milliseconds) / 1_000)
         }
@@ -72,7 +70,7 @@ final class Pipeline: Sendable {
         triesAlternativeServices = configuration.usesAlternativeServices && transport.features.usesAlternativeRoutes
         waitsForConnectivity = configuration.waitsForConnectivity
         routes = configuration.routes
-        self.registry = registry
+        self.state = state
         clock = configuration.clock
         randomUnit = configuration.randomUnit
         uptime = Stopwatch(clock)

@@ -19,8 +19,8 @@ import HTTPTypes
 /// has ended.
 ///
 /// The actor isolates the end of the manager's life, ``invalidate(cancellingTasks:)`` and ``shutdown(draining:)``.
-/// Requests do not enter it: they begin on the caller's executor without a hop, and the list of running requests is
-/// guarded by a lock.
+/// Requests do not enter it: they begin on the caller's executor without a hop, and what the session knows is guarded by
+/// a lock.
 ///
 /// A manager is released with its last reference, and its thread and connections with it; running requests keep alive
 /// what they need. No call is required before that. Call ``shutdown(draining:)`` to wait until all requests have ended.
@@ -28,7 +28,7 @@ public actor SessionManager {
     /// The configuration that the manager was created with. Changes of a copy have no effect on the manager.
     public nonisolated let configuration: SessionConfiguration
     nonisolated let pipeline: Pipeline
-    nonisolated let registry = TaskRegistry()
+    nonisolated let registry: TaskRegistry
     nonisolated let scheduler: TaskScheduler
     nonisolated let resolver: URLResolver
 
@@ -56,7 +56,9 @@ public actor SessionManager {
     /// - Parameter configuration: The configuration, of which the manager keeps a copy.
     public init(_ configuration: SessionConfiguration) {
         self.configuration = configuration
-        scheduler = TaskScheduler(limit: configuration.maximumConcurrentTransfers)
+        let state = SessionState.make(maximumConcurrentTasks: configuration.maximumConcurrentTransfers)
+        registry = TaskRegistry(state: state)
+        scheduler = TaskScheduler(state)
         resolver = URLResolver(base: configuration.baseURL, mode: configuration.baseURLMode)
         var headers = configuration.headers
         if configuration.sendsDefaultHeaders {
@@ -64,7 +66,7 @@ public actor SessionManager {
         }
         pipeline = Pipeline(
             transport: Self.makeTransport(configuration), configuration: configuration,
-            headers: headers, registry: registry)
+            headers: headers, state: state)
     }
 
     /// Returns the libcurl transport, or a transport that fails every request with the reason why libcurl's could not

@@ -1,10 +1,10 @@
 // SPDX-License-Identifier: MIT
 
-import ANSystem
+package import ANSystem
 
 /// The continuations that wait for a change of an actor's state, or of the value of a ``ANSystem/Lock``.
 ///
-/// A function that changes the value of a lock takes them under the lock and resumes them after it is released.
+/// See ``ANSystem/Lock/change(_:)``.
 package struct Waiters<Continuation> {
     private var continuations: [UInt64: Continuation] = [:]
     private var lastTicket: UInt64 = 0
@@ -43,15 +43,26 @@ package struct Waiters<Continuation> {
 extension Waiters: Sendable where Continuation: Sendable {}
 
 extension Lock {
+    /// Changes the protected value, and then resumes continuations, after the critical section.
+    ///
+    /// - Parameter body: Returns the result and the continuations, which were removed from the value.
+    package func change<Result>(
+        _ body: (inout Value) -> (Result, resuming: [CheckedContinuation<Void, Never>])
+    ) -> Result {
+        let (result, waiters) = withLock(body)
+        for waiter in waiters { waiter.resume() }
+        return result
+    }
+
     /// The key path to a list of continuations.
-    typealias WaitersPath = any WritableKeyPath<Value, Waiters<CheckedContinuation<Void, Never>>> & Sendable
+    package typealias WaitersPath = any WritableKeyPath<Value, Waiters<CheckedContinuation<Void, Never>>> & Sendable
 
     /// Waits until `select` returns a result for the protected value, and returns it.
     ///
     /// `select` is called at the start, and again whenever the continuations of `waiters` were resumed.
     ///
     /// - Returns: The result, or `nil` if the calling task is cancelled.
-    func wait<Result>(among waiters: WaitersPath, for select: (Value) -> Result?) async -> Result? {
+    package func wait<Result>(among waiters: WaitersPath, for select: (Value) -> Result?) async -> Result? {
         while !Task.isCancelled {
             let (result, ticket) = withLock { value in
                 let result = select(value)
@@ -172,5 +183,65 @@ enum WaitGraph {
                 for wait in waits { all.firstIndex(of: wait).map { _ = all.remove(at: $0) } }
             }
         }
+    }
+}
+
+/// Transfers whose outcome several identical requests share: the others wait for the first one.
+///
+/// A request that is sent within the interceptors of another one must not wait for that one, directly or by way of
+/// others: neither would end. See ``WaitGraph``.
+final class Flights<Key: Hashable & Sendable, Outcome: Sendable>: Sendable {
+    private let flights = Lock<[Key: Flight]>([:])
+
+    /// A transfer that other requests wait for.
+    final class Flight: Sendable {
+        private let state = Lock(State())
+
+        private struct State: Sendable {
+            var outcome: Outcome?
+            var endsLater = false
+            var waiters = Waiters<CheckedContinuation<Void, Never>>()
+        }
+
+        /// Whether the flight ends later than the function that leads it.
+        var endsLater: Bool { state.withLock(\.endsLater) }
+        func endLater() { state.set(\.endsLater, to: true) }
+
+        /// Returns the outcome when the flight has ended; `nil` if the calling task is cancelled before.
+        func wait() async -> Outcome? {
+            await state.wait(among: \.waiters) { $0.outcome }
+        }
+
+        fileprivate func end(_ outcome: Outcome) {
+            state.change { state in
+                state.outcome = state.outcome ?? outcome
+                return ((), resuming: state.waiters.takeAll())
+            }
+        }
+    }
+
+    /// Returns the flight of a request, and whether it is a new one, which the caller must end.
+    func join(_ key: Key) -> (flight: Flight, isOwn: Bool) {
+        flights.withLock { flights in
+            if let flight = flights[key] { return (flight, false) }
+            let flight = Flight()
+            flights[key] = flight
+            return (flight, true)
+        }
+    }
+
+    /// Lets later requests with some keys begin flights of their own.
+    func forget(where isOutdated: (Key) -> Bool) {
+        flights.withLock { flights in
+            for key in flights.keys where isOutdated(key) { flights[key] = nil }
+        }
+    }
+
+    /// Ends a flight, if it has not ended.
+    func end(_ flight: Flight, _ key: Key, _ outcome: Outcome) {
+        flights.withLock { flights in
+            if flights[key] === flight { flights[key] = nil }
+        }
+        flight.end(outcome)
     }
 }

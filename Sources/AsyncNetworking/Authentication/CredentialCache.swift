@@ -1,21 +1,16 @@
 // SPDX-License-Identifier: MIT
 
 import ANHTTP
-import ANSystem
 import FoundationEssentials
 import HTTPTypes
 
 /// The credentials that servers and proxies accepted, sent with later requests without waiting for a challenge.
 ///
 /// Answers to servers are stored by protection space: origin, scheme and realm (RFC 9110 §11.5).
-final class CredentialCache: Sendable {
-    private let state = Lock(State())
-
-    private struct State {
-        /// The protection spaces of each origin, the most recent last.
-        var servers: [Server: [AcceptedSpace]] = [:]
-        var proxies: [ProxyKey: TransportAuthentication.SchemeCredential] = [:]
-    }
+struct CredentialCache: Sendable {
+    /// The protection spaces of each origin, the most recent last.
+    private var servers: [Server: [AcceptedSpace]] = [:]
+    private var proxies: [ProxyKey: TransportAuthentication.SchemeCredential] = [:]
 
     /// A server: an origin, and the server to which requests to it are sent instead.
     private struct Server: Hashable {
@@ -54,9 +49,7 @@ final class CredentialCache: Sendable {
     func answer(
         for request: Request, _ credential: Credential?
     ) -> (answer: TransportAuthentication.SchemeCredential, realm: String?)? {
-        guard let spaces = state.withLock({ $0.servers.isEmpty ? nil : $0.servers[Server(request)] }) else {
-            return nil
-        }
+        guard !servers.isEmpty, let spaces = servers[Server(request)] else { return nil }
         let target = RequestTarget(request)
         var best: (depth: Int, space: AcceptedSpace)?
         for space in spaces {
@@ -69,46 +62,43 @@ final class CredentialCache: Sendable {
     /// Stores an answer that was accepted after a challenge.
     ///
     /// - Parameter domain: The `domain` parameter of a Digest challenge.
-    func store(
+    mutating func store(
         _ answer: TransportAuthentication.SchemeCredential, in space: ProtectionSpace, domain: String?,
         for request: Request
     ) {
         let server = Server(request)
         let target = RequestTarget(request)
         let declared = DeclaredDomain(domain, relativeTo: request.url, server.origin)
-        state.withLock { state in
-            var spaces = state.servers[server] ?? []
-            let isOfRequest = request.credential == answer.credential
-            let index = spaces.firstIndex {
-                $0.realm == space.realm && $0.answer.scheme == answer.scheme && $0.isOfRequest == isOfRequest
-            }
-            var accepted =
-                index.map { spaces.remove(at: $0) }
-                ?? AcceptedSpace(answer: answer, realm: space.realm, isOfRequest: isOfRequest)
-            for index in spaces.indices where spaces[index].isOfRequest == isOfRequest {
-                spaces[index].remove(target)
-            }
-            accepted.answer = answer
-            accepted.add(target, declared)
-            if spaces.count >= Self.maximumSpaces { spaces.removeFirst() }
-            state.servers.makeRoom(for: server, limit: Self.maximumServers)
-            state.servers[server] = spaces + [accepted]
+        var spaces = servers[server] ?? []
+        let isOfRequest = request.credential == answer.credential
+        let index = spaces.firstIndex {
+            $0.realm == space.realm && $0.answer.scheme == answer.scheme && $0.isOfRequest == isOfRequest
         }
+        var accepted =
+            index.map { spaces.remove(at: $0) }
+            ?? AcceptedSpace(answer: answer, realm: space.realm, isOfRequest: isOfRequest)
+        for index in spaces.indices where spaces[index].isOfRequest == isOfRequest {
+            spaces[index].remove(target)
+        }
+        accepted.answer = answer
+        accepted.add(target, declared)
+        if spaces.count >= Self.maximumSpaces { spaces.removeFirst() }
+        servers.makeRoom(for: server, limit: Self.maximumServers)
+        servers[server] = spaces + [accepted]
     }
 
     /// Removes a stored answer that a server refused with challenges for these spaces: either the server no longer
     /// accepts it, or the request's path belongs to another space.
-    func remove(_ answer: TransportAuthentication.SchemeCredential, for request: Request, _ offered: [ProtectionSpace])
-    {
+    mutating func remove(
+        _ answer: TransportAuthentication.SchemeCredential, for request: Request, _ offered: [ProtectionSpace]
+    ) {
         let server = Server(request)
         let target = RequestTarget(request)
-        state.withLock { state in
-            state.servers[server]?.removeAll { space in
-                space.answer == answer && offered.contains { $0.scheme == answer.scheme && $0.realm == space.realm }
-            }
-            for index in state.servers[server]?.indices ?? 0..<0 where state.servers[server]?[index].answer == answer {
-                state.servers[server]?[index].remove(target)
-            }
+        servers[server]?.removeAll { space in
+            space.answer == answer && offered.contains { $0.scheme == answer.scheme && $0.realm == space.realm }
+        }
+        for index in servers[server]?.indices ?? 0..<0 where servers[server]?[index].answer == answer {
+            servers[server]?[index].remove(target)
         }
     }
 
@@ -116,22 +106,20 @@ final class CredentialCache: Sendable {
 
     /// Returns the answer that the proxy of a request accepted.
     func proxyAnswer(for request: Request) -> TransportAuthentication.SchemeCredential? {
-        state.withLock { $0.proxies[ProxyKey(request)] }
+        proxies.isEmpty ? nil : proxies[ProxyKey(request)]
     }
 
     /// Stores an answer that the proxy of a request accepted.
-    func storeProxyAnswer(_ answer: TransportAuthentication.SchemeCredential, for request: Request) {
+    mutating func storeProxyAnswer(_ answer: TransportAuthentication.SchemeCredential, for request: Request) {
         let key = ProxyKey(request)
-        state.withLock { state in
-            state.proxies.makeRoom(for: key, limit: Self.maximumServers)
-            state.proxies[key] = answer
-        }
+        proxies.makeRoom(for: key, limit: Self.maximumServers)
+        proxies[key] = answer
     }
 
     /// Removes an answer that the proxy of a request no longer accepts, unless a newer one is stored.
-    func removeProxyAnswer(_ answer: TransportAuthentication.SchemeCredential, for request: Request) {
+    mutating func removeProxyAnswer(_ answer: TransportAuthentication.SchemeCredential, for request: Request) {
         let key = ProxyKey(request)
-        state.withLock { if $0.proxies[key] == answer { $0.proxies[key] = nil } }
+        if proxies[key] == answer { proxies[key] = nil }
     }
 }
 
@@ -152,7 +140,7 @@ extension Dictionary {
 ///
 /// The schemes other than Basic send their first message without a body. A server that does not protect the path would
 /// take that message for the request; for a GET or HEAD without a body it is the request.
-private struct AcceptedSpace {
+private struct AcceptedSpace: Sendable {
     var answer: TransportAuthentication.SchemeCredential
     let realm: String?
     /// Whether the credential is that of a request, which only requests with the same one may send.

@@ -1,6 +1,7 @@
 // SPDX-License-Identifier: MIT
 
 import ANHTTP
+import ANSystem
 import FoundationEssentials
 import HTTPTypes
 
@@ -71,6 +72,9 @@ private struct ChallengeAnswers {
     /// Whether challenges of the server are answered; not if the program set `Authorization` itself or signs the
     /// request.
     private let answersServer: Bool
+    /// Whether the credentials that the session knows are used; not for a request with an authentication policy of its
+    /// own.
+    private let usesCache: Bool
     /// The credential for the server; `nil` if only the handler can provide one.
     private let credential: Credential?
     private var server: AuthenticationPlan
@@ -83,10 +87,11 @@ private struct ChallengeAnswers {
         self.request = request
         self.policy = policy
         self.pipeline = pipeline
+        usesCache = request.authentication == nil
         answersServer =
             !request.headers.contains(.authorization) && request.transportAuthentication?.signature == nil
         credential = answersServer ? request.credential ?? origin.flatMap { policy.credential(for: $0) } : nil
-        let cache = pipeline.credentialCache(for: request)
+        let cache = usesCache ? pipeline.state.withLock { $0.credentials } : nil
         let cached = answersServer ? cache?.answer(for: request, credential) : nil
         // The opening handshake of a WebSocket connection can be authenticated by a header field only.
         server = AuthenticationPlan(
@@ -118,13 +123,13 @@ private struct ChallengeAnswers {
     mutating func answer(_ refusal: Refusal) async throws -> ProtectionSpace? {
         if refusal.isProxy {
             if let answer = proxy.answer {
-                pipeline.credentialCache(for: request)?.removeProxyAnswer(answer, for: request)
+                changeCache { $0.removeProxyAnswer(answer, for: request) }
             }
             return try await answer(refusal, by: \.proxy, nil)
         }
         guard answersServer else { return nil }
         if let answer = server.answer {
-            pipeline.credentialCache(for: request)?.remove(answer, for: request, refusal.spaces)
+            changeCache { $0.remove(answer, for: request, refusal.spaces) }
         }
         digestDomain = refusal.digestDomain
         return try await answer(refusal, by: \.server, credential)
@@ -155,21 +160,17 @@ private struct ChallengeAnswers {
     /// Stores the accepted answers: a proxy's whenever it let the request through, a server's only if it answered a
     /// challenge, because otherwise the server may have ignored it.
     func storeAccepted(after head: ResponseHead) {
-        guard proxy.answer != nil || server.space != nil, let cache = pipeline.credentialCache(for: request) else {
-            return
+        if let answer = proxy.answer, head.status.code != 407 {
+            changeCache { $0.storeProxyAnswer(answer, for: request) }
         }
-        if let answer = proxy.answer, head.status.code != 407 { cache.storeProxyAnswer(answer, for: request) }
         if let answer = server.answer, let space = server.space, head.status.code != 401, head.status.code != 407 {
-            cache.store(answer, in: space, domain: answer.scheme == .digest ? digestDomain : nil, for: request)
+            let domain = answer.scheme == .digest ? digestDomain : nil
+            changeCache { $0.store(answer, in: space, domain: domain, for: request) }
         }
     }
-}
 
-extension Pipeline {
-    /// Returns the session's cache of accepted credentials, or `nil` for a request with an authentication policy of
-    /// its own.
-    fileprivate func credentialCache(for request: Request) -> CredentialCache? {
-        request.authentication == nil ? credentialCache : nil
+    private func changeCache(_ change: (inout CredentialCache) -> Void) {
+        if usesCache { pipeline.state.withLock { change(&$0.credentials) } }
     }
 }
 

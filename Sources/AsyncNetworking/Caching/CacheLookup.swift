@@ -132,10 +132,10 @@ struct CacheLookup: Sendable {
     // MARK: Background
 
     /// Returns whether the target may be validated in the background: not if that is being done already.
-    func beginValidation() -> Bool { session.validations.withLock { $0.insert(key).inserted } }
+    func beginValidation() -> Bool { session.state.withLock { $0.validations.insert(key).inserted } }
 
     /// Ends a validation in the background.
-    func endValidation() { session.validations.withLock { _ = $0.remove(key) } }
+    func endValidation() { session.state.withLock { _ = $0.validations.remove(key) } }
 
     // MARK: Changes
 
@@ -291,21 +291,17 @@ extension TransferMetrics {
 /// A response body that is stored while it is read. A body that is not read to its end is not stored.
 ///
 /// A chunk is written while the reader handles it and the next one arrives.
-private final class StoringBodySource: FileBodySource {
+private actor StoringBodySource: FileBodySource {
     private let base: ResponseBody
     private let writer: CacheWriter
     private let expected: Int64?
     private let store: @Sendable (CacheEntry.Body, ResponseEnding) async -> Bool
     private let notStored: @Sendable (_ isLost: Bool) async -> Void
-    private let state = Lock(State())
-
-    private struct State: Sendable {
-        /// The writing of the last chunk.
-        var writing: Task<Void, Never>?
-        /// Whether the body was stored, or could not be received.
-        var end: End?
-        var isClosed = false
-    }
+    /// The writing of the last chunk.
+    private var writing: Task<Void, Never>?
+    /// Whether the body was stored, or could not be received.
+    private var end: End?
+    private var isClosed = false
 
     private enum End {
         case stored, refused, lost
@@ -323,7 +319,7 @@ private final class StoringBodySource: FileBodySource {
         self.notStored = notStored
     }
 
-    func willBeWritten(to path: String) async {
+    nonisolated func willBeWritten(to path: String) async {
         await writer.willBeWritten(to: path)
     }
 
@@ -335,14 +331,13 @@ private final class StoringBodySource: FileBodySource {
         } catch {
             throw noting(error)
         }
-        await state.withLock(\.writing)?.value
+        await writing?.value
         guard let chunk else {
             await finish()
             return nil
         }
         // Ends when the chunk is written, which the next call and the end of the exchange await.
-        let task = Task { [writer] in await writer.append(chunk) }
-        state.set(\.writing, to: task)
+        writing = Task { [writer] in await writer.append(chunk) }
         return chunk
     }
 
@@ -353,33 +348,30 @@ private final class StoringBodySource: FileBodySource {
         } catch {
             throw noting(error)
         }
-        await state.withLock(\.writing)?.value
+        await writing?.value
         await writer.append(data)
         await finish()
         return data
     }
 
     private func noting(_ error: any Error) -> any Error {
-        if error is TransportError { state.set(\.end, to: .lost) }
+        if error is TransportError { end = .lost }
         return error
     }
 
     private func finish() async {
         guard let ending = base.ending, let body = await writer.finish(expected: expected) else { return }
-        let isStored = await store(body, ending)
-        state.set(\.end, to: isStored ? .stored : .refused)
+        end = await store(body, ending) ? .stored : .refused
     }
 
-    var ending: ResponseEnding? { base.ending }
+    nonisolated var ending: ResponseEnding? { base.ending }
 
-    func cancel() { base.cancel() }
+    nonisolated func cancel() { base.cancel() }
 
     func close() async {
         await base.close()
-        let (writing, end, isFirst) = state.withLock { state in
-            defer { state.isClosed = true }
-            return (state.writing, state.end, !state.isClosed)
-        }
+        let (end, isFirst) = (end, !isClosed)
+        isClosed = true
         await writing?.value
         if isFirst, end != .stored { await notStored(end == .lost) }
     }

@@ -11,8 +11,7 @@ final class SessionCache: Sendable {
     let cache: ResponseCache
     let flights: RequestFlights?
     let willCache: (@Sendable (CacheProposal) async -> CacheProposal?)?
-    /// The targets that are being validated in the background.
-    let validations = Lock<Set<CacheKey>>([])
+    let state: Lock<SessionState>
     /// The current time.
     let now: @Sendable () -> CacheTime
     /// Distinguishes the session's cookies and client certificates from those of others.
@@ -24,9 +23,10 @@ final class SessionCache: Sendable {
     private let jar: (any CookieJar)?
     private let sensitiveFields: Set<HTTPField.Name>
 
-    init?(_ configuration: SessionConfiguration, jar: (any CookieJar)?) {
+    init?(_ configuration: SessionConfiguration, _ state: Lock<SessionState>, jar: (any CookieJar)?) {
         guard let cache = configuration.cache else { return nil }
         self.cache = cache
+        self.state = state
         flights = configuration.sharesTransfers ? RequestFlights() : nil
         willCache = configuration.willCache
         now = configuration.date

@@ -2,7 +2,6 @@
 
 public import ANHTTP
 import ANSerialization
-import ANSystem
 import FoundationEssentials
 import HTTPTypes
 
@@ -68,25 +67,29 @@ extension Request {
                 guard body.isReplayable, body.length ?? 0 <= Self.maximumCommandBody else {
                     return (.unknown, isChunked)
                 }
-                let bytes = Lock(Data())
+                let bytes = LimitedBytes()
                 do {
                     try await body.write(
-                        to: RequestBodyWriter { chunk in
-                            let count = bytes.withLock { bytes in
-                                bytes += chunk
-                                return bytes.count
-                            }
-                            if count > Self.maximumCommandBody { throw TooLarge() }
-                        })
-                } catch is TooLarge {
+                        to: RequestBodyWriter { try await bytes.add($0, limit: Self.maximumCommandBody) })
+                } catch is LimitedBytes.TooMany {
                     return (.unknown, isChunked)
                 }
-                return (.bytes(bytes.withLock(\.self)), isChunked)
+                return (.bytes(await bytes.data), isChunked)
             }
         }
     }
 
     private static let maximumCommandBody: Int64 = 1 << 20
+}
 
-    private struct TooLarge: Error {}
+/// The bytes that a writer receives.
+private actor LimitedBytes {
+    private(set) var data = Data()
+
+    struct TooMany: Error {}
+
+    func add(_ chunk: Data, limit: Int64) throws(TooMany) {
+        data += chunk
+        if data.count > limit { throw TooMany() }
+    }
 }

@@ -76,7 +76,9 @@ extension Pipeline {
             let retries = Retries(
                 plan: RetryPlan(policy), uptime: uptime, start: uptime.elapsed,
                 stopwatch: policy.deadline == nil ? nil : Stopwatch(clock))
-            if let budget = retries.plan.budget { ledger.deposit(request.url, budget, now: retries.start) }
+            if let budget = retries.plan.budget {
+                state.withLock { $0.retryBudgets.deposit(request.url, budget, now: retries.start) }
+            }
             call.retries = retries
         }
         // An interceptor around the call may have asked again.
@@ -129,12 +131,20 @@ extension Pipeline {
             call.retries?.plan.stop(because: reason)
             return nil
         case .retry(let wait):
-            if let budget = plan.budget, !ledger.withdraw(request.url, budget, now: uptime.elapsed) {
+            if let budget = plan.budget, !withdrawRetry(of: request, from: budget) {
                 call.retries?.plan.stop(because: .budget)
                 return nil
             }
             return wait
         }
+    }
+}
+
+extension Pipeline {
+    /// Takes a retry from the budget of a request's host; returns `false` if none is left.
+    func withdrawRetry(of request: Request, from budget: RetryPolicy.Budget) -> Bool {
+        let now = uptime.elapsed
+        return state.withLock { $0.retryBudgets.withdraw(request.url, budget, now: now) }
     }
 }
 

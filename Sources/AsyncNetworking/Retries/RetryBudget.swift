@@ -1,6 +1,5 @@
 // SPDX-License-Identifier: MIT
 
-import ANSystem
 import FoundationEssentials
 
 extension RetryPolicy {
@@ -38,7 +37,7 @@ extension RetryPolicy {
 }
 
 /// The remaining budget of one host.
-package struct RetryBucket {
+package struct RetryBucket: Sendable {
     package private(set) var tokens: Double
     /// The largest capacity of the policies that share the count.
     private var capacity: Double
@@ -76,31 +75,27 @@ package struct RetryBucket {
 }
 
 /// The remaining budgets of the hosts of a session.
-final class RetryLedger: Sendable {
-    private let buckets = Lock<[Origin: RetryBucket]>([:])
+struct RetryLedger: Sendable {
+    private var buckets: [Origin: RetryBucket] = [:]
     /// The maximum number of entries. When it is reached, those with a full budget are removed, or else an arbitrary
     /// one.
     private static let maximumHosts = 1_000
 
-    func deposit(_ url: URL, _ budget: RetryPolicy.Budget, now: Duration) {
+    mutating func deposit(_ url: URL, _ budget: RetryPolicy.Budget, now: Duration) {
         // A host without an entry has a full budget.
-        guard buckets.withLock({ !$0.isEmpty }) else { return }
+        guard !buckets.isEmpty else { return }
         let host = Origin(url)
-        buckets.withLock { buckets in
-            guard var bucket = buckets[host] else { return }
-            bucket.deposit(budget, now: now)
-            buckets[host] = bucket.isFull ? nil : bucket
-        }
+        guard var bucket = buckets[host] else { return }
+        bucket.deposit(budget, now: now)
+        buckets[host] = bucket.isFull ? nil : bucket
     }
 
-    func withdraw(_ url: URL, _ budget: RetryPolicy.Budget, now: Duration) -> Bool {
+    mutating func withdraw(_ url: URL, _ budget: RetryPolicy.Budget, now: Duration) -> Bool {
         let host = Origin(url)
-        return buckets.withLock { buckets in
-            if buckets[host] == nil, buckets.count >= Self.maximumHosts {
-                buckets = buckets.filter { !$0.value.isFull }
-                if buckets.count >= Self.maximumHosts, let other = buckets.keys.first { buckets[other] = nil }
-            }
-            return buckets[host, default: RetryBucket(budget, now: now)].withdraw(budget, now: now)
+        if buckets[host] == nil, buckets.count >= Self.maximumHosts {
+            buckets = buckets.filter { !$0.value.isFull }
+            if buckets.count >= Self.maximumHosts, let other = buckets.keys.first { buckets[other] = nil }
         }
+        return buckets[host, default: RetryBucket(budget, now: now)].withdraw(budget, now: now)
     }
 }

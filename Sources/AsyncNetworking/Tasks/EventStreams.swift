@@ -139,11 +139,7 @@ package final class Broadcast<Element: Sendable>: Sendable {
     }
 
     private func update(_ body: (inout EventLog<Element>) -> Void) {
-        let waiters = state.withLock { state in
-            body(&state.log)
-            return state.waiters.takeAll()
-        }
-        for waiter in waiters { waiter.resume() }
+        state.change { state in (body(&state.log), resuming: state.waiters.takeAll()) }
     }
 }
 

@@ -131,44 +131,52 @@ public struct TransferPriority: RawRepresentable, Hashable, Comparable, Sendable
 }
 
 /// Starts waiting tasks as far as the limit on concurrent tasks permits.
-final class TaskScheduler: Sendable {
-    private let queue: Lock<TaskQueue<TransferCore>>?
+struct TaskScheduler: Sendable {
+    /// The state with the queue; `nil` for no limit.
+    private let state: Lock<SessionState>?
 
-    /// Creates a scheduler for at most `limit` concurrent tasks; `nil` for no limit.
-    init(limit: Int?) {
-        queue = limit.map { Lock(TaskQueue(limit: $0)) }
+    /// Creates the scheduler of a session.
+    init(_ state: Lock<SessionState>) {
+        self.state = state.withLock { $0.queue == nil } ? nil : state
+    }
+
+    private init() {
+        state = nil
     }
 
     /// That of the tasks that refresh a token, for which the others may be waiting.
-    static let unlimited = TaskScheduler(limit: nil)
+    static let unlimited = TaskScheduler()
 
     /// Performs the action of a task after a change of its state.
     ///
     /// Tasks are admitted outside of the lock. A task that is suspended between leaving the queue and being admitted
     /// refuses its slot, which the next one gets.
     func apply(_ action: TaskStateMachine.Action, of core: TransferCore) {
-        guard let queue else {
+        guard let state else {
             if action == .enqueue { _ = core.admit() }
             return
         }
         switch action {
         case .nothing: return
-        case .enqueue: queue.withLock { $0.enqueue(core, id: core.id, priority: core.priority) }
+        case .enqueue:
+            let priority = core.priority
+            state.withLock { $0.queue?.enqueue(core, id: core.id, priority: priority) }
         case .dequeue:
-            queue.withLock { $0.remove(id: core.id) }
+            state.withLock { $0.queue?.remove(id: core.id) }
             // Another thread may have resumed and queued the task between its suspension and this removal.
             if core.status.state == .waiting {
-                queue.withLock { $0.enqueueIfAbsent(core, id: core.id, priority: core.priority) }
+                let priority = core.priority
+                state.withLock { $0.queue?.enqueueIfAbsent(core, id: core.id, priority: priority) }
             }
-        case .releaseSlot: queue.withLock { $0.release() }
+        case .releaseSlot: state.withLock { $0.queue?.release() }
         }
-        while let next = queue.withLock({ $0.admit() }) {
-            if !next.admit() { queue.withLock { $0.release() } }
+        while let next = state.withLock({ $0.queue?.admit() }) {
+            if !next.admit() { state.withLock { $0.queue?.release() } }
         }
     }
 
     /// Changes the priority of a waiting task.
     func reorder(_ core: TransferCore, to priority: TransferPriority) {
-        queue?.withLock { $0.move(id: core.id, to: priority) }
+        state?.withLock { $0.queue?.move(id: core.id, to: priority) }
     }
 }

@@ -4,27 +4,25 @@ import ANHTTP
 import ANSystem
 import Synchronization
 
-/// The tasks of a manager that have not ended, and whether it accepts new ones.
-///
-/// Guarded by a lock rather than by the manager's isolation: every request enters and leaves it, from any thread, and
-/// two hops to an actor would cost more than the rest of the pipeline.
-final class TaskRegistry: Sendable {
-    private let state = Lock(State())
+/// The tasks of a session that have not ended, and whether it accepts new ones.
+struct TaskRegistry: Sendable {
+    let state: Lock<SessionState>
     /// The last identifier of a task in this process.
     private static let lastID = Atomic<UInt64>(0)
 
-    private struct State {
+    /// The part of a session's state.
+    struct Tasks: Sendable {
         /// The tasks by identifier.
-        var tasks: [UInt64: AnyTransferTask] = [:]
+        fileprivate var running: [UInt64: AnyTransferTask] = [:]
         /// Those of them that send a request when they are cancelled.
-        var cleanups: Set<UInt64> = []
-        var acceptance = Acceptance.open
+        fileprivate var cleanups: Set<UInt64> = []
+        fileprivate var acceptance = Acceptance.open
         /// Continuations waiting for the last task, or for the last of ``cleanups``, to end.
-        var emptyWaiters = Waiters<CheckedContinuation<Void, Never>>()
+        fileprivate var emptyWaiters = Waiters<CheckedContinuation<Void, Never>>()
         /// Continuations waiting for tasks to be cancelled.
-        var cancellationWaiters = Waiters<CheckedContinuation<Void, Never>>()
+        fileprivate var cancellationWaiters = Waiters<CheckedContinuation<Void, Never>>()
 
-        var isCancelling: Bool {
+        fileprivate var isCancelling: Bool {
             if case .cancelling = acceptance { true } else { false }
         }
     }
@@ -34,7 +32,7 @@ final class TaskRegistry: Sendable {
     }
 
     /// Whether the manager accepts new tasks, and what happens to running ones.
-    private enum Acceptance {
+    fileprivate enum Acceptance {
         /// New tasks are accepted.
         case open
         /// New tasks are rejected; running ones finish.
@@ -57,26 +55,26 @@ final class TaskRegistry: Sendable {
     ///
     /// - Throws: ``SessionError/invalidated`` if the manager no longer accepts requests.
     func begin(_ kind: TaskKind, _ request: Request) throws(SessionError) -> AnyTransferTask {
+        let task = AnyTransferTask(id: Self.makeID(), kind: kind, request: request)
         try state.withLock { state throws(SessionError) in
-            guard state.acceptance.permitsTask else { throw .invalidated }
-            let task = AnyTransferTask(id: Self.makeID(), kind: kind, request: request)
-            state.tasks[task.id] = task
-            return task
+            guard state.tasks.acceptance.permitsTask else { throw .invalidated }
+            state.tasks.running[task.id] = task
         }
+        return task
     }
 
     /// Registers a request that belongs to a registered task, also if the manager accepts no others.
     func begin(_ kind: TaskKind, _ request: Request, of _: AnyTransferTask) -> AnyTransferTask {
         state.withLock { state in
             let task = AnyTransferTask(id: Self.makeID(), kind: kind, request: request)
-            state.tasks[task.id] = task
+            state.tasks.running[task.id] = task
             return task
         }
     }
 
     /// Notes that a registered task sends a request when it is cancelled.
     func expectCleanup(by id: UInt64) {
-        state.withLock { _ = $0.cleanups.insert(id) }
+        state.withLock { _ = $0.tasks.cleanups.insert(id) }
     }
 
     /// Registers a task that a function returns, whose core `makeCore` creates from an identifier.
@@ -84,65 +82,66 @@ final class TaskRegistry: Sendable {
     /// - Returns: The core, and whether it was registered: not if it has no request, or if the manager no longer
     ///   accepts requests.
     func begin(_ makeCore: (_ id: UInt64) -> TransferCore) -> (core: TransferCore, isTaken: Bool) {
-        state.withLock { state in
-            let core = makeCore(Self.makeID())
-            guard core.request != nil, state.acceptance.permitsTask else { return (core, false) }
-            state.tasks[core.id] = AnyTransferTask(core)
+        let core = makeCore(Self.makeID())
+        guard core.request != nil else { return (core, false) }
+        return state.withLock { state in
+            guard state.tasks.acceptance.permitsTask else { return (core, false) }
+            state.tasks.running[core.id] = AnyTransferTask(core)
             return (core, true)
         }
     }
 
     /// Unregisters a task.
     func end(_ id: UInt64) {
-        let waiters = state.withLock { state in
-            state.tasks[id] = nil
-            let isLastCleanup = state.cleanups.remove(id) != nil && state.cleanups.isEmpty
-            return isLastCleanup || state.tasks.isEmpty ? state.emptyWaiters.takeAll() : []
+        // The task is released after the critical section.
+        _ = state.change { state in
+            let task = state.tasks.running.removeValue(forKey: id)
+            let isLastCleanup = state.tasks.cleanups.remove(id) != nil && state.tasks.cleanups.isEmpty
+            let isAwaited = isLastCleanup || state.tasks.running.isEmpty
+            return (task, resuming: isAwaited ? state.tasks.emptyWaiters.takeAll() : [])
         }
-        for waiter in waiters { waiter.resume() }
     }
 
     /// The registered tasks, oldest first.
     var tasks: [AnyTransferTask] {
-        state.withLock { Array($0.tasks.values) }.sorted { $0.id < $1.id }
+        state.withLock { Array($0.tasks.running.values) }.sorted { $0.id < $1.id }
     }
 
     /// Rejects new tasks.
     ///
     /// - Parameter cancelling: Whether running tasks are cancelled.
     func close(cancelling: Bool) {
-        let waiters = state.withLock { state -> [CheckedContinuation<Void, Never>] in
+        state.change { state in
             guard cancelling else {
-                if case .open = state.acceptance { state.acceptance = .draining }
-                return []
+                if case .open = state.tasks.acceptance { state.tasks.acceptance = .draining }
+                return ((), resuming: [])
             }
-            state.acceptance = .cancelling
-            return state.cancellationWaiters.takeAll()
+            state.tasks.acceptance = .cancelling
+            return ((), resuming: state.tasks.cancellationWaiters.takeAll())
         }
-        for waiter in waiters { waiter.resume() }
     }
 
     /// Whether running tasks are cancelled because the manager was invalidated.
     var isCancelling: Bool {
-        state.withLock { $0.isCancelling }
+        state.withLock { $0.tasks.isCancelling }
     }
 
     /// Returns when no task is registered, or when the calling task is cancelled.
     func waitUntilEmpty() async {
-        _ = await state.wait(among: \.emptyWaiters) { $0.tasks.isEmpty ? true : nil }
+        _ = await state.wait(among: \.tasks.emptyWaiters) { $0.tasks.running.isEmpty ? true : nil }
     }
 
     /// Whether a task may have to send a request before the transport is shut down.
-    var expectsCleanups: Bool { state.withLock { !$0.cleanups.isEmpty } }
+    var expectsCleanups: Bool { state.withLock { !$0.tasks.cleanups.isEmpty } }
 
     /// Returns when no task has to send a request any more, or when the calling task is cancelled.
     func waitForCleanups() async {
-        _ = await state.wait(among: \.emptyWaiters) { $0.cleanups.isEmpty ? true : nil }
+        _ = await state.wait(among: \.tasks.emptyWaiters) { $0.tasks.cleanups.isEmpty ? true : nil }
     }
 
     /// Returns when running tasks are cancelled, or when the calling task is.
     func waitUntilCancelling() async {
-        _ = await state.wait(among: \.cancellationWaiters) { $0.isCancelling ? true : nil }
+        _ = await state.wait(among: \.tasks.cancellationWaiters) { $0.tasks.isCancelling ? true : nil }
     }
 }
 

@@ -311,12 +311,7 @@ package final class TransferCore: Sendable {
     /// Changes the state under its lock, then resumes those who wait for a change.
     @discardableResult
     private func update<Result>(_ body: (inout State) -> Result) -> Result {
-        let (result, waiters) = state.withLock { state in
-            let result = body(&state)
-            return (result, state.waiters.takeAll())
-        }
-        for waiter in waiters { waiter.resume() }
-        return result
+        state.change { state in (body(&state), resuming: state.waiters.takeAll()) }
     }
 
     private func change(recording event: TaskEvent, _ step: (inout TaskStateMachine) -> TaskStateMachine.Action?) {

@@ -239,9 +239,7 @@ private final class UploadJob {
         let step = retries.plan.step(
             after: result, of: next, seen: SeenRequests(), decision: .retry(), at: timing)
         guard case .retry(let wait) = step else { return false }
-        if let budget = retries.plan.budget, !pipeline.ledger.withdraw(next.url, budget, now: pipeline.uptime.elapsed) {
-            return false
-        }
+        if let budget = retries.plan.budget, !pipeline.withdrawRetry(of: next, from: budget) { return false }
         await call.close()
         pipeline.report(.retrying(after: retries.plan.note(result, core.exchanges.last, wait: wait)), of: &call)
         try await pipeline.pause(wait)

@@ -1,8 +1,8 @@
 // SPDX-License-Identifier: MIT
 
-package import ANHTTP
 import ANSystem
-package import FoundationEssentials
+package import AsyncNetworking
+import Foundation
 
 /// Decisions during TLS handshakes by a callback that may answer late.
 ///
@@ -76,27 +76,25 @@ package final class HandshakeDecisions<Decision: Sendable>: Sendable {
 
     /// Stores the decision on a subject and resumes the tasks that wait for it.
     private func store(_ decision: Decision, on subject: HandshakeSubject, _ callID: UUID) {
-        let waiters = state.withLock { state -> [CheckedContinuation<Void, Never>] in
-            guard var entry = state.entries[subject], entry.callID == callID else { return [] }
+        state.change { state in
+            guard var entry = state.entries[subject], entry.callID == callID else { return ((), resuming: []) }
             entry.decision = decision
             entry.isImmediate = entry.callingThread == SystemThread.current
             state.entries[subject] = entry
-            return state.waiters.takeAll()
+            return ((), resuming: state.waiters.takeAll())
         }
-        for waiter in waiters { waiter.resume() }
     }
 
     /// Removes the decisions that only this task needed, when it has ended.
     package func remove(forTask task: Int) {
-        let waiters = state.withLock { state -> [CheckedContinuation<Void, Never>] in
-            guard !state.entries.isEmpty else { return [] }
+        state.change { state in
+            guard !state.entries.isEmpty else { return ((), resuming: []) }
             for (subject, entry) in state.entries where entry.tasks.contains(task) {
                 state.entries[subject]?.tasks.remove(task)
                 if entry.tasks.count == 1 { state.entries[subject] = nil }
             }
-            return state.waiters.takeAll()
+            return ((), resuming: state.waiters.takeAll())
         }
-        for waiter in waiters { waiter.resume() }
     }
 
     /// Waits for the decision about the given certificates, or about the client certificate for a host if `trust` is

@@ -1,5 +1,6 @@
 // SPDX-License-Identifier: MIT
 
+import AFNetworking
 import ANHTTP
 import ANSystem
 import AsyncNetworking
