@@ -68,7 +68,7 @@
         /// | `http.url` | the URL, without user information, query values and fragment |
         /// | `http.route` | the ``ANHTTP/Request/routeTemplate``, if it was set |
         /// | `http.status` | the status, if there was a response |
-        /// | `http.error` | the ``/ANHTTP/ErrorLabel`` of the error, if the call failed |
+        /// | `http.error` | the ``/AsyncNetworking/SessionError/label`` of the error, if the call failed |
         /// | `http.duration_ms` | the time of the whole call in milliseconds, with three decimals |
         /// | `http.sent_bytes`, `http.received_bytes` | the bytes of all bodies |
         /// | `http.attempts`, `http.exchanges` | the number of attempts, and of exchanges with servers |

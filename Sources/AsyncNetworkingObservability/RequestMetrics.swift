@@ -83,7 +83,7 @@
         ///
         /// The dimensions are `http.request.method`, `server.address`, `server.port` and, if
         /// ``ANHTTP/Request/routeTemplate`` was set, `url.template`. Durations and sizes of bodies have further ones:
-        /// `http.response.status_code`, `error.type`, which is the status from 400 on or the ``/ANHTTP/ErrorLabel`` of a failure,
+        /// `http.response.status_code`, `error.type`, which is the status from 400 on or the ``/AsyncNetworking/SessionError/label`` of a failure,
         /// and `network.protocol.version`. All are bounded, `server.address` by the number of hosts of the requests: no path, query or text of an error is among them, and an
         /// unknown method is `_OTHER`.
         ///

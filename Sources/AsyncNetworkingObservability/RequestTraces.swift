@@ -177,7 +177,7 @@
         /// | `url.template` | the ``ANHTTP/Request/routeTemplate``, if it was set | |
         /// | `http.response.status_code` | of the last response | of the response |
         /// | `http.request.resend_count` | the number of exchanges after the first | the number of exchanges before it |
-        /// | `error.type` | a status from 400 on, or the ``/ANHTTP/ErrorLabel`` of a failure | the same |
+        /// | `error.type` | a status from 400 on, or the ``/AsyncNetworking/SessionError/label`` of a failure | the same |
         /// | `network.protocol.version`, `network.peer.address`, `network.peer.port` | | of the connection |
         ///
         /// `url.full` has neither user information, query values nor a fragment. The tracer adds the context of each

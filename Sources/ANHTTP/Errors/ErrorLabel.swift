@@ -4,8 +4,7 @@
 ///
 /// Its raw value is the value of `error.type` in the conventions of OpenTelemetry. A release may add labels, and does not
 /// rename any.
-@nonexhaustive
-public enum ErrorLabel: String, CaseIterable, Sendable {
+package enum ErrorLabel: String, CaseIterable, Sendable {
     /// The task was cancelled, or the program's own code threw `CancellationError`.
     case cancelled
     /// ``TransportError/Reason/invalidURL(_:)``.

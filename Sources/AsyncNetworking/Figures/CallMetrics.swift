@@ -111,10 +111,10 @@ extension TaskEvent {
 
 extension ErrorLabel {
     /// Creates the label of an error that a session throws: ``other`` for the program's own.
-    public init(_ error: any Error) {
+    package init(_ error: any Error) {
         self =
             switch error {
-            case let error as SessionError: error.label
+            case let error as SessionError: error.kind
             case let error as TransportError: error.label
             case let error as SerializationError: error.label
             case is CancellationError: .cancelled
@@ -124,8 +124,14 @@ extension ErrorLabel {
 }
 
 extension SessionError {
-    /// The label of the error, for metrics and logs; for a download that can be resumed, that of its ``cause``.
-    public var label: ErrorLabel {
+    /// A short, stable name of the error, from the closed set in <doc:Errors>, for metrics and logs; for a download that can
+    /// be resumed, that of its ``cause``. A release may add labels, and does not rename any.
+    public var label: String { kind.rawValue }
+
+    /// Returns the ``label`` of an error that a session throws, or of another one: `other` for the program's own.
+    public static func label(of error: any Error) -> String { ErrorLabel(error).rawValue }
+
+    fileprivate var kind: ErrorLabel {
         switch self {
         case .transport(let error): error.label
         case .serialization(let error): error.label
@@ -139,7 +145,7 @@ extension SessionError {
         case .digest, .size: .digest
         case .upload: .upload
         case .circuitOpen: .circuitOpen
-        case .interrupted(let error, _): error.label
+        case .interrupted(let error, _): error.kind
         case .invalidated: .shutDown
         }
     }
@@ -175,7 +181,7 @@ extension SessionError {
         switch cause {
         case .transport(let error): error.timeline
         case .serialization(.rejected(let rejection)): rejection.timeline
-        case let error: "\(error.label.rawValue): \(error)"
+        case let error: "\(error.label): \(error)"
         }
     }
 }
