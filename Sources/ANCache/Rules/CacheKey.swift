@@ -66,3 +66,75 @@ package struct CacheKey: Hashable, Sendable {
         return target[..<(end ?? target.endIndex)]
     }
 }
+
+/// The random salt of a cache, which is part of each checksum of a credential.
+///
+/// Checksums of different caches cannot be compared, and cannot be used to test guesses without the salt.
+package struct CacheSalt: Hashable, Sendable {
+    private let bytes: [UInt8]
+
+    /// No salt, for checksums that are not stored.
+    package static let none = CacheSalt(bytes: [])
+
+    private init(bytes: [UInt8]) {
+        self.bytes = bytes
+    }
+
+    /// Creates a random salt.
+    init() {
+        var generator = SystemRandom()
+        bytes = (0..<Self.length).map { _ in .random(in: .min ... .max, using: &generator) }
+    }
+
+    /// Reads the salt of a directory, and creates it in a file that only its owner can read if it is missing or
+    /// damaged.
+    init(directory: String) {
+        let path = directory + "/salt"
+        let salt = CacheSalt()
+        for _ in 0..<2 {
+            // Another process may create the file first, whose salt is then that of both.
+            if Self.read(path) == nil { try? salt.write(to: path) }
+            if let existing = Self.read(path) {
+                self = existing
+                return
+            }
+            // The file is damaged.
+            FileLocation.remove(path)
+        }
+        self = salt
+    }
+
+    private static func read(_ path: String) -> CacheSalt? {
+        guard let file = try? FileDescriptor(reading: path), (try? file.regularFileSize()) == Int64(length),
+            let bytes = try? file.data(at: 0, count: length)
+        else { return nil }
+        return CacheSalt(bytes: Array(bytes))
+    }
+
+    private func write(to path: String) throws(SystemError) {
+        let temporary = "\(path).\(String(UInt64.systemRandom(in: .min ... .max), radix: 36)).part"
+        var file = try PartialFile(path: temporary, opening: .new, mode: 0o600)
+        try file.write(Data(bytes).bytes)
+        try file.move(to: path, overwriting: false)
+    }
+
+    /// Returns the first 64 bits of the SHA-256 digest of the salt and some texts; never 0.
+    package func checksum(of texts: String...) -> UInt64 { checksum(of: texts) }
+
+    /// Returns the checksum of a list of texts.
+    package func checksum(of texts: [String]) -> UInt64 {
+        let digest = MessageDigest(.sha256)
+        digest.update(Data(bytes).bytes)
+        for text in texts {
+            // The length keeps `("a", "bc")` apart from `("ab", "c")`.
+            var part = Data("\(text.utf8.count):".utf8)
+            part.append(contentsOf: text.utf8)
+            digest.update(part.bytes)
+        }
+        // A random number is equal to no other one, so that nothing is used.
+        guard let value = digest.value else { return .systemRandom(in: 1 ... .max) }
+        return max(1, value.prefix(8).reduce(0) { $0 << 8 | UInt64($1) })
+    }
+
+    private static let length = 32
+}

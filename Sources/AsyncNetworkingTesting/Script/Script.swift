@@ -1,7 +1,11 @@
 // SPDX-License-Identifier: MIT
 
 public import ANHTTP
+import ANSystem
+import CLinux
 public import FoundationEssentials
+import Glibc
+public import HTTPTypes
 
 /// The behaviour of a ``StubServer`` for one request: a list of actions, as a value.
 ///
@@ -197,5 +201,109 @@ public struct Script: Sendable {
         public static func bytesPerSecond(_ rate: Int, chunk: Int = 1024) -> Pace {
             Pace(bytes: chunk, every: .seconds(1) * Double(max(1, chunk)) / Double(max(1, rate)))
         }
+    }
+}
+
+/// A gate that blocks a script until the test opens it, to determine an order without sleeping.
+///
+/// ```swift
+/// let gate = try ScriptGate()
+/// server.route("/", Script([.wait(gate), .reply(Reply())]))
+/// …                       // the response has not been sent yet
+/// gate.open()
+/// ```
+///
+/// A gate remains open once it was opened. Any number of scripts can wait for it, and it can be opened on any thread.
+public final class ScriptGate: Sendable {
+    /// Readable once the gate is open, so that a server's thread can wait for the gate and its client at the same time.
+    let descriptor: FileDescriptor
+    private let isOpen = Observed(false)
+
+    /// Creates a closed gate, which uses a file descriptor until it is released.
+    ///
+    /// - Throws: `SystemError` if no descriptor can be created, for example because the process or the system has too
+    ///   many open files. See eventfd(2).
+    public init() throws {
+        let number = eventfd(0, CLINUX_EFD_FLAGS)
+        guard number >= 0 else { throw SystemError.last("eventfd") }
+        descriptor = FileDescriptor(takingOwnershipOf: number)
+    }
+
+    /// Opens the gate for all scripts that wait for it now or later. Opening it again has no effect.
+    public func open() {
+        isOpen.update { $0 = true }
+        _ = eventfd_write(descriptor.number, 1)
+    }
+
+    /// Waits until the gate is open; throws `CancellationError` if the task is cancelled.
+    package func wait() async throws {
+        try await isOpen.wait { $0 }
+    }
+}
+
+// The responses of a server in the notation of a mock, and those of a mock in the notation of a server: statuses are
+// numbers or names, and header fields have names as text or as values.
+
+extension Script {
+    /// Returns a script that responds with a status such as `.notFound` and an empty body, by default without header
+    /// fields but `Content-Length`, which responses with status 1xx, 204 and 304 and those to HEAD do not have.
+    ///
+    /// Only the code of the status is used: the reason phrase is the default of ``Reply/reason``.
+    public static func status(_ status: HTTPResponse.Status, headers: HTTPFields = [:]) -> Script {
+        .status(status.code, headers: HeaderPairs(headers))
+    }
+
+    /// Returns a script that responds with JSON text, a status such as `.created`, whose reason phrase is ignored, and
+    /// `Content-Type: application/json`. The text is sent in UTF-8 and not validated.
+    public static func json(_ text: String, status: HTTPResponse.Status) -> Script {
+        .json(text, status: status.code)
+    }
+
+    /// Returns a script that responds with text in UTF-8, a status such as `.created`, whose reason phrase is ignored,
+    /// and `Content-Type: text/plain; charset=utf-8`.
+    public static func text(_ text: String, status: HTTPResponse.Status) -> Script {
+        .text(text, status: status.code)
+    }
+
+    /// Returns a script that responds with status 200, bytes, and header fields such as `[.contentType: "image/png"]`,
+    /// to which the server appends only `Content-Length`.
+    public static func data(_ data: Data, headers: HTTPFields) -> Script {
+        .data(data, headers: HeaderPairs(headers))
+    }
+
+    /// Returns a script that responds with a redirect and an empty body.
+    ///
+    /// - Parameters:
+    ///   - status: The status, such as `.found`; its reason phrase is ignored.
+    ///   - location: The value of `Location`, sent unchanged: a URL, relative or absolute, or anything else.
+    public static func redirect(_ status: HTTPResponse.Status, to location: String) -> Script {
+        .redirect(status.code, to: location)
+    }
+}
+
+extension MockResponse {
+    /// Returns a response without a body, with header fields such as `["Retry-After": "5"]`, to which none are added.
+    ///
+    /// Fields whose names are not tokens (RFC 9110 §5.6.2) are omitted. Invalid bytes of values (RFC 9110 §5.5) are
+    /// replaced by spaces, and surrounding spaces and tabs are removed.
+    public static func status(_ status: HTTPResponse.Status, headers: HeaderPairs) -> MockResponse {
+        .status(status, headers: HTTPFields(lenient: headers))
+    }
+
+    /// Returns a response with status 200, bytes in one chunk, and header fields such as
+    /// `["Content-Type": "image/png"]`, to which none are added, not even `Content-Length`.
+    ///
+    /// Fields whose names are not tokens (RFC 9110 §5.6.2) are omitted. Invalid bytes of values (RFC 9110 §5.5) are
+    /// replaced by spaces, and surrounding spaces and tabs are removed.
+    public static func data(_ data: Data, headers: HeaderPairs) -> MockResponse {
+        .data(data, headers: HTTPFields(lenient: headers))
+    }
+}
+
+extension HeaderPairs {
+    /// Creates fields from the fields of a `Request` or `MockResponse`, in their order and with the original case of
+    /// their names.
+    public init(_ fields: HTTPFields) {
+        self.init(fields.map { HeaderPair($0.name.rawName, $0.value) })
     }
 }
