@@ -117,7 +117,7 @@ private final class MetalinkReader: NSObject, XMLParserDelegate {
         _ parser: XMLParser, didStartElement elementName: String, namespaceURI: String?,
         qualifiedName qName: String?, attributes attributeDict: [String: String]
     ) {
-        let name = elementName.split(separator: ":").last.map(String.init) ?? ""
+        let name = elementName.split(at: ":").last.map(String.init) ?? ""
         path.append(namespaceURI == Self.namespace ? name : "")
         (attributes, text) = (attributeDict, "")
         do {
@@ -257,7 +257,7 @@ private final class MetalinkReader: NSObject, XMLParserDelegate {
 
     private static func isRelativePath(_ name: String) -> Bool {
         name.utf8.allSatisfy { $0 >= 0x20 && $0 != 0x7F && $0 != UInt8(ascii: "\\") }
-            && name.split(separator: "/", omittingEmptySubsequences: false).allSatisfy {
+            && name.split(at: "/", omittingEmptySubsequences: false).allSatisfy {
                 !["", ".", ".."].contains($0) && $0.utf8.count <= 255
             }
     }

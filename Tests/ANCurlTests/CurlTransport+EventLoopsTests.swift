@@ -41,9 +41,11 @@ import Testing
             server.fallback { _ in Script([.wait(gate), .reply(Reply(body: .string("ok")))]) }
             let transport = try transport { $0.maximumConnectionsPerHost = 0 }
             try await withThrowingTaskGroup(of: String.self) { group in
-                for _ in 0..<32 { group.addTask { try await transport.text(server.request()) } }
-                try await server.requests(count: 32)
-                let snapshot = await transport.snapshot()
+                for count in 1...32 {
+                    group.addTask { try await transport.text(server.request()) }
+                    try await server.requests(count: count)
+                }
+                let snapshot = await transport.features.snapshot()
                 #expect(snapshot.exchanges.count == 32)
                 #expect(snapshot.connections.count == 32)
                 gate.open()
@@ -88,7 +90,7 @@ import Testing
                 }
             }
             #expect(try await transport.text(server.request()) == "ok")
-            #expect(await transport.snapshot().exchanges.isEmpty)
+            #expect(await transport.features.snapshot().exchanges.isEmpty)
         }
     }
 
@@ -120,8 +122,10 @@ import Testing
                 Script([.wait(gate), .reply(Reply(body: .string(request.headers["Cookie"] ?? "none")))])
             }
             try await withThrowingTaskGroup(of: String.self) { group in
-                for _ in 0..<16 { group.addTask { try await transport.text(server.request("/slow")) } }
-                try await server.requests(count: 17)
+                for count in 1...16 {
+                    group.addTask { try await transport.text(server.request("/slow")) }
+                    try await server.requests(count: 1 + count)
+                }
                 gate.open()
                 for try await text in group { #expect(text == "name=value") }
             }
@@ -135,8 +139,10 @@ import Testing
             server.fallback { _ in Script([.wait(gate), .reply(Reply())]) }
             let transport = try transport { $0.maximumConnectionsPerHost = 0 }
             try await withThrowingTaskGroup(of: TransportError.self) { group in
-                for _ in 0..<16 { group.addTask { try await transport.failure(server.request()) } }
-                try await server.requests(count: 16)
+                for count in 1...16 {
+                    group.addTask { try await transport.failure(server.request()) }
+                    try await server.requests(count: count)
+                }
                 await transport.shutdown()
                 for try await error in group { #expect(error.reason == .shutDown) }
             }
@@ -156,8 +162,10 @@ import Testing
                 server.fallback { _ in Script([.wait(gate), .reply(Reply())]) }
                 let transport = try EventLoopsTests().transport { $0.maximumConnectionsPerHost = 0 }
                 try await withThrowingTaskGroup(of: Void.self) { group in
-                    for _ in 0..<16 { group.addTask { _ = try await transport.collect(server.request()) } }
-                    try await server.requests(count: 16)
+                    for count in 1...16 {
+                        group.addTask { _ = try await transport.collect(server.request()) }
+                        try await server.requests(count: count)
+                    }
                     gate.open()
                     try await group.waitForAll()
                 }

@@ -8,10 +8,10 @@
 /// |---|---|
 /// | may share a connection, and its origin multiplexes | the one where the origin's connections are |
 /// | may share a connection, and it is not known whether its origin multiplexes | the one where most of the origin's exchanges are |
-/// | can use a connection that is free on some loop, or will be | the one that its task prefers, or the least busy of those, unless it has ``tolerance`` more exchanges than another one |
+/// | can use a connection that is free on some loop, or will be | the one that its task prefers, or the least busy of those, unless ``tolerance`` more exchanges were admitted there than on another one |
 /// | any other | the one that its task prefers, or the least busy one |
 ///
-/// The busiest loop is the one with the most exchanges, waiting ones included.
+/// The least busy loop is the one with the fewest exchanges, waiting ones included.
 package struct LoopTable {
     /// The scheme, host and port of a URL.
     package typealias Origin = String
@@ -21,7 +21,7 @@ package struct LoopTable {
     /// The number of admitted exchanges on each loop from which another loop is wanted.
     private let threshold: Int
     private let limits: Limits
-    /// The number of exchanges by which a loop may be busier than others before connections are made there.
+    /// The number of admitted exchanges by which a loop may be busier than others before connections are made there.
     private static let tolerance = 8
     /// The number of exchanges on each loop, and of those that were admitted.
     private var loads = [0]
@@ -99,8 +99,7 @@ package struct LoopTable {
         }
         let free = sharing == .none ? [] : loads.indices.filter { host.running[$0] < host.expected[$0] }
         if let preferred, free.contains(preferred) { return preferred }
-        let idlest = idlest
-        if let loop = free.min(by: { loads[$0] < loads[$1] }), loads[loop] < loads[idlest] + Self.tolerance {
+        if let loop = free.min(by: { loads[$0] < loads[$1] }), admitted[loop] < (admitted.min() ?? 0) + Self.tolerance {
             return loop
         }
         return preferred ?? idlest

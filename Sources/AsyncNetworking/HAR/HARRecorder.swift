@@ -126,7 +126,8 @@ public final class HARRecorder: Sendable {
             switch event {
             case .exchange(let number, .started(let request)):
                 recorder.begin(
-                    number, RecordedExchange(request, call: task.id, maximumBodySize: recorder.maximumBodySize), of: task.id)
+                    number, RecordedExchange(request, call: task.id, maximumBodySize: recorder.maximumBodySize),
+                    of: task.id)
             case .exchange(let number, let event):
                 recorder.change(number, of: task.id) { $0.receive(event) }
             case .ended: recorder.end(task.id)

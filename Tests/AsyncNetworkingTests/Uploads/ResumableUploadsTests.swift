@@ -82,12 +82,14 @@ import Testing
                     headers: try HTTPFields(validating: [("Tus-Resumable", "1.0.0"), ("Tus-Extension", "termination")]))
             case .post: .status(.created, headers: [.location: "/u/1"])
             case .delete: isSilent ? .hang : .status(.noContent)
-            default: .hang
+            // The upload goes on later, and is not complete.
+            default: .status(.tooManyRequests, headers: [.retryAfter: "20"])
             }
         }
         let session = SessionManager(on: transport) { $0.clock = clock }
         let task = session.upload("up", body: .string("abc"), options: .resumable)
         try await transport.requests(count: 3)
+        try await eventually { clock.sleepers == [.seconds(20)] }
         async let end: Void = session.shutdown(draining: .zero)
         let requests = try await transport.requests(count: 4)
         #expect(requests.map(\.request.method) == [.options, .post, .patch, .delete])
