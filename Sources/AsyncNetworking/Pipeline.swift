@@ -238,7 +238,11 @@ final class Pipeline: Sendable {
             return try await step(self, request, &call, Next(pipeline: self, index: index))
         }
         await call.close()
-        if let token = request.token { try await updateToken(token, of: &request, &call) }
+        if let token = request.token {
+            try await updateToken(token, of: &request, &call)
+            // The token may have been refreshed.
+            try request.limitToTimeLeft(on: clock)
+        }
         let events = call.beginExchange()
         events?.receive(.started(request))
         do {

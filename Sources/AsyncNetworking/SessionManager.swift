@@ -22,7 +22,7 @@ import HTTPTypes
 /// Requests do not enter it: they begin on the caller's executor without a hop, and what the session knows is guarded by
 /// a lock.
 ///
-/// A manager is released with its last reference, and its thread and connections with it; running requests keep alive
+/// A manager is released with its last reference, and its threads and connections with it; running requests keep alive
 /// what they need. No call is required before that. Call ``shutdown(draining:)`` to wait until all requests have ended.
 public actor SessionManager {
     /// The configuration that the manager was created with. Changes of a copy have no effect on the manager.
@@ -134,7 +134,8 @@ public actor SessionManager {
     /// with `true` cancels what an earlier one let continue; other repeated calls have no effect.
     ///
     /// - Parameter cancellingTasks: Whether running requests and all tasks are cancelled, so that they throw
-    ///   `CancellationError`, and all connections are closed before this function returns. A closure of the program
+    ///   `CancellationError`, and all connections are closed before this function returns, after the requests by which
+    ///   cancelled uploads are removed from their servers, which have at most 5 s. A closure of the program
     ///   that handles a response is not interrupted, but reading an incomplete body then throws an error in it. If
     ///   `false`, requests and tasks finish, including any redirects and retries, suspended tasks can still be resumed,
     ///   and connections stay open until the manager is released or shut down.

@@ -93,6 +93,15 @@ import Testing
         #expect(table.loop(for: "a", .successive, preferring: 0) == 0)
     }
 
+    @Test func `exchanges that share a connection need no others`() {
+        var table = LoopTable(maximum: 2, threshold: 1, total: 3)
+        for _ in 0..<20 { #expect(table.admit("a", to: 0) == nil || table.count > 1) }
+        table.open("a", on: 0, isMultiplexed: true)
+        for _ in 0..<20 { #expect(table.admit("a", to: 0) == nil) }
+        for _ in 0..<40 { table.end("a", on: 0) }
+        #expect(table.admit("b", to: 0) == nil, "Two connections.")
+    }
+
     @Test func `a connection that exceeds a limit closes an idle one, first of all on another loop`() {
         var table = LoopTable(maximum: 2, threshold: 1, perOrigin: 2, total: 3)
         _ = (table.admit("a"), table.admit("a"))

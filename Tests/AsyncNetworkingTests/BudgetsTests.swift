@@ -51,6 +51,15 @@ import Testing
         #expect(bucket.take(at: .milliseconds(2_500))?.wait == .milliseconds(500))
     }
 
+    @Test func `the last token that is given back leaves the bucket as it was`() throws {
+        var bucket = TokenBucket(capacity: 1, interval: .seconds(1))
+        _ = bucket.take(at: .zero)
+        let taken = bucket.take(at: .zero)
+        bucket.giveBack(try #require(taken))
+        #expect(bucket.isFull(at: .seconds(1)))
+        #expect(bucket.take(at: .milliseconds(1_001))?.wait == .zero)
+    }
+
     @Test func `no token is taken that is not there within a limit, and no size of a limit is too large`() {
         var bucket = TokenBucket(capacity: 1, interval: .seconds(1))
         #expect(bucket.take(at: .zero, within: .zero)?.wait == .zero)

@@ -125,8 +125,9 @@ package struct LoopTable {
         let host = host(of: origin)
         admitted[loop] += 1
         host.running[loop] += 1
-        guard host.running[loop] > host.expected[loop] else { return nil }
-        expect(host.running[loop], host, loop)
+        let needed = if case .on = host.multiplexing { max(1, host.connections[loop]) } else { host.running[loop] }
+        guard needed > host.expected[loop] else { return nil }
+        expect(needed, host, loop)
         return excess(over: host, on: loop, extra)
     }
 
@@ -138,7 +139,12 @@ package struct LoopTable {
         let host = host(of: origin)
         admitted[loop] -= 1
         host.running[loop] -= 1
-        if !connected { expect(max(host.connections[loop], host.expected[loop] - 1), host, loop) }
+        if host.running[loop] == 0 {
+            // Connections of HTTP/3 and to Unix-domain sockets are not noted.
+            expect(host.connections[loop], host, loop)
+        } else if !connected {
+            expect(max(host.connections[loop], host.expected[loop] - 1), host, loop)
+        }
     }
 
     // MARK: Connections
@@ -151,7 +157,7 @@ package struct LoopTable {
         guard hasChoice else { return nil }
         let host = host(of: origin)
         if isMultiplexed {
-            host.multiplexing = .on(loop)
+            noteMultiplexing(origin, on: loop)
         } else if isChoice {
             host.multiplexing = .none
         }
@@ -189,7 +195,9 @@ package struct LoopTable {
     /// Notes that a connection of the origin carries several exchanges at the same time.
     package mutating func noteMultiplexing(_ origin: Origin, on loop: Int) {
         guard hasChoice else { return }
-        host(of: origin).multiplexing = .on(loop)
+        let host = host(of: origin)
+        host.multiplexing = .on(loop)
+        expect(max(1, host.connections[loop]), host, loop)
     }
 
     // MARK: Hosts

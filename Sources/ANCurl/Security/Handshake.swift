@@ -61,7 +61,11 @@ final class Handshake {
                 // libcurl has set the session of its cache. In 8.23, unlike in 7.88, CURLOPT_SSL_SESSIONID_CACHE cannot
                 // prevent that in the callback for the context. A copy is used: before 8.10, handshakes on several threads
                 // would have the same object, which they change.
-                guard let session = unsafe session, let cached = unsafe SSL_get_session(session) else { break }
+                // In a renegotiation, which has a message of the first handshake, it is the session of the connection.
+                var byte: UInt8 = 0
+                guard let session = unsafe session, unsafe SSL_get_finished(session, &byte, 0) == 0,
+                    let cached = unsafe SSL_get_session(session)
+                else { break }
                 let mayResume = unsafe Handshake.of(session)?.mayResume != false
                 let copy = unsafe mayResume ? SSL_SESSION_dup(cached) : nil
                 unsafe SSL_set_session(session, copy)

@@ -109,11 +109,15 @@ package struct TokenBucket: Sendable {
     }
 
     /// Gives back a token that was taken in vain. The times of those that were taken after it are known already, so the
-    /// next one that is taken is this one.
+    /// next one that is taken is this one; without any, the bucket is as it was before.
     package mutating func giveBack(_ turn: Turn) {
         // The bucket of another origin may have been removed meanwhile, and begun anew.
         guard turn.fullTime <= fullTime else { return }
         returned.insert(turn.fullTime, at: returned.firstIndex { $0 > turn.fullTime } ?? returned.endIndex)
+        while let last = returned.last, last == fullTime {
+            returned.removeLast()
+            fullTime -= interval
+        }
     }
 
     /// Whether no token is missing.

@@ -170,6 +170,8 @@ struct TaskScheduler: Sendable {
             }
         case .releaseSlot: state.withLock { $0.queue?.release() }
         }
+        // The priority may have been changed before the task was in the queue.
+        reorder(core, to: core.priority)
         while let next = state.withLock({ $0.queue?.admit() }) {
             if !next.admit() { state.withLock { $0.queue?.release() } }
         }

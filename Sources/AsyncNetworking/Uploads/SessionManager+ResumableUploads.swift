@@ -99,10 +99,12 @@ private final class UploadJob {
                     last = response
                 } catch {
                     learnInterim()
-                    let mayGoOn = machine.interrupt(
-                        mayHaveReachedServer: !attempt.seen.isEmpty, sentAll: hasSentAll)
                     // The failure of a session that refreshes the token is one of this request.
                     let failure = SessionError.lowering(error)
+                    // An interceptor with a retry policy of its own keeps its own record of attempts.
+                    let mayHaveReachedServer =
+                        !attempt.seen.isEmpty || (failure as? TransportError)?.mayHaveReachedServer == true
+                    let mayGoOn = machine.interrupt(mayHaveReachedServer: mayHaveReachedServer, sentAll: hasSentAll)
                     if case .requestBody(let cause) = (failure as? TransportError)?.reason {
                         // A file that was changed may have ended too early.
                         try source.check()

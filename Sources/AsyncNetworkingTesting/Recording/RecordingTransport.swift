@@ -207,7 +207,8 @@ private final class RecordedBody: ResponseBodySource {
     var ending: ResponseEnding? { base.ending }
 
     func cancel() {
-        state.withLock { $0.error = $0.error ?? CancellationError() }
+        // A body that was read to its end is complete.
+        if base.ending == nil { state.withLock { $0.error = $0.error ?? CancellationError() } }
         base.cancel()
     }
 

@@ -259,7 +259,7 @@ final class SegmentedTransfer {
             try file.write(bytes.prefix(receipt.count), at: receipt.offset, done: plan.done)
             if worker.source == 0 { trusted.insert(range) }
             pieces?.receive(range, from: worker.source)
-            if let range = receipt.givenUp { pieces?.giveUp(range, from: worker.source) }
+            if let range = receipt.givenUp { try giveUp(range, from: worker.source) }
             try await verifyPieces(in: range)
         }
         report()
@@ -337,8 +337,14 @@ final class SegmentedTransfer {
     }
 
     private func stop(_ number: Int, _ worker: Worker) {
-        guard let range = plan.stop(number) else { return }
-        pieces?.giveUp(range, from: worker.source)
+        // A failure to access the file shows when the bytes are written again.
+        if let range = plan.stop(number) { try? giveUp(range, from: worker.source) }
+    }
+
+    /// Notes that bytes of a source do not count any more, also for the digest of the whole.
+    private func giveUp(_ range: Range<Int64>, from source: Int) throws(SessionError) {
+        pieces?.giveUp(range, from: source)
+        try file.restart(range, done: plan.done)
     }
 
     /// Ends the exchange of a segment.
