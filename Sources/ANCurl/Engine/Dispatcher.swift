@@ -13,6 +13,7 @@ import Synchronization
 final class Dispatcher: Sendable {
     private let state: Lock<State>
     private let longLivedCount = Atomic(0)
+    private let hasShutDown = Atomic(false)
     /// Whether there may be more than one loop.
     let hasChoice: Bool
 
@@ -21,7 +22,6 @@ final class Dispatcher: Sendable {
         var loops: LoopTable
         var origins = OriginCache()
         var isAddingLoop = false
-        var isShutDown = false
 
         mutating func loop(_ exchange: Exchange, _ origin: String, preferring preferred: Int?) -> Int {
             exchange.isOnFirstLoop ? 0 : loops.loop(for: origin, exchange.sharing, preferring: preferred)
@@ -86,24 +86,17 @@ final class Dispatcher: Sendable {
     var idlestLoop: Int { state.withLock { $0.loops.idlest } }
 
     /// Whether no exchange is performed any more.
-    var isShutDown: Bool { state.withLock { $0.isShutDown } }
+    var isShutDown: Bool { hasShutDown.load(ordering: .acquiring) }
 
     /// Ends the admission of exchanges: those that wait do so until they are ended.
-    func shutdown() { state.set(\.isShutDown, to: true) }
+    func shutdown() {
+        // Under the lock: afterwards nothing is admitted.
+        state.withLock { _ in hasShutDown.store(true, ordering: .releasing) }
+    }
 
     // MARK: Loops
 
-    /// Whether the caller must add a loop, and then call ``didAddLoop(_:)``.
-    func mustAddLoop() -> Bool {
-        guard hasChoice else { return false }
-        return state.withLock { state in
-            guard state.loops.wantsLoop, !state.isAddingLoop, !state.isShutDown else { return false }
-            state.isAddingLoop = true
-            return true
-        }
-    }
-
-    /// Notes whether a loop was added.
+    /// Notes whether a loop was added that ``enter(_:preferring:)`` asked for.
     func didAddLoop(_ isAdded: Bool) {
         state.withLock { state in
             state.isAddingLoop = false
@@ -113,8 +106,9 @@ final class Dispatcher: Sendable {
 
     // MARK: Exchanges
 
-    /// Chooses the loop of an exchange, and admits it, or lets it wait. Returns its engine.
-    func enter(_ exchange: Exchange, preferring preferred: Int?) -> CurlEngine {
+    /// Chooses the loop of an exchange, and admits it, or lets it wait. Returns its engine, and whether the caller must add
+    /// a loop.
+    func enter(_ exchange: Exchange, preferring preferred: Int?) -> (CurlEngine, mustAddLoop: Bool) {
         withState { state in
             let origin = state.origins.origin(of: exchange.request.url.absoluteString)
             let loop = state.loop(exchange, origin, preferring: preferred)
@@ -125,7 +119,9 @@ final class Dispatcher: Sendable {
             exchange.place = Place(
                 origin: origin, engine: engine,
                 admission: ticket.map { .waiting(ticket: $0) } ?? .admitted(loop: loop))
-            return engine
+            let mustAddLoop = state.loops.wantsLoop && !state.isAddingLoop && !isShutDown
+            if mustAddLoop { state.isAddingLoop = true }
+            return (engine, mustAddLoop)
         }
     }
 
@@ -133,7 +129,7 @@ final class Dispatcher: Sendable {
     /// the given loop. Returns it with the engine on which it has waited; `nil` if there is none.
     func admit(on loop: Int) -> (Exchange, CurlEngine)? {
         withState { state in
-            guard !state.isShutDown,
+            guard !isShutDown,
                 let waiting = state.admissions.next(preferring: hasChoice ? { $0.loop == loop } : nil)
             else { return nil }
             let exchange = waiting.exchange

@@ -60,8 +60,9 @@ final class EngineGroup: Sendable {
 
     /// Starts an exchange: on the loop that its task prefers, or on another one where a connection is.
     func start(_ exchange: Exchange) {
-        context.dispatcher.enter(exchange, preferring: preferredLoop).post(.add(exchange))
-        if context.dispatcher.mustAddLoop() { addLoop() }
+        let (engine, mustAddLoop) = context.dispatcher.enter(exchange, preferring: preferredLoop)
+        engine.post(.add(exchange))
+        if mustAddLoop { addLoop() }
     }
 
     /// Adds an engine, for later exchanges; not if the system cannot provide a thread or a descriptor.
