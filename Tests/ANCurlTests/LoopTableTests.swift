@@ -10,10 +10,7 @@ import Testing
 
     @Test func `with one loop there is no choice`() {
         var table = LoopTable(maximum: 1, threshold: 1)
-        for sharing in ConnectionSharing.allCases {
-            #expect(table.loop(for: "a", sharing, preferring: nil) == 0)
-            table.enter(0)
-        }
+        for sharing in ConnectionSharing.allCases { #expect(table.admit("a", sharing) == 0) }
         #expect(table.count == 1)
         #expect(!table.hasChoice)
     }

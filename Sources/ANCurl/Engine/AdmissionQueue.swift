@@ -309,7 +309,7 @@ package struct AdmissionQueue<Element> {
     }
 }
 
-/// Whoever uses a queue alone also uses its objects alone: it does not hand them out.
+/// A queue does not hand out its objects, so that they are protected together with it, by a lock.
 extension AdmissionQueue: @unchecked Sendable where Element: Sendable {}
 
 extension AdmissionQueue {

@@ -10,7 +10,7 @@ import CCurl
 /// Other threads post messages, which are handled together in the loop's next turn. A task that awaits a response
 /// resumes on its own executor, without a hop through the loop.
 actor CurlEngine: EventLoopSource {
-    /// What the event loops of the transport share.
+    /// The settings and the state common to the event loops of the transport.
     nonisolated let context: EngineContext
     /// The number of this engine in its group.
     nonisolated let index: Int

@@ -8,8 +8,8 @@ import Synchronization
 /// Gives the exchanges of a transport to its event loops, within the limits on connections, which hold for all loops
 /// together.
 ///
-/// An exchange that waits belongs to a loop, which knows its time limits. When it is admitted, it may move to the loop
-/// with the connection that has become free; messages to the former loop then have no effect.
+/// An exchange that waits for a connection belongs to a loop, which watches its time limits. When it is admitted, it may
+/// move to the loop with the connection that has become free; messages to the former loop then have no effect.
 final class Dispatcher: Sendable {
     private let state: Lock<State>
     private let longLivedCount = Atomic(0)
@@ -24,7 +24,8 @@ final class Dispatcher: Sendable {
         var isAddingLoop = false
 
         mutating func loop(_ exchange: Exchange, _ origin: String, preferring preferred: Int?) -> Int {
-            exchange.isOnFirstLoop ? 0 : loops.loop(for: origin, exchange.sharing, preferring: preferred)
+            guard loops.hasChoice, !exchange.isOnFirstLoop else { return 0 }
+            return loops.loop(for: origin, exchange.sharing, preferring: preferred)
         }
 
         /// Notes an exchange that was admitted.
@@ -43,7 +44,7 @@ final class Dispatcher: Sendable {
         let loop: Int
     }
 
-    /// Where an exchange is performed.
+    /// The engine of an exchange, and its share of the limits.
     struct Place {
         /// The scheme, host and port of the URL.
         let origin: String

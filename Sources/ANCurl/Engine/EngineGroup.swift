@@ -3,7 +3,7 @@
 import ANHTTP
 import ANSystem
 
-/// What the event loops of a transport share.
+/// The settings and the state that the event loops of a transport share.
 final class EngineContext: Sendable {
     /// The limits of the connection pool.
     let limits: ConnectionLimits

@@ -37,7 +37,7 @@ final class LoopState {
     private let recordBuffer = ReceivedBytes(count: 1 << 14)
     @safe @exclusivity(unchecked) private var constants: [UInt: String] = [:]
     let headerFields: HeaderFieldCache
-    /// What the event loops of the transport share.
+    /// The settings and the state common to the event loops of the transport.
     let context: EngineContext
     /// The number of this loop.
     let index: Int

@@ -85,7 +85,6 @@ package struct LoopTable {
     ///   - preferred: The loop on which the task runs; `nil` if it runs on none.
     ///   - sharing: Whether the exchange may use connections of others, and at the same time as they.
     package mutating func loop(for origin: Origin, _ sharing: ConnectionSharing, preferring preferred: Int?) -> Int {
-        guard hasChoice else { return 0 }
         let host = host(of: origin)
         if sharing == .multiplexed {
             switch host.multiplexing {
@@ -260,7 +259,7 @@ package struct LoopTable {
     }
 }
 
-/// Whoever uses a table alone also uses its objects alone: it does not hand them out.
+/// A table does not hand out its objects, so that they are protected together with it, by a lock.
 extension LoopTable: @unchecked Sendable {}
 
 /// Whether an exchange may use the connections of others.

@@ -93,7 +93,7 @@ final class Exchange: Sendable {
     /// The session's budget, if the body waits for its reader in chunks; otherwise `nil`.
     var memory: MemoryBudget? { delivery == .streamed ? context.memory : nil }
 
-    /// What the event loops share.
+    /// The settings and the state common to the event loops.
     var context: EngineContext { group.context }
 
     /// The transfer options.
@@ -115,7 +115,7 @@ final class Exchange: Sendable {
     /// Whether the exchange is performed on the first loop, which alone has the schedule of limited speeds.
     var isOnFirstLoop: Bool { !options.speedLimits.isEmpty }
 
-    /// Where the exchange is performed; `nil` before it is started.
+    /// The engine of the exchange; `nil` before it is started.
     var place: Dispatcher.Place? {
         get { state.withLock { $0.place } }
         set { state.set(\.place, to: newValue) }
@@ -325,7 +325,7 @@ final class Exchange: Sendable {
         /// The address from which the response was received.
         var address: SocketAddress?
         var decoding = Decoding.none
-        /// Where the exchange is performed; `nil` before it is started.
+        /// The engine of the exchange; `nil` before it is started.
         var place: Dispatcher.Place?
         /// Reads the request's body from its source; `nil` if the body is in memory.
         var pump: Task<Void, Never>?
