@@ -229,16 +229,7 @@ import Testing
     func `a request that waits for its turn is sent with the token of then`(change: String, sent: [String]) async throws
     {
         let transport = MockTransport(.text("x"))
-        let refreshes = Lock(0)
-        let authenticator = Authenticator(
-            for: [try url("http://a.example/")],
-            token: Authenticator.Token("first", expires: clock.date + (change == "expires" ? 30 : 3_600))
-        ) { _ in Authenticator.Token("refreshed \(refreshes.withLock { $0 += 1; return $0 })") }
-        let manager = SessionManager(on: transport) {
-            $0.clock = clock
-            $0.authentication.authenticators = [authenticator]
-            $0.attemptInterceptors = [RequestRateLimit(1, per: .seconds(60))]
-        }
+        let (manager, authenticator) = try limited(on: transport, tokenLifetime: change == "expires" ? 30 : 3_600)
         _ = try await manager.get("x")
         async let second = manager.get("y")
         try await clock.sleepers(count: 1)
@@ -252,19 +243,39 @@ import Testing
         #expect(tokens == (change == "expires" ? sent : ["first"] + sent))
     }
 
-    @Test func `a token that replaced another one in the queue is refreshed if it is refused`() async throws {
-        let transport = MockTransport { request in
-            request.headers[.authorization] == "Bearer refreshed 1" ? .status(.unauthorized) : .text("x")
-        }
+    @Test func `a token that is refreshed before the exchange takes its time from the request`() async throws {
+        let transport = MockTransport(.text("x"))
+        let (manager, _) = try limited(on: transport, tokenLifetime: 30) { [clock] in clock.advance(by: .seconds(20)) }
+        _ = try await manager.get("x")
+        async let second = manager.get("y", timeout: .seconds(100))
+        _ = try await clock.passWaits(1)
+        _ = try await second
+        #expect(transport.requests.last?.request.options?.timeouts.total == .seconds(20))
+    }
+
+    /// A session that sends a request a minute, with a token that it refreshes.
+    private func limited(
+        on transport: MockTransport, tokenLifetime: TimeInterval, refreshing: @escaping @Sendable () -> Void = {}
+    ) throws -> (SessionManager, Authenticator) {
         let refreshes = Lock(0)
-        let authenticator = Authenticator(
-            for: [try url("http://a.example/")], token: Authenticator.Token("first", expires: clock.date + 30)
-        ) { _ in Authenticator.Token("refreshed \(refreshes.withLock { $0 += 1; return $0 })") }
+        let token = Authenticator.Token("first", expires: clock.date + tokenLifetime)
+        let authenticator = Authenticator(for: [try url("http://a.example/")], token: token) { _ in
+            refreshing()
+            return Authenticator.Token("refreshed \(refreshes.withLock { $0 += 1; return $0 })")
+        }
         let manager = SessionManager(on: transport) {
             $0.clock = clock
             $0.authentication.authenticators = [authenticator]
             $0.attemptInterceptors = [RequestRateLimit(1, per: .seconds(60))]
         }
+        return (manager, authenticator)
+    }
+
+    @Test func `a token that replaced another one in the queue is refreshed if it is refused`() async throws {
+        let transport = MockTransport { request in
+            request.headers[.authorization] == "Bearer refreshed 1" ? .status(.unauthorized) : .text("x")
+        }
+        let (manager, _) = try limited(on: transport, tokenLifetime: 30)
         _ = try await manager.get("x")
         async let second = manager.get("y")
         _ = try await clock.passWaits(2)
