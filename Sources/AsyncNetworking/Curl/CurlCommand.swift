@@ -56,6 +56,7 @@ struct CurlCommand {
         add(options.proxy, rules)
         add(options.connection, rules)
         if request.url.isHTTPS { add(options.tls, host: HostName(request.url), rules) }
+        if !options.speedLimits.isEmpty { notes.append("the limits of the speed") }
         if request.trailers != nil { notes.append("the trailer fields") }
         let url = request.url.absoluteString.unicodeScalars.prefix { $0 != "#" }
         self.options.append([Array(rules.url(String(url)).utf8)])
@@ -170,7 +171,7 @@ struct CurlCommand {
         }
         guard !body.isNone else { return }
         adds(.contentType, "Content-Type:")
-        if let wait = options.expectContinueTimeout {
+        if let wait = options.expectContinueTimeout, !body.isEmpty {
             adds(.expect, "Expect: 100-continue")
             add("--expect100-timeout", wait.curlSeconds)
         } else {
@@ -253,7 +254,13 @@ struct CurlCommand {
                 let password = rules.hides("password") ? Redaction.mark : credential.password
                 add("--proxy-user", "\(credential.user):\(password)")
             }
-            add("--noproxy", proxy.bypass.joined(separator: ","))
+            // curl knows neither wildcards nor ports.
+            let names = proxy.bypass.map { $0.hasPrefix("*.") ? String($0.dropFirst()) : $0 }
+            let known = names.filter {
+                $0.split(at: ":", omittingEmptySubsequences: false).count != 2 && !$0.contains("]:")
+            }
+            if known.count < names.count { notes.append("the exceptions from the proxy that have a port") }
+            add("--noproxy", known.joined(separator: ","))
         }
     }
 
@@ -289,6 +296,7 @@ struct CurlCommand {
         }
         add(policy)
         if let identity = tls.identity(for: host) { add(identity, rules) }
+        if tls.keyLogPath != nil { notes.append("the file of the TLS secrets") }
         if tls.minimumVersion != .v1_2 { add("--tlsv\(tls.minimumVersion.number)") }
         if let maximum = tls.maximumVersion { add("--tls-max", maximum.number) }
         if let ciphers = tls.cipherList { add("--ciphers", ciphers) }
@@ -300,7 +308,11 @@ struct CurlCommand {
     private mutating func add(_ policy: SecurityPolicy) {
         switch policy.pinningMode {
         case .none:
-            if policy.allowsInvalidCertificates, !policy.validatesDomainName { add("--insecure") }
+            switch (policy.allowsInvalidCertificates, policy.validatesDomainName) {
+            case (false, true): break
+            case (true, false): add("--insecure")
+            default: notes.append("the certificates that the security policy allows")
+            }
         case .publicKey:
             let pins = (policy.pins + policy.backupPins).map { "sha256//" + $0.sha256.base64EncodedString() }
             if !pins.isEmpty { add("--pinnedpubkey", pins.joined(separator: ";")) }
@@ -314,6 +326,9 @@ struct CurlCommand {
             if let path = lists.path { add("--crlfile", path) } else { notes.append("the revocation lists in memory") }
         }
         if policy.evaluator != nil { notes.append("the evaluator of the security policy") }
+        if policy.isAudited { notes.append("that refused servers are only reported") }
+        if policy.verificationTime != nil { notes.append("the time for which certificates are verified") }
+        if policy.pinExpiry != nil { notes.append("the time at which the pins expire") }
     }
 
     private mutating func add(_ identity: ClientIdentity, _ rules: Redaction) {
@@ -332,6 +347,10 @@ struct CurlCommand {
 extension CurlCommand.Body {
     var isNone: Bool {
         if case .none = self { true } else { false }
+    }
+
+    var isEmpty: Bool {
+        if case .bytes(let bytes) = self { bytes.isEmpty } else { isNone }
     }
 
     /// The method that curl uses by default.
@@ -365,6 +384,6 @@ extension Duration {
     }
 
     fileprivate var curlMilliseconds: Int64 {
-        max(1, Int64((min(self, .longestSleep) / .milliseconds(1)).rounded(.up)))
+        max(1, Int64((min(max(.zero, self), .longestSleep) / .milliseconds(1)).rounded(.up)))
     }
 }

@@ -98,6 +98,8 @@ import Testing
         Case("--http2") { $0.httpVersion = .http2 }, Case("--http1.1") { $0.httpVersion = .http1 },
         Case("--connect-timeout 1.500") { $0.timeouts.connect = .milliseconds(1500) },
         Case("--connect-timeout 3153600000") { $0.timeouts.connect = .seconds(Int64.max) },
+        Case("--connect-timeout 0.001") { $0.timeouts.connect = .seconds(Int64.min) },
+        Case("--max-time 0.001") { $0.timeouts.total = .seconds(Int64.min) },
         Case("--max-time 3153600000") { $0.timeouts.total = .seconds(Int64.max) },
         Case("--speed-limit 1 --speed-time 3153600000") { $0.timeouts.idle = .seconds(Int64.max) },
         Case("--keepalive-time 3153600000") { $0.connection.tcpKeepAlive = .seconds(Int64.max) },
@@ -131,6 +133,37 @@ import Testing
     @Test(arguments: cases)
     func `transfer options are those of curl`(of test: Case) async throws {
         #expect(try await command(.get, "https://a.example/", configure: test.change).contains(" \(test.text) "))
+    }
+
+    private static let notes = [
+        Case("the limits of the speed") { $0.speedLimits = [SpeedLimit(bytesReceivedPerSecond: 9)] },
+        Case("the certificates that the security policy allows") { $0.tls.policy.allowsInvalidCertificates = true },
+        Case("the certificates that the security policy allows") { $0.tls.policy.validatesDomainName = false },
+        Case("the file of the TLS secrets") { $0.tls.keyLogPath = "/k" },
+        Case("that refused servers are only reported") { $0.tls.policy.isAudited = true },
+        Case("the time for which certificates are verified") { $0.tls.policy.verificationTime = .now },
+        Case("the time at which the pins expire") { $0.tls.policy.pinExpiry = .now },
+    ]
+
+    @Test(arguments: notes)
+    func `options that curl lacks are named`(of test: Case) async throws {
+        let text = try await command(.get, "https://a.example/", configure: test.change)
+        #expect(text.hasPrefix("# not expressed: \(test.text)\n"), "\(text)")
+        #expect(!text.contains("--insecure"))
+    }
+
+    @Test func `exceptions from the proxy are spelled as curl does`() async throws {
+        let proxy = Proxy(.http, host: "p", port: 1, bypass: ["*.corp", "a.example:8080", "fd00::1", "b"])
+        let text = try await command(configure: { $0.proxy = .proxy(proxy) })
+        #expect(text.contains(" --noproxy .corp,fd00::1,b "))
+        #expect(text.hasPrefix("# not expressed: the exceptions from the proxy that have a port\n"))
+    }
+
+    @Test func `an empty body is sent without asking first`() async throws {
+        let empty = try await command(.post, configure: { $0.expectContinueTimeout = .seconds(1) })
+        #expect(empty.contains(" --header Expect: ") && !empty.contains("100-continue"))
+        let other = try await command(.post, body: .string("x"), configure: { $0.expectContinueTimeout = .seconds(1) })
+        #expect(other.contains("'Expect: 100-continue' --expect100-timeout 1 "))
     }
 
     @Test func `pins are named as far as curl has them`() async throws {
