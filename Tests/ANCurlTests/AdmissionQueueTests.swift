@@ -143,7 +143,7 @@ extension AdmissionQueue {
         AdmissionQueue(perOrigin: 2, longLivedPerOrigin: 3, total: total, streams: streams)
     }
 
-    @Test(arguments: [ConnectionUse.stream, .webSocket])
+    @Test(arguments: [ConnectionUse.stream, .exclusiveStream])
     func `long-lived exchanges take no connection from requests, nor these from them`(use: ConnectionUse) {
         var queue = Self.queue()
         #expect((0..<4).map { queue.enter($0, use, "a") == nil } == [true, true, true, false])
@@ -158,7 +158,7 @@ extension AdmissionQueue {
 
     @Test func `streams and WebSockets share a limit, in the order in which they came`() throws {
         var queue = Self.queue()
-        let uses: [ConnectionUse] = [.stream, .webSocket, .stream, .webSocket, .stream, .webSocket]
+        let uses: [ConnectionUse] = [.stream, .exclusiveStream, .stream, .exclusiveStream, .stream, .exclusiveStream]
         let tickets = uses.enumerated().map { queue.enter($0.offset, $0.element, "a") }
         #expect(tickets.map { $0 == nil } == [true, true, true, false, false, false])
         queue.giveUp(try #require(tickets[4]), .stream, "a")
@@ -166,7 +166,7 @@ extension AdmissionQueue {
         #expect(queue.enter(6, .stream, "a") != nil, "It came last.")
         #expect([queue.next(), queue.next()] == [3, nil])
         queue.leave(.stream, "a")
-        queue.leave(.webSocket, "a")
+        queue.leave(.exclusiveStream, "a")
         #expect([queue.next(), queue.next(), queue.next()] == [5, 6, nil])
     }
 
@@ -175,7 +175,7 @@ extension AdmissionQueue {
         for element in 0..<3 { #expect(queue.enter(element, .stream, "a") == nil) }
         #expect(queue.enter(3, .request, "b") == nil)
         #expect(queue.enter(4, .request, "a") != nil)
-        #expect(queue.enter(5, .webSocket, "c") != nil)
+        #expect(queue.enter(5, .exclusiveStream, "c") != nil)
         #expect(queue.next() == nil)
         queue.leave(.stream, "a")
         #expect([queue.next(), queue.next()] == [4, nil])
@@ -186,7 +186,7 @@ extension AdmissionQueue {
     @Test func `where an origin multiplexes, streams count as requests, and WebSockets do not`() {
         var queue = Self.queue(total: 4)
         for element in 0..<5 { _ = queue.enter(element, .stream, "a") }
-        #expect(queue.enter(10, .webSocket, "a") != nil)
+        #expect(queue.enter(10, .exclusiveStream, "a") != nil)
         queue.noteMultiplexing("a")
         // The waiting streams share the first connection. The WebSocket takes one of those of long-lived exchanges.
         #expect([queue.next(), queue.next(), queue.next(), queue.next()] == [3, 4, 10, nil])
@@ -194,11 +194,22 @@ extension AdmissionQueue {
         for element in 20..<35 { #expect(queue.enter(element, .request, "a") == nil) }
         #expect(queue.enter(35, .request, "a") != nil, "Two connections carry ten each.")
         #expect(queue.enter(36, .stream, "a") != nil)
-        #expect(queue.enter(37, .webSocket, "a") == nil)
-        #expect(queue.enter(38, .webSocket, "a") != nil, "Four connections are taken.")
+        #expect(queue.enter(37, .exclusiveStream, "a") == nil)
+        #expect(queue.enter(38, .exclusiveStream, "a") != nil, "Four connections are taken.")
         queue.leave(.stream, "a")
         queue.leave(.request, "a")
         #expect([queue.next(), queue.next(), queue.next()] == [35, 36, nil])
+    }
+
+    @Test func `where an origin multiplexes, a request over HTTP 1 has a connection to itself`() {
+        var queue = AdmissionQueue<Int>(perOrigin: 3, longLivedPerOrigin: 1, total: Self.big, streams: 10)
+        #expect(queue.enter(0, .request, "a") == nil)
+        queue.noteMultiplexing("a")
+        #expect((1..<4).map { queue.enter($0, .exclusiveRequest, "a") == nil } == [true, true, false])
+        #expect((10..<19).map { queue.enter($0, .request, "a") == nil } == .init(repeating: true, count: 9))
+        #expect(queue.enter(19, .request, "a") != nil, "Three connections are taken.")
+        queue.leave(.exclusiveRequest, "a")
+        #expect([queue.next(), queue.next()] == [3, nil])
     }
 
     @Test(.timeLimit(.minutes(1)))

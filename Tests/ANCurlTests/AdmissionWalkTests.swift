@@ -27,14 +27,19 @@ import Testing
 
         /// The connections to an origin, or to all, that long-lived exchanges have to themselves.
         func longLived(_ running: [Entry]) -> Int {
-            running.count { $0.use == .webSocket || $0.use == .stream && !multiplexing.contains($0.origin) }
+            running.count { $0.use == .exclusiveStream || $0.use == .stream && !multiplexing.contains($0.origin) }
+        }
+
+        private func exclusive(_ entries: [Entry]) -> Int {
+            entries.count { $0.use == .exclusiveRequest }
         }
 
         /// The other connections to an origin.
         private func ordinary(_ running: [Entry], _ origin: String) -> Int {
             let entries = running.filter { $0.origin == origin }
             let count = entries.count - longLived(entries)
-            return multiplexing.contains(origin) ? (count + streams - 1) / streams : count
+            guard multiplexing.contains(origin) else { return count }
+            return exclusive(entries) + (count - exclusive(entries) + streams - 1) / streams
         }
 
         private func all(_ running: [Entry]) -> Int {

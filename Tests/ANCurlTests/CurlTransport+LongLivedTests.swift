@@ -232,7 +232,7 @@ import Testing
             var ending = Script.events([ServerSentEvent(data: "a")])
             ending.actions.insert(.wait(gate), at: 1)
             server.route("/ending", ending)
-            let transport = try CurlTransport()
+            let transport = try transport { $0.maximumIdleAge = .seconds(3600) }
             try await withThrowingTaskGroup(of: Void.self) { group in
                 let request = server.request("/ending", headers: [.accept: "text/event-stream"], options: options())
                 for _ in 0..<20 { group.addTask { _ = try await transport.collect(request) } }

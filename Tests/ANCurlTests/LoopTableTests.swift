@@ -85,17 +85,17 @@ import Testing
         table.end("a", on: 1)
         #expect(table.loop(for: "a", .successive, preferring: 0) == 1, "One is free, and another one is being made.")
         table.leave(1)
-        table.end("a", on: 1, connected: false)
+        table.end("a", .successive, on: 1, connected: false)
         table.admit("a", to: 1)
         #expect(table.loop(for: "a", .successive, preferring: 0) == 0)
     }
 
     @Test func `exchanges that share a connection need no others`() {
         var table = LoopTable(maximum: 2, threshold: 1, total: 3)
-        for _ in 0..<20 { #expect(table.admit("a", to: 0) == nil || table.count > 1) }
+        for _ in 0..<20 { #expect(table.admit("a", .multiplexed, to: 0) == nil || table.count > 1) }
         table.open("a", on: 0, isMultiplexed: true)
-        for _ in 0..<20 { #expect(table.admit("a", to: 0) == nil) }
-        for _ in 0..<40 { table.end("a", on: 0) }
+        for _ in 0..<20 { #expect(table.admit("a", .multiplexed, to: 0) == nil) }
+        for _ in 0..<40 { table.end("a", .multiplexed, on: 0) }
         #expect(table.admit("b", to: 0) == nil, "Two connections.")
     }
 
@@ -106,7 +106,7 @@ import Testing
         table.open("a", on: 1)
         #expect(table.admit("a", to: 1) == nil, "All are in use.")
         table.leave(1)
-        table.end("a", on: 1, connected: false)
+        table.end("a", .successive, on: 1, connected: false)
         table.end("a", on: 0)
         #expect(table.admit("a", to: 1) == .init(loop: 0, origin: "a"), "Before the connection is made.")
         #expect(table.open("a", on: 1) == nil)
@@ -117,10 +117,30 @@ import Testing
         #expect(table.open("a", on: 1) == .init(loop: 1, origin: "a"), "It could not use the one that was free.")
     }
 
+    @Test func `where an origin multiplexes, exchanges over HTTP 1 count`() {
+        var table = LoopTable(maximum: 2, threshold: 1, perOrigin: 2)
+        _ = (table.admit("other"), table.admit("other"))
+        table.admit("a", .multiplexed, to: 0)
+        table.open("a", on: 0, isMultiplexed: true)
+        #expect(table.admit("a", to: 1) == nil)
+        table.open("a", on: 1)
+        table.end("a", on: 1)
+        #expect(table.loop(for: "a", .successive, preferring: 0) == 1, "A connection is free.")
+        #expect(table.admit("a", to: 0) == .init(loop: 1, origin: "a"), "A third connection.")
+    }
+
+    @Test func `an origin that multiplexed and has ended counts no more`() {
+        var table = LoopTable(maximum: 2, threshold: 1, total: 1)
+        for number in 0..<200 {
+            #expect(table.admit("\(number)", .multiplexed, to: 0) == nil)
+            table.end("\(number)", .multiplexed, on: 0)
+        }
+    }
+
     @Test(arguments: 0..<50) func `numbers fit at any time, and loops are used evenly`(seed: UInt64) {
         var random = SeededGenerator(seed: seed)
         var table = LoopTable(maximum: 4, threshold: 2, perOrigin: 3, total: 40)
-        var running: [(origin: String, loop: Int)] = []
+        var running: [(origin: String, sharing: ConnectionSharing, loop: Int)] = []
         var connections: [(origin: String, loop: Int)] = []
         for _ in 0..<2_000 {
             let origin = "\(Int.random(in: 0..<100, using: &random))"
@@ -131,14 +151,14 @@ import Testing
                 if table.wantsLoop { table.addLoop() }
                 let loop = table.loop(for: origin, sharing, preferring: nil)
                 #expect((0..<table.count).contains(loop))
-                excess = table.admit(origin, to: loop)
-                running.append((origin, loop))
+                excess = table.admit(origin, sharing, to: loop)
+                running.append((origin, sharing, loop))
             case 2 where !running.isEmpty:
-                let (origin, loop) = running.remove(at: Int.random(in: 0..<running.count, using: &random))
+                let (origin, sharing, loop) = running.remove(at: Int.random(in: 0..<running.count, using: &random))
                 table.leave(loop)
-                table.end(origin, on: loop, connected: Bool.random(using: &random))
+                table.end(origin, sharing, on: loop, connected: Bool.random(using: &random))
             case 3 where !running.isEmpty && Bool.random(using: &random):
-                let (origin, loop) = running[Int.random(in: 0..<running.count, using: &random)]
+                let (origin, _, loop) = running[Int.random(in: 0..<running.count, using: &random)]
                 connections.append((origin, loop))
                 excess = table.open(origin, on: loop)
             default:
@@ -168,19 +188,21 @@ extension LoopTable {
     ) -> Int {
         if addsLoops, wantsLoop { addLoop() }
         let loop = loop(for: origin, sharing, preferring: nil)
-        admit(origin, to: loop)
+        admit(origin, sharing, to: loop)
         return loop
     }
 
     @discardableResult
-    fileprivate mutating func admit(_ origin: String, to loop: Int) -> Excess? {
+    fileprivate mutating func admit(
+        _ origin: String, _ sharing: ConnectionSharing = .successive, to loop: Int
+    ) -> Excess? {
         enter(loop)
-        return begin(origin, on: loop)
+        return begin(origin, sharing, on: loop)
     }
 
-    fileprivate mutating func end(_ origin: String, on loop: Int) {
+    fileprivate mutating func end(_ origin: String, _ sharing: ConnectionSharing = .successive, on loop: Int) {
         leave(loop)
-        end(origin, on: loop, connected: true)
+        end(origin, sharing, on: loop, connected: true)
     }
 
     @discardableResult

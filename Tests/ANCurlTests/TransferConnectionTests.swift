@@ -1,10 +1,23 @@
 // SPDX-License-Identifier: MIT
 
 import ANCurl
+import ANHTTP
 import TestSupport
 import Testing
 
 @Suite struct TransferConnectionTests {
+    @Test func `libcurl is told whenever the next leg speaks another version`() {
+        var connection = TransferConnection()
+        var told: [Bool?] = []
+        for version in [HTTPVersion.http1_1, .http2, .http2, .http1_1, .http3, .http2] {
+            connection.version = version
+            told.append(connection.ignoreLength())
+        }
+        #expect(told == [nil, true, nil, false, nil, true])
+        connection.leave()
+        #expect(connection.ignoreLength() == true, "Another easy handle does not know.")
+    }
+
     @Test func `libcurl is told once whether it may keep a connection`() {
         var connection = TransferConnection()
         let told = [false, true, true, false, false].map { connection.forbidReuse($0) }

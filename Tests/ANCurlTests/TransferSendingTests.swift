@@ -34,11 +34,12 @@ import Testing
 
     @Test(
         arguments: [
-            (0, false, true, .nothing), (0, true, false, .nothing), (5, false, true, .source),
-            (5, false, false, .impossible),
-            (5, true, true, .impossible),
+            (0, false, true, .nothing), (0, false, false, .nothing), (5, false, true, .source),
+            (5, false, false, .impossible), (5, true, true, .impossible),
+            // As after an empty body.
+            (0, true, true, .impossible), (0, true, false, .impossible),
         ] as [(Int, Bool, Bool, TransferSending.Rewind)])
-    func `a body is rewound if bytes were read, its source can start again and no trailers were sent`(
+    func `a body of which bytes were read is rewound if its source can start again and no trailers were sent`(
         _ count: Int, hasSentTrailers: Bool, isReplayable: Bool, expected: TransferSending.Rewind
     ) {
         var sending = TransferSending()
@@ -98,7 +99,9 @@ import Testing
             case 5:
                 let isReplayable = Bool.random(using: &random)
                 let rewind = sending.rewind(isReplayable: isReplayable)
-                #expect(rewind == (count == 0 ? .nothing : isReplayable && !hasTrailers ? .source : .impossible))
+                #expect(
+                    rewind == (hasTrailers ? .impossible : count == 0 ? .nothing : isReplayable ? .source : .impossible)
+                )
                 if rewind == .source { count = 0 }
                 (isPaused, isTaken) = (false, false)
             case 6 where isTaken && !isEnded && !isRefused:

@@ -57,6 +57,9 @@ open class AFURLSessionManager: AFURLSessionEvents, NSSecureCoding, NSCopying, R
     /// policies. An ``AFHTTPSessionManager`` also takes its base URL. Responses are decoded by an
     /// ``AFJSONResponseSerializer``.
     ///
+    /// If the session has several event loops, blocks and overrides that decide during TLS handshakes may be called at the
+    /// same time.
+    ///
     /// - Parameter session: The session, which the manager never invalidates.
     public convenience init(session: SessionManager) {
         self.init(sessionConfiguration: .sharing(session))

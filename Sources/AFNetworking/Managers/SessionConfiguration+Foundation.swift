@@ -23,6 +23,8 @@ extension SessionConfiguration {
         transfer.timeouts.total =
             configuration.timeoutIntervalForResource < 604_800 ? configuration.timeoutIntervalForResource.limit : nil
         connectionLimits.maximumConnectionsPerHost = configuration.httpMaximumConnectionsPerHost
+        // Blocks and overrides that decide during a handshake are called one after the other.
+        connectionLimits.eventLoops = 1
         cachePolicy = CachePolicy(configuration.requestCachePolicy)
         if let original = configuration.urlCache, original !== URLCache.shared { cache = original.responseCache }
         transfer.handlesCookies =

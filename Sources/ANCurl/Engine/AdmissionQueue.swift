@@ -5,12 +5,21 @@ import Glibc
 
 /// How an exchange uses connections.
 package enum ConnectionUse: CaseIterable, Sendable {
-    /// It ends soon, and may share a connection: an ordinary request.
+    /// It ends soon, and may share a connection of HTTP/2 or HTTP/3 with others at the same time.
     case request
-    /// It may go on for long, and may share a connection: a long-lived request, such as that of an event source.
+    /// It ends soon, and has a connection to itself, as over HTTP/1.1.
+    case exclusiveRequest
+    /// It may go on for long, as that of an event source, and may share a connection.
     case stream
-    /// It keeps a connection of its own: a WebSocket.
-    case webSocket
+    /// It may go on for long, and has a connection to itself, as a WebSocket.
+    case exclusiveStream
+
+    init(isLongLived: Bool, _ sharing: ConnectionSharing) {
+        self =
+            if sharing == .multiplexed { isLongLived ? .stream : .request } else {
+                isLongLived ? .exclusiveStream : .exclusiveRequest
+            }
+    }
 }
 
 /// A queue that admits exchanges to libcurl within the limits on connections, first in, first out for each origin and
@@ -25,8 +34,8 @@ package enum ConnectionUse: CaseIterable, Sendable {
 ///
 /// | | of requests | of long-lived exchanges |
 /// |---|---|---|
-/// | one exchange at a time on a connection | requests | streams, WebSockets |
-/// | several: the origin multiplexes | requests and streams, as many on each as there may be | WebSockets |
+/// | one exchange at a time on a connection | requests | streams |
+/// | several: the origin multiplexes | requests and streams that share them, as many on each as there may be; exclusive requests | exclusive streams |
 ///
 /// The limit for all origins together applies to the sum.
 package struct AdmissionQueue<Element> {
@@ -197,10 +206,12 @@ package struct AdmissionQueue<Element> {
             var running = running
             if let use { running[use] += 1 }
             guard multiplexes else {
-                return Connections(requests: running.requests, longLived: running.streams + running.webSockets)
+                return Connections(
+                    requests: running.requests + running.exclusiveRequests,
+                    longLived: running.streams + running.exclusiveStreams)
             }
             let shared = (running.requests + running.streams + streams - 1) / streams
-            return Connections(requests: shared, longLived: running.webSockets)
+            return Connections(requests: shared + running.exclusiveRequests, longLived: running.exclusiveStreams)
         }
     }
 
@@ -215,24 +226,27 @@ package struct AdmissionQueue<Element> {
     /// The numbers of elements by their use.
     private struct Elements {
         private(set) var requests = 0
+        private(set) var exclusiveRequests = 0
         private(set) var streams = 0
-        private(set) var webSockets = 0
+        private(set) var exclusiveStreams = 0
 
-        var count: Int { requests + streams + webSockets }
+        var count: Int { requests + exclusiveRequests + streams + exclusiveStreams }
 
         subscript(_ use: ConnectionUse) -> Int {
             get {
                 switch use {
                 case .request: requests
+                case .exclusiveRequest: exclusiveRequests
                 case .stream: streams
-                case .webSocket: webSockets
+                case .exclusiveStream: exclusiveStreams
                 }
             }
             set {
                 switch use {
                 case .request: requests = newValue
+                case .exclusiveRequest: exclusiveRequests = newValue
                 case .stream: streams = newValue
-                case .webSocket: webSockets = newValue
+                case .exclusiveStream: exclusiveStreams = newValue
                 }
             }
         }
@@ -326,11 +340,14 @@ extension AdmissionQueue {
 /// and is compared with itself at once.
 package struct OriginCache {
     private var latest = ""
+    /// The beginning of the URL that has the latest origin, up to the path, the query or the fragment.
+    private var beginning = ""
 
     /// Creates an empty cache.
     package init() {}
 
-    /// Returns the scheme, host and port of an absolute URL: its text up to the path or the query.
+    /// Returns the scheme, host and port of an absolute URL in one spelling: in lower case, and without the user
+    /// information and a port that is the scheme's own.
     package mutating func origin(of url: String) -> String {
         var url = url
         return url.withUTF8 { bytes in
@@ -338,22 +355,34 @@ package struct OriginCache {
                 var slashes = 0
                 let end = unsafe bytes.firstIndex { byte in
                     if byte == UInt8(ascii: "/") { slashes += 1 }
-                    return slashes == 3 || byte == UInt8(ascii: "?")
+                    return slashes == 3 || Self.ends(byte)
                 }
-                latest = unsafe String(decoding: bytes[..<(end ?? bytes.count)], as: UTF8.self)
+                beginning = unsafe String(decoding: bytes[..<(end ?? bytes.count)], as: UTF8.self)
+                latest = Self.normalized(beginning)
             }
             return latest
         }
     }
 
-    /// Whether a URL has the latest origin and a path or a query.
+    private static func normalized(_ beginning: String) -> String {
+        let text = beginning.lowercased()
+        guard let slash = text.unicodeScalars.lastIndex(of: "/") else { return text }
+        let scheme = text[...slash]
+        let host = text[slash...].dropFirst().split(at: "@", omittingEmptySubsequences: false).last ?? ""
+        let port = scheme.hasPrefix("https:") || scheme.hasPrefix("wss:") ? ":443" : ":80"
+        return String(scheme + (host.hasSuffix(port) ? host.dropLast(port.count) : host))
+    }
+
+    /// Whether a URL has the latest beginning and a path, a query or a fragment.
     private mutating func isLatest(_ url: UnsafeBufferPointer<UInt8>) -> Bool {
-        latest.withUTF8 { origin in
-            guard let start = origin.baseAddress, let other = url.baseAddress, url.count > origin.count,
-                unsafe memcmp(other, start, origin.count) == 0
+        beginning.withUTF8 { beginning in
+            guard let start = beginning.baseAddress, let other = url.baseAddress, url.count > beginning.count,
+                unsafe memcmp(other, start, beginning.count) == 0
             else { return false }
-            let next = unsafe url[origin.count]
-            return next == UInt8(ascii: "/") || next == UInt8(ascii: "?")
+            let next = unsafe url[beginning.count]
+            return next == UInt8(ascii: "/") || Self.ends(next)
         }
     }
+
+    private static func ends(_ byte: UInt8) -> Bool { byte == UInt8(ascii: "?") || byte == UInt8(ascii: "#") }
 }

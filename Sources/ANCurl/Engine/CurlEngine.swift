@@ -354,7 +354,7 @@ actor CurlEngine: EventLoopSource {
 
     /// Notes that the connection of a transfer carries several exchanges at the same time, so that others may follow.
     private func noteMultiplexing(of transfer: Transfer) {
-        guard transfer.isMultiplexed, !transfer.hasNotedMultiplexing else { return }
+        guard transfer.isMultiplexed, !transfer.hasNotedMultiplexing, !transfer.isFinished else { return }
         transfer.hasNotedMultiplexing = true
         context.dispatcher.noteMultiplexing(transfer.origin, on: index)
         mayAdmit = true

@@ -24,13 +24,13 @@ final class Dispatcher: Sendable {
         var isAddingLoop = false
 
         mutating func loop(_ exchange: Exchange, _ origin: String, preferring preferred: Int?) -> Int {
-            guard loops.hasChoice, !exchange.isOnFirstLoop else { return 0 }
+            guard loops.count > 1, !exchange.isOnFirstLoop else { return 0 }
             return loops.loop(for: origin, exchange.sharing, preferring: preferred)
         }
 
         /// Notes an exchange that was admitted.
         mutating func begin(_ exchange: Exchange, _ origin: String, on loop: Int) {
-            close(loops.begin(origin, on: loop, extra: admissions.longLived), of: exchange.group)
+            close(loops.begin(origin, exchange.sharing, on: loop, extra: admissions.longLived), of: exchange.group)
         }
 
         func close(_ excess: LoopTable.Excess?, of group: EngineGroup) {
@@ -158,7 +158,7 @@ final class Dispatcher: Sendable {
             case .admitted(let loop):
                 state.admissions.leave(exchange.use, place.origin)
                 state.loops.leave(loop)
-                state.loops.end(place.origin, on: loop, connected: connected)
+                state.loops.end(place.origin, exchange.sharing, on: loop, connected: connected)
             case .over: break
             }
             exchange.place?.admission = .over

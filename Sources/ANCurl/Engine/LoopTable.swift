@@ -96,7 +96,7 @@ package struct LoopTable {
             case .none: break
             }
         }
-        let free = sharing == .none ? [] : loads.indices.filter { host.running[$0] < host.expected[$0] }
+        let free = sharing == .none ? [] : loads.indices.filter { host.inUse($0) < host.expected[$0] }
         if let preferred, free.contains(preferred) { return preferred }
         if let loop = free.min(by: { loads[$0] < loads[$1] }), admitted[loop] < (admitted.min() ?? 0) + Self.tolerance {
             return loop
@@ -119,12 +119,15 @@ package struct LoopTable {
     /// must make room for it.
     ///
     /// - Parameter extra: The number of connections for which the limit for an origin is raised.
-    package mutating func begin(_ origin: Origin, on loop: Int, extra: Int = 0) -> Excess? {
+    package mutating func begin(
+        _ origin: Origin, _ sharing: ConnectionSharing, on loop: Int, extra: Int = 0
+    ) -> Excess? {
         guard hasChoice else { return nil }
         let host = host(of: origin)
         admitted[loop] += 1
         host.running[loop] += 1
-        let needed = if case .on = host.multiplexing { max(1, host.connections[loop]) } else { host.running[loop] }
+        if sharing == .multiplexed { host.shared[loop] += 1 }
+        let needed = host.inUse(loop)
         guard needed > host.expected[loop] else { return nil }
         expect(needed, host, loop)
         return excess(over: host, on: loop, extra)
@@ -133,11 +136,12 @@ package struct LoopTable {
     /// Notes that an exchange that was admitted is over.
     ///
     /// - Parameter connected: Whether it has had a connection.
-    package mutating func end(_ origin: Origin, on loop: Int, connected: Bool) {
+    package mutating func end(_ origin: Origin, _ sharing: ConnectionSharing, on loop: Int, connected: Bool) {
         guard hasChoice else { return }
         let host = host(of: origin)
         admitted[loop] -= 1
         host.running[loop] -= 1
+        if sharing == .multiplexed { host.shared[loop] -= 1 }
         if host.running[loop] == 0 {
             // Connections of HTTP/3 and to Unix-domain sockets are not noted.
             expect(host.connections[loop], host, loop)
@@ -223,8 +227,9 @@ package struct LoopTable {
     private final class Host {
         let origin: Origin
         var multiplexing = Multiplexing.unknown
-        /// The numbers of admitted exchanges, by loop.
+        /// The numbers of admitted exchanges, and of those that may share a connection, by loop.
         var running: [Int] = []
+        var shared: [Int] = []
         /// The numbers of open connections, by loop.
         var connections: [Int] = []
         /// The numbers of connections that are open or being made, by loop.
@@ -234,16 +239,23 @@ package struct LoopTable {
             self.origin = origin
         }
 
-        /// Whether a connection on a loop is idle.
-        func hasIdle(_ loop: Int) -> Bool {
-            connections.indices.contains(loop) && running[loop] < connections[loop]
+        /// The least number of connections that the exchanges on a loop use.
+        func inUse(_ loop: Int) -> Int {
+            guard case .on = multiplexing else { return running[loop] }
+            return running[loop] - shared[loop] + min(shared[loop], 1)
         }
 
-        var isEmpty: Bool { running.allSatisfy { $0 == 0 } && connections.allSatisfy { $0 == 0 } }
+        /// Whether a connection on a loop is idle.
+        func hasIdle(_ loop: Int) -> Bool {
+            connections.indices.contains(loop) && inUse(loop) < connections[loop]
+        }
+
+        var isEmpty: Bool { running.allSatisfy { $0 == 0 } && expected.allSatisfy { $0 == 0 } }
 
         func makeRoom(_ count: Int) {
             while running.count < count {
                 running.append(0)
+                shared.append(0)
                 connections.append(0)
                 expected.append(0)
             }

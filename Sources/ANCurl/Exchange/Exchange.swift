@@ -29,8 +29,8 @@ final class Exchange: Sendable {
     let answersChallenges: Bool
     /// Whether the connection is neither shared with other exchanges nor used again; see ``HTTP2Sharing``.
     let needsOwnConnection: Bool
-    /// The share of the exchange in the limits on connections.
-    let use: ConnectionUse
+    /// Whether the exchange may go on for long.
+    private let isLongLived: Bool
     /// The security settings with which the server is verified, or the resolver if only the resolver is reached over
     /// TLS.
     let security: ConnectionSecurity?
@@ -60,7 +60,7 @@ final class Exchange: Sendable {
         authentication = request.transportAuthentication
         try authentication?.checkCapabilities()
         webSocket = request.webSocketOptions.map { WebSocketChannel($0, memory: context.memory) }
-        use = webSocket != nil ? .webSocket : request.mayGoOnForLong ? .stream : .request
+        isLongLived = webSocket != nil || request.mayGoOnForLong
         guard webSocket == nil || authentication?.server == nil && authentication?.signature == nil else {
             throw TransportError(
                 .invalidRequest(.option("a WebSocket connection authenticates by header fields only, such as Basic.")))
@@ -112,8 +112,12 @@ final class Exchange: Sendable {
         return mayMultiplex ? .multiplexed : .successive
     }
 
-    /// Whether the exchange is performed on the first loop, which alone has the schedule of limited speeds.
-    var isOnFirstLoop: Bool { !options.speedLimits.isEmpty }
+    /// The share of the exchange in the limits on connections.
+    var use: ConnectionUse { ConnectionUse(isLongLived: isLongLived, sharing) }
+
+    /// Whether the exchange is performed on the first loop, which alone has the schedule of limited speeds, and libcurl's
+    /// count of the connections to a proxy that forwards requests of several origins.
+    var isOnFirstLoop: Bool { !options.speedLimits.isEmpty || !isSecure && isForwarded }
 
     /// The engine of the exchange; `nil` before it is started.
     var place: Dispatcher.Place? {

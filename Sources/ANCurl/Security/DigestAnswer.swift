@@ -36,17 +36,17 @@ package struct DigestAnswer: Equatable {
         return String(number, radix: 16)
     }
 
+    /// Whether the system provides the algorithm of a challenge.
+    package static func isPossible(_ challenge: DigestChallenge) -> Bool {
+        MessageDigest(MessageDigest.Algorithm(challenge.algorithm)).value != nil
+    }
+
     private static func field(
         _ challenge: DigestChallenge, _ credential: Credential, _ method: String, _ target: String,
         _ body: Data?, _ clientNonce: String
     ) -> String? {
         let (realm, nonce, protection) = (challenge.realm, challenge.nonce, challenge.protection)
-        let function: MessageDigest.Algorithm =
-            switch challenge.algorithm {
-            case .md5: .md5
-            case .sha256: .sha256
-            case .sha512_256: .sha512_256
-            }
+        let function = MessageDigest.Algorithm(challenge.algorithm)
 
         func hash(_ parts: String...) -> String? { hash(bytes: Data(parts.joined(separator: ":").utf8)) }
         func hash(bytes: Data) -> String? {
@@ -90,6 +90,17 @@ package struct DigestAnswer: Equatable {
         if protection != .none { parts += ["qop=\(protection.rawValue)", "nc=\(count)"] }
         if challenge.hidesUser { parts.append("userhash=true") }
         return "Digest " + parts.joined(separator: ", ")
+    }
+}
+
+extension MessageDigest.Algorithm {
+    fileprivate init(_ algorithm: DigestChallenge.Algorithm) {
+        self =
+            switch algorithm {
+            case .md5: .md5
+            case .sha256: .sha256
+            case .sha512_256: .sha512_256
+            }
     }
 }
 

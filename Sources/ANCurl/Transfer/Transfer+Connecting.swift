@@ -1,6 +1,6 @@
 // SPDX-License-Identifier: MIT
 
-import ANHTTP
+package import ANHTTP
 import ANSystem
 import CCurl
 import COpenSSL
@@ -9,7 +9,7 @@ import Glibc
 /// The connection in use, and what was learned while it was made.
 package struct TransferConnection: ~Copyable {
     /// The version of HTTP that it speaks, as far as it matters; see ``Transfer/negotiatedVersion``.
-    var version = HTTPVersion.http1_1
+    package var version = HTTPVersion.http1_1
     /// Its socket; `nil` before there is one, for a Unix-domain socket, and over HTTP/3.
     var socket: Int32?
     /// Whether the request is the first one on it.
@@ -18,6 +18,8 @@ package struct TransferConnection: ~Copyable {
     var monitor: HTTP2Monitor?
     var stream: HTTP2Stream?
     package private(set) var fate = Fate.reusable
+    /// Whether libcurl ignores the length that a response declares.
+    private var ignoresLength = false
     /// The address to which a connection was attempted last.
     var triedAddress: SocketAddress?
     /// The error with which the system refused a socket.
@@ -73,10 +75,18 @@ package struct TransferConnection: ~Copyable {
         }
     }
 
+    /// Notes whether libcurl must ignore the length that a response declares: over HTTP/2. Returns what libcurl must be
+    /// told, or `nil` if it knows; the next leg of an exchange may use another version.
+    package mutating func ignoreLength() -> Bool? {
+        guard ignoresLength != isHTTP2 else { return nil }
+        ignoresLength = isHTTP2
+        return isHTTP2
+    }
+
     /// Forgets the connection, because the request is sent again by another easy handle. Its version remains until there
     /// is another one.
     package mutating func leave() {
-        (socket, stream, fate) = (nil, nil, .reusable)
+        (socket, stream, fate, ignoresLength) = (nil, nil, .reusable, false)
         (triedAddress, socketError, sockets) = (nil, nil, [])
         (refusal, lacksIdentity) = (nil, false)
     }
@@ -134,8 +144,8 @@ extension Transfer {
         reviewReuse(after: .begun)
         // Over HTTP/2 the end of the stream delimits a body. libcurl would end an exchange before its trailers, and take
         // a body without a length for an empty one.
-        if state.connection.isHTTP2 || state.repeating.attempts > 0 {
-            try? handle.set(CURLOPT_IGNORE_CONTENT_LENGTH, state.connection.isHTTP2)
+        if let isIgnored = state.connection.ignoreLength() {
+            try? handle.set(CURLOPT_IGNORE_CONTENT_LENGTH, isIgnored)
         }
         joinStream()
         expectSendFailure()
@@ -191,7 +201,8 @@ extension Transfer {
     /// Tells the other loops of a new connection.
     private func noteOpened() {
         loop.context.dispatcher.open(
-            exchange, origin, on: loop.index, isChoice: exchange.sharing == .multiplexed && exchange.probes.isEmpty,
+            exchange, origin, on: loop.index,
+            isChoice: allowsHTTP2 && exchange.sharing == .multiplexed && exchange.probes.isEmpty,
             isMultiplexed: state.connection.isHTTP2 && exchange.sharing == .multiplexed)
     }
 

@@ -101,8 +101,9 @@ package struct TransferSending {
     /// Starts again from the first byte.
     package mutating func rewind(isReplayable: Bool) -> Rewind {
         if body != .ended { body = .open }
+        guard !hasSentTrailers else { return .impossible }
         guard count > 0 else { return .nothing }
-        guard isReplayable, !hasSentTrailers else { return .impossible }
+        guard isReplayable else { return .impossible }
         count = 0
         return .source
     }
