@@ -9,7 +9,23 @@ import CCurl
 ///
 /// Other threads post messages, which are handled together in the loop's next turn. A task that awaits a response
 /// resumes on its own executor, without a hop through the loop.
-actor CurlEngine: EventLoopSource {
+actor CurlEngine {
+    /// The owner of an engine, from which the loop receives its turns as long as it exists. The loop refers to it weakly:
+    /// each reference to an object that is referred to weakly is slow.
+    final class Owner: EventLoopSource {
+        let engine: CurlEngine
+
+        /// Creates an engine and starts the loop's thread.
+        init(_ context: EngineContext, index: Int) throws(TransportError) {
+            engine = try CurlEngine(context, index: index)
+            engine.loop.setSource(self)
+        }
+
+        func turn(_ ready: [ReadyDescriptor]) -> Int32 {
+            engine.assumeIsolated { $0.takeTurn(ready) }
+        }
+    }
+
     /// The settings and the state common to the event loops of the transport.
     nonisolated let context: EngineContext
     /// The number of this engine in its group.
@@ -33,8 +49,7 @@ actor CurlEngine: EventLoopSource {
 
     nonisolated var unownedExecutor: UnownedSerialExecutor { unsafe loop.asUnownedSerialExecutor() }
 
-    /// Creates an engine and starts the loop's thread.
-    init(_ context: EngineContext, index: Int) throws(TransportError) {
+    private init(_ context: EngineContext, index: Int) throws(TransportError) {
         self.context = context
         self.index = index
         do throws(SystemError) {
@@ -47,7 +62,6 @@ actor CurlEngine: EventLoopSource {
         taskExecutor = EventLoopExecutor(loop)
         state = LoopState(loop, context, index: index)
         multi = try MultiHandle(reportingTo: state)
-        loop.setSource(self)
     }
 
     /// No exchange is active here: each exchange retains its engine.
@@ -169,10 +183,6 @@ actor CurlEngine: EventLoopSource {
     }
 
     // MARK: Turns of the loop
-
-    nonisolated func turn(_ ready: [ReadyDescriptor]) -> Int32 {
-        assumeIsolated { $0.takeTurn(ready) }
-    }
 
     private func takeTurn(_ ready: [ReadyDescriptor]) -> Int32 {
         state.now = .now

@@ -38,25 +38,25 @@ final class EngineContext: Sendable {
 /// Each exchange retains the group, and the group its engines.
 final class EngineGroup: Sendable {
     let context: EngineContext
-    private let first: CurlEngine
+    private let first: CurlEngine.Owner
     /// The engines after the first one.
-    private let others = Lock<[CurlEngine]>([])
+    private let others = Lock<[CurlEngine.Owner]>([])
 
     /// Creates a group, and starts the thread of its first engine.
     init(_ context: EngineContext) throws(TransportError) {
         self.context = context
-        first = try CurlEngine(context, index: 0)
+        first = try CurlEngine.Owner(context, index: 0)
     }
 
     /// All engines.
-    var engines: [CurlEngine] { [first] + others.withLock { $0 } }
+    var engines: [CurlEngine] { ([first] + others.withLock { $0 }).map(\.engine) }
 
     /// Returns an engine by its number.
-    func engine(_ index: Int) -> CurlEngine { index == 0 ? first : others.withLock { $0[index - 1] } }
+    func engine(_ index: Int) -> CurlEngine { (index == 0 ? first : others.withLock { $0[index - 1] }).engine }
 
     /// The cookies, which are read and changed on the thread of the first engine: not all versions of libcurl permit it on
     /// another one.
-    var cookieJar: any CookieJar { first }
+    var cookieJar: any CookieJar { first.engine }
 
     /// Starts an exchange: on the loop that its task prefers, or on another one where a connection is.
     func start(_ exchange: Exchange) {
@@ -68,7 +68,7 @@ final class EngineGroup: Sendable {
     /// Adds an engine, for later exchanges; not if the system cannot provide a thread or a descriptor.
     private func addLoop() {
         let index = others.withLock { $0.count } + 1
-        let engine = try? CurlEngine(context, index: index)
+        let engine = try? CurlEngine.Owner(context, index: index)
         if let engine { others.withLock { $0.append(engine) } }
         context.dispatcher.didAddLoop(engine != nil)
     }

@@ -7,8 +7,10 @@ import FoundationEssentials
 import Glibc
 
 /// An owned `CURLM *`, the multi handle of an engine. It is freed on the loop's thread. See libcurl-multi(3).
+///
+/// It is an object because the engine would read a value that cannot be copied through a coroutine, with an allocation.
 @safe
-struct MultiHandle: ~Copyable {
+final class MultiHandle {
     private let raw: UnsafeMutableRawPointer
     private let limits: ConnectionLimits
     /// The number of connections of long-lived exchanges, by which the limits are raised.
@@ -55,7 +57,7 @@ struct MultiHandle: ~Copyable {
 
     /// Raises libcurl's limits for one host and for the connections that it keeps by the number of connections of
     /// long-lived exchanges, which it counts like any others. ``AdmissionQueue`` limits these.
-    mutating func raiseLimits(by longLived: Int) {
+    func raiseLimits(by longLived: Int) {
         guard longLived != self.longLived else { return }
         self.longLived = longLived
         applyLimits()

@@ -41,7 +41,7 @@ final class Exchange: Sendable {
     let state: Lock<State>
 
     init(
-        _ request: Request, delivery: BodyDelivery, events: (any TransferEventSink)?, upload: Upload,
+        _ request: consuming Request, delivery: BodyDelivery, events: (any TransferEventSink)?, upload: Upload,
         group: EngineGroup
     ) throws(TransportError) {
         let context = group.context
@@ -122,7 +122,7 @@ final class Exchange: Sendable {
     /// The engine of the exchange; `nil` before it is started.
     var place: Dispatcher.Place? {
         get { state.withLock { $0.place } }
-        set { state.set(\.place, to: newValue) }
+        set { state.withLock { $0.place = newValue } }
     }
 
     /// The parties whose challenges libcurl obtains by requests without the body.

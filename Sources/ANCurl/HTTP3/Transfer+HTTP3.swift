@@ -225,9 +225,6 @@ extension Exchange {
     /// Whether the request may be sent through a proxy, or is sent through a Unix-domain socket. Exceptions from the
     /// proxy are ignored.
     private var bypassesQUIC: Bool {
-        if options.connection.unixSocketPath != nil { return true }
-        return options.proxy.mayBeUsed(isSecure: isSecure) { name in
-            unsafe getenv(name).map { unsafe String(cString: $0) }
-        }
+        options.connection.unixSocketPath != nil || options.proxy.mayBeUsed(for: request.url)
     }
 }

@@ -32,10 +32,10 @@ extension EasyHandle {
     }
 
     /// Sets the options given by ``TransferOptions``, with the value of CURLOPT_HTTP_VERSION(3).
-    func apply(_ options: SharedTransferOptions, for request: Request, curlVersion: Int) throws(TransportError) {
+    func apply(_ options: SharedTransferOptions, for url: URL, curlVersion: Int) throws(TransportError) {
         do {
             try set(CURLOPT_HTTP_VERSION, curlVersion)
-            try applyAll(options, for: request.url)
+            try applyAll(options, for: url)
         } catch let failure as CurlFailure {
             throw failure.transportError
         } catch let error as TransportError {
@@ -93,8 +93,8 @@ extension EasyHandle {
     private func apply(_ policy: ProxyPolicy, for url: URL) throws {
         switch policy {
         case .environment:
-            // Exceptions that libcurl itself does not understand. See CURLOPT_NOPROXY(3).
-            if ProxyExceptions.ofEnvironment.contain(url) { try set(CURLOPT_NOPROXY, "*") }
+            // Also for exceptions that libcurl itself does not understand; see CURLOPT_NOPROXY(3).
+            if !policy.mayBeUsed(for: url) || ProxyExceptions.ofEnvironment.contain(url) { try set(CURLOPT_PROXY, "") }
         // Unlike `NULL`, an empty string keeps libcurl from reading the environment. See CURLOPT_PROXY(3).
         case .none: try set(CURLOPT_PROXY, "")
         case .proxy(let proxy):

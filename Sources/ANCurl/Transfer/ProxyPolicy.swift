@@ -62,28 +62,31 @@ extension ProxyPolicy {
             case .environment: ProxyExceptions.ofEnvironment
             case .proxy(let proxy): ProxyExceptions(proxy.bypass)
             }
-        return exceptions.contain(url)
-            ? nil : proxy(isSecure: url.isHTTPS) { name in unsafe getenv(name).map { unsafe String(cString: $0) } }
+        return exceptions.contain(url) ? nil : proxy(isSecure: url.isHTTPS, environment: Self.variable)
+    }
+
+    /// Returns whether there may be a proxy for a URL. Exceptions from the proxy are ignored.
+    func mayBeUsed(for url: URL) -> Bool { mayBeUsed(isSecure: url.isHTTPS, environment: Self.variable) }
+
+    fileprivate static func variable(_ name: String) -> String? {
+        unsafe getenv(name).map { unsafe String(cString: $0) }
     }
 
     /// Returns the names of the environment variables that libcurl reads.
-    private static func variables(isSecure: Bool) -> [String] {
-        (isSecure ? ["https_proxy", "HTTPS_PROXY"] : ["http_proxy"]) + ["all_proxy", "ALL_PROXY"]
-    }
+    private static func variables(isSecure: Bool) -> [String] { isSecure ? secureVariables : plainVariables }
+
+    private static let secureVariables = ["https_proxy", "HTTPS_PROXY", "all_proxy", "ALL_PROXY"]
+    private static let plainVariables = ["http_proxy", "all_proxy", "ALL_PROXY"]
 }
 
 extension Transfer {
     /// Whether the connection may lead through a proxy over TLS, so that its TLS session does not send on the socket.
     var mayUseTLSProxy: Bool {
-        exchange.options.proxy.mayUseTLS(isSecure: exchange.isSecure, environment: Self.variable)
+        exchange.options.proxy.mayUseTLS(isSecure: exchange.isSecure, environment: ProxyPolicy.variable)
     }
 
     /// The proxy of the connection; `nil` for none.
     var proxy: Proxy? { exchange.options.proxy.proxy(for: exchange.request.url) }
-
-    private static func variable(_ name: String) -> String? {
-        unsafe getenv(name).map { unsafe String(cString: $0) }
-    }
 }
 
 /// The hosts that are contacted without a proxy, from ``ANHTTP/Proxy/bypass`` or the variable `no_proxy`.
