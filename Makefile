@@ -199,7 +199,7 @@ bench: setup ## Compare with other clients: make bench ROUNDS=5 WORKLOAD=h1-64
 bench-loops: setup ## Compare sessions with one and with several event loops: make bench-loops ROUNDS=7
 	swift build --package-path Benchmarks --configuration release $(QUIET) --product BenchServer
 	swift build --package-path Benchmarks --configuration release $(QUIET) --product LoopCost
-	Benchmarks/.build/release/LoopCost $(ROUNDS)
+	$(SERVERS) run $(SERVERS_DIR) --only nginx -- Benchmarks/.build/release/LoopCost $(ROUNDS)
 
 bench-instructions: setup ## Count the instructions of a request with callgrind
 	@$(call install,valgrind)

@@ -5,12 +5,16 @@ import ClientKit
 import Foundation
 import Glibc
 import ServerKit
+import Synchronization
 
 /// Compares sessions with one and with more event loops against a server that costs little: `LoopCost [ROUNDS]`.
 ///
 /// The server shares the processors with the client. The table therefore also has the processor time of a request on the
 /// loops' threads, from which the ceiling for more processors follows: the loops of N threads perform N divided by this
 /// time, as long as there are processors for the program's own tasks.
+///
+/// A second table has the latency of small requests, one after the other, while 100 connections are made over TLS. It requires
+/// the environment of `scripts/servers/servers run`.
 @main
 struct LoopCost {
     private static let requests = 20_000
@@ -34,18 +38,44 @@ struct LoopCost {
         print("loops      requests/s   CPU a request   on the loops   least ÷ most used loop")
         for (loops, samples) in zip(variants, samples) {
             func median(_ figure: (Sample) -> Double) -> Double { samples.map(figure).sorted()[samples.count / 2] }
-            let name = loops == .automatic ? "automatic" : "\(loops.count)"
-            let figures = [
-                (median(\.rate), 0, 12), (median(\.cost), 1, 13), (median(\.loopCost), 1, 12),
-                (median(\.evenness), 2, 16),
-            ]
-            let units = ["", " µs", " µs", ""]
-            let columns = zip(figures, units).map { figure, unit in
-                let text = figure.0.formatted(.number.precision(.fractionLength(figure.1)).grouping(.never))
-                return String(repeating: " ", count: max(0, figure.2 - text.count)) + text + unit
-            }
-            print(name.padding(toLength: 9, withPad: " ", startingAt: 0) + columns.joined())
+            printRow(
+                loops,
+                [
+                    (median(\.rate), 0, 12, ""), (median(\.cost), 1, 13, " µs"), (median(\.loopCost), 1, 12, " µs"),
+                    (median(\.evenness), 2, 16, ""),
+                ])
         }
+        let environment = ProcessInfo.processInfo.environment
+        guard let base = environment["AN_NGINX_TLS"], let authority = environment["AN_CA"],
+            let handshakes = URL(string: base + "/closing/small.json")
+        else { return }
+        var latencies = [[Duration]](repeating: [], count: variants.count)
+        for _ in 0..<rounds {
+            for (index, loops) in variants.enumerated() {
+                latencies[index] += try await measureLatencies(loops, url, during: handshakes, authority)
+            }
+        }
+        print("\nloops      latency during 100 handshakes: median, 99th percentile, their ratio")
+        for (loops, latencies) in zip(variants, latencies.map { $0.sorted() }) {
+            let (median, late) = (latencies[latencies.count / 2], latencies[latencies.count * 99 / 100])
+            printRow(
+                loops,
+                [
+                    (median / .milliseconds(1), 2, 12, " ms"), (late / .milliseconds(1), 2, 12, " ms"),
+                    (late / median, 1, 12, ""),
+                ])
+        }
+    }
+
+    private static func printRow(
+        _ loops: ConnectionLimits.EventLoops, _ figures: [(value: Double, digits: Int, width: Int, unit: String)]
+    ) {
+        let name = loops == .automatic ? "automatic" : "\(loops.count)"
+        let columns = figures.map { figure in
+            let text = figure.value.formatted(.number.precision(.fractionLength(figure.digits)).grouping(.never))
+            return String(repeating: " ", count: max(0, figure.width - text.count)) + text + figure.unit
+        }
+        print(name.padding(toLength: 9, withPad: " ", startingAt: 0) + columns.joined())
     }
 
     private struct Sample {
@@ -75,6 +105,44 @@ struct LoopCost {
             rate: each / (elapsed / .seconds(1)), cost: cost / .microseconds(1) / each,
             loopCost: used.reduce(.zero, +) / .microseconds(1) / each,
             evenness: (used.min() ?? .zero) / max(used.max() ?? .zero, .nanoseconds(1)))
+    }
+
+    /// Returns the latencies of requests to `url` that are sent one after the other while 100 connections are made.
+    private static func measureLatencies(
+        _ loops: ConnectionLimits.EventLoops, _ url: URL, during handshakes: URL, _ authority: String
+    ) async throws -> [Duration] {
+        let session = SessionManager {
+            $0.proxy = .none
+            $0.httpVersion = .http1
+            $0.tls.trustRoots = .file(authority)
+            $0.tls.resumesSessions = false
+            $0.connectionLimits.eventLoops = loops
+            $0.connectionLimits.maximumConnectionsPerHost = 100
+        }
+        _ = try await session.put(url, body: .bytes(Data("12".utf8)))
+        _ = try await session.get(handshakes)
+        let end = End()
+        var latencies: [Duration] = []
+        try await withThrowingTaskGroup(of: Void.self) { group in
+            group.addTask {
+                try await withThrowingDiscardingTaskGroup { group in
+                    for _ in 0..<100 { group.addTask { _ = try await session.get(handshakes) } }
+                }
+                end.isReached.store(true, ordering: .relaxed)
+            }
+            while !end.isReached.load(ordering: .relaxed) {
+                let start = ContinuousClock.now
+                _ = try await session.put(url, body: .bytes(Data("12".utf8)))
+                latencies.append(start.duration(to: .now))
+            }
+            try await group.waitForAll()
+        }
+        await session.shutdown()
+        return latencies
+    }
+
+    private final class End: Sendable {
+        let isReached = Atomic(false)
     }
 
     private static func perform(_ count: Int, on session: SessionManager, _ url: URL) async throws {

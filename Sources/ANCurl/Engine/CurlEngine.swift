@@ -46,6 +46,7 @@ actor CurlEngine {
     /// The time at which the next turn is due; `nil` if it waits for an event only.
     @safe @exclusivity(unchecked) private var due: MonotonicInstant?
     @safe @exclusivity(unchecked) private var lateness = LoopLateness()
+    @safe @exclusivity(unchecked) private var connecting = ConnectingShare()
 
     nonisolated var unownedExecutor: UnownedSerialExecutor { unsafe loop.asUnownedSerialExecutor() }
 
@@ -187,10 +188,11 @@ actor CurlEngine {
     private func takeTurn(_ ready: [ReadyDescriptor]) -> Int32 {
         state.now = .now
         excuseLateness()
-        for descriptor in ready { handle(descriptor) }
+        let leavesSome = handle(ready)
         receiveMessages()
         finishCompleted()
-        if !lateness.mayHideBytes(afterReadingFrom: ready.count) { endOverdue() }
+        let isBehind = connecting.mayHideBytes(leavingSome: leavesSome, at: state.now)
+        if !lateness.mayHideBytes(afterReadingFrom: ready.count), !isBehind { endOverdue() }
         resumeLimited()
         startWaiting()
         if state.takeDueTimer() {
@@ -209,6 +211,20 @@ actor CurlEngine {
         startWaiting()
         let timeout = millisecondsUntilNextTimer()
         return isReading ? 0 : timeout
+    }
+
+    /// Lets libcurl process the ready sockets, first those of open connections. Returns whether some are left, for which
+    /// the next turn begins at once.
+    private func handle(_ ready: [ReadyDescriptor]) -> Bool {
+        let others = ready.filter { !state.connections.contains($0.number) }
+        for descriptor in ready where state.connections.contains(descriptor.number) { handle(descriptor) }
+        guard !others.isEmpty else { return false }
+        let start = MonotonicInstant.now
+        for (index, descriptor) in connecting.ordered(others).enumerated() {
+            handle(descriptor)
+            if !connecting.note(descriptor.number, since: start, at: .now) { return index + 1 < others.count }
+        }
+        return false
     }
 
     /// Extends the limits of all transfers if this turn is late, because the process was stopped or a task blocked the
