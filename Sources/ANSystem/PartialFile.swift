@@ -10,7 +10,7 @@ import Glibc
 /// before, unless it was kept or moved, or another file has taken its place. If the process ends before, it stays.
 public struct PartialFile: ~Copyable {
     /// The temporary path, which ``move(to:overwriting:)`` does not change.
-    public let path: String
+    public private(set) var path: String
     /// The number of valid bytes in the file, at first those of an existing file; bytes of a failed ``write(_:)`` do
     /// not count.
     public private(set) var size: Int64
@@ -52,7 +52,7 @@ public struct PartialFile: ~Copyable {
     }
 
     deinit {
-        if !isKept, Self.identity(of: file)?.isFile(at: path) == true { FileLocation.remove(path) }
+        if !isKept, isFile(at: path) { FileLocation.remove(path) }
         // Unlocked before it is closed: a child process between fork and exec has a copy of the descriptor, which would
         // keep the lock.
         flock(file.number, LOCK_UN)
@@ -189,6 +189,24 @@ public struct PartialFile: ~Copyable {
         isKept = true
     }
 
+    /// Whether a path, which is not a symbolic link, leads to the file.
+    package borrowing func isFile(at path: String) -> Bool { Self.identity(of: file)?.isFile(at: path) == true }
+
+    /// Gives the file another temporary path atomically, replacing a file there; to another file system it is first
+    /// copied. It stays locked. See rename(2).
+    ///
+    /// - Throws: The error of the failed system call; the file then keeps its temporary path.
+    package mutating func rename(to path: String) throws(SystemError) {
+        do throws(SystemError) {
+            try Self.rename(self.path, to: path, overwriting: true)
+        } catch  where error.code == EXDEV {
+            let copy = try copied(beside: path)
+            try Self.rename(copy.path, to: path, overwriting: true)
+            self = copy
+        }
+        self.path = path
+    }
+
     /// Renames the file atomically; to another file system it is first copied, with the permissions 0o666 less the
     /// umask, and also if another file has taken its temporary name. See rename(2).
     ///
@@ -206,7 +224,7 @@ public struct PartialFile: ~Copyable {
         to destination: String, overwriting overwritesExisting: Bool = true, keepingMode keepsMode: Bool = false
     ) throws(SystemError) {
         try destination.checkPath("rename")
-        guard Self.identity(of: file)?.isFile(at: path) == true else {
+        guard isFile(at: path) else {
             return try copy(to: destination, overwriting: overwritesExisting, keepsMode)
         }
         if keepsMode, overwritesExisting { adoptMode(of: destination) }
@@ -259,6 +277,12 @@ public struct PartialFile: ~Copyable {
     private borrowing func copy(
         to destination: String, overwriting: Bool, _ keepsMode: Bool
     ) throws(SystemError) {
+        var copy = try copied(beside: destination)
+        try copy.move(to: destination, overwriting: overwriting, keepingMode: keepsMode)
+    }
+
+    /// Copies the file to a new temporary path beside another file.
+    private borrowing func copied(beside destination: String) throws(SystemError) -> PartialFile {
         var copy = try PartialFile(path: AtomicFile.temporaryPath(for: destination), opening: .new)
         try withBuffer(of: 1 << 20) { buffer throws(SystemError) in
             while copy.size < size {
@@ -266,7 +290,7 @@ public struct PartialFile: ~Copyable {
                 try copy.write(buffer.bytes.extracting(first: count))
             }
         }
-        try copy.move(to: destination, overwriting: overwriting, keepingMode: keepsMode)
+        return copy
     }
 }
 

@@ -25,6 +25,9 @@ final class DownloadFile {
     /// Whether a later request can ask for the rest: a GET without `Range`.
     let mayContinue: Bool
     let isDurable: Bool
+    /// The digest that the program expects of the whole file, possibly that in the record of an earlier durable download;
+    /// `nil` for none.
+    private(set) var expectedDigest: ContentDigest?
 
     /// The temporary file; `nil` if the destination is a device, and after the end.
     var partial: PartialFile?
@@ -77,6 +80,7 @@ final class DownloadFile {
     ) throws(SessionError) {
         self.job = job
         self.request = request
+        expectedDigest = job.expectedDigest
         mirrors = job.options.mirrors
         var fields = request.headers
         fields.fill(from: pipeline.headers)
@@ -113,7 +117,7 @@ final class DownloadFile {
 
     private func openPartialFile() throws(SessionError) {
         if let data = job.options.resumeData {
-            guard let failure = try open(data) else { return try writeFirstRecord() }
+            guard let failure = try open(data) else { return try nameDurably() }
             guard job.options.startsOverIfNotResumable else { throw .notResumable(failure) }
         }
         do throws(SystemError) {
@@ -123,18 +127,48 @@ final class DownloadFile {
                 return
             }
             let path = DownloadRecord.partialFile(for: location.path)
-            partial = try PartialFile(path: path, opening: .either)
-            if let data = DownloadRecord.read(beside: path) {
-                if data.url == request.url { continueWith(data) }
-            } else if size > 0, !FileLocation(DownloadRecord.path(beside: path)).exists {
-                // A file that the program or another one has put there.
-                partial.take()?.keep()
-                throw SystemError.exists
-            }
+            partial = try Self.openDurable(path)
+            if let data = DownloadRecord.read(beside: path), data.url == request.url { continueWith(data) }
         } catch {
             throw .file(job.path, error)
         }
         try writeFirstRecord()
+    }
+
+    /// Opens or creates the partial file of a durable download.
+    ///
+    /// - Throws: `EEXIST` for a file that the program or another one has put there.
+    private static func openDurable(_ path: String) throws(SystemError) -> PartialFile {
+        let file = try PartialFile(path: path, opening: .either)
+        guard file.size == 0 || FileLocation(DownloadRecord.path(beside: path)).exists else {
+            file.keep()
+            throw SystemError.exists
+        }
+        return file
+    }
+
+    /// Gives the partial file of an earlier download the name by which a later durable download finds it.
+    ///
+    /// The record is written first: if the process ends before the file has its name, the record counts bytes that are
+    /// missing, whereas a file without a record is that of another program.
+    private func nameDurably() throws(SessionError) {
+        guard isDurable, let location, let old = partial?.path else { return }
+        let path = DownloadRecord.partialFile(for: location.path)
+        guard partial?.isFile(at: path) == false else { return try writeFirstRecord() }
+        do throws(SystemError) {
+            // Locked until the other file takes its place, and without bytes that the new record could count.
+            var replaced = try Self.openDurable(path)
+            try replaced.truncate(to: 0)
+            try partial?.flush()
+            known?.partialFile = path
+            if let record { lastRecord = try DownloadRecord.write(record) }
+            try partial?.rename(to: path)
+            DownloadRecord.discard(beside: old)
+            _ = consume replaced
+        } catch {
+            partial.take()?.keep()
+            throw .file(path, error)
+        }
     }
 
     /// Opens the partial file of an earlier download.
@@ -146,7 +180,11 @@ final class DownloadFile {
             let isLongEnough = file.size >= data.offset
             let isVerifiable = data.isVerifiable(with: job.options.pieceDigests) && mayContinue
             guard isLongEnough, data.completedBytes == 0 || isVerifiable && isSelected(data) else {
-                if !job.options.startsOverIfNotResumable { file.keep() }
+                if job.options.startsOverIfNotResumable {
+                    DownloadRecord.discard(beside: file.path)
+                } else {
+                    file.keep()
+                }
                 return !isLongEnough ? .partialFile(data.partialFile) : isVerifiable ? .otherRequest : .noValidator
             }
             partial = consume file
@@ -161,13 +199,15 @@ final class DownloadFile {
     }
 
     private func continueWith(_ data: ResumeData) {
+        expectedDigest = expectedDigest ?? data.expectedDigest
         let isVerifiable = data.isVerifiable(with: job.options.pieceDigests)
-        guard size >= data.offset, data.completedBytes == 0 || isVerifiable && isSelected(data) else { return }
+        guard size >= data.offset, data.completedBytes == 0 || isVerifiable && isSelected(data),
+            var resumed = resumeData(of: data.representation)
+        else { return }
         parts = data.parts?.within(data.offset..<max(data.offset, min(size, data.totalBytes ?? 0))) ?? ByteRanges()
-        known = data
-        known?.expectedDigest = job.options.expectedDigest ?? data.expectedDigest
-        known?.url = request.url
-        if mayHaveWrongBytes { known?.needsPieceDigests = true }
+        resumed.offset = data.offset
+        if data.needsPieceDigests == true { resumed.needsPieceDigests = true }
+        known = resumed
         longest = data.completedBytes
         planRest(after: data)
     }
@@ -178,7 +218,7 @@ final class DownloadFile {
     }
 
     /// Whether bytes of mirrors are verified by the digests of pieces only.
-    private var mayHaveWrongBytes: Bool { !job.options.mirrors.isEmpty && known?.expectedDigest == nil }
+    private var mayHaveWrongBytes: Bool { !job.options.mirrors.isEmpty && expectedDigest == nil }
 
     private var newPath: String {
         switch job.destination.target {
@@ -207,12 +247,12 @@ final class DownloadFile {
         }
         if !isSame { parts = ByteRanges() }
         (source, hasVerifiedPieces) = (head.url, false)
-        let expected = job.options.expectedDigest ?? known?.expectedDigest
         let representation = Representation(head, to: fields)
-        known = isChanged ? nil : resumeData(of: representation, expected)
-        if mayHaveWrongBytes { known?.needsPieceDigests = true }
+        let needsPieceDigests = !parts.isEmpty && known?.needsPieceDigests == true
+        known = isChanged ? nil : resumeData(of: representation)
+        if needsPieceDigests { known?.needsPieceDigests = true }
         whole = DigestChecks(
-            isChanged ? [] : known == nil ? head.headers.contentDigests : representation.digests, and: expected)
+            isChanged ? [] : known == nil ? head.headers.contentDigests : representation.digests, and: expectedDigest)
         (part, late) = (DigestChecks([]), [])
         range = isChanged || head.status != .partialContent ? nil : head.contentRange?.ofWholeFile
         verifiesTrailers = !isChanged
@@ -237,7 +277,7 @@ final class DownloadFile {
             hasBegun = true
             flushed = (received, stopwatch.elapsed)
             part = DigestChecks(range == nil ? [] : head.headers.contentDigests)
-            let digests = DigestChecks(known?.representation.digests ?? [], and: known?.expectedDigest)
+            let digests = DigestChecks(known?.representation.digests ?? [], and: expectedDigest)
             guard whole.size != offset || whole.expected != digests.expected else { return }
             whole = digests
             if !whole.expected.isEmpty { try await hash(from: 0, waitUntilRunning) { whole.update($0) } }
@@ -336,16 +376,16 @@ final class DownloadFile {
     ///
     /// - Parameter isWanted: Whether the program wants to resume the download.
     func end(after error: any Error, isWanted: Bool) -> ResumeData? {
-        defer { partial = nil }
-        let path = partial?.path
-        if case .digest = error as? SessionError, !keepsAfterWrongDigest {
-            if let path, isDurable { DownloadRecord.remove(beside: path) }
-            return nil
+        defer {
+            if let path = partial?.path { DownloadRecord.remove(beside: path) }
+            partial = nil
         }
+        if case .digest = error as? SessionError, !keepsAfterWrongDigest { return nil }
+        guard isDurable || isWanted else { return nil }
         if isDurable { try? flush() }
         let data = currentResumeData
-        if isDurable || isWanted && data != nil { partial.take()?.keep() }
-        return isDurable || isWanted ? data : nil
+        if isDurable || data != nil { partial.take()?.keep() }
+        return data
     }
 }
 
@@ -461,14 +501,15 @@ extension DownloadFile {
         return data.completedBytes > 0 ? data : nil
     }
 
-    func resumeData(of representation: Representation, _ expected: ContentDigest?) -> ResumeData? {
+    /// Resume data for this download without bytes; `nil` if a later request cannot ask for the rest.
+    func resumeData(of representation: Representation) -> ResumeData? {
         guard mayContinue, let path = partialPath else { return nil }
         var headers = request.headers
         headers.removeAll { job.sensitiveHeaders.contains($0.name) }
         return ResumeData(
             url: request.url, headers: headers, representation: representation, offset: 0, partialFile: path,
             destination: location?.path, overwritesExisting: job.destination.overwritesExisting,
-            expectedDigest: expected)
+            expectedDigest: expectedDigest, needsPieceDigests: mayHaveWrongBytes ? true : nil)
     }
 
     /// Flushes the written bytes to the disk, then updates the record.
@@ -502,17 +543,21 @@ extension DownloadFile {
     }
 
     func writeRecord() throws(SessionError) {
-        guard isDurable, var data = known ?? resumeData(of: Representation(), job.options.expectedDigest) else {
-            return
+        guard let record else { return }
+        do throws(SystemError) {
+            lastRecord = try DownloadRecord.write(record)
+        } catch {
+            throw .file(DownloadRecord.path(beside: record.partialFile), error)
         }
+    }
+
+    /// The record of the bytes written so far; `nil` for a download that is not durable.
+    private var record: ResumeData? {
+        guard isDurable, var data = known ?? resumeData(of: Representation()) else { return nil }
         data.offset = hasBegun ? size : data.offset
         data.parts = parts.isEmpty ? nil : parts
         if !data.isVerifiable(with: job.options.pieceDigests) { (data.offset, data.parts) = (0, nil) }
-        do throws(SystemError) {
-            lastRecord = try DownloadRecord.write(data)
-        } catch {
-            throw .file(DownloadRecord.path(beside: data.partialFile), error)
-        }
+        return data
     }
 
     var partialPath: String? { partial?.path }

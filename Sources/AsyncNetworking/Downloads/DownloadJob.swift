@@ -13,6 +13,10 @@ struct DownloadJob: Sendable {
     /// The header fields that are not stored.
     var sensitiveHeaders: Set<HTTPField.Name>
 
+    /// The digest that the program expects of the whole file, also if an earlier download is not continued; `nil` for
+    /// none.
+    var expectedDigest: ContentDigest? { options.expectedDigest ?? options.resumeData?.expectedDigest }
+
     /// The path for error descriptions.
     var path: String {
         switch destination.target {
@@ -25,8 +29,7 @@ struct DownloadJob: Sendable {
 extension DownloadJob {
     /// - Throws: ``ANHTTP/TransportError/Reason/invalidRequest(_:)`` for mirrors without an expected digest.
     fileprivate func checkMirrors() throws(SessionError) {
-        let digest = options.expectedDigest ?? options.resumeData?.expectedDigest
-        guard !options.mirrors.isEmpty, digest == nil, options.pieceDigests == nil else { return }
+        guard !options.mirrors.isEmpty, expectedDigest == nil, options.pieceDigests == nil else { return }
         throw .transport(TransportError(.invalidRequest(.option("mirrors require expectedDigest or pieceDigests"))))
     }
 

@@ -171,8 +171,9 @@ package struct SegmentTuning: Sendable {
 ///
 /// The bytes are written to a temporary file, whose name ends with `.part`, and which is moved to its final path
 /// atomically when it is complete. It is in the directory of the destination or, if a closure chooses that, in a
-/// directory for temporary files; a download that is resumed continues the ``ResumeData/partialFile``. A device or a
-/// pipe at a given path is written directly. A response with a status outside of 200–299 is never written.
+/// directory for temporary files; a download that is resumed continues the ``ResumeData/partialFile``, which a durable one
+/// first renames. A device or a pipe at a given path is written directly. A response with a status outside of 200–299 is
+/// never written.
 public struct DownloadDestination: ExpressibleByStringInterpolation, Sendable {
     let target: Target
     /// Whether an existing file is overwritten.

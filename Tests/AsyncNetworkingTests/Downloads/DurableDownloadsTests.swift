@@ -459,6 +459,98 @@ import Testing
         }
     }
 
+    @Test func `the digest in a record is expected also if the bytes that it counts are missing`() async throws {
+        try await StubServer.with { server in
+            let expected = try ContentDigest(of: Self.bytes)
+            try await breakOff(server, options: .durable.with { $0.expectedDigest = expected })
+            _ = try directory.write(Self.bytes.prefix(100), to: "file.part")
+            let manager = SessionManager(for: server)
+            server.route("/file", .status(500))
+            await #expect(throws: (any Error).self) {
+                try await manager.download("file", to: .file(file), options: .durable).value
+            }
+            #expect(ResumeData.left(at: file)?.expectedDigest == expected)
+            server.serve(ServedFile(Data(Self.bytes.reversed())))
+            let error = try await sessionError {
+                _ = try await manager.download("file", to: .file(file), options: .durable).value
+            }
+            #expect(error.digestFailure?.expected == expected)
+            #expect(try directory.contents == [])
+        }
+    }
+
+    @Test func `a durable download of other resume data replaces what an earlier one has left there`() async throws {
+        try await StubServer.with { server in
+            try await breakOff(server)
+            let manager = SessionManager(for: server)
+            let other = Data(Self.bytes.reversed())
+            server.serve(ServedFile(other, interruption: .close(after: 400)), at: "/other")
+            let error = try await sessionError {
+                _ = try await manager.download("other", to: .file("\(directory.path)/other")).value
+            }
+            let data = try #require(error.resumeData)
+            // Another download writes there.
+            let writer = try PartialFile(path: "\(file).part", opening: .existing)
+            let conflict = try await sessionError {
+                _ = try await manager.download(resuming: data, to: .file(file), options: .durable).value
+            }
+            #expect(conflict.fileFailure?.reason == .inUse)
+            writer.keep()
+            server.route("/other", .status(500))
+            let task = manager.download(resuming: data, to: .file(file), options: .durable)
+            await #expect(throws: (any Error).self) { try await task.value }
+            #expect(try directory.contents == ["file.part", "file.part.json"])
+            #expect(try directory.read("file.part") == other.prefix(400))
+            server.serve(ServedFile(other), at: "/other")
+            let restored = try #require(try manager.restoredDownloads(in: directory.path).first)
+            restored.resume()
+            #expect(try await restored.value.response.statusCode == 206)
+            #expect(try directory.read("file") == other)
+            #expect(try directory.contents == ["file"])
+        }
+    }
+
+    @Test func `resume data is not continued over a file of another origin`() async throws {
+        try await StubServer.with { server in
+            server.serve(ServedFile(Self.bytes, interruption: .close(after: 400)))
+            let manager = SessionManager(for: server)
+            let error = try await sessionError { _ = try await manager.download("file", to: .file(file)).value }
+            let data = try #require(error.resumeData)
+            _ = try directory.write(Data("mine".utf8), to: "file.part")
+            let task = manager.download(resuming: data, options: .durable)
+            #expect(try await sessionError { _ = try await task.value }.fileFailure?.reason == .exists)
+            #expect(try directory.read("file.part") == Data("mine".utf8))
+            #expect(task.resumeData == data)
+            #expect(try Data(contentsOf: URL(filePath: data.partialFile)) == Self.bytes.prefix(400))
+        }
+    }
+
+    @Test func `the names of a partial file in a directory with a symbolic link are one file`() async throws {
+        try await StubServer.with { server in
+            try await breakOff(server)
+            _ = try directory.write(Data("old".utf8), to: "file")
+            let link = "\(directory.path)/link"
+            try FileManager.default.createSymbolicLink(atPath: link, withDestinationPath: directory.path)
+            let manager = SessionManager(for: server)
+            let task = try #require(try manager.restoredDownloads(in: link).first)
+            task.resume()
+            #expect(try await task.value.response.statusCode == 206)
+            #expect(try directory.contents == ["file", "link"])
+        }
+    }
+
+    @Test func `a record goes with a partial file that is removed`() async throws {
+        try await StubServer.with { server in
+            try await breakOff(server)
+            let left = try #require(ResumeData.left(at: file))
+            _ = try directory.write(Self.bytes.prefix(100), to: "file.part")
+            server.serve(ServedFile(Self.bytes, entityTag: nil, hasRanges: false))
+            let other = "\(directory.path)/other"
+            _ = try await SessionManager(for: server).download(resuming: left, to: .file(other)).value
+            #expect(try directory.contents == ["other"])
+        }
+    }
+
     @Test func `files that a download writes are not discarded, and its data stays valid`() async throws {
         try await StubServer.with { server in
             try await breakOff(server)

@@ -304,6 +304,34 @@ extension StubServer {
         }
     }
 
+    @Test(arguments: [DownloadOptions(), .durable])
+    func `resume data has the destination and the fields of the last download`(options: DownloadOptions) async throws {
+        try await StubServer.with { server in
+            let manager = SessionManager(for: server)
+            let data = try await interrupted(server, manager)
+            server.serve(ServedFile(Self.bytes, interruption: .close(after: 300)))
+            let other = "\(directory.path)/other"
+            let request = Request(url: data.url, headers: [.from: "you", .authorization: "secret"])
+            let error = try await sessionError {
+                _ = try await manager.download(
+                    resuming: data, with: request, to: .file(other, overwritesExisting: false), options: options
+                ).value
+            }
+            let left = try #require(error.resumeData)
+            #expect(left.offset == 700)
+            #expect(left.destination == other)
+            #expect(!left.overwritesExisting)
+            #expect(left.headers == [.from: "you"])
+            // The next durable download to the same path finds the bytes.
+            #expect(ResumeData.left(at: other) == (options.isDurable ? left : nil))
+            server.serve(ServedFile(Self.bytes))
+            let result = try await manager.download(resuming: left, options: options).value
+            #expect(result.response.statusCode == 206)
+            #expect(try directory.contents == ["other"])
+            #expect(try directory.read("other") == Self.bytes)
+        }
+    }
+
     @Test func `a changed resource is downloaded again, or is an error that keeps the partial file`() async throws {
         let other = Data(Self.bytes.reversed())
         try await StubServer.with { server in
@@ -472,6 +500,24 @@ extension StubServer {
             }
             #expect(try await task.value.response.statusCode == 206)
             #expect(try directory.read("file") == Self.bytes)
+        }
+    }
+
+    @Test(arguments: [nil, 100] as [Int?])
+    func `the digest of resume data is expected of a download that starts over, too`(left: Int?) async throws {
+        try await StubServer.with { server in
+            let manager = SessionManager(for: server)
+            let options = DownloadOptions().with { $0.expectedDigest = Self.digest(of: Self.bytes) }
+            let data = try await interrupted(server, manager, options: options)
+            if let left {
+                try Self.bytes.prefix(left).write(to: URL(filePath: data.partialFile))
+            } else {
+                data.discard()
+            }
+            server.serve(ServedFile(Data(Self.bytes.reversed())))
+            let error = try await sessionError { _ = try await manager.download(resuming: data).value }
+            #expect(error.digestFailure?.expected == options.expectedDigest)
+            #expect(try directory.contents == [])
         }
     }
 

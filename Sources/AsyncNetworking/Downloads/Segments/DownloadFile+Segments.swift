@@ -30,7 +30,7 @@ extension DownloadFile {
     /// a gap.
     func beginSegments(_ done: ByteRanges) throws(SessionError) {
         // The digests of the program are verified instead of those of the server.
-        if job.options.pieceDigests != nil { whole.keep(only: known?.expectedDigest) }
+        if job.options.pieceDigests != nil { whole.keep(only: expectedDigest) }
         try restart(0..<0, done: done)
     }
 
