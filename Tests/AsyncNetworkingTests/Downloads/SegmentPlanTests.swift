@@ -291,6 +291,27 @@ extension SegmentAnswerTests.Row {
         #expect(sources.running == 6)
     }
 
+    @Test func `the URLs of a host share its limit`() throws {
+        var sources = SegmentSources(
+            try ["http://a.example/", "http://a.example/2", "http://b.example/", "http://a.example:80/3"].map {
+                try url($0)
+            },
+            Representation(), limit: 3)
+        #expect(sources.limit == 6)
+        #expect(begin(&sources) == [1, 2, 3, 2, 2])
+        #expect(sources.running == 6)
+        // A host that refuses a segment has no more than its others, whatever their URLs.
+        sources.end(3)
+        sources.refuse(3)
+        #expect(sources.limit == 5)
+        #expect(sources.next == nil)
+        sources.end(0)
+        #expect(begin(&sources) == [0])
+        // Those of a URL that is not used further still count.
+        sources.exclude(1)
+        #expect(sources.limit == 5)
+    }
+
     @Test func `a slow server is used last`() {
         var sources = sources
         sources.avoid(1)

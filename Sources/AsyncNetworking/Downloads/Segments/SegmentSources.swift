@@ -8,18 +8,19 @@ package import FoundationEssentials
 /// | event | consequence for the server |
 /// |---|---|
 /// | it sends no ranges, another file, or a wrong piece | no further requests |
-/// | it refuses a request, while other segments of it run | never more segments than those |
+/// | it refuses a request, while other segments of its host run | never more segments of the host than those |
 /// | it refuses a request, or a connection fails, three times without a byte between | no further requests |
 /// | a segment of it is much slower than the others | a request only if no other server can take one |
 package struct SegmentSources: Sendable {
     private var sources: [Source]
+    /// The maximum numbers of segments of the hosts, which several servers may share.
+    private var limits: [Origin: Int]
 
     /// A server.
     private struct Source {
         let url: URL
+        let origin: Origin
         var representation: Representation
-        /// The maximum number of segments.
-        var limit: Int
         var running = 0
         /// The number of failures since the last byte.
         var failures = 0
@@ -36,7 +37,8 @@ package struct SegmentSources: Sendable {
     ///   - representation: The representation of the first response.
     ///   - limit: The maximum number of connections to one host.
     package init(_ urls: [URL], _ representation: Representation, limit: Int) {
-        sources = urls.map { Source(url: $0, representation: representation, limit: max(1, limit)) }
+        sources = urls.map { Source(url: $0, origin: Origin($0), representation: representation) }
+        limits = Dictionary(sources.map { ($0.origin, max(1, limit)) }) { first, _ in first }
         // Another server has validators of its own.
         for index in sources.indices.dropFirst() { sources[index].representation.validator = nil }
         if !sources.isEmpty { sources[0].running = 1 }
@@ -46,15 +48,27 @@ package struct SegmentSources: Sendable {
     package var running: Int { sources.reduce(0) { $0 + $1.running } }
 
     /// The number of segments that can run at a time.
-    package var limit: Int { sources.reduce(0) { $0 + ($1.isUsable ? $1.limit : $1.running) } }
+    package var limit: Int {
+        limits.reduce(0) { sum, host in
+            let isUsable = sources.contains { $0.origin == host.key && $0.isUsable }
+            return sum + (isUsable ? host.value : running(at: host.key))
+        }
+    }
 
     /// The number of the server for the next segment; `nil` if none can take one.
     package var next: Int? {
-        let free = sources.indices.filter { sources[$0].isUsable && sources[$0].running < sources[$0].limit }
+        let free = sources.indices.filter { number in
+            let origin = sources[number].origin
+            return sources[number].isUsable && running(at: origin) < limits[origin, default: 0]
+        }
         return free.min { left, right in
             (sources[left].isSlow ? 1 : 0, sources[left].running, left)
                 < (sources[right].isSlow ? 1 : 0, sources[right].running, right)
         }
+    }
+
+    private func running(at origin: Origin) -> Int {
+        sources.reduce(0) { $0 + ($1.origin == origin ? $1.running : 0) }
     }
 
     package func url(_ number: Int) -> URL { sources[number].url }
@@ -91,7 +105,8 @@ package struct SegmentSources: Sendable {
     /// Notes that a request was refused, after its segment has ended.
     package mutating func refuse(_ number: Int) {
         fail(number)
-        if sources[number].running > 0 { sources[number].limit = sources[number].running }
+        let (origin, others) = (sources[number].origin, running(at: sources[number].origin))
+        if others > 0 { limits[origin] = others }
     }
 
     /// Notes that a server must not be used further.
