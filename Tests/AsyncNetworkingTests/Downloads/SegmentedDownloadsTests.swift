@@ -1,5 +1,6 @@
 // SPDX-License-Identifier: MIT
 
+import ANSystem
 import AsyncNetworking
 import AsyncNetworkingTesting
 import FoundationEssentials
@@ -431,6 +432,46 @@ private final class Counter: Sendable {
         }
     }
 
+    @Test func `the error of the first response decides whether the rest is requested again`() async throws {
+        let lost = TransportError(.connectionLost(.inBody(received: 4_000, expected: 400_000)))
+        let (count, gate) = (Counter(), try ScriptGate())
+        let transport = MockTransport { request in
+            guard let range = request.headers[.range] else {
+                return MockResponse([
+                    .head(.ok, [.contentLength: "400000", .eTag: "\"1\""]), .chunk(Self.bytes.prefix(4_000)),
+                    .fail(lost),
+                ])
+            }
+            guard range.hasSuffix("-"), let start = Int(range.dropFirst("bytes=".count).dropLast()) else {
+                // The second segment takes the place of the first response.
+                if count.next() == 1 { gate.open() }
+                try await gate.wait()
+                throw SessionError.notResumable(.changed)
+            }
+            return MockResponse(
+                status: .partialContent, headers: [.contentRange: "bytes \(start)-399999/400000"],
+                chunks: [Self.bytes[start...]])
+        }
+        let manager = SessionManager(on: transport) {
+            $0.retryPolicy = RetryPolicy(limit: 2).with { $0.backoff = Backoff(base: .zero) }
+        }
+        _ = try await manager.download("file", to: .file(file), options: Self.options(2)).value
+        #expect(try directory.read("file") == Self.bytes)
+    }
+
+    @Test func `a response that opens while the download is cancelled is closed`() async throws {
+        let transport = try DeafTransport()
+        let manager = SessionManager(on: transport) {
+            $0.clock = DeafTransport.DeafClock(isClosed: transport.isClosed)
+        }
+        let task = manager.download("file", to: .file(file), options: Self.options(2))
+        try await transport.hasSegment.wait()
+        task.cancel()
+        transport.isCancelled.open()
+        await #expect(throws: CancellationError.self) { try await task.value }
+        #expect(transport.closed.withLock(\.self) == ["first", "segment"])
+    }
+
     // MARK: Mirrors
 
     private func mirrored(_ servers: [StubServer], _ segments: DownloadSegments = 6) throws -> DownloadOptions {
@@ -489,6 +530,71 @@ private final class Counter: Sendable {
                     }
                 }
             }
+        }
+    }
+}
+
+/// A transport whose responses cancellation does not end; that of a segment opens after it.
+private final class DeafTransport: Transport {
+    let hasSegment: ScriptGate
+    let isCancelled: ScriptGate
+    let isClosed: ScriptGate
+    let closed = Lock<Set<String>>([])
+
+    init() throws {
+        hasSegment = try ScriptGate()
+        isCancelled = try ScriptGate()
+        isClosed = try ScriptGate()
+    }
+
+    func open(
+        _ request: Request, delivery: BodyDelivery, reporting events: (any TransferEventSink)?
+    ) async throws -> OpenResponse {
+        guard let range = request.headers[.range] else {
+            let fields: HTTPFields = [.contentLength: "400000", .eTag: "\"1\""]
+            return OpenResponse(
+                head: ResponseHead(status: .ok, headers: fields, url: request.url),
+                body: ResponseBody(source: Source(name: "first", transport: self)))
+        }
+        hasSegment.open()
+        await Self.wait(for: isCancelled)
+        let fields: HTTPFields = [.contentRange: range.replacing("=", with: " ") + "/400000"]
+        return OpenResponse(
+            head: ResponseHead(status: .partialContent, headers: fields, url: request.url),
+            body: ResponseBody(source: Source(name: "segment", transport: self)))
+    }
+
+    func shutdown() async {}
+
+    fileprivate static func wait(for gate: ScriptGate) async {
+        await Task { try? await gate.wait() }.value
+    }
+
+    private struct Source: ResponseBodySource {
+        let name: String
+        let transport: DeafTransport
+
+        func next() async throws -> Data? {
+            await DeafTransport.wait(for: transport.isClosed)
+            return nil
+        }
+
+        var ending: ResponseEnding? { nil }
+
+        func close() async {
+            transport.closed.withLock { _ = $0.insert(name) }
+            transport.isClosed.open()
+        }
+    }
+
+    /// A clock on which nothing but the end of the first response ends a sleep.
+    struct DeafClock: Clock {
+        let isClosed: ScriptGate
+        var now: ContinuousClock.Instant { .now }
+        var minimumResolution: Duration { .zero }
+
+        func sleep(until deadline: ContinuousClock.Instant, tolerance: Duration?) async throws {
+            await DeafTransport.wait(for: isClosed)
         }
     }
 }

@@ -36,12 +36,12 @@ final class SegmentedTransfer {
     private var usualPace = UsualPace()
     private var history: [SegmentChange] = []
     private var lastError: (any Error)?
+    /// The error by which the first response has ended.
+    private var firstError: (any Error)?
     private var ending: ResponseEnding?
     private var hasChanged = false
     /// The error of a wrong piece from the server of the download.
     private var wrongPiece: SessionError?
-    /// Whether the first response has ended by an error.
-    private var hasFirstFailed = false
     /// Whether further segments may begin: not after too many that brought too little.
     private var permitsRequests = true
 
@@ -144,7 +144,6 @@ final class SegmentedTransfer {
         while !hasChanged, !plan.isComplete || workers.contains(where: { $0.value.state == .ending }) {
             beginSegments(&group)
             guard !workers.isEmpty, let event = await group.next() else { return }
-            try Task.checkCancellation()
             switch event {
             case .opened(let number, .success(let opened)): await open(number, opened, &group)
             case .opened(let number, .failure(let error)): end(number, because: error)
@@ -155,6 +154,8 @@ final class SegmentedTransfer {
                 end(number, because: error)
             case .tick: tick(&group)
             }
+            // After the event, which may have an exchange that only a worker closes.
+            try Task.checkCancellation()
             try await waitUntilRunning()
         }
     }
@@ -295,7 +296,7 @@ final class SegmentedTransfer {
                 sources.exclude(source)
                 // Nor after the requests begin anew.
                 file.mirrors.removeAll { $0 == sources.url(source) }
-                for (number, worker) in workers where worker.source == source { leave(number) }
+                for number in workers.keys.sorted() where workers[number]?.source == source { leave(number) }
             }
         }
     }
@@ -332,7 +333,7 @@ final class SegmentedTransfer {
         if worker.state != .leaving { sources.end(worker.source) }
         guard let error, worker.state == .opening || worker.state == .receiving else { return }
         lastError = error
-        hasFirstFailed = hasFirstFailed || number == 0
+        if number == 0 { firstError = error }
         if worker.state == .opening { sources.refuse(worker.source) } else { fail(worker) }
     }
 
@@ -449,15 +450,13 @@ final class SegmentedTransfer {
     /// response has failed, too.
     private func rest() throws -> PartEnd {
         if let wrongPiece { throw fail(wrongPiece) }
-        let isAlone = lastNumber == 0 || hasFirstFailed
+        let isAlone = lastNumber == 0 || firstError != nil
         file.permitsSegments = file.permitsSegments && isAlone
         guard let rest = file.rest() else {
-            throw lastError ?? SessionError.notResumable(.rangesNotSupported)
+            throw firstError ?? lastError ?? SessionError.notResumable(.rangesNotSupported)
         }
-        if isAlone {
-            if let error = lastError as? TransportError { return .failed(error, rest) }
-            if let lastError { throw lastError }
-        }
+        if let error = firstError as? TransportError { return .failed(error, rest) }
+        if let firstError { throw firstError }
         guard file.followUps.permitsNext(after: file.received) else { throw SessionError.notResumable(.tooManyParts) }
         return .next(rest)
     }
