@@ -116,6 +116,52 @@ import Testing
         }
     }
 
+    @Test func `a body that has failed fails again, whatever steps follow`() async throws {
+        let clock = ManualClock()
+        var request = Request(url: url)
+        request.options = TransferOptions()
+        request.options?.timeouts.idle = .seconds(10)
+        let transport = MockTransport(clock: clock) { _ in
+            MockResponse([.head(.ok), .chunk(Data([1])), .pause(.seconds(60)), .chunk(Data([2]))])
+        }
+        let response = try await transport.open(request, delivery: .streamed, reporting: nil)
+        var chunks = response.body.makeAsyncIterator()
+        #expect(try await chunks.next() == Data([1]))
+        async let passing: Void = {
+            try await clock.sleepers(count: 1)
+            clock.advance(by: .seconds(10))
+        }()
+        for _ in 0..<2 {
+            await #expect { _ = try await chunks.next() } throws: { error in
+                (error as? TransportError)?.reason == .timedOut(.responseBody)
+            }
+        }
+        #expect(response.body.ending == nil)
+        try await passing
+        await response.close()
+    }
+
+    @Test func `the time in which a body is sent is not one without activity`() async throws {
+        let clock = ManualClock()
+        var request = Request(method: .put, url: url)
+        request.body = .writer { writer in
+            try await clock.sleep(for: .seconds(8))
+            try await writer.write(Data([1]))
+        }
+        request.options = TransferOptions()
+        request.options?.timeouts.idle = .seconds(10)
+        request.options?.timeouts.total = .seconds(60)
+        let transport = MockTransport(clock: clock) { _ in .hang }
+        let task = Task { [request] in try await text(transport, request) }
+        for wait in [Duration.seconds(8), .seconds(10)] {
+            #expect(try await clock.sleepers(count: 1) == [wait])
+            clock.advance(by: wait)
+        }
+        await #expect { _ = try await task.value } throws: { error in
+            (error as? TransportError)?.reason == .timedOut(.responseHead)
+        }
+    }
+
     @Test func `a response without a head hangs until the transport is shut down`() async throws {
         let transport = MockTransport(MockResponse([]))
         let url = url

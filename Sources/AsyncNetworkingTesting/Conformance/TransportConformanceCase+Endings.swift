@@ -51,6 +51,23 @@ extension TransportConformanceCase {
             try await fixture.waitForEnd()
         },
 
+        TransportConformanceCase("cancelling a body ends its reader, and reading does not go on", endless) { fixture in
+            try await fixture.stream { _, body in
+                let reading = Observed(false)
+                let task = Task {
+                    for try await _ in body { reading.update { $0 = true } }
+                }
+                try await reading.wait { $0 }
+                body.cancel()
+                try await requireFailure("The reader", where: { $0 is CancellationError }) { try await task.value }
+                var chunks = body.makeAsyncIterator()
+                try await requireFailure("A later one", where: { $0 is CancellationError }) {
+                    _ = try await chunks.next()
+                }
+            }
+            try await fixture.waitForEnd()
+        },
+
         TransportConformanceCase("a cancelled task throws CancellationError", .status(204)) { fixture in
             let task = Task {
                 while !Task.isCancelled { await Task.yield() }

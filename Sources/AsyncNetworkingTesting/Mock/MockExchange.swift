@@ -11,7 +11,7 @@ final class MockExchange: ResponseBodySource {
     private let request: Request
     private let limits: MockTimeLimits
     private let events: (any TransferEventSink)?
-    private let state = Lock(State())
+    private let state = Observed(State())
 
     init(
         transport: MockTransport, request: Request, limits: MockTimeLimits, events: (any TransferEventSink)?
@@ -35,7 +35,7 @@ final class MockExchange: ResponseBodySource {
         }
         if !body.isEmpty {
             let count = Int64(body.count)
-            state.withLock { $0.metrics.requestBodyBytes = count }
+            state.update { $0.metrics.requestBodyBytes = count }
             events?.receive(.uploadProgress(TransferProgress(completedBytes: count, totalBytes: request.body.length)))
         }
         return MockTransport.ReceivedRequest(request: request, body: body, trailers: try request.trailers?() ?? [:])
@@ -115,7 +115,7 @@ final class MockExchange: ResponseBodySource {
 
     /// Sets the response to perform.
     func begin(_ response: MockResponse) {
-        state.withLock { state in
+        state.update { state in
             state.steps = response.steps[...]
             state.trailers = response.trailers
             state.webSocketActions = response.webSocketActions
@@ -126,7 +126,7 @@ final class MockExchange: ResponseBodySource {
     ///
     /// - Throws: `TransportError` if the request does not ask for the connection, or its response does not fit.
     func openWebSocket(_ head: ResponseHead) throws(TransportError) -> (any WebSocketLink)? {
-        guard let actions = state.withLock({ $0.webSocketActions }) else { return nil }
+        guard let actions = state.value.webSocketActions else { return nil }
         guard let options = request.webSocketOptions else { throw TransportError(.invalidResponse(.notHTTP)) }
         do throws(WebSocketViolation) {
             let agreement = try WebSocketAgreement(
@@ -135,7 +135,7 @@ final class MockExchange: ResponseBodySource {
             let server = MockWebSocketServer(socket, performing: actions, transport: transport)
             // Ends when the exchange is closed.
             let task = Task(executorPreference: currentTaskExecutor) { await server.run() }
-            state.withLock { $0.server = task }
+            state.update { $0.server = task }
             return socket
         } catch {
             throw TransportError(.invalidResponse(.webSocket(error.reason)))
@@ -152,7 +152,7 @@ final class MockExchange: ResponseBodySource {
             case .head(let status, let headers):
                 limits.noteActivity()
                 let hasBody = request.method != .head && status != .noContent && status != .notModified
-                state.withLock { state in
+                state.update { state in
                     if !hasBody { state.steps = [] }
                     // The length of an encoded body is not that of the decoded one, which the response has.
                     let isDecoded = request.options?.decodesContent != false && !headers.contentCodings.isEmpty
@@ -172,12 +172,21 @@ final class MockExchange: ResponseBodySource {
     }
 
     func next() async throws -> Data? {
+        do {
+            return try await readNext()
+        } catch {
+            state.update { $0.fail(error) }
+            throw error
+        }
+    }
+
+    private func readNext() async throws -> Data? {
         while let step = try await nextStep() {
             switch step {
             case .chunk(let data):
                 guard !data.isEmpty else { continue }
                 limits.noteActivity()
-                let progress = state.withLock { state in
+                let progress = state.update { state in
                     state.metrics.responseBodyBytes += Int64(data.count)
                     return TransferProgress(
                         completedBytes: state.metrics.responseBodyBytes, totalBytes: state.totalBytes)
@@ -187,24 +196,36 @@ final class MockExchange: ResponseBodySource {
             case .informational, .head:
                 throw TransportError(.invalidResponse(.framing))
             case .pause, .wait, .hang, .fail:
-                try await wait(step, in: .responseBody)
+                try await withThrowingTaskGroup(of: Void.self) { group in
+                    defer { group.cancelAll() }
+                    group.addTask { try await self.wait(step, in: .responseBody) }
+                    // Ends the wait for a body that is cancelled or closed.
+                    group.addTask { [state] in try await state.wait { $0.failure != nil } }
+                    try await group.next()
+                }
             }
         }
-        state.withLock { $0.isAtEnd = true }
+        state.update { $0.isAtEnd = true }
         return nil
     }
 
     var ending: ResponseEnding? {
-        state.withLock { $0.isAtEnd ? ResponseEnding(trailers: $0.trailers, metrics: $0.metrics) : nil }
+        let state = state.value
+        return state.isAtEnd ? ResponseEnding(trailers: state.trailers, metrics: state.metrics) : nil
     }
 
     func cancel() {
-        state.withLock { $0.server }?.cancel()
+        state.update { state in
+            state.fail(CancellationError())
+            return state.server
+        }?.cancel()
     }
 
     func close() async {
-        let (server, metrics) = state.withLock { state in
+        let (server, metrics) = state.update { state in
             state.steps = []
+            // As libcurl's transport: the scope of the response is over.
+            state.fail(CancellationError())
             defer { state.isClosed = true }
             return (state.server, state.isClosed ? nil : state.metrics)
         }
@@ -216,11 +237,12 @@ final class MockExchange: ResponseBodySource {
     private func nextStep() async throws -> MockResponse.Step? {
         try Task.checkCancellation()
         try transport.checkRunning()
-        return try state.withLock { state throws in
-            // As libcurl's transport: the scope of the response is over.
-            guard !state.isClosed || state.isAtEnd else { throw CancellationError() }
-            return state.steps.popFirst()
-        }
+        return try state.update { state in
+            Result {
+                if let failure = state.failure { throw failure }
+                return state.steps.popFirst()
+            }
+        }.get()
     }
 
     /// Performs a step that is not a part of the response.
@@ -242,12 +264,19 @@ final class MockExchange: ResponseBodySource {
         var metrics = TransferMetrics()
         var totalBytes: Int64?
         var isAtEnd = false
+        /// The error with which the body has failed, by which all later reads fail, too.
+        private(set) var failure: (any Error)?
         var isClosed = false
         /// The server's end of a WebSocket connection.
         var server: Task<Void, Never>?
 
         init() {
             metrics.httpVersion = .http1_1
+        }
+
+        /// Ends a body that is not at its end.
+        mutating func fail(_ error: any Error) {
+            if !isAtEnd { failure = failure ?? error }
         }
     }
 }
@@ -287,7 +316,7 @@ final class MockTimeLimits: Sendable {
         guard let limit = limit(at: begin, isActive) else { return try await work() }
         defer {
             let waited = elapsed() - begin
-            idleTime.withLock { $0 += waited }
+            if !isActive { idleTime.withLock { $0 += waited } }
         }
         return try await withThrowingTaskGroup(of: Value?.self) { [sleep] group in
             group.addTask { try await work() }
