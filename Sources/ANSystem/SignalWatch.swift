@@ -95,7 +95,14 @@ package final class SignalWatch: Sendable {
     }
 
     private func receive(_ signal: Int32) {
-        let numbers = state.withLock { $0.waiting.filter { $0.value.signals.contains(signal) }.keys.sorted() }
+        let (numbers, isCaught) = state.withLock { state in
+            (
+                state.waiting.filter { $0.value.signals.contains(signal) }.keys.sorted(),
+                state.earlier[signal] != nil
+            )
+        }
+        // It arrived before the last waiter was removed, which has restored its effect.
+        if !isCaught { kill(getpid(), signal) }
         for number in numbers { remove(number)?.continuation.resume(returning: signal) }
     }
 

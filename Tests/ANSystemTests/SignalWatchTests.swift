@@ -33,6 +33,19 @@ import Testing
         }
     }
 
+    /// Both arrive before the first one has resumed the waiter, in an order that the system chooses.
+    @Test(.exitTest) func `a signal that nobody waits for any more has its earlier effect`() async {
+        await #expect(processExitsWith: .failure) {
+            let watch = SignalWatch.shared
+            async let signal = watch.first(of: [SIGUSR1, SIGUSR2])
+            try await eventually { watch.waitingTasks == 1 }
+            kill(getpid(), SIGUSR1)
+            kill(getpid(), SIGUSR2)
+            _ = try? await signal
+            try await Task.sleep(for: .seconds(5))
+        }
+    }
+
     @Test(.exitTest) func `a cancelled wait leaves the signal as it was`() async {
         await #expect(processExitsWith: .success) {
             let watch = SignalWatch.shared
