@@ -64,6 +64,19 @@ import Testing
         #expect(mirror.changes(of: .jar, to: [Self.a]).isEmpty)
     }
 
+    @Test func `a cookie that a response has changed while it was carried over is still a change`() {
+        let newer = Self.value(Self.a, "2")
+        var mirror = CookieMirror()
+        mirror.note(mirror.changes(of: .storage, to: [Self.a]), storage: [Self.a], jar: [newer])
+        #expect(mirror.changes(of: .jar, to: [newer]).updated == [newer])
+        #expect(mirror.changes(of: .storage, to: [Self.a]).isEmpty)
+        mirror.note(mirror.changes(of: .jar, to: [newer]), storage: [newer], jar: [newer])
+        // The same after a removal.
+        mirror.note(mirror.changes(of: .storage, to: []), storage: [], jar: [newer])
+        #expect(mirror.changes(of: .jar, to: [newer]).updated == [newer])
+        #expect(mirror.changes(of: .storage, to: []).isEmpty)
+    }
+
     // MARK: Managers
 
     /// An empty JSON object with a cookie.

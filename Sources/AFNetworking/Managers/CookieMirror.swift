@@ -39,12 +39,14 @@ package struct CookieMirror: Sendable {
     }
 
     /// Notes that changes were carried over, given the cookies of both stores afterwards. Cookies that are not part of
-    /// the changes may have changed since, and are not noted.
+    /// the changes may have changed since, and are not noted, nor is a value other than the one that was carried over.
     package mutating func note(_ changes: Changes, storage: [Cookie], jar: [Cookie]) {
-        let (storage, jar) = (Self.valid(storage), Self.valid(jar))
-        for key in (changes.updated + changes.removed).map(Key.init) {
-            last[.storage, default: [:]][key] = storage[key]
-            last[.jar, default: [:]][key] = jar[key]
+        for (side, cookies) in [(Side.storage, Self.valid(storage)), (.jar, Self.valid(jar))] {
+            for cookie in changes.updated {
+                let found = cookies[Key(cookie)]
+                last[side, default: [:]][Key(cookie)] = found.map { $0.value == cookie.value ? $0 : cookie }
+            }
+            for cookie in changes.removed { last[side, default: [:]][Key(cookie)] = nil }
         }
     }
 
