@@ -116,7 +116,8 @@ open class AFNetworkReachabilityManager: NSObject, @unchecked Sendable {
                 // The monitor reported `.unknown` before it threw the error.
             }
         }
-        state.withLock { $0.monitoring = monitoring }
+        // Another task may have started monitoring meanwhile.
+        state.set(\.monitoring, to: monitoring)?.cancel()
     }
 
     /// Stops monitoring; has no effect if it is not active. The status keeps its last value. A report that is already
