@@ -36,7 +36,12 @@ extension TaskDriver {
         do {
             switch file {
             case .success(let file):
-                try FileManager.default.moveItem(atPath: file.path, toPath: temporary.path)
+                do {
+                    try FileManager.default.moveItem(atPath: file.path, toPath: temporary.path)
+                } catch {
+                    FileLocation.remove(file.path)
+                    throw error
+                }
                 // The server answers 416 if the file already had all bytes (RFC 9110 §15.5.17).
                 change { state in
                     guard state.head?.status == .rangeNotSatisfiable else { return }
