@@ -39,7 +39,8 @@ public final class RecordingTransport: Transport {
     private struct State: Sendable {
         /// The exchanges in the order in which they began; `nil` for those that have not ended.
         var entries: [HAR.Entry?]
-        var failure: SystemError?
+        /// The first error of writing the cassette.
+        var failure: (any Error)?
     }
 
     /// Creates a transport, and reads the cassette unless all requests are recorded.
@@ -158,7 +159,7 @@ public final class RecordingTransport: Transport {
                 try file.write(data.bytes)
                 try file.commit()
             } catch {
-                state.failure = error as? SystemError
+                state.failure = state.failure ?? error
             }
         }
     }

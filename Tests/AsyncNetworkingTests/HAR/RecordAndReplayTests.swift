@@ -1,8 +1,10 @@
 // SPDX-License-Identifier: MIT
 
+import ANSystem
 import AsyncNetworking
 import AsyncNetworkingTesting
 import FoundationEssentials
+import Glibc
 import HTTPTypes
 import TestSupport
 import Testing
@@ -270,6 +272,24 @@ import Testing
             #expect(entry.request.postData?.text == "abc")
             #expect(entry.time > 0)
         }
+    }
+
+    @Test func `the first failure to write the cassette is reported`() async throws {
+        let folder = "\(directory.path)/folder"
+        let transport = try RecordingTransport(wrapping: Self.numbered, to: "\(folder)/a.har")
+        let request = Request(url: try url("http://a.example/x"))
+        let responses = [
+            try await transport.open(request, delivery: .streamed, reporting: nil),
+            try await transport.open(request, delivery: .streamed, reporting: nil),
+        ]
+        await responses[0].close()
+        // The folder, which is missing, then is no folder.
+        _ = try directory.write(Data(), to: "folder")
+        await responses[1].close()
+        let error = await #expect(throws: SystemError.self) {
+            try await transport.open(request, delivery: .streamed, reporting: nil)
+        }
+        #expect(error?.code == ENOENT)
     }
 
     @Test func `a cassette that is missing is an error`() {
