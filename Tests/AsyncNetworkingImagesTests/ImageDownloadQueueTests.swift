@@ -80,6 +80,24 @@ import Testing
         #expect(queue.waitingDownloads == [4, 2, 3])
     }
 
+    @Test(arguments: [(ImageDownloadOrder.fifo, [2, 3, 4]), (.lifo, [4, 3, 2])])
+    func `a download has no longer the priority of a request that was cancelled`(
+        order: ImageDownloadOrder, expected: [Int]
+    ) {
+        var queue = Queue(limit: 1, order: order)
+        for receipt in 1...4 { _ = queue.add(receipt, key: "\(receipt)") }
+        _ = queue.add(5, key: "3", priority: .high)
+        _ = queue.add(6, key: "3", priority: .low)
+        #expect(queue.waitingDownloads.first == 3)
+        #expect(queue.cancel(6) == .left(3))
+        #expect(queue.waitingDownloads.first == 3)
+        #expect(queue.cancel(5) == .left(3))
+        #expect(queue.waitingDownloads == expected)
+        #expect(queue.add(7, key: "7", priority: .high) == .waiting(5))
+        #expect(queue.add(8, key: "8", priority: .low) == .waiting(6))
+        #expect(queue.waitingDownloads == [5] + expected + [6])
+    }
+
     @Test func `cancelling a waiting download does not change the number of active ones`() {
         // AFNetworking counted it as ended, and then started more downloads than the maximum (issue 3469).
         var queue = Queue(limit: 1, order: .fifo)

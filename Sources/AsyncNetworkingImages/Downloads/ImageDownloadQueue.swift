@@ -32,9 +32,12 @@ package struct ImageDownloadQueue<Key: Hashable & Sendable>: Sendable {
 
     private struct Download: Sendable {
         let key: Key?
-        var receipts: [Int]
-        var priority: TransferPriority
+        var requests: [(receipt: Int, priority: TransferPriority)]
         var isActive = false
+
+        var receipts: [Int] { requests.map(\.receipt) }
+        /// The highest priority of the requests.
+        var priority: TransferPriority { requests.map(\.priority).max() ?? .normal }
     }
 
     /// The result of adding a request.
@@ -90,32 +93,36 @@ package struct ImageDownloadQueue<Key: Hashable & Sendable>: Sendable {
     ///   - priority: The priority of the request. A download has the highest one of its requests.
     package mutating func add(_ receipt: Int, key: Key?, priority: TransferPriority = .normal) -> Admission {
         if let key, let number = joinable[key], let priorityBefore = downloads[number]?.priority {
-            downloads[number]?.receipts.append(receipt)
+            downloads[number]?.requests.append((receipt, priority))
             receipts[receipt] = number
-            if priority > priorityBefore {
-                downloads[number]?.priority = priority
-                if let place = waiting.firstIndex(of: number) {
-                    waiting.remove(at: place)
-                    enqueue(number, priority)
-                }
+            if priority > priorityBefore, let before = waiting.firstIndex(of: number) {
+                waiting.remove(at: before)
+                waiting.insert(number, at: place(of: priority, .max))
             }
             return .joined(number)
         }
         lastNumber += 1
-        downloads[lastNumber] = Download(key: key, receipts: [receipt], priority: priority)
+        downloads[lastNumber] = Download(key: key, requests: [(receipt, priority)])
         receipts[receipt] = lastNumber
         if let key { joinable[key] = lastNumber }
-        enqueue(lastNumber, priority)
+        waiting.insert(lastNumber, at: place(of: priority, lastNumber))
         return start() == lastNumber ? .started(lastNumber) : .waiting(lastNumber)
     }
 
-    /// Cancels a receipt. Only that of its download's last request stops the download.
+    /// Cancels a receipt. Only that of its download's last request stops the download. A waiting download that loses its
+    /// highest priority takes its place among those of the lower one, in the order of their first requests.
     package mutating func cancel(_ receipt: Int) -> Cancellation {
         guard let number = receipts.removeValue(forKey: receipt), let download = downloads[number] else {
             return .unknown
         }
-        downloads[number]?.receipts.removeAll { $0 == receipt }
-        guard download.receipts.count == 1 else { return .left(number) }
+        downloads[number]?.requests.removeAll { $0.receipt == receipt }
+        if let priority = downloads[number]?.priority, download.requests.count > 1 {
+            if priority < download.priority, let before = waiting.firstIndex(of: number) {
+                waiting.remove(at: before)
+                waiting.insert(number, at: place(of: priority, number))
+            }
+            return .left(number)
+        }
         forget(download.key, number)
         guard !download.isActive else { return .stopped(number) }
         downloads[number] = nil
@@ -145,15 +152,14 @@ package struct ImageDownloadQueue<Key: Hashable & Sendable>: Sendable {
         if let key, joinable[key] == number { joinable[key] = nil }
     }
 
-    private mutating func enqueue(_ number: Int, _ priority: TransferPriority) {
+    /// The place among the waiting downloads for one of a priority that was added as the given number.
+    private func place(of priority: TransferPriority, _ number: Int) -> Int {
         let place = waiting.firstIndex { other in
-            let other = downloads[other]?.priority ?? .normal
-            return switch order {
-            case .fifo: other < priority
-            case .lifo: other <= priority
-            }
+            let otherPriority = downloads[other]?.priority ?? .normal
+            guard otherPriority == priority else { return otherPriority < priority }
+            return order == .fifo ? other > number : other < number
         }
-        waiting.insert(number, at: place ?? waiting.endIndex)
+        return place ?? waiting.endIndex
     }
 
     /// Starts the next download if there is a place for it, and returns it.
