@@ -119,18 +119,18 @@ extension SessionManager {
                 let end: PartEnd
                 do {
                     let response = try await pipeline.respond(to: next, &call)
-                    var part = next
+                    var part = request
                     pipeline.limitAttempts(of: &part, call)
-                    end = try await pipeline.read(response, of: call) { [part] head, body in
+                    end = try await pipeline.read(response, of: call) { [part, next] head, body in
                         try await write(head, body, to: file, by: task.core) { plan in
                             events.setSegmented(true)
                             return SegmentedTransfer(
-                                plan, of: file, by: task.core, request: part, call: segment, on: pipeline,
+                                plan, of: file, at: next.url, by: task.core, request: part, call: segment, on: pipeline,
                                 connectionLimit: configuration.connectionLimits.maximumConnectionsPerHost)
                         }
                     }
                 } catch {
-                    guard let other = file.requestToNextMirror(after: error, of: first) else { throw error }
+                    guard let other = file.requestToNextMirror(after: error, of: request) else { throw error }
                     (first, next) = (other, other)
                     continue
                 }

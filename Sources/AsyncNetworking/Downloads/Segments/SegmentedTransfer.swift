@@ -15,7 +15,7 @@ final class SegmentedTransfer {
     private let pipeline: Pipeline
     private let file: DownloadFile
     private let core: TransferCore
-    /// The request of the first response.
+    /// The request of the program, with the changes of the call.
     private let request: Request
     /// A call without exchanges, which those of segments begin as.
     private let call: Call
@@ -45,9 +45,9 @@ final class SegmentedTransfer {
     /// Whether further segments may begin: not after too many that brought too little.
     private var permitsRequests = true
 
-    /// Creates the transfer of a file, of which a response has been accepted.
+    /// Creates the transfer of a file, of which a response to a request to a URL has been accepted.
     init(
-        _ plan: SegmentPlan, of file: DownloadFile, by core: TransferCore, request: Request, call: Call,
+        _ plan: SegmentPlan, of file: DownloadFile, at url: URL, by core: TransferCore, request: Request, call: Call,
         on pipeline: Pipeline, connectionLimit: Int
     ) {
         (self.plan, self.file, self.core) = (plan, file, core)
@@ -55,7 +55,7 @@ final class SegmentedTransfer {
         (tuning, stopwatch) = (file.job.options.segmentTuning, Stopwatch(pipeline.clock))
         let limit = min(connectionLimit > 0 ? connectionLimit : .max, .max / (file.mirrors.count + 1))
         sources = SegmentSources(
-            [request.url] + file.mirrors, file.known?.representation ?? Representation(), limit: limit)
+            [url] + file.mirrors, file.known?.representation ?? Representation(), limit: limit)
         pieces = file.job.options.pieceDigests.map { PieceChecks($0, done: plan.done) }
         count = SegmentNumber(file.job.options.segments, limit: sources.limit)
     }
@@ -287,7 +287,7 @@ final class SegmentedTransfer {
             try file.restart(range, done: plan.done)
             let error = SessionError.digest(
                 expected: ContentDigest(digests.algorithm, digests.values[piece]), found: found, path: file.job.path,
-                url: request.url)
+                url: sources.url(0))
             switch verdict {
             case .right, .mixed: break
             case .hopeless: throw fail(error)
