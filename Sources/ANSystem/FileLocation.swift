@@ -15,6 +15,9 @@ public struct FileLocation: Hashable, Sendable {
     /// `false` for a device, a pipe, a socket or a directory. Permissions and missing parent directories are not
     /// checked. If stat(2) failed, nothing counts as found.
     public let isReplaceable: Bool
+    /// The permission bits of a temporary file that will replace the file: no more than it has, but the owner can read and
+    /// write; 0o666 if there is no file.
+    package let temporaryMode: UInt32
     /// Whether a directory was found at the path.
     package let isDirectory: Bool
 
@@ -24,6 +27,7 @@ public struct FileLocation: Hashable, Sendable {
         exists = unsafe stat(path, &status) == 0
         isReplaceable = !exists || status.st_mode & S_IFMT == S_IFREG
         isDirectory = exists && status.st_mode & S_IFMT == S_IFDIR
+        temporaryMode = exists ? status.st_mode & 0o666 | 0o600 : 0o666
         self.path = exists && isReplaceable ? Self.resolvingLinks(path) : path
     }
 
@@ -33,6 +37,7 @@ public struct FileLocation: Hashable, Sendable {
         self.path = path
         exists = false
         isReplaceable = true
+        temporaryMode = 0o666
         isDirectory = false
     }
 

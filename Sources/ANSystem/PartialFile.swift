@@ -101,9 +101,12 @@ public struct PartialFile: ~Copyable {
         let device: dev_t
         let number: ino_t
         let owner: uid_t
+        /// The permission bits.
+        let mode: UInt32
 
         init(_ status: stat) {
             (device, number, owner) = (status.st_dev, status.st_ino, status.st_uid)
+            mode = status.st_mode & 0o777
         }
 
         /// Whether a path, which is not a symbolic link, leads to the file.
@@ -200,7 +203,7 @@ public struct PartialFile: ~Copyable {
         do throws(SystemError) {
             try Self.rename(self.path, to: path, overwriting: true)
         } catch  where error.code == EXDEV {
-            let copy = try copied(beside: path)
+            let copy = try copied(beside: path, mode: Self.identity(of: file)?.mode ?? 0o600)
             try Self.rename(copy.path, to: path, overwriting: true)
             self = copy
         }
@@ -277,13 +280,14 @@ public struct PartialFile: ~Copyable {
     private borrowing func copy(
         to destination: String, overwriting: Bool, _ keepsMode: Bool
     ) throws(SystemError) {
-        var copy = try copied(beside: destination)
+        let mode = keepsMode ? FileLocation(destination).temporaryMode : 0o666
+        var copy = try copied(beside: destination, mode: mode)
         try copy.move(to: destination, overwriting: overwriting, keepingMode: keepsMode)
     }
 
     /// Copies the file to a new temporary path beside another file.
-    private borrowing func copied(beside destination: String) throws(SystemError) -> PartialFile {
-        var copy = try PartialFile(path: AtomicFile.temporaryPath(for: destination), opening: .new)
+    private borrowing func copied(beside destination: String, mode: UInt32) throws(SystemError) -> PartialFile {
+        var copy = try PartialFile(path: AtomicFile.temporaryPath(for: destination), opening: .new, mode: mode)
         try withBuffer(of: 1 << 20) { buffer throws(SystemError) in
             while copy.size < size {
                 let count = try read(into: &buffer, at: copy.size)
@@ -340,7 +344,7 @@ public struct AtomicFile: ~Copyable {
         let device = try location.openDevice()
         let temporaryPath = location.isReplaceable ? Self.temporaryPath(for: location.path) : nil
         let partial = try temporaryPath.map { path throws(SystemError) in
-            try PartialFile(path: path, opening: .new, mode: mode ?? 0o666)
+            try PartialFile(path: path, opening: .new, mode: mode ?? location.temporaryMode)
         }
         self.destination = location.path
         self.temporaryPath = temporaryPath

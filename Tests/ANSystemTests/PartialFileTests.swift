@@ -153,6 +153,26 @@ import Testing
                 == 1)
     }
 
+    @Test(arguments: [true, false])
+    func `a file with another temporary path stays locked, and is still removed`(isNear: Bool) throws {
+        let other = isNear ? directory + "/other" : "/dev/shm/an-partial-\(UInt64.random(in: .min ... .max))"
+        do {
+            var file = try PartialFile(path: path, opening: .new)
+            try file.write(Data("new".utf8).bytes)
+            let isThere = [file.isFile(at: path), file.isFile(at: other)]
+            #expect(isThere == [true, false])
+            try Data("old".utf8).write(to: URL(fileURLWithPath: other))
+            try file.rename(to: other)
+            let isMoved = file.isFile(at: other)
+            #expect(isMoved)
+            #expect(try names == (isNear ? ["other"] : []))
+            #expect(try PartialFile.isLocked(other))
+            try file.write(Data("er".utf8).bytes)
+            #expect(try text(of: other) == "newer")
+        }
+        #expect(!FileLocation(other).exists)
+    }
+
     @Test(.exitTest, arguments: [(UInt32(0o666), UInt32(0o644)), (0o600, 0o600)])
     func `a file has the requested permissions less the umask`(mode: UInt32, expected: UInt32) async throws {
         // In a process of its own, because the umask belongs to the process.

@@ -123,11 +123,11 @@ final class DownloadFile {
         do throws(SystemError) {
             guard isDurable, let location else {
                 // A directory for temporary files may be open to other users.
-                partial = try PartialFile(path: newPath, opening: .new, mode: location == nil ? 0o600 : 0o666)
+                partial = try PartialFile(path: newPath, opening: .new, mode: location?.temporaryMode ?? 0o600)
                 return
             }
             let path = DownloadRecord.partialFile(for: location.path)
-            partial = try Self.openDurable(path)
+            partial = try Self.openDurable(path, replacing: location)
             if let data = DownloadRecord.read(beside: path), data.url == request.url { continueWith(data) }
         } catch {
             throw .file(job.path, error)
@@ -138,8 +138,10 @@ final class DownloadFile {
     /// Opens or creates the partial file of a durable download.
     ///
     /// - Throws: `EEXIST` for a file that the program or another one has put there.
-    private static func openDurable(_ path: String) throws(SystemError) -> PartialFile {
-        let file = try PartialFile(path: path, opening: .either)
+    private static func openDurable(
+        _ path: String, replacing location: FileLocation
+    ) throws(SystemError) -> PartialFile {
+        let file = try PartialFile(path: path, opening: .either, mode: location.temporaryMode)
         guard file.size == 0 || FileLocation(DownloadRecord.path(beside: path)).exists else {
             file.keep()
             throw SystemError.exists
@@ -157,7 +159,7 @@ final class DownloadFile {
         guard partial?.isFile(at: path) == false else { return try writeFirstRecord() }
         do throws(SystemError) {
             // Locked until the other file takes its place, and without bytes that the new record could count.
-            var replaced = try Self.openDurable(path)
+            var replaced = try Self.openDurable(path, replacing: location)
             try replaced.truncate(to: 0)
             try partial?.flush()
             known?.partialFile = path

@@ -672,6 +672,38 @@ import Testing
         #expect(status.st_mode & 0o777 == 0o640)
     }
 
+    @Test(arguments: [DownloadOptions(), .durable], [UInt16(0o600), 0o440])
+    func `the partial file is no more readable than the file that it replaces`(
+        options: DownloadOptions, mode: UInt16
+    ) async throws {
+        _ = try directory.write(Data("old".utf8), to: "file")
+        #expect(unsafe chmod(file, mode_t(mode)) == 0)
+        let transport = MockTransport(MockResponse([.head(.ok, [.eTag: "\"1\""]), .chunk(Data("new".utf8)), .hang]))
+        let manager = SessionManager(on: transport)
+        let task = manager.download("x", to: .file(file), options: options)
+        for await progress in task.progress where progress.completedBytes > 0 { break }
+        let partial = try #require(try directory.contents.first { $0.hasSuffix(".part") })
+        var status = stat()
+        #expect(unsafe stat("\(directory.path)/\(partial)", &status) == 0)
+        #expect(status.st_mode & 0o777 & ~0o600 == mode_t(mode) & 0o040)
+        task.cancel()
+        _ = try? await task.value
+    }
+
+    @Test func `a body that replaces a private file is not readable meanwhile`() async throws {
+        _ = try directory.write(Data("old".utf8), to: "file")
+        #expect(unsafe chmod(file, 0o600) == 0)
+        let manager = SessionManager(on: MockTransport(.text("new")))
+        _ = try await manager.withResponse(for: try manager.request(.get, "x")) { _, body in
+            try await body.write(to: file) { _ in
+                let partial = try #require(try directory.contents.first { $0.hasSuffix(".part") })
+                var status = stat()
+                #expect(unsafe stat("\(directory.path)/\(partial)", &status) == 0)
+                #expect(status.st_mode & 0o777 == 0o600)
+            }
+        }
+    }
+
     @Test func `a missing directory is an error`() async throws {
         let manager = SessionManager(on: MockTransport(.text("x")))
         let error = try await sessionError { _ = try manager.restoredDownloads(in: "\(directory.path)/none") }
