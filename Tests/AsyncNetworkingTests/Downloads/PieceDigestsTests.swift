@@ -390,6 +390,26 @@ extension PieceDigests {
         }
     }
 
+    @Test func `a mirror of the first origin receives its secrets, also after another one`() async throws {
+        let transport = MockTransport { request in
+            guard request.url.path == "/2" else { return .status(.notFound) }
+            let fields: HTTPFields = [.contentLength: "400000", .eTag: "\"1\""]
+            return request.headers[.range] == nil
+                ? MockResponse([.head(.ok, fields), .chunk(Self.bytes.prefix(200_000)), .hang])
+                : MockResponse(
+                    status: .partialContent, headers: [.contentRange: "bytes 200000-399999/400000"],
+                    chunks: [Self.bytes[200_000...]])
+        }
+        let request = Request(url: try url("http://a.example/1"), headers: [.authorization: "secret"])
+        var options = try options(2)
+        options.mirrors = try ["http://b.example/1", "http://a.example/2", "http://b.example/2"].map { try url($0) }
+        _ = try await SessionManager(on: transport).download(request, to: .file(file), options: options).value
+        #expect(try directory.read("file") == Self.bytes)
+        for sent in transport.requests {
+            #expect((sent.request.headers[.authorization] == nil) == (sent.request.url.host() == "b.example"))
+        }
+    }
+
     @Test func `a device takes no pieces, whose bytes could not be read again`() async throws {
         let manager = SessionManager(on: MockTransport(.text("x")))
         let error = try await sessionError {
@@ -424,6 +444,22 @@ extension PieceDigests {
             #expect(try directory.read("file") == Self.bytes)
             let ranges = server.activity.requests.dropFirst(before).compactMap { $0.headers["Range"] }
             #expect(ranges.contains { $0.hasPrefix("bytes=0-") }, "\(ranges)")
+        }
+    }
+
+    @Test func `bytes of mirrors that stay after a whole response still need the digests of their pieces`() async throws
+    {
+        try await withServers([Self.served(), Self.served()]) { servers in
+            var options = try options(4, mirrors: [servers[1]], isDurable: true)
+            servers[1].serve(ServedFile(Self.bytes, interruption: .close(after: 10_000), pace: Self.pace))
+            #expect(try await breakOff(servers[0], options).parts != nil)
+            servers[0].serve(ServedFile(Self.bytes, hasRanges: false, interruption: .close(after: 10_000)))
+            (options.mirrors, options.segments) = ([], 1)
+            let task = SessionManager(for: servers[0]).download("file", to: .file(file), options: options)
+            let data = try #require(try await sessionError { _ = try await task.value }.resumeData)
+            #expect(data.parts != nil)
+            #expect(data.needsPieceDigests == true)
+            #expect(ResumeData.left(at: file) == data)
         }
     }
 
