@@ -216,19 +216,18 @@ final class StoredBodySource: ResponseBodySource {
 
     private func readNext() throws -> Data? {
         let size = Int64(BodyChecksum.pieceSize)
-        let (number, wanted) = positions.withLock { rest in
-            let number = rest.lowerBound / size
-            let end = min(rest.upperBound, (number + 1) * size)
-            defer { rest = end..<rest.upperBound }
-            return (number, rest.lowerBound..<end)
-        }
-        guard !wanted.isEmpty else { return nil }
+        let rest = positions.withLock(\.self)
+        guard !rest.isEmpty else { return nil }
+        let number = rest.lowerBound / size
+        let wanted = rest.lowerBound..<min(rest.upperBound, (number + 1) * size)
         let start = number * size
         let count = Int(min(size, length - start))
         guard let piece = try? file.data(at: start, count: count), Checksum.of(piece.bytes) == pieces[Int(number)]
         else {
             throw TransportError(.connectionLost(.inBody(received: wanted.lowerBound, expected: length)))
         }
+        // Bytes that cannot be read stay, so that the body has no end.
+        positions.set(\.self, to: wanted.upperBound..<rest.upperBound)
         guard wanted.count < count else { return piece }
         return Data(piece[Int(wanted.lowerBound - start)..<Int(wanted.upperBound - start)])
     }

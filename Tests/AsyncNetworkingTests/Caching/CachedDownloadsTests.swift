@@ -189,6 +189,23 @@ import Testing
         #expect(try await get(from: manager) == "2 network")
     }
 
+    @Test func `a stored body that could not be read is not complete, and is not read further`() async throws {
+        let manager = origin.manager()
+        try await write(from: manager)
+        try await manager.withResponse(for: try manager.request(.get, "x")) { _, body in
+            var chunks = body.makeAsyncIterator()
+            var isFirst = true
+            await #expect(throws: (any Error).self) {
+                while try await chunks.next() != nil {
+                    if isFirst { try overwrite(at: Self.size - 10) }
+                    isFirst = false
+                }
+            }
+            #expect(body.ending == nil)
+            await #expect(throws: (any Error).self) { try await chunks.next() }
+        }
+    }
+
     @Test func `a file that others may write is not stored`() async throws {
         let manager = origin.manager()
         try await manager.withResponse(for: try manager.request(.get, "x")) { _, body in
