@@ -107,7 +107,7 @@ public final class RecordingTransport: Transport {
         let body = reader.requests[0].body
         guard case .stream = request.body.kind else { return (request, body) }
         var request = request
-        request.body = .bytes(body)
+        request.body = .bytes(body).gated(as: request.body)
         return (request, body)
     }
 

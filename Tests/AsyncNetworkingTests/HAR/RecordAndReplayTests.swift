@@ -292,6 +292,16 @@ import Testing
         #expect(error?.code == ENOENT)
     }
 
+    @Test func `a streamed body that is recorded keeps the gate of its task`() async throws {
+        let transport = MockTransport(.text("x"))
+        let recording = try RecordingTransport(wrapping: transport, to: path)
+        var request = Request(method: .post, url: try url("http://a.example/x"))
+        request.body = .writer { try await $0.write(Data([1])) }
+        request.body.gate = {}
+        try await recording.open(request, delivery: .streamed, reporting: nil).close()
+        #expect(transport.requests.first?.request.body.gate != nil)
+    }
+
     @Test func `a cassette that is missing is an error`() {
         #expect(throws: (any Error).self) { try ReplayTransport(from: path) }
         #expect(throws: (any Error).self) { try RecordingTransport(wrapping: Self.numbered, to: path, mode: .replay) }
