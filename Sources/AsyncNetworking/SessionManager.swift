@@ -120,8 +120,9 @@ public actor SessionManager {
     /// <doc:EventLoopExecutor>. Child tasks inherit it. Code that is isolated to an actor with an executor of its own,
     /// such as the main actor, does not run on it, nor do tasks that the session creates, such as those of downloads.
     ///
-    /// Between two looks at the sockets, at most 16 parts of tasks run. All transfers of the loop wait while one runs, so code that blocks, or computes for longer than a millisecond or so, must not use it: a task that blocks
-    /// until another transfer ends blocks forever. Debug builds write to standard error if a part takes longer than
+    /// Between two looks at the sockets, at most 16 parts of tasks run. All transfers of the loop wait while one runs, so
+    /// code that blocks, or computes for longer than a millisecond or so, must not use it: a task that blocks until
+    /// another transfer ends blocks forever. Debug builds write to standard error if a part takes longer than
     /// one second.
     public nonisolated var eventLoopExecutor: (any TaskExecutor)? { pipeline.transport.eventLoopExecutor }
 

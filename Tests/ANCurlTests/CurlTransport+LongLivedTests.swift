@@ -302,6 +302,41 @@ import Testing
         }
     }
 
+    @Test func `a response that comes whole permits several exchanges on its connection`() async throws {
+        try await withServer(.https, protocols: ["h2"]) { server in
+            let (answers, others) = (try ScriptGate(), try ScriptGate())
+            server.fallback { _ in
+                var script = Script.http2([])
+                script.actions.removeLast()
+                func whole(_ stream: UInt32) -> Data {
+                    HTTP2Frame.head(stream).bytes + HTTP2Frame.data(stream, "x", endsStream: true).bytes
+                }
+                script.actions += [.wait(answers), .send(whole(1)), .wait(others), .send(whole(3) + whole(5)), .hang]
+                return script
+            }
+            var limits = ConnectionLimits()
+            limits.maximumConnectionsPerHost = 1
+            let transport = try CurlTransport(limits: limits, http2: .multiplexed)
+            let options = options().with { $0.httpVersion = .http2 }
+            let recorders = (0..<3).map { _ in EventRecorder() }
+            try await withThrowingTaskGroup(of: Void.self) { group in
+                for recorder in recorders {
+                    let request = server.request(method: .post, body: .string("body"), options: options)
+                    group.addTask { _ = try await transport.collect(request, reporting: recorder) }
+                }
+                while await transport.features.snapshot().exchanges.count < 3 { await Task.yield() }
+                answers.open()
+                // Both others are sent before one has a response.
+                for recorder in recorders {
+                    _ = try await recorder.first { if case .uploadProgress = $0 { true } else { false } }
+                }
+                others.open()
+                try await group.waitForAll()
+            }
+            #expect(server.activity.connectionsAccepted == 1)
+        }
+    }
+
     // MARK: Kinds
 
     @Test(

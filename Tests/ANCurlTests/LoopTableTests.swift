@@ -134,6 +134,8 @@ import Testing
         for number in 0..<200 {
             #expect(table.admit("\(number)", .multiplexed, to: 0) == nil)
             table.end("\(number)", .multiplexed, on: 0)
+            // The response came whole.
+            table.noteMultiplexing("\(number)", on: 0)
         }
     }
 

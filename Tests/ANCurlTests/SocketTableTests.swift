@@ -54,6 +54,21 @@ import Testing
         #expect(table.want(7, for: .readable) == .add(.readable))
     }
 
+    @Test func `a connection is being made until it can be used, or is closed`() {
+        var table = SocketTable()
+        #expect(!table.isConnecting(5))
+        table.didOpen(5)
+        #expect(table.isConnecting(5))
+        _ = table.want(5, for: .writable)
+        table.didConnect(5)
+        #expect(!table.isConnecting(5) && table.isWanted(5))
+        table.didOpen(6)
+        _ = table.willClose(6)
+        #expect(!table.isConnecting(6))
+        table.didOpen(7, isConnecting: false)
+        #expect(!table.isConnecting(7))
+    }
+
     @Test func `sockets do not touch each other`() {
         var table = SocketTable()
         table.didOpen(3)

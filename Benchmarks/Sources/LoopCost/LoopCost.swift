@@ -125,10 +125,10 @@ struct LoopCost {
         var latencies: [Duration] = []
         try await withThrowingTaskGroup(of: Void.self) { group in
             group.addTask {
+                defer { end.isReached.store(true, ordering: .relaxed) }
                 try await withThrowingDiscardingTaskGroup { group in
                     for _ in 0..<100 { group.addTask { _ = try await session.get(handshakes) } }
                 }
-                end.isReached.store(true, ordering: .relaxed)
             }
             while !end.isReached.load(ordering: .relaxed) {
                 let start = ContinuousClock.now

@@ -151,8 +151,8 @@ open class AFSecurityPolicy: NSObject, NSSecureCoding, NSCopying, @unchecked Sen
     /// The certificates are verified on each call, for the given domain and against the certificate authorities of the
     /// session that received them; the verification result stored in the ``SecTrust`` is not used.
     ///
-    /// An override is called during the TLS handshake, on the thread that serves all connections, and must return at
-    /// once. If the manager has a block for challenges, such as that of
+    /// An override is called during the TLS handshake, on the thread of an event loop, and must return at once. If the
+    /// manager has a block for challenges, such as that of
     /// ``AFURLSessionManager/setAuthenticationChallengeHandler(_:)``, it is called only if the block leaves the decision
     /// to the policy.
     ///

@@ -5,7 +5,7 @@ package import ANSystem
 /// The part of a loop's turns that belongs to connections that are being made.
 ///
 /// A step of a TLS handshake computes for up to a millisecond, so that many new connections would hold up the exchanges on
-/// all others. Descriptors of open connections are handled first, and those of others for ``limit``; the rest follows in the
+/// all others. Descriptors of TCP connections that are being made are handled last, and for ``limit``; the rest follows in the
 /// next turns, each in its turn.
 package struct ConnectingShare {
     /// The time after which no other descriptor is handled in a turn.

@@ -192,7 +192,9 @@ actor CurlEngine {
         receiveMessages()
         finishCompleted()
         let isBehind = connecting.mayHideBytes(leavingSome: leavesSome, at: state.now)
-        if !lateness.mayHideBytes(afterReadingFrom: ready.count), !isBehind { endOverdue() }
+        // A turn that has left some descriptors is not one of those in which all are read.
+        let isLate = isBehind ? lateness.isOngoing : lateness.mayHideBytes(afterReadingFrom: ready.count)
+        if !isLate { endOverdue(isBehind: isBehind) }
         resumeLimited()
         startWaiting()
         if state.takeDueTimer() {
@@ -213,16 +215,16 @@ actor CurlEngine {
         return isReading ? 0 : timeout
     }
 
-    /// Lets libcurl process the ready sockets, first those of open connections. Returns whether some are left, for which
-    /// the next turn begins at once.
+    /// Lets libcurl process the ready sockets, last those of connections that are being made. Returns whether some are left,
+    /// for which the next turn begins at once.
     private func handle(_ ready: [ReadyDescriptor]) -> Bool {
-        let others = ready.filter { !state.connections.contains($0.number) }
-        for descriptor in ready where state.connections.contains(descriptor.number) { handle(descriptor) }
-        guard !others.isEmpty else { return false }
+        let late = ready.filter { state.isConnecting($0.number) }
+        for descriptor in ready where !state.isConnecting(descriptor.number) { handle(descriptor) }
+        guard !late.isEmpty else { return false }
         let start = MonotonicInstant.now
-        for (index, descriptor) in connecting.ordered(others).enumerated() {
+        for (index, descriptor) in connecting.ordered(late).enumerated() {
             handle(descriptor)
-            if !connecting.note(descriptor.number, since: start, at: .now) { return index + 1 < others.count }
+            if !connecting.note(descriptor.number, since: start, at: .now) { return index + 1 < late.count }
         }
         return false
     }
@@ -304,8 +306,13 @@ actor CurlEngine {
         }
     }
 
-    private func endOverdue() {
+    /// - Parameter isBehind: Whether connections that are being made may have bytes that were not read.
+    private func endOverdue(isBehind: Bool) {
         while let transfer = deadlines.popDue(at: state.now) {
+            if isBehind, transfer.state.connection.sockets.contains(where: state.isConnecting) {
+                deadlines.insert(transfer, at: state.now.advanced(by: .milliseconds(10)))
+                continue
+            }
             transfer.noteDelivery()
             if let connection = transfer.connection, connection.isOpen {
                 reviewLimits(of: transfer, connection)
@@ -380,7 +387,7 @@ actor CurlEngine {
 
     /// Notes that the connection of a transfer carries several exchanges at the same time, so that others may follow.
     private func noteMultiplexing(of transfer: Transfer) {
-        guard transfer.isMultiplexed, !transfer.hasNotedMultiplexing, !transfer.isFinished else { return }
+        guard transfer.isMultiplexed, !transfer.hasNotedMultiplexing else { return }
         transfer.hasNotedMultiplexing = true
         context.dispatcher.noteMultiplexing(transfer.origin, on: index)
         mayAdmit = true

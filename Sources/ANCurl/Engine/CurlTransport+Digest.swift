@@ -30,8 +30,8 @@ extension CurlTransport {
             let react: @Sendable (ResponseHead) -> ChallengeReaction = { head in
                 if head.status.code == 401, isProbe || isReplayable,
                     let challenge = DigestChallenge.first(
-                        in: head.headers[values: .wwwAuthenticate], knowsBody: bytes != nil),
-                    DigestAnswer.isPossible(challenge)
+                        in: head.headers[values: .wwwAuthenticate], knowsBody: bytes != nil, if: DigestAnswer.isPossible
+                    )
                 {
                     return .answer(challenge)
                 }

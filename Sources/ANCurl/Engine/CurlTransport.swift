@@ -128,7 +128,7 @@ public struct CurlTransport: Transport {
     /// list of connections.
     public var features: TransportFeatures {
         var features = TransportFeatures()
-        features.cookies = group.cookieJar
+        features.cookies = group
         features.usesAlternativeRoutes = (try? CurlLibrary.current.get().usesNGTCP2) ?? false
         features.usesProxy = { [context] request in
             // Its own proxy, or one that the environment names for the URL.

@@ -54,10 +54,6 @@ final class EngineGroup: Sendable {
     /// Returns an engine by its number.
     func engine(_ index: Int) -> CurlEngine { (index == 0 ? first : others.withLock { $0[index - 1] }).engine }
 
-    /// The cookies, which are read and changed on the thread of the first engine: not all versions of libcurl permit it on
-    /// another one.
-    var cookieJar: any CookieJar { first.engine }
-
     /// Starts an exchange: on the loop that its task prefers, or on another one where a connection is.
     func start(_ exchange: Exchange) {
         let (engine, mustAddLoop) = context.dispatcher.enter(exchange, preferring: preferredLoop)
@@ -84,4 +80,18 @@ final class EngineGroup: Sendable {
         context.dispatcher.shutdown()
         for engine in engines { await engine.shutdown() }
     }
+}
+
+/// Cookies are read and changed on the thread of the first engine: not all versions of libcurl permit it on another one. A
+/// cookie store retains the group, whose engines take turns as long as it exists.
+extension EngineGroup: CookieJar {
+    var mayHoldCookies: Bool { context.shares.cookieFlag.isSet }
+
+    func cookies() async -> [Cookie] { await first.engine.cookies() }
+
+    func set(_ cookies: [Cookie]) async { await first.engine.set(cookies) }
+
+    func remove(_ cookies: [Cookie]) async { await first.engine.remove(cookies) }
+
+    func removeAll() async { await first.engine.removeAll() }
 }

@@ -146,10 +146,8 @@ final class HandleShares: Sendable {
     }
 }
 
-extension CurlEngine: CookieJar {
+extension CurlEngine {
     func cookies() -> [Cookie] { context.shares.cookies() }
-
-    nonisolated var mayHoldCookies: Bool { context.shares.cookieFlag.isSet }
 
     func set(_ cookies: [Cookie]) { context.shares.set(cookies) }
 

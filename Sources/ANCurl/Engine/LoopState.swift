@@ -92,9 +92,15 @@ final class LoopState {
         perform(readiness.isEmpty ? sockets.release(socket) : sockets.want(socket, for: readiness), socket)
     }
 
-    func didOpen(_ socket: Int32) {
-        sockets.didOpen(socket)
+    /// - Parameter isConnecting: Whether ``didConnect(_:)`` follows.
+    func didOpen(_ socket: Int32, isConnecting: Bool) {
+        sockets.didOpen(socket, isConnecting: isConnecting)
     }
+
+    func didConnect(_ socket: Int32) { sockets.didConnect(socket) }
+
+    /// Whether the socket's connection is being made.
+    func isConnecting(_ socket: Int32) -> Bool { sockets.isConnecting(socket) }
 
     func willClose(_ socket: Int32) {
         perform(sockets.willClose(socket), socket)

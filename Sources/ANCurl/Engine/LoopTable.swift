@@ -200,7 +200,7 @@ package struct LoopTable {
         guard hasChoice else { return }
         let host = host(of: origin)
         host.multiplexing = .on(loop)
-        expect(max(1, host.connections[loop]), host, loop)
+        expect(max(host.inUse(loop), host.connections[loop]), host, loop)
     }
 
     // MARK: Hosts

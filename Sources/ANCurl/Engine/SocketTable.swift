@@ -17,6 +17,8 @@ package struct SocketTable {
         var isWanted = false
         /// Whether the closing of the socket will be reported.
         var isConnection = false
+        /// Whether its connection is being made.
+        var isConnecting = false
     }
 
     /// Creates an empty table.
@@ -31,8 +33,20 @@ package struct SocketTable {
     }
 
     /// Notes that a connection's socket was opened.
-    package mutating func didOpen(_ socket: Int32) {
-        withEntry(socket) { $0 = Entry(isConnection: true) }
+    ///
+    /// - Parameter isConnecting: Whether ``didConnect(_:)`` follows.
+    package mutating func didOpen(_ socket: Int32, isConnecting: Bool = true) {
+        withEntry(socket) { $0 = Entry(isConnection: true, isConnecting: isConnecting) }
+    }
+
+    /// Notes that the connection of a socket can be used.
+    package mutating func didConnect(_ socket: Int32) {
+        withEntry(socket) { $0.isConnecting = false }
+    }
+
+    /// Whether the socket's connection is being made.
+    package func isConnecting(_ socket: Int32) -> Bool {
+        entries.indices.contains(Int(socket)) && entries[Int(socket)].isConnecting
     }
 
     /// Notes that a connection's socket is about to be closed. That alone would not remove it from the set if a child

@@ -118,8 +118,9 @@ extension Transfer {
             state.connection.socketError = errno
             return CCURL_SOCKET_BAD
         }
-        loop.didOpen(socket)
-        if unsafe address.pointee.protocol != Int32(IPPROTO_UDP) { state.connection.sockets.append(socket) }
+        let isTCP = unsafe address.pointee.protocol != Int32(IPPROTO_UDP)
+        loop.didOpen(socket, isConnecting: isTCP)
+        if isTCP { state.connection.sockets.append(socket) }
         return socket
     }
 
@@ -128,6 +129,7 @@ extension Transfer {
     /// CURLOPT_PREREQFUNCTION(3).
     func didConnect(remote: SocketAddress, local: SocketAddress) -> Int32 {
         stopExpectingSendFailure()
+        state.connection.sockets.forEach(loop.didConnect)
         // A reused connection may have been made for a request with another address policy.
         let address = exchange.options.connection.unixSocketPath == nil && !remote.host.isEmpty ? remote : nil
         guard isAllowed(address), meetConnection(remote: remote, local: local) else {

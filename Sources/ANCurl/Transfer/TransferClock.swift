@@ -142,6 +142,9 @@ package struct LoopLateness {
     /// Creates the state of a loop that is not late.
     package init() {}
 
+    /// Whether descriptors may still have bytes.
+    package var isOngoing: Bool { turns > 0 }
+
     /// Begins with a turn that is late, of a loop that waits for `descriptors`. Further ones change nothing: a loop that is
     /// held up in each turn has limits, too.
     package mutating func begin(descriptors: Int) {

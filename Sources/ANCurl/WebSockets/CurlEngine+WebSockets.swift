@@ -28,7 +28,7 @@ extension CurlEngine {
 
     /// Returns the stored cookies for a transfer's URL, those with longer paths first (RFC 6265 §5.4).
     private func cookies(for transfer: Transfer) -> String? {
-        guard transfer.exchange.handlesCookies, mayHoldCookies else { return nil }
+        guard transfer.exchange.handlesCookies, context.shares.cookieFlag.isSet else { return nil }
         return context.shares.text(for: transfer.exchange.request.url)
     }
 

@@ -133,8 +133,11 @@ package struct DigestChallenge: Hashable, Sendable {
         readsUTF8 = challenge.parameters["charset"]?.lowercased() == "utf-8"
     }
 
-    /// Returns the first challenge of a response's fields that can be answered.
-    package static func first(in fields: [String], knowsBody: Bool) -> DigestChallenge? {
-        fields.lazy.flatMap(ChallengeParser.challenges).compactMap { DigestChallenge($0, knowsBody: knowsBody) }.first
+    /// Returns the first challenge of a response's fields that can be answered, also by the system.
+    package static func first(
+        in fields: [String], knowsBody: Bool, if isPossible: (DigestChallenge) -> Bool = { _ in true }
+    ) -> DigestChallenge? {
+        fields.lazy.flatMap(ChallengeParser.challenges).compactMap { DigestChallenge($0, knowsBody: knowsBody) }
+            .first(where: isPossible)
     }
 }

@@ -77,7 +77,8 @@ public struct ClientIdentity: Hashable, Sendable, CustomStringConvertible {
 
     /// A function that selects an identity when a server requests one and none is configured.
     ///
-    /// It is called during the handshake on the thread of an event loop, so it must return immediately. Two choosers are equal only if one is a copy of the other.
+    /// It is called during the handshake on the thread of an event loop, so it must return immediately. Two choosers are
+    /// equal only if one is a copy of the other.
     package struct Chooser: Hashable, Sendable {
         private let function: IdentifiedFunction<String, Choice>
 

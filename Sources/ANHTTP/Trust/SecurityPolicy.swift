@@ -85,8 +85,8 @@ public struct SecurityPolicy: Hashable, Sendable {
     ///
     /// It is called during the handshake on the thread of an event loop, by several loops at the same time, so it must
     /// return immediately, without files or network access, and should depend on its argument only: its decision also
-    /// holds for later requests on the same connection. `SecurityPolicy.evaluate(_:for:)` also calls it, on its caller's thread.
-    /// Policies with evaluators are equal only if one is a copy of the other.
+    /// holds for later requests on the same connection. `SecurityPolicy.evaluate(_:for:)` also calls it, on its caller's
+    /// thread. Policies with evaluators are equal only if one is a copy of the other.
     public var evaluator: (@Sendable (ServerTrust) -> Decision)? {
         get { identifiedEvaluator?.call }
         set { identifiedEvaluator = newValue.map(IdentifiedFunction.init) }
@@ -94,8 +94,8 @@ public struct SecurityPolicy: Hashable, Sendable {
     /// A function that receives the result of every verification of a server's certificates, whether the server is
     /// accepted or refused; `nil`, the default, for none.
     ///
-    /// It is called during the handshake as the evaluator. It is not called for a reused connection, nor by `SecurityPolicy.evaluate(_:for:)`. Policies with observers are
-    /// equal only if one is a copy of the other.
+    /// It is called during the handshake as the evaluator. It is not called for a reused connection, nor by
+    /// `SecurityPolicy.evaluate(_:for:)`. Policies with observers are equal only if one is a copy of the other.
     public var observer: (@Sendable (TrustResult) -> Void)? {
         get { identifiedObserver?.call }
         set { identifiedObserver = newValue.map(IdentifiedFunction.init) }
