@@ -100,7 +100,7 @@ private actor Passage {
     private nonisolated let request: Request
     private nonisolated let rest: ArraySlice<any Interceptor>
     private nonisolated let next: Pipeline.Next
-    /// The call as the last request has left it.
+    /// The call as the interceptor has received it, with the results of the last request.
     private var call: Call
     /// The responses that can be read.
     private var open: [OpenExchanges] = []
@@ -155,20 +155,18 @@ private actor Passage {
         guard !isOver else { return false }
         var call = call
         open.append(OpenExchanges(number: number, bodies: call.release()))
-        self.call = call
+        note(call)
         return true
     }
 
     private func note(_ call: Call) {
-        self.call = call
+        self.call.note(call)
     }
 
     /// Gives the call back, and with it the exchanges that are open, which it returns.
     nonisolated func finish(_ call: inout Call) async -> [OpenExchanges] {
         let (open, last) = await end()
-        call.retries = last.retries
-        call.record = last.record
-        call.history = last.history
+        call.note(last)
         for exchanges in open { exchanges.bodies.forEach { call.own($0) } }
         return open
     }
@@ -192,6 +190,11 @@ extension Request {
 }
 
 extension Call {
+    /// Takes over what a request of an interceptor has recorded in its copy of the call.
+    fileprivate mutating func note(_ copy: Call) {
+        (retries, record, history) = (copy.retries, copy.record, copy.history)
+    }
+
     /// Returns the request that an interceptor sends in place of its own. Credentials that the authentication policy has
     /// added are removed if they belong to another origin.
     @inline(never)

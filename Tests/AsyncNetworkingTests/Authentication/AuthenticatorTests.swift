@@ -161,6 +161,32 @@ private struct WaitsForTokens: EventMonitor {
         #expect(transport.authorizations == ["Bearer b"])
     }
 
+    /// Sends each request a second time if the first response is a failure.
+    private struct Again: Interceptor {
+        func intercept(_ request: Request, next: Chain) async throws -> OpenResponse {
+            let response = try await next(request)
+            return response.head.status.code < 400 ? response : try await next(request)
+        }
+    }
+
+    @Test(arguments: [true, false])
+    func `a field of the program is sent again by an interceptor, after a redirect to another origin`(
+        isOfCall: Bool
+    ) async throws {
+        let transport = MockTransport { request in
+            request.url.host() == "a.example"
+                ? .redirect(.found, to: "http://b.example/") : .status(.serviceUnavailable)
+        }
+        let authenticator = try authenticator(issuer)
+        let manager = SessionManager(on: transport) {
+            $0.authentication.authenticators = [authenticator]
+            if isOfCall { $0.interceptors = [Again()] } else { $0.attemptInterceptors = [Again()] }
+        }
+        let request = try manager.request(.get, "x", headers: [.authorization: "Own"])
+        #expect(try await manager.data(for: request).statusCode == 503)
+        #expect(transport.authorizations == (isOfCall ? ["Own", nil, "Own", nil] : ["Own", nil, nil]))
+    }
+
     // MARK: Waits
 
     @Test func `a token that is removed when its refresh ends is refreshed before the requests are sent`() async throws
