@@ -109,6 +109,8 @@ final class Pipeline: Sendable {
         Step(if: { $0.cache != nil && $1.webSocketOptions == nil }) { try await $0.answerFromCache($1, &$2, $3) },
         // Adds `Cache-Control` from the cache policy.
         Step { try ($1.cachePolicy ?? $0.cachePolicy).apply(to: &$1) },
+        // Refreshes a token that is due.
+        Step(if: { $1.token?.isDue == true }) { try await $0.refreshToken($1, &$2, $3) },
         // Waits for a route if the host is unreachable.
         Step(if: { $1.waitsForConnectivity ?? $0.waitsForConnectivity }) { try await $0.whenConnected($1, &$2, $3) },
         // The interceptors around each exchange.

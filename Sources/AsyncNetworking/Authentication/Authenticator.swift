@@ -18,7 +18,8 @@ import Synchronization
 ///
 /// | situation | behavior |
 /// |---|---|
-/// | there is no token, or it expires within `leeway` | the token is refreshed before the request is sent |
+/// | there is no token | it is obtained first, except for a request that accepts only a stored response |
+/// | the token has expired, or expires within `leeway` | the token is refreshed before the request is sent; not if the response comes from the cache |
 /// | a request is answered with 401 | the token is refreshed, unless that has happened since the request was sent, and the request is sent again, once |
 /// | the same, with a body that is not replayable | the token is refreshed, and the request fails with ``SessionError/AuthenticationFailure/bodyNotReplayable`` |
 /// | the request or the session has an `Authorization` field, or a signature applies | no token is sent; see ``AuthenticationPolicy`` |
@@ -150,15 +151,18 @@ public actor Authenticator {
         isDue ? nil : current
     }
 
-    /// Returns what is sent in place of a token that a request has had for some time.
-    func use(of ticket: Ticket) -> TokenUse {
-        TokenUse(
-            of: ticket, current: current, isExpired: isDue && current?.token.isExpired(at: now()) == true)
+    /// Returns the current token, possibly expired, and whether a refresh is due; `nil` if there is none.
+    func ticketToCarry() -> (ticket: Ticket, isDue: Bool)? {
+        current.map { ($0, isDue) }
     }
 
-    /// Whether a token is the current one, and no refresh is due.
-    func isCurrent(_ ticket: Ticket) -> Bool {
-        current?.version == ticket.version && !isDue
+    /// Returns what is sent in place of a token that a request has had for some time.
+    ///
+    /// - Parameter refreshes: Whether a token is refreshed ahead of its expiry.
+    func use(of ticket: Ticket, refreshingAhead refreshes: Bool = false) -> TokenUse {
+        TokenUse(
+            of: ticket, current: current,
+            isDue: isDue && (refreshes || current?.token.isExpired(at: now()) == true))
     }
 
     /// Waits until there is a token newer than the refused one, and returns it.
@@ -350,10 +354,12 @@ extension Pipeline {
         _ policy: AuthenticationPolicy
     ) async throws -> OpenResponse {
         await authenticator.follow(clock, now)
-        var ticket = try await ticketToSend(authenticator, for: request, &call)
+        if acceptsOnlyStored(request), await authenticator.token == nil {
+            return try await answerChallenges(request, &call, next, by: policy)
+        }
+        var token = try await tokenToCarry(of: authenticator, for: request, &call)
         var isLastTry = false
         while true {
-            let token = SentToken(authenticator: authenticator, ticket)
             var attempt = request
             attempt.headers[.authorization] = token.field
             attempt.token = token
@@ -361,16 +367,37 @@ extension Pipeline {
             do {
                 response = try await answerChallenges(attempt, &call, next, by: policy)
             } catch is OutdatedToken {
-                ticket = try await ticketToSend(authenticator, for: request, &call)
+                token = try await tokenToCarry(of: authenticator, for: request, &call)
                 continue
             }
             guard response.head.status.code == 401, !isLastTry else { return response }
             await call.close()
-            ticket = try await renew(authenticator, after: token.ticket, for: request, &call)
+            let ticket = try await renew(authenticator, after: token.ticket, for: request, &call)
+            token = SentToken(authenticator, ticket, isDue: false)
             // The refresh serves the program's next attempt.
             guard request.body.isReplayable else { throw SessionError.authentication(.bodyNotReplayable) }
             isLastTry = true
         }
+    }
+
+    /// Returns the token with which a request passes the next steps. It is refreshed only if it has to be sent.
+    private func tokenToCarry(
+        of authenticator: Authenticator, for request: Request, _ call: inout Call
+    ) async throws -> SentToken {
+        if let (ticket, isDue) = await authenticator.ticketToCarry() {
+            return SentToken(authenticator, ticket, isDue: isDue)
+        }
+        return SentToken(authenticator, try await renew(authenticator, for: request, &call), isDue: false)
+    }
+
+    /// Sends a request after the refresh of its token, which is due.
+    func refreshToken(_ request: Request, _ call: inout Call, _ next: Next) async throws -> OpenResponse {
+        var request = request
+        if let token = request.token {
+            try await updateToken(token, of: &request, refreshingAhead: true, &call)
+            token.noteRefresh()
+        }
+        return try await next(request, &call)
     }
 
     /// Returns the token to send, after a refresh if one is due.
@@ -394,12 +421,15 @@ extension Pipeline {
 
     /// Replaces the token of a request that has waited since it was authorized, if another one has to be sent.
     ///
+    /// - Parameter refreshes: Whether the token is refreshed ahead of its expiry.
     /// - Throws: ``OutdatedToken`` if it may be that of another user now.
     @inline(never)
-    func updateToken(_ token: SentToken, of request: inout Request, _ call: inout Call) async throws {
+    func updateToken(
+        _ token: SentToken, of request: inout Request, refreshingAhead refreshes: Bool = false, _ call: inout Call
+    ) async throws {
         // An interceptor may have set another field.
         guard request.headers[.authorization] == token.field else { return }
-        switch await token.authenticator.use(of: token.ticket) {
+        switch await token.authenticator.use(of: token.ticket, refreshingAhead: refreshes) {
         case .send: break
         case .replace:
             let ticket = try await ticketToSend(token.authenticator, for: request, &call)
@@ -416,7 +446,7 @@ extension Pipeline {
 /// | the current token | use |
 /// |---|---|
 /// | none, or set by the program since | ``authorizeAgain`` |
-/// | refreshed since, or expired | ``replace`` |
+/// | refreshed since, or due for a refresh | ``replace`` |
 /// | the same | ``send`` |
 package enum TokenUse: Hashable, Sendable {
     /// The token itself.
@@ -426,12 +456,11 @@ package enum TokenUse: Hashable, Sendable {
     /// The request passes the steps after the authentication again: the cache may hold responses to another user.
     case authorizeAgain
 
-    init(of ticket: Authenticator.Ticket, current: Authenticator.Ticket?, isExpired: Bool) {
+    init(of ticket: Authenticator.Ticket, current: Authenticator.Ticket?, isDue: Bool) {
         if current?.lineage != ticket.lineage {
             self = .authorizeAgain
         } else {
-            // One that expires soon was sent also if its refresh failed.
-            self = current?.version == ticket.version && !isExpired ? .send : .replace
+            self = current?.version == ticket.version && !isDue ? .send : .replace
         }
     }
 }
@@ -445,10 +474,10 @@ extension Request {
 
     /// Called after a wait between authorization and a second look at the cache.
     ///
-    /// - Throws: ``OutdatedToken`` if the token was replaced or removed, or has expired, so that the request must be
-    ///   authorized again.
+    /// - Throws: ``OutdatedToken`` if the program has set or removed the token, so that the request must be authorized
+    ///   again.
     func checkToken() async throws {
-        guard let token, await !token.authenticator.isCurrent(token.ticket) else { return }
+        guard let token, await token.authenticator.use(of: token.ticket) == .authorizeAgain else { return }
         throw OutdatedToken()
     }
 }
@@ -456,18 +485,35 @@ extension Request {
 /// The token that a request carries, and the one that was sent in its place.
 final class SentToken: Sendable {
     let authenticator: Authenticator
-    /// The value of `Authorization` before the request was sent.
-    let field: String
-    private let sent: Lock<Authenticator.Ticket>
+    /// Guarded by a lock, because an interceptor may send the request concurrently.
+    private let state: Lock<State>
 
-    init(authenticator: Authenticator, _ ticket: Authenticator.Ticket) {
-        (self.authenticator, field, sent) = (authenticator, ticket.field, Lock(ticket))
+    private struct State: Sendable {
+        var field: String
+        var ticket: Authenticator.Ticket
+        var isDue: Bool
     }
 
-    /// The token that was sent last. Guarded by a lock, because an interceptor may send the request concurrently.
+    init(_ authenticator: Authenticator, _ ticket: Authenticator.Ticket, isDue: Bool) {
+        self.authenticator = authenticator
+        state = Lock(State(field: ticket.field, ticket: ticket, isDue: isDue))
+    }
+
+    /// The value of `Authorization` before the interceptors around the exchange.
+    var field: String { state.withLock(\.field) }
+
+    /// Whether the token has to be refreshed before it is sent.
+    var isDue: Bool { state.withLock(\.isDue) }
+
+    /// The token that was sent last.
     var ticket: Authenticator.Ticket {
-        get { sent.withLock(\.self) }
-        set { sent.withLock { $0 = newValue } }
+        get { state.withLock(\.ticket) }
+        set { state.withLock { $0.ticket = newValue } }
+    }
+
+    /// Records that the refresh was tried; the token that is sent is now the one that the request carries.
+    func noteRefresh() {
+        state.withLock { ($0.field, $0.isDue) = ($0.ticket.field, false) }
     }
 }
 

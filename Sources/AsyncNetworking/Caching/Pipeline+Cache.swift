@@ -7,6 +7,16 @@ import FoundationEssentials
 import HTTPTypes
 
 extension Pipeline {
+    /// Whether a request is answered from the session's cache or not at all.
+    func acceptsOnlyStored(_ request: Request) -> Bool {
+        switch request.cachePolicy ?? cachePolicy {
+        case .returnCacheDontLoad: true
+        case .reload, .revalidate: false
+        case .protocolPolicy, .returnCacheElseLoad:
+            cache != nil && request.webSocketOptions == nil && RequestDirectives(request.headers).onlyIfCached
+        }
+    }
+
     /// Answers a request from stored responses, or sends it and validates or stores the response (RFC 9111).
     func answerFromCache(_ request: Request, _ call: inout Call, _ next: Next) async throws -> OpenResponse {
         guard let cache else { return try await next(request, &call) }
@@ -245,6 +255,8 @@ extension Error {
     /// Whether the server or the network failed, so that `stale-if-error` applies (RFC 5861 §4). A server that is not
     /// trusted is not a failure of this kind, nor is a proxy that asks for a credential.
     fileprivate var permitsStaleResponse: Bool {
-        RetryPolicy.Failure(self) != nil || isUnsentForNow
+        // The request of a refresh is one of a session.
+        if case .transport(let error)? = self as? SessionError { return error.permitsStaleResponse }
+        return RetryPolicy.Failure(self) != nil || isUnsentForNow
     }
 }

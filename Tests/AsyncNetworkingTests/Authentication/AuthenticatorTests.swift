@@ -348,6 +348,121 @@ private struct WaitsForTokens: EventMonitor {
         }
     }
 
+    // MARK: Stored responses
+
+    /// A server whose responses are stored, which is reached with a token that has been set 390 s before, and that cannot be
+    /// refreshed.
+    private func storing(
+        _ fields: HTTPFields, tokenLife: Double?, configure: (inout SessionConfiguration) -> Void = { _ in }
+    ) async throws -> (origin: Origin, manager: SessionManager) {
+        let origin = Origin()
+        origin.fields = fields
+        let time = Lock(Date(timeIntervalSince1970: 0))
+        let authenticator = Authenticator(
+            for: [try url("http://a.example/")], token: Authenticator.Token("0"), now: { time.withLock { $0 } },
+            clock: ContinuousClock()
+        ) { [issuer] in try await issuer.refresh($0) }
+        await issuer.fail(SessionError.transport(TransportError(.cannotConnect(.refused))))
+        let manager = origin.manager {
+            $0.authentication.authenticators = [authenticator]
+            $0.cachePartition = "ada"
+            configure(&$0)
+        }
+        #expect(try await origin.get(from: manager) == "1 200 network")
+        let date = Date(timeIntervalSince1970: tokenLife ?? 0)
+        await authenticator.setToken(tokenLife.map { _ in Authenticator.Token("0", expires: date) })
+        time.withLock { $0 += 390 }
+        return (origin, manager)
+    }
+
+    @Test func `a 304 for nothing stored is followed by one request, while a refresh is due but fails`() async throws {
+        let (origin, manager) = try await storing([.cacheControl: "no-cache", .eTag: #""a""#], tokenLife: 400)
+        origin.respond { request, number in
+            guard number < 10 else { return .status(.internalServerError) }
+            return request.headers.contains(.ifNoneMatch)
+                ? .status(.notModified, headers: [.eTag: #""b""#]) : .text("whole")
+        }
+        #expect(try await origin.get(from: manager) == "whole 200 network")
+        #expect(origin.requests.map { $0.headers[.ifNoneMatch] } == [nil, #""a""#, nil])
+        #expect(origin.requests.map { $0.headers[.authorization] } == ["Bearer 0", "Bearer 0", "Bearer 0"])
+    }
+
+    @Test func `requests that have waited for a transfer are sent together, while a refresh is due but fails`()
+        async throws
+    {
+        let (origin, manager) = try await storing([:], tokenLife: 400) { $0.sharesTransfers = true }
+        let (first, others) = (try ScriptGate(), try ScriptGate())
+        origin.respond { _, number in
+            var response = MockResponse.text("x")
+            response.steps.insert(.wait(number == 2 ? first : others), at: 0)
+            return response
+        }
+        try await withThrowingTaskGroup(of: String.self) { group in
+            for _ in 0..<5 { group.addTask { try await manager.get("y").text } }
+            try await origin.transport.requests(count: 2)
+            first.open()
+            // None waits for the response to another one.
+            try await origin.transport.requests(count: 6)
+            others.open()
+            for try await text in group { #expect(text == "x") }
+        }
+    }
+
+    /// The life of a token that was set 390 s before, and what a request with a policy or a field has for a response that
+    /// was stored 30 s before.
+    @Test(arguments: [
+        ("max-age=60", -1.0, CachePolicy?.none, "", "1 200 cache"), ("max-age=60", nil, nil, "", "refresh"),
+        ("max-age=60", 400, nil, "", "1 200 cache"), ("max-age=60", -1, .reload, "", "refresh"),
+        ("max-age=10", -1, nil, "", "refresh"), ("max-age=10", -1, .returnCacheElseLoad, "", "1 200 stale"),
+        ("max-age=10", -1, .returnCacheDontLoad, "", "1 200 stale"),
+        ("max-age=10", nil, .returnCacheDontLoad, "", "1 200 stale"),
+        ("max-age=60", -1, nil, "only-if-cached", "1 200 cache"),
+        ("max-age=10", -1, nil, "only-if-cached", " 504 cache"),
+        ("max-age=60", nil, nil, "only-if-cached", "1 200 cache"),
+        ("max-age=10, stale-if-error=60", -1, nil, "", "1 200 stale"),
+        ("max-age=10, stale-while-revalidate=60", -1, nil, "", "1 200 stale"),
+    ])
+    func `a token is refreshed only for a request that is sent`(
+        stored: String, life: Double?, policy: CachePolicy?, field: String, result: String
+    ) async throws {
+        let (origin, manager) = try await storing([.cacheControl: stored, .eTag: #""a""#], tokenLife: life)
+        origin.advance(30)
+        var request = try manager.request(.get, "x")
+        request.cachePolicy = policy
+        if !field.isEmpty { request.headers[.cacheControl] = field }
+        do {
+            let response = try await manager.data(for: request)
+            #expect("\(response.text) \(response.statusCode) \(response.metrics.source)" == result)
+        } catch let error as SessionError {
+            #expect(result == "refresh")
+            #expect(error.reason == .cannotConnect(.refused))
+        }
+        #expect(origin.requests.count == 1)
+    }
+
+    @Test func `a token is refreshed before the interceptors around an exchange`() async throws {
+        let seen = EventList<String?>()
+        let (origin, manager) = try await storing([.cacheControl: "no-cache"], tokenLife: 400) {
+            $0.attemptInterceptors = [
+                Noting { await seen.append($0.headers[.authorization]) }
+            ]
+        }
+        await issuer.fail(nil)
+        #expect(try await origin.get(from: manager) == "2 200 network")
+        #expect(await seen.values == ["Bearer 0", "Bearer 1"])
+        #expect(origin.requests.map { $0.headers[.authorization] } == ["Bearer 0", "Bearer 1"])
+    }
+
+    /// Passes each request to a closure.
+    private struct Noting: Interceptor {
+        let note: @Sendable (Request) async -> Void
+
+        func intercept(_ request: Request, next: Chain) async throws -> OpenResponse {
+            await note(request)
+            return try await next(request)
+        }
+    }
+
     @Test func `one refresh serves all waiting requests`() async throws {
         let gate = Gate()
         let issuer = Issuer(gate: gate)
