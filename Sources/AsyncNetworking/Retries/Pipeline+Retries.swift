@@ -83,6 +83,7 @@ extension Pipeline {
         }
         // An interceptor around the call may have asked again.
         call.retries?.plan.stop(because: nil)
+        call.retries?.isStopped = false
         limitAttempts(of: &request, call)
     }
 

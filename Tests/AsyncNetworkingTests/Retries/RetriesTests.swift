@@ -1,5 +1,6 @@
 // SPDX-License-Identifier: MIT
 
+import ANSystem
 import AsyncNetworking
 import AsyncNetworkingTesting
 import FoundationEssentials
@@ -326,6 +327,43 @@ import Testing
     }
 
     // MARK: Limits
+
+    /// Sends each request twice.
+    private struct Twice: Interceptor {
+        func intercept(_ request: Request, next: Chain) async throws -> OpenResponse {
+            _ = try await next(request)
+            return try await next(request)
+        }
+    }
+
+    @Test(arguments: [404, 503])
+    func `a decision to stop does not apply to the next request of an interceptor`(status: Int) async throws {
+        let transport = MockTransport(
+            .status(HTTPResponse.Status(code: status)), .status(.serviceUnavailable), .text("end"))
+        let isFirst = Lock(true)
+        let manager = manager(transport) {
+            $0.decision = { _ in isFirst.set(\.self, to: false) ? .stop : .followPolicy }
+        } configure: {
+            $0.interceptors = [Twice()]
+        }
+        let (result, waits) = try await passingWaits(1) { try await manager.get("x").text }
+        #expect(try result.get() == "end")
+        #expect(waits == [.seconds(1)])
+    }
+
+    @Test func `a response that must come from the cache is not awaited`() async throws {
+        let transport = MockTransport(.text("x"))
+        let manager = manager(transport) {
+            $0.decision = { _ in .retry(after: .zero) }
+        } configure: {
+            $0.cache = .memory()
+        }
+        let request = try manager.request(.get, "x", headers: [.cacheControl: "only-if-cached"])
+        let response = try await manager.data(for: request)
+        #expect(response.statusCode == 504)
+        #expect(response.head.retryHistory == RetryHistory())
+        #expect(transport.requests.isEmpty)
+    }
 
     @Test func `the deadline applies to all attempts together`() async throws {
         let clock = clock
