@@ -340,6 +340,16 @@ import Testing
         guard case .circuitOpen = try await sessionError({ _ = try await strict.get("x") }) else { throw Planned() }
     }
 
+    @Test func `a request that accepts only a stored response says nothing of the server`() async throws {
+        let manager = SessionManager(on: MockTransport(.text("x"))) {
+            $0.cache = .memory()
+            $0.interceptors = [CircuitBreaker(failures: 1)]
+        }
+        let request = try manager.request(.get, "x", headers: [.cacheControl: "only-if-cached"])
+        for _ in 0..<2 { #expect(try await manager.data(for: request).statusCode == 504) }
+        #expect(try await manager.get("x").text == "x")
+    }
+
     @Test func `a retry waits for nothing when the circuit is open`() async throws {
         let manager = SessionManager(on: MockTransport(.status(.badGateway))) {
             ($0.clock, $0.randomUnit) = (clock, { 1 })

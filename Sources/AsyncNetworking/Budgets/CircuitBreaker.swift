@@ -18,8 +18,8 @@ import FoundationEssentials
 /// | open | fail with ``SessionError/circuitOpen(host:retryAfter:)`` | to half-open, with the first request after the cooldown |
 /// | half-open | one is sent in each cooldown, the others fail | to closed if one succeeds, to open if one fails |
 ///
-/// Cancelled requests are neither, nor are failures while the system has no route to the host: they say nothing of the
-/// server. Responses to requests that were sent before the last change are ignored. Requests that the interceptors of a
+/// Cancelled requests are neither, nor are requests that accept only a stored response, and failures while the system
+/// has no route to the host: they say nothing of the server. Responses to requests that were sent before the last change are ignored. Requests that the interceptors of a
 /// request in the half-open state send to the same origin are sent, too. Copies, and the sessions that have one, share
 /// the state; the time is that of the clock of the session that used it first.
 public struct CircuitBreaker: Interceptor {
@@ -69,7 +69,13 @@ public struct CircuitBreaker: Interceptor {
                 } else {
                     try await next(request)
                 }
-            await states.record(isFailure(.success(response.head)) ? .failure : .success, of: pass, origin)
+            let outcome: Circuit.Outcome =
+                if next.pipeline.acceptsOnlyStored(request) {
+                    .unknown
+                } else {
+                    isFailure(.success(response.head)) ? .failure : .success
+                }
+            await states.record(outcome, of: pass, origin)
             return response
         } catch {
             // A request whose token is outdated was not sent.

@@ -115,6 +115,8 @@ extension Pipeline {
         let plan = retries.plan
         // The usual case, without a look at clocks and counts.
         guard plan.policy.decision != nil || plan.isRetriable(result) else { return nil }
+        // The next attempt would have the same response.
+        if case .success = result, acceptsOnlyStored(request) { return nil }
         var decision = RetryPolicy.Decision.followPolicy
         if let makeDecision = plan.policy.decision, RetryPlan.mayBeDecided(result) {
             decision = try await makeDecision(
