@@ -466,6 +466,22 @@ import Testing
         #expect(clock.sleepers.isEmpty)
     }
 
+    @Test(arguments: [true, false])
+    func `a second request is sent although identical ones are sent once`(withCache: Bool) async throws {
+        let (transport, count) = hedged(answering: [22])
+        let manager = SessionManager(on: transport) {
+            $0.clock = clock
+            $0.interceptors = withCache ? [Hedging()] : [Hedging(), RequestCoalescing()]
+            if withCache { ($0.cache, $0.sharesTransfers) = (.memory(), true) }
+        }
+        try await warmUp(manager)
+        async let response = manager.get("x")
+        #expect(try await clock.passWaits(1) == [.milliseconds(10)])
+        try await transport.requests(count: 22)
+        #expect(try await response.text == "22")
+        #expect(count.withLock(\.self) == 22)
+    }
+
     @Test func `the first request may still win`() async throws {
         let gate = try ScriptGate()
         let count = Lock(0)

@@ -67,7 +67,9 @@ public struct Hedging: Interceptor {
                         continue
                     }
                     running += 1
-                    group.addTask { await .sending(request, next, besideOthers: true) }
+                    var hedge = request
+                    hedge.isHedge = true
+                    group.addTask { [hedge] in await .sending(hedge, next, besideOthers: true) }
                 case .ended(.success(let response)):
                     running -= 1
                     // Of the request that was cancelled.
@@ -116,6 +118,18 @@ public struct Hedging: Interceptor {
         private func update<Value>(_ origin: Origin, _ change: (inout HedgingPlan) -> Value) -> Value {
             plans.update(origin, isIdle: { _ in false }, change)
         }
+    }
+}
+
+extension Request {
+    /// Whether the request was sent because another one takes long, for whose response it does not wait.
+    fileprivate(set) var isHedge: Bool {
+        get { self[HedgeAttribute.self] }
+        set { self[HedgeAttribute.self] = newValue }
+    }
+
+    private enum HedgeAttribute: RequestAttribute {
+        static var defaultValue: Bool { false }
     }
 }
 

@@ -46,7 +46,9 @@ extension Pipeline {
                 guard lookup.request.mode != .onlyStored else { throw SessionError.notCached }
                 return lookup.refusal
             case .forward, .validate:
-                if mayWait, lookup.flight == nil, let flights = cache.flights, lookup.request.mayShareTransfer {
+                if mayWait, lookup.flight == nil, let flights = cache.flights, lookup.request.mayShareTransfer,
+                    !request.isHedge
+                {
                     let (flight, isOwn) = flights.join(lookup.flightKey)
                     if isOwn {
                         // The previous flight may have ended after the look-up.
