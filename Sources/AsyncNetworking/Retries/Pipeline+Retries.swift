@@ -38,7 +38,7 @@ extension Pipeline {
                 continue
             }
             if let wait = try await decide(.success(response.head), on: request, &call) {
-                try await pause(after: .success(response.head), for: wait, &call)
+                try await pause(after: .success(response.head), for: wait, of: request, &call)
                 continue
             }
             do {
@@ -64,7 +64,7 @@ extension Pipeline {
         guard let wait = try await decide(.failure(error), on: request, &call) else {
             throw call.adding(historyTo: request.namingTimeout(error))
         }
-        try await pause(after: .failure(error), for: wait, &call)
+        try await pause(after: .failure(error), for: wait, of: request, &call)
     }
 
     /// Begins to count the attempts of a call, unless that has begun, and limits their time.
@@ -97,12 +97,15 @@ extension Pipeline {
 
     /// Closes the exchange, and waits before the next attempt.
     @inline(never)
-    private func pause(after result: RetryPlan.AttemptResult, for wait: Duration, _ call: inout Call) async throws {
+    private func pause(
+        after result: RetryPlan.AttemptResult, for wait: Duration, of request: Request, _ call: inout Call
+    ) async throws {
         await call.close()
+        let budget = call.retries?.plan.budget
         if let noted = call.retries?.plan.note(result, call.record?.metrics, wait: wait) {
             report(.retrying(after: noted), of: &call)
         }
-        try await pause(wait)
+        try await pause(wait, beforeRetryOf: request, from: budget)
     }
 
     /// Returns the wait before the next attempt, or `nil` if there must be no further attempt.
@@ -148,6 +151,22 @@ extension Pipeline {
     func withdrawRetry(of request: Request, from budget: RetryPolicy.Budget) -> Bool {
         let now = uptime.elapsed
         return state.withLock { $0.retryBudgets.withdraw(request.url, budget, now: now) }
+    }
+
+    /// Sleeps before a retry, which is given back to the budget from which it was taken if the wait fails.
+    func pause(
+        _ wait: Duration, beforeRetryOf request: Request, from budget: RetryPolicy.Budget?
+    ) async throws {
+        do {
+            try await pause(wait)
+        } catch {
+            if var budget {
+                budget.perRequest = 1
+                let now = uptime.elapsed
+                state.withLock { $0.retryBudgets.deposit(request.url, budget, now: now) }
+            }
+            throw error
+        }
     }
 }
 

@@ -241,10 +241,11 @@ private final class UploadJob {
         let step = retries.plan.step(
             after: result, of: next, seen: SeenRequests(), decision: .retry(), at: timing)
         guard case .retry(let wait) = step else { return false }
-        if let budget = retries.plan.budget, !pipeline.withdrawRetry(of: next, from: budget) { return false }
+        let budget = retries.plan.budget
+        if let budget, !pipeline.withdrawRetry(of: next, from: budget) { return false }
         await call.close()
         pipeline.report(.retrying(after: retries.plan.note(result, core.exchanges.last, wait: wait)), of: &call)
-        try await pipeline.pause(wait)
+        try await pipeline.pause(wait, beforeRetryOf: next, from: budget)
         return true
     }
 

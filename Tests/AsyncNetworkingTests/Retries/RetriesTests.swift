@@ -427,6 +427,22 @@ import Testing
         #expect(transport.requests.count == 1)
     }
 
+    @Test func `a retry that is cancelled during its wait does not draw on the budget`() async throws {
+        let transport = MockTransport(.status(.serviceUnavailable))
+        let manager = manager(transport) {
+            $0.budget = RetryPolicy.Budget(capacity: 1, perRequest: 0, perSecond: 0)
+            $0.limit = 1
+        }
+        for _ in 0..<2 {
+            let task = Task { try await manager.get("x") }
+            try await clock.sleepers(count: 1)
+            task.cancel()
+            await #expect(throws: CancellationError.self) { try await task.value }
+        }
+        let (result, _) = try await passingWaits(1) { try await manager.data(for: manager.request(.get, "x")) }
+        #expect(try result.get().head.retryHistory.stop == .limit(1))
+    }
+
     @Test func `cancelling an attempt is not retried`() async throws {
         let transport = MockTransport(.hang)
         let manager = manager(transport)
