@@ -219,10 +219,11 @@ package final class TransferCore: Sendable {
 
     // MARK: Operations of the work
 
-    /// Stores the closure that cancels the work, and calls it if the task was cancelled in the meantime.
-    func begin(stopWork: @escaping @Sendable () -> Void) {
+    /// Stores the closure that cancels the work, unless that has ended, and calls it if the task was cancelled in the
+    /// meantime.
+    package func begin(stopWork: @escaping @Sendable () -> Void) {
         let isCancelled = state.withLock { state in
-            state.stopWork = stopWork
+            if !state.log.isFinished { state.stopWork = stopWork }
             return state.machine.state == .cancelling
         }
         if isCancelled { stopWork() }

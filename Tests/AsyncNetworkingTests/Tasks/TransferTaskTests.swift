@@ -350,6 +350,21 @@ extension TransferTask {
             #expect(bytes.count == 2_000_000)
         }
     }
+
+    @Test func `a task that ended before it could be stopped does not keep its work`() async throws {
+        final class Value: Sendable {}
+        let manager = SessionManager(on: MockTransport(.text("abc")))
+        let task = try manager.makeDataTask(for: manager.request(.get, "x"))
+        task.resume()
+        _ = try await task.value
+        weak var value: Value?
+        do {
+            let work = Value()
+            value = work
+            task.core.begin { _ = work }
+        }
+        #expect(value == nil)
+    }
 }
 
 @Suite(.timeLimit(.minutes(5))) struct ConcurrentTransfersTests {
