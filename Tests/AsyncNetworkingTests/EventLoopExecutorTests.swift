@@ -1,5 +1,6 @@
 // SPDX-License-Identifier: MIT
 
+import ANCache
 import AsyncNetworking
 import AsyncNetworkingTesting
 import FoundationEssentials
@@ -93,6 +94,31 @@ import Testing
         }
     }
 
+    @Test func `the files of a cache are not read on the event loop`() async throws {
+        try await StubServer.with { server in
+            let directory = try TemporaryDirectory()
+            let size = 1 << 20
+            server.route("/", .data(Data(count: size), headers: ["Cache-Control": "max-age=60"]))
+            for number in 0..<20 {
+                server.route("/\(number)", .data(Data(count: 20_000), headers: ["Cache-Control": "max-age=60"]))
+            }
+            let session = SessionManager(for: server) {
+                $0.cache = .disk(directory.path, memory: 0)
+                $0.willCache = { $0 }
+            }
+            try await withTaskExecutorPreference(session.eventLoopExecutor) {
+                let before = try bytesRead()
+                #expect(try await session.get("/").value.count == size)
+                #expect(try await session.get("/").metrics.source == .cache)
+                for number in 0..<20 { _ = try await session.get("/\(number)") }
+                #expect(await ResponseCache.disk(directory.path, memory: 0).entries().count == 21)
+                // What libcurl receives is read by recv(2), which does not count.
+                #expect(try bytesRead() - before < 8_192)
+            }
+            await session.shutdown()
+        }
+    }
+
     @Test func `a session whose transport has no event loop has no executor`() async throws {
         let session = SessionManager(on: MockTransport { _ in .text("x") })
         #expect(session.eventLoopExecutor == nil)
@@ -104,4 +130,11 @@ import Testing
 
 private func thread() -> UInt {
     UInt(pthread_self())
+}
+
+/// Returns the number of bytes that the calling thread has read from files; see proc_pid_io(5).
+private func bytesRead() throws -> Int {
+    let text = try String(contentsOfFile: "/proc/thread-self/io", encoding: .utf8)
+    let line = try #require(text.split(separator: "\n").first { $0.hasPrefix("rchar: ") })
+    return try #require(Int(line.dropFirst("rchar: ".count)))
 }

@@ -201,10 +201,12 @@ public final class ResponseCache: Sendable {
         case .memory(let data): return data
         case .file(let file):
             guard let path = disk?.path(ofBody: file.id, key) else { return nil }
-            defer { FileLocation.remove(path) }
-            guard let open = try? FileDescriptor(reading: path) else { return nil }
-            return try? await StoredBodySource(open, file, 0..<file.length, ending: ResponseEnding())?
-                .collect(upTo: .max)
+            return await onGlobalExecutor {
+                defer { FileLocation.remove(path) }
+                guard let open = try? FileDescriptor(reading: path) else { return nil }
+                return try? await StoredBodySource(open, file, 0..<file.length, ending: ResponseEnding())?
+                    .collect(upTo: .max)
+            }
         }
     }
 
@@ -344,12 +346,14 @@ extension ResponseCache {
     /// Returns the stored responses that this process knows of, in any order, without their bodies; also those that
     /// have expired, and several for one URL if they vary by header fields or credentials.
     ///
-    /// Those in the directory are read, off the caller's actor; files that are missing or damaged are omitted. Being
+    /// Those in the directory are read on the global executor; files that are missing or damaged are omitted. Being
     /// listed does not count as a use.
-    @concurrent public func entries() async -> [Entry] {
+    public func entries() async -> [Entry] {
         let slots = index.withLock { Array($0.all.map(\.slot)) }
-        return slots.compactMap { slot in
-            (slot.entry ?? slot.name.flatMap { try? disk?.read($0) }).map { Entry($0.response) }
+        return await onGlobalExecutor {
+            slots.compactMap { slot in
+                (slot.entry ?? slot.name.flatMap { try? disk?.read($0) }).map { Entry($0.response) }
+            }
         }
     }
 

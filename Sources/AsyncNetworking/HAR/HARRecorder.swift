@@ -108,12 +108,8 @@ public final class HARRecorder: Sendable {
 
     /// Waits for the disk if many exchanges wait to be written.
     private func waitForRoom() async {
-        let next = state.withLock { state in
-            guard state.waiting.count >= Self.maximumWaiting else { return [RecordedExchange]() }
-            defer { state.waiting = [] }
-            return state.waiting
-        }
-        if !next.isEmpty { await file.write(next, redaction) }
+        let writer = state.withLock { $0.waiting.count >= Self.maximumWaiting ? $0.writer : nil }
+        await writer?.value
     }
 
     private static let maximumWaiting = 256
