@@ -200,6 +200,7 @@ final class Pipeline: Sendable {
     /// Returns the response to a request of a call. Its body can be read until the call asks again, or ends.
     @inline(never)
     func respond(to request: Request, _ call: inout Call) async throws -> OpenResponse {
+        call.answer = nil
         var response = try await perform(request, &call, from: 0)
         response.head.jsonDecoder = json.decoder
         response.body.jsonDecoder = json.decoder
@@ -248,7 +249,8 @@ final class Pipeline: Sendable {
         let events = call.beginExchange()
         events?.receive(.started(request))
         do {
-            let response = try await transport.open(request, delivery: call.delivery, reporting: events)
+            var response = try await transport.open(request, delivery: call.delivery, reporting: events)
+            response.body.origin = .network
             call.own(response.body)
             call.record?.note(request, .success(response.head))
             return response
@@ -384,7 +386,7 @@ struct Call: Sendable {
     let start: Duration
     /// The events between the exchanges.
     var history = CallHistory()
-    /// The last response that was returned; `nil` without a monitor.
+    /// The response that was returned last; `nil` if a further request has failed, and without a monitor.
     var answer: Answer?
     private var last: ResponseBody?
     private var others: [ResponseBody] = []

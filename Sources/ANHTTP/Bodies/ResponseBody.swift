@@ -21,6 +21,9 @@ public struct ResponseBody: AsyncSequence, Sendable {
     package var jsonDecoder: JSONDecoder?
     /// Whether the body is the one that was received, or one by which an interceptor has replaced it.
     package var provenance = Provenance.received
+    /// The source of the bytes, which an interceptor may transform: the exchange or the cache; `nil` for a body that an
+    /// interceptor has made.
+    package var origin: ResponseSource?
 
     /// The relation of a body to the one that was received.
     package enum Provenance: Equatable, Sendable {
@@ -92,6 +95,13 @@ public struct ResponseBody: AsyncSequence, Sendable {
         var body = self
         body.source = source
         body.announceFile = { await source.willBeWritten(to: $0) }
+        return body
+    }
+
+    /// Returns the body in memory, after it was collected.
+    package func collected(as data: Data) -> ResponseBody {
+        var body = ResponseBody(data, ending: ending ?? ResponseEnding())
+        (body.provenance, body.origin) = (provenance, origin)
         return body
     }
 

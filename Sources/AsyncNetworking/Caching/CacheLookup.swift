@@ -103,13 +103,17 @@ struct CacheLookup: Sendable {
         let shared = metrics.map { Shared($0.from(.validated)) } ?? (use.isStale ? Self.stale : Self.cached)
         let ending = ResponseEnding(trailers: entry.response.trailers, metrics: shared)
         let head = entry.response.head(for: use, isValidated: metrics != nil, at: sent.url)
+        var body: ResponseBody?
         switch use.part {
         case .head, .notModified:
             await withFiles { session.cache.noteUse(of: entry, key) }
-            return OpenResponse(head: head, body: ResponseBody(Data(), ending: ending))
-        case .whole: return await body(of: entry, nil, ending).map { OpenResponse(head: head, body: $0) }
-        case .range(let range): return await body(of: entry, range, ending).map { OpenResponse(head: head, body: $0) }
+            body = ResponseBody(Data(), ending: ending)
+        case .whole: body = await self.body(of: entry, nil, ending)
+        case .range(let range): body = await self.body(of: entry, range, ending)
         }
+        guard var body else { return nil }
+        body.origin = shared.value.source
+        return OpenResponse(head: head, body: body)
     }
 
     private func body(

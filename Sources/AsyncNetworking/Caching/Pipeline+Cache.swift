@@ -187,7 +187,7 @@ extension Pipeline {
         case .collected(let limit) where !response.head.mayBeDiscarded || response.body.isWhole:
             // Whoever shares the transfer waits until the response is stored.
             let data = try await storing.collect(upTo: limit)
-            stored.body = ResponseBody(data, ending: storing.ending ?? ResponseEnding())
+            stored.body = storing.collected(as: data)
             await storing.close()
         case .collected:
             // It is stored when it is read, and given up when it is closed.
@@ -199,7 +199,6 @@ extension Pipeline {
         case .streamed:
             stored.body = storing
         }
-        stored.body.provenance = response.body.provenance
         return stored
     }
 

@@ -85,7 +85,7 @@ extension SessionManager {
         }
         do {
             let response = try await fill(file, by: task)
-            core.complete(file.size, response.metrics)
+            core.complete(file.size)
             return try await file.commit(response) { try await core.waitUntilRunning() }
         } catch {
             // An error thrown by the program cannot carry resume data, and means that the file is not wanted.
@@ -183,7 +183,7 @@ extension SessionManager {
             if let plan = file.segmentPlan(for: head, body) {
                 return try await makeSegments(plan).run(head, body, at: 0)
             }
-            core.accept()
+            core.accept(countsExchange: body.origin == .network)
             if let path = file.partial?.path { await body.willBeWritten(to: path) }
         case .append(let range):
             core.receive(head)
@@ -192,7 +192,8 @@ extension SessionManager {
                 core.receive(TaskEvent.continued(offset: plan.done.count, total: plan.total))
                 return try await makeSegments(plan).run(head, body, at: file.size)
             }
-            core.accept(offset: file.size, total: file.known?.totalBytes)
+            core.accept(
+                offset: file.size, total: file.known?.totalBytes, countsExchange: body.origin == .network)
         case .complete:
             core.receive(head)
             try await file.beginPart(head, nil) { try await core.waitUntilRunning() }

@@ -73,7 +73,8 @@ struct CallCounts: ~Copyable, Sendable {
         if let answer = call.answer {
             metrics.statusCode = answer.status
             metrics.httpVersion = answer.version
-            metrics.source = answer.body.metrics?.source ?? (metrics.exchangeCount == 0 ? .cache : .network)
+            metrics.source =
+                answer.body.origin ?? answer.body.metrics?.source ?? (metrics.exchangeCount == 0 ? .cache : .network)
         }
         return metrics
     }

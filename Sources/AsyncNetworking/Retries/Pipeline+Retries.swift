@@ -175,10 +175,7 @@ extension OpenResponse {
     /// have been discarded.
     fileprivate mutating func receiveBody(_ delivery: BodyDelivery) async throws {
         guard case .collected(let limit) = delivery, head.mayBeDiscarded, !body.isWhole else { return }
-        let data = try await body.collect(upTo: limit)
-        let provenance = body.provenance
-        body = ResponseBody(data, ending: body.ending ?? ResponseEnding())
-        body.provenance = provenance
+        body = body.collected(as: try await body.collect(upTo: limit))
     }
 }
 

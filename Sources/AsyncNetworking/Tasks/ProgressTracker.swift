@@ -85,11 +85,9 @@ package struct ProgressTracker: Sendable {
     }
 
     /// Records that the response is complete, and returns the progress if no exchange has reported it, for example
-    /// because an interceptor answered the request.
-    ///
-    /// - Parameter isStored: Whether the response comes from a cache, and the last exchange only validated it or failed.
-    package mutating func complete(_ size: Int64, isStored: Bool = false) -> TransferProgress? {
-        hasReceived && !isStored ? nil : TransferProgress(completedBytes: size, totalBytes: size)
+    /// because an interceptor or the cache answered the request.
+    package mutating func complete(_ size: Int64) -> TransferProgress? {
+        isAccepted && hasReceived ? nil : TransferProgress(completedBytes: size, totalBytes: size)
     }
 
     /// Records that the task was suspended.

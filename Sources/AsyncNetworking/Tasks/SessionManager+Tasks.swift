@@ -77,7 +77,7 @@ extension SessionManager {
                 transfer.erased, transfer.gatedRequest(), delivery: .streamed, reporting: core
             ) { head, responseBody in
                 core.receive(head)
-                core.accept()
+                core.accept(countsExchange: responseBody.origin == .network)
                 return try await body(head, responseBody, core)
             }
         }
@@ -128,14 +128,14 @@ extension SessionManager {
             task.erased, task.gatedRequest(), delivery: .streamed, reporting: core
         ) { head, body in
             core.receive(head)
-            core.accept()
+            core.accept(countsExchange: body.origin == .network)
             var data = Data()
             for try await chunk in body {
                 try data.collect(chunk, upTo: limit)
                 try await core.waitUntilRunning()
             }
             let ending = body.ending ?? ResponseEnding()
-            core.complete(Int64(data.count), ending.metrics)
+            core.complete(Int64(data.count))
             return Response(data, head: head, ending: ending)
         }
         response.callDuration = pipeline.uptime.elapsed - start

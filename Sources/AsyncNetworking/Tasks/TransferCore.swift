@@ -251,7 +251,8 @@ package final class TransferCore: Sendable {
         update { $0.record(.response(head)) }
     }
 
-    /// Marks the current exchange as the one with the task's response, whose body starts at `offset`.
+    /// Marks the current exchange as the one with the task's response, whose body starts at `offset`, unless the bytes of
+    /// the response are not those of an exchange.
     func accept(offset: Int64 = 0, total: Int64? = nil, countsExchange: Bool = true) {
         let time = stopwatch.elapsed
         update { state in
@@ -264,12 +265,9 @@ package final class TransferCore: Sendable {
 
     /// Records that the response is complete.
     ///
-    /// - Parameters:
-    ///   - size: The size of the body in bytes.
-    ///   - metrics: The metrics of the response, which contain its source; `nil` if it comes from the network.
-    package func complete(_ size: Int64, _ metrics: TransferMetrics? = nil) {
-        let isStored = metrics.map { $0.source != .network } ?? false
-        update { $0.record(received: $0.tracker.complete(size, isStored: isStored)) }
+    /// - Parameter size: The size of the body in bytes.
+    package func complete(_ size: Int64) {
+        update { $0.record(received: $0.tracker.complete(size)) }
     }
 
     /// Records an event of the request.

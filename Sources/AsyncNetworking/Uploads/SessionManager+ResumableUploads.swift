@@ -271,7 +271,7 @@ private final class UploadJob {
         if (200...299).contains(response.head.status.code), !hasSentAll { report(source.length) }
         core.receive(response.head)
         core.accept()
-        core.complete(Int64(response.value.count), response.metrics)
+        core.complete(Int64(response.value.count))
         return response
     }
 

@@ -67,10 +67,38 @@ import Testing
         _ = try await manager.get("x")
         origin.advance(30)
         let task = try manager.makeDataTask(for: manager.request(.get, "x"))
-        let progress = task.progress
+        let counts = progressCounts(of: task.erased)
         task.resume()
         #expect(try await task.value.metrics.source == source)
-        #expect(await progress.reduce(nil) { $1 }?.counts == TransferProgress(completedBytes: 6, totalBytes: 6))
+        #expect(counts() == [TransferProgress(completedBytes: 6, totalBytes: 6)])
+    }
+
+    @Test func `the progress of a task is that of the response of an interceptor, not of the exchange before it`()
+        async throws
+    {
+        struct Replacing: Interceptor {
+            func intercept(_ request: Request, next: Chain) async throws -> OpenResponse {
+                let head = try await next(request).head
+                return OpenResponse(head: head, body: ResponseBody(Data(count: 500)))
+            }
+        }
+        let manager = SessionManager(on: MockTransport(.text("not found", status: .notFound))) {
+            $0.interceptors = [Replacing()]
+        }
+        let task = try manager.makeDataTask(for: manager.request(.get, "x"))
+        let counts = progressCounts(of: task.erased)
+        task.resume()
+        #expect(try await task.value.value.count == 500)
+        #expect(counts() == [TransferProgress(completedBytes: 500, totalBytes: 500)])
+    }
+
+    /// Returns a function that returns the progress of receiving that a task has reported so far.
+    private func progressCounts(of task: AnyTransferTask) -> @Sendable () -> [TransferProgress] {
+        let seen = Lock([TransferProgress]())
+        task.core?.observe { event in
+            if case .downloadProgress(let progress) = event { seen.withLock { $0.append(progress.counts) } }
+        }
+        return { seen.withLock(\.self) }
     }
 
     // MARK: Sources

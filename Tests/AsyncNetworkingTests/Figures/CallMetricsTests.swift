@@ -67,6 +67,34 @@ import Testing
         #expect(figures.all == [figures(exchanges: 1, status: nil, source: nil)])
     }
 
+    @Test func `a failed exchange after a response has no status`() async throws {
+        let transport = MockTransport { request in
+            request.url.host() == "a.example"
+                ? .text("none", status: .notFound) : .failure(TransportError(.cannotConnect(.refused)))
+        }
+        let manager = SessionManager(on: transport) { ($0.clock, $0.eventMonitors) = (ManualClock(), [figures]) }
+        let directory = try TemporaryDirectory()
+        var options = DownloadOptions()
+        options.expectedDigest = try ContentDigest(of: Data("x".utf8))
+        options.mirrors = [try url("http://b.example/x")]
+        let download = manager.download("x", to: .file(directory.path + "/x"), options: options)
+        #expect(try await sessionError { _ = try await download.value }.isConnectionFailure)
+        try await eventually { figures.all == [figures(exchanges: 2, status: nil, source: nil, received: 4)] }
+    }
+
+    @Test(arguments: [ResponseSource.cache, .validated, .stale])
+    func `a stored response that is not read has its source`(source: ResponseSource) async throws {
+        let origin = Origin()
+        origin.fields = [.cacheControl: "max-age=60, stale-if-error=60", .eTag: #""a""#]
+        let manager = origin.manager { $0.eventMonitors = [figures] }
+        _ = try await manager.get("x")
+        if source != .cache { origin.advance(90) }
+        origin.respond { _, _ in .status(source == .stale ? .badGateway : .notModified, headers: [.eTag: #""a""#]) }
+        try await manager.withResponse(for: manager.request(.get, "x")) { head, _ in #expect(head.status == .ok) }
+        #expect(figures.all.map(\.source) == [.network, source])
+        #expect(figures.all.map(\.statusCode) == [200, 200])
+    }
+
     @Test func `a stored response has its source and no exchange`() async throws {
         let stored = MockResponse(
             status: .ok, headers: [.cacheControl: "max-age=60", .contentLength: "3"], chunks: [Data("end".utf8)])
