@@ -193,6 +193,7 @@ extension Call {
     /// Takes over what a request of an interceptor has recorded in its copy of the call.
     fileprivate mutating func note(_ copy: Call) {
         (retries, record, history) = (copy.retries, copy.record, copy.history)
+        firstExchange = firstExchange ?? copy.firstExchange
     }
 
     /// Returns the request that an interceptor sends in place of its own. Credentials that the authentication policy has

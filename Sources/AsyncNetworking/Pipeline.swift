@@ -1,5 +1,6 @@
 // SPDX-License-Identifier: MIT
 
+import ANCache
 import ANHTTP
 import ANSerialization
 import ANSystem
@@ -248,6 +249,7 @@ final class Pipeline: Sendable {
         }
         let events = call.beginExchange()
         events?.receive(.started(request))
+        if let cache, call.firstExchange == nil { call.firstExchange = cache.now() }
         do {
             var response = try await transport.open(request, delivery: call.delivery, reporting: events)
             response.body.origin = .network
@@ -386,6 +388,8 @@ struct Call: Sendable {
     let start: Duration
     /// The events between the exchanges.
     var history = CallHistory()
+    /// The time of the first exchange since the cache has sent the request; `nil` if there was none.
+    var firstExchange: CacheTime?
     /// The response that was returned last; `nil` if a further request has failed, and without a monitor.
     var answer: Answer?
     private var last: ResponseBody?

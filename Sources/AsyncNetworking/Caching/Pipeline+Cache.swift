@@ -113,10 +113,18 @@ extension Pipeline {
     private func forward(
         _ request: Request, _ call: inout Call, _ next: Next, _ lookup: CacheLookup, _ entries: [CacheEntry]
     ) async throws -> OpenResponse {
-        let start = lookup.session.now()
-        let response = try await next(request, &call)
-        let times = ExchangeTimes(request: start, response: lookup.session.now())
+        let (response, times) = try await exchange(request, &call, next, lookup)
         return try await store(response, of: &call, lookup, entries, times) ?? response
+    }
+
+    /// Sends a request, and returns its response and the times of the exchange, without waits before it.
+    private func exchange(
+        _ request: Request, _ call: inout Call, _ next: Next, _ lookup: CacheLookup
+    ) async throws -> (OpenResponse, ExchangeTimes) {
+        call.firstExchange = nil
+        let response = try await next(request, &call)
+        let now = lookup.session.now()
+        return (response, ExchangeTimes(request: call.firstExchange ?? now, response: now))
     }
 
     /// Sends a conditional request.
@@ -128,11 +136,9 @@ extension Pipeline {
         for field in conditions { request.headers[field.name] = field.value }
         // A stored response is better than a wait.
         if fallback != nil { request.waitsForConnectivity = false }
-        let start = lookup.session.now()
         do {
-            let response = try await next(request, &call)
+            let (response, times) = try await exchange(request, &call, next, lookup)
             let head = response.head
-            let times = ExchangeTimes(request: start, response: lookup.session.now())
             let outcome = ValidationOutcome(
                 of: head, to: lookup.request, stored: entries.map(\.response), ifFailing: fallback)
             switch outcome {

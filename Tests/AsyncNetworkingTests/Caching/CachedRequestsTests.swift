@@ -101,6 +101,33 @@ import Testing
         return { seen.withLock(\.self) }
     }
 
+    // MARK: Times
+
+    @Test(arguments: [true, false])
+    func `the time of an exchange is part of the age of its response, the time before it is not`(
+        isBefore: Bool
+    ) async throws {
+        /// Waits for 30 s, before the exchange or after it.
+        struct Waiting: Interceptor {
+            let origin: Origin
+            let isBefore: Bool
+
+            func intercept(_ request: Request, next: Chain) async throws -> OpenResponse {
+                if isBefore { origin.advance(30) }
+                let response = try await next(request)
+                if !isBefore { origin.advance(30) }
+                return response
+            }
+        }
+        let manager = origin.manager { [origin] in
+            $0.attemptInterceptors = [Waiting(origin: origin, isBefore: isBefore)]
+        }
+        origin.fields = [.cacheControl: "max-age=60"]
+        #expect(try await get(from: manager) == "1 200 network")
+        origin.advance(40)
+        #expect(try await get(from: manager) == (isBefore ? "1 200 cache" : "2 200 network"))
+    }
+
     // MARK: Sources
 
     @Test func `without a cache, each request is sent`() async throws {
