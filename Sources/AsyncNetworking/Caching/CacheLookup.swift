@@ -207,7 +207,7 @@ struct CacheLookup: Sendable {
                 await store(stored.ended(ending.trailers, bodyLength: body.length), body, head, times)
             } notStored: { isLost in
                 await supersede(head, entries, times, isLost: isLost)
-                endFlight(isAbandoned: false)
+                endFlight(isAbandoned: Task.isCancelled)
             })
     }
 

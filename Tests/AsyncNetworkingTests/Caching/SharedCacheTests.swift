@@ -235,4 +235,28 @@ import Testing
         #expect(try await second.value == "2 200 network")
         await #expect(throws: CancellationError.self) { _ = try await first.value }
     }
+
+    @Test
+    func `if the first of several identical requests is cancelled while its error is read, one is sent for the others`()
+        async throws
+    {
+        let manager = origin.manager { $0.sharesTransfers = true }
+        let gate = try ScriptGate()
+        origin.respond { _, _ in
+            MockResponse([
+                .head(.notFound, [.cacheControl: "max-age=60"]), .chunk(Data("a".utf8)), .wait(gate),
+                .chunk(Data("b".utf8)),
+            ])
+        }
+        let first = Task { try await manager.data(for: manager.request(.get, "x")).text }
+        try await origin.transport.requests(count: 1)
+        async let second = get(from: manager)
+        async let third = get(from: manager)
+        try await eventually { manager.tasks.count == 3 }
+        first.cancel()
+        await #expect(throws: CancellationError.self) { _ = try await first.value }
+        gate.open()
+        #expect(try await [second, third].sorted() == ["ab 404 cache", "ab 404 network"])
+        #expect(origin.requests.count == 2)
+    }
 }
