@@ -213,7 +213,8 @@ struct CacheLookup: Sendable {
 
     /// Removes the stored responses that a response supersedes although it was not stored.
     ///
-    /// - Parameter isLost: Whether the transfer failed, so that a stored response with the same tag is still current.
+    /// - Parameter isLost: Whether the transfer failed or was cancelled, so that a stored response with the same tag is
+    ///   still current.
     private func supersede(_ head: ResponseHead, _ entries: [CacheEntry], _ times: ExchangeTimes, isLost: Bool) async {
         guard !entries.isEmpty, Storability.replacesStored(head, to: request) else { return }
         let entry = entry(for: head, times)
@@ -333,7 +334,8 @@ private actor StoringBodySource: FileBodySource {
             var iterator = base.makeAsyncIterator()
             chunk = try await iterator.next()
         } catch {
-            throw noting(error)
+            end = .lost
+            throw error
         }
         await writing?.value
         guard let chunk else {
@@ -350,17 +352,13 @@ private actor StoringBodySource: FileBodySource {
         do {
             data = try await base.collect(upTo: limit)
         } catch {
-            throw noting(error)
+            end = .lost
+            throw error
         }
         await writing?.value
         await writer.append(data)
         await finish()
         return data
-    }
-
-    private func noting(_ error: any Error) -> any Error {
-        if error is TransportError { end = .lost }
-        return error
     }
 
     private func finish() async {

@@ -128,6 +128,27 @@ import Testing
         #expect(try await get(from: manager) == (isBefore ? "1 200 cache" : "2 200 network"))
     }
 
+    @Test func `a stored response with the same tag stays when the request for a new one is cancelled`() async throws {
+        let manager = origin.manager()
+        let fields: HTTPFields = [.cacheControl: "no-cache", .eTag: #""a""#]
+        origin.respond { _, number in
+            number == 2
+                ? MockResponse([.head(.ok, fields), .chunk(Data("b".utf8)), .hang]) : .data(Data(), headers: fields)
+        }
+        _ = try await get(from: manager)
+        let isReading = Lock(false)
+        let task = Task {
+            try await manager.withResponse(for: manager.request(.get, "x")) { _, body in
+                for try await _ in body { isReading.set(\.self, to: true) }
+            }
+        }
+        try await eventually { isReading.withLock(\.self) }
+        task.cancel()
+        await #expect(throws: CancellationError.self) { try await task.value }
+        _ = try await get(from: manager)
+        #expect(origin.requests.map { $0.headers[.ifNoneMatch] } == [nil, #""a""#, #""a""#])
+    }
+
     // MARK: Sources
 
     @Test func `without a cache, each request is sent`() async throws {
