@@ -51,6 +51,11 @@ struct CallRunner: Sendable {
             try await withSuspension(of: task.erased) {
                 let response = try await task.value
                 try judge(response.value, response.head, request)
+                let received = task.status.downloadProgress?.completedBytes
+                if received != Int64(response.value.count), !program.settings.sendsConcurrently {
+                    ledger.violate(
+                        8, "task \(call.number) has received \(received ?? -1) of \(response.value.count) bytes")
+                }
             }
         case .download:
             try await download(request, on: session)
@@ -222,6 +227,7 @@ struct CallRunner: Sendable {
             options.mirrors = [request.url.appending(queryItems: [URLQueryItem(name: "mirror", value: "1")])]
         }
         var task = session.makeDownloadTask(for: request, to: .file(path), options: options)
+        defer { EventGrammar.judge(figuresOf: task.erased, of: call.number, ledger) }
         var resumptions = 0
         while true {
             do {

@@ -483,6 +483,20 @@ final class EventGrammar: TransferEventSink {
             }
         }
         if case .created? = events.first {} else { ledger.violate(8, "task \(call) does not begin with created") }
+        judge(figuresOf: task, of: call, ledger)
+    }
+
+    /// Judges the figures of a task that has ended: a call whose last exchange had no connection has no response.
+    static func judge(figuresOf task: AnyTransferTask, of call: Int, _ ledger: Ledger) {
+        task.core?.observe { event in
+            guard case .ended(.failed(let error as SessionError), let figures) = event,
+                case .cannotConnect? = error.reason
+            else { return }
+            ledger.cover("oracle.8.figures")
+            if let status = figures.statusCode {
+                ledger.violate(8, "task \(call) ends without a connection and has the status \(status)")
+            }
+        }
     }
 
     func receive(_ event: TransferEvent) {
