@@ -78,8 +78,9 @@ import Testing
     {
         struct Replacing: Interceptor {
             func intercept(_ request: Request, next: Chain) async throws -> OpenResponse {
-                let head = try await next(request).head
-                return OpenResponse(head: head, body: ResponseBody(Data(count: 500)))
+                let response = try await next(request)
+                _ = try await response.body.collect(upTo: 100)
+                return OpenResponse(head: response.head, body: ResponseBody(Data(count: 500)))
             }
         }
         let manager = SessionManager(on: MockTransport(.text("not found", status: .notFound))) {
@@ -90,6 +91,24 @@ import Testing
         task.resume()
         #expect(try await task.value.value.count == 500)
         #expect(counts() == [TransferProgress(completedBytes: 500, totalBytes: 500)])
+    }
+
+    @Test(arguments: [ResponseSource.validated, .stale])
+    func `the progress of a stored response has no bytes that a server sends instead`(source: ResponseSource)
+        async throws
+    {
+        try await StubServer.with { server in
+            let headers: HTTPFields = [.cacheControl: "max-age=0, stale-if-error=60", .eTag: #""a""#]
+            server.route("/", .data(Data("stored".utf8), headers: headers))
+            let manager = SessionManager(for: server) { $0.cache = .memory() }
+            _ = try await manager.get("/")
+            server.route("/", source == .stale ? .text("unavailable", status: 503) : .status(304))
+            let task = try manager.makeDataTask(for: manager.request(.get, "/"))
+            let counts = progressCounts(of: task.erased)
+            task.resume()
+            #expect(try await task.value.metrics.source == source)
+            #expect(counts() == [TransferProgress(completedBytes: 6, totalBytes: 6)])
+        }
     }
 
     /// Returns a function that returns the progress of receiving that a task has reported so far.

@@ -240,23 +240,36 @@ import Testing
     func `if the first of several identical requests is cancelled while its error is read, one is sent for the others`()
         async throws
     {
-        let manager = origin.manager { $0.sharesTransfers = true }
-        let gate = try ScriptGate()
-        origin.respond { _, _ in
-            MockResponse([
-                .head(.notFound, [.cacheControl: "max-age=60"]), .chunk(Data("a".utf8)), .wait(gate),
-                .chunk(Data("b".utf8)),
-            ])
+        /// Counts the responses.
+        struct Counting: Interceptor {
+            let count: Lock<Int>
+
+            func intercept(_ request: Request, next: Chain) async throws -> OpenResponse {
+                let response = try await next(request)
+                count.withLock { $0 += 1 }
+                return response
+            }
         }
-        let first = Task { try await manager.data(for: manager.request(.get, "x")).text }
-        try await origin.transport.requests(count: 1)
-        async let second = get(from: manager)
-        async let third = get(from: manager)
-        try await eventually { manager.tasks.count == 3 }
-        first.cancel()
-        await #expect(throws: CancellationError.self) { _ = try await first.value }
-        gate.open()
-        #expect(try await [second, third].sorted() == ["ab 404 cache", "ab 404 network"])
-        #expect(origin.requests.count == 2)
+        try await StubServer.with { server in
+            let gate = try ScriptGate()
+            let head = "HTTP/1.1 404 Not Found\r\nCache-Control: max-age=60\r\nContent-Length: 200001\r\n\r\n"
+            server.route(
+                "/", Script([.send(Data(head.utf8) + Data(count: 200_000)), .wait(gate), .send(Data(count: 1))]))
+            let heads = Lock(0)
+            let manager = SessionManager(for: server) {
+                ($0.cache, $0.sharesTransfers) = (.memory(), true)
+                $0.attemptInterceptors = [Counting(count: heads)]
+            }
+            let request = try manager.request(.get, "/")
+            let first = Task { try await manager.data(for: request) }
+            try await eventually(within: .seconds(20)) { heads.withLock(\.self) == 1 }
+            let others = (0..<10).map { _ in Task { try await manager.data(for: request).statusCode } }
+            try await eventually(within: .seconds(20)) { manager.tasks.count == 11 }
+            first.cancel()
+            await #expect(throws: CancellationError.self) { _ = try await first.value }
+            gate.open()
+            for other in others { #expect(try await other.value == 404) }
+            #expect(server.activity.requests.count == 2)
+        }
     }
 }
