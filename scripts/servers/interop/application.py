@@ -1,13 +1,14 @@
 # SPDX-License-Identifier: MIT
-"""The servers from PyPI: application.py SERVER SETTINGS, where SETTINGS is a JSON file.
+"""The servers from PyPI, and the origin behind the servers that forward requests: application.py SERVER SETTINGS.
 
-Its keys are ports (http, tls, idle, mutual), files, ids, certificate, key and client_authority. gunicorn loads
+SETTINGS is a JSON file with ports (http, tls, idle, mutual), files, ids, certificate, key and client_authority. gunicorn loads
 `application:wsgi`, with the path of the file in AN_SETTINGS.
 """
 
 import asyncio
 import gzip
 import json
+import mimetypes
 import os
 import pathlib
 import ssl
@@ -29,7 +30,10 @@ def refusal(path):
 
 
 def answer(path, fields, received):
-    """Returns status, header fields and body of the response to a complete request. Field names are in lower case."""
+    """Returns status, header fields and body of the response to a complete request. Field names are in lower case.
+
+    The ID of the request is appended to the file `ids`, in which a request that was processed twice appears twice.
+    """
     if identifier := fields.get("x-request-id"):
         os.write(ids, f"{identifier}\n".encode())
     if path == "/sink":
@@ -41,7 +45,8 @@ def answer(path, fields, received):
     if path.startswith("/gzip/"):
         return 200, {"content-encoding": "gzip"}, gzip.compress(body)
     tag = f'"{len(body)}"'
-    more = {"etag": tag, "accept-ranges": "bytes"}
+    kind = mimetypes.guess_type(path)[0] or "application/octet-stream"
+    more = {"content-type": kind, "etag": tag, "accept-ranges": "bytes"}
     first, dash, last = fields.get("range", "").removeprefix("bytes=").partition("-")
     if dash and fields.get("if-range", tag) == tag:
         end = int(last or len(body) - 1)
@@ -202,5 +207,70 @@ def run_twisted():
     reactor.run()
 
 
+def run_origin():
+    """An HTTP/1.1 server with the standard library, which also sends interim responses and trailers."""
+    async def skip(reader, size):
+        rest = size
+        while rest:
+            piece = await reader.read(min(rest, 1 << 18))
+            if not piece:
+                raise asyncio.IncompleteReadError(b"", rest)
+            rest -= len(piece)
+        return size
+
+    async def receive(reader, fields):
+        if fields.get("transfer-encoding", "").lower() != "chunked":
+            return await skip(reader, int(fields.get("content-length", 0)))
+        received = 0
+        while size := int((await reader.readline()).partition(b";")[0], 16):
+            received += await skip(reader, size)
+            await reader.readline()
+        while (await reader.readline()).strip():
+            pass
+        return received
+
+    async def exchange(reader, writer):
+        """Reads a request and sends its response. Returns false at the end of the connection."""
+        line = await reader.readline()
+        if not line:
+            return False
+        method, target, _ = line.decode("latin-1").split(" ", 2)
+        fields = {}
+        while (line := await reader.readline()).strip():
+            name, value = line.decode("latin-1").split(":", 1)
+            fields[name.lower()] = value.strip()
+        if fields.get("expect", "").lower() == "100-continue":
+            writer.write(b"HTTP/1.1 100 Continue\r\n\r\n")
+        path = target.partition("?")[0]
+        status, more, body = answer(path, fields, await receive(reader, fields))
+        if path == "/early":
+            status, more, body = 200, {}, b"{}"
+            writer.write(b"HTTP/1.1 103 Early Hints\r\nLink: </style.css>; rel=preload\r\n\r\n")
+        if path == "/trailers":
+            writer.write(b"HTTP/1.1 200 OK\r\nTransfer-Encoding: chunked\r\nTrailer: X-Sum\r\n\r\n"
+                         b"5\r\nhello\r\n0\r\nX-Sum: 5\r\n\r\n")
+        else:
+            head = [f"HTTP/1.1 {status} Answer", *(f"{name}: {value}" for name, value in more.items())]
+            writer.write("\r\n".join([*head, f"Content-Length: {len(body)}\r\n\r\n"]).encode())
+            writer.write(b"" if method == "HEAD" else body)
+        await writer.drain()
+        return fields.get("connection", "").lower() != "close"
+
+    async def serve(reader, writer):
+        try:
+            while await exchange(reader, writer):
+                pass
+        except (OSError, ValueError, asyncio.IncompleteReadError, asyncio.LimitOverrunError):
+            pass
+        finally:
+            writer.close()
+
+    async def main():
+        server = await asyncio.start_server(serve, "127.0.0.1", ports["http"], backlog=8192)
+        await server.serve_forever()
+
+    asyncio.run(main())
+
+
 if __name__ == "__main__":
-    {"hypercorn": run_hypercorn, "uvicorn": run_uvicorn, "aiohttp": run_aiohttp, "twisted": run_twisted}[sys.argv[1]]()
+    globals()[f"run_{sys.argv[1]}"]()
