@@ -18,8 +18,8 @@ func makeValues(_ api: SessionManager) async throws {
 
 func readJSON(_ api: SessionManager) async throws {
     // snippet.json
-    let number = try await api.get("count", as: .json(.allowsFragments)).value
-    let settings = try await api.get("settings", as: .json([.allowsFragments, .allowsJSON5])).value
+    let number = try await api.get("count", as: .json(allowsFragments: true)).value
+    let settings = try await api.get("settings", as: .json(allowsFragments: true, allowsJSON5: true)).value
     // snippet.end
     print(number, settings)
 }

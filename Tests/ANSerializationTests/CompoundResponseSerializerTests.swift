@@ -13,10 +13,12 @@ import Testing
         case data(Int)
     }
 
-    private static let json = JSONResponseSerializer().map { Reply.json($0) }
-    private static let list = PropertyListResponseSerializer().map { Reply.list($0) }
-    private static let text = StringResponseSerializer().accepting(mediaTypes: ["text/*"]).map { Reply.text($0) }
-    private static let data = DataResponseSerializer().map { Reply.data($0.count) }
+    private static let json: some ResponseSerializer<Reply> = JSONResponseSerializer().map { Reply.json($0) }
+    private static let list: some ResponseSerializer<Reply> = PropertyListResponseSerializer().map { Reply.list($0) }
+    private static let text: some ResponseSerializer<Reply> = StringResponseSerializer().accepting(mediaTypes: [
+        "text/*"
+    ]).map { Reply.text($0) }
+    private static let data: some ResponseSerializer<Reply> = DataResponseSerializer().map { Reply.data($0.count) }
     private static let plist = #"<plist><dict><key>a</key><string>b</string></dict></plist>"#
 
     private let serializer = CompoundResponseSerializer<Reply>([json, list, text])

@@ -9,7 +9,7 @@ import Testing
 
 @Suite struct JSON5Tests {
     private func parse(_ json: String) throws -> JSONValue {
-        try value(of: .json([.allowsFragments, .allowsJSON5]), type: "application/json", Array(json.utf8))
+        try value(of: .json(allowsFragments: true, allowsJSON5: true), type: "application/json", Array(json.utf8))
     }
 
     @Test(
@@ -57,7 +57,7 @@ import Testing
         let decoder = JSONDecoder()
         decoder.allowsJSON5 = true
         for work in [
-            { try value(of: .json([.allowsFragments, .allowsJSON5]), type: "application/json", bytes) as Any },
+            { try value(of: .json(allowsFragments: true, allowsJSON5: true), type: "application/json", bytes) as Any },
             { try value(of: .decodable([String: Int].self, decoder: decoder), type: "text/json", bytes) as Any },
         ] {
             expectFailure(work) { error in
@@ -76,7 +76,7 @@ import Testing
                 let index = Int.random(in: 0..<damaged.count, using: &random)
                 damaged[index] = UInt8.random(in: 0...255, using: &random)
             }
-            _ = try? value(of: .json(.allowsJSON5), type: "application/json", damaged)
+            _ = try? value(of: .json(allowsJSON5: true), type: "application/json", damaged)
         }
     }
 

@@ -97,7 +97,7 @@ import Testing
 
     @Test(arguments: ["1", "null", "\"x\"", "true"])
     func `fragments are rejected unless they are allowed`(json: String) throws {
-        #expect(throws: Never.self) { try value(of: .json(.allowsFragments), type: "text/json", Array(json.utf8)) }
+        #expect(throws: Never.self) { try value(of: .json(allowsFragments: true), type: "text/json", Array(json.utf8)) }
         expectFailure {
             try value(of: .json, type: "text/json", Array(json.utf8))
         } where: { error in

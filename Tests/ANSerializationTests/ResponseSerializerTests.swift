@@ -40,7 +40,7 @@ import Testing
         #expect(try value(of: .optional(.json), status: 204, type: nil, []) == nil)
         #expect(try value(of: .optional(.json), type: "application/json", Array("[5]".utf8)) == JSONValue.array([5]))
         #expect(
-            try value(of: .optional(.json(.allowsFragments)), type: "application/json", Array("null".utf8))
+            try value(of: .optional(.json(allowsFragments: true)), type: "application/json", Array("null".utf8))
                 == .some(.null))
         #expect(try value(of: .json, status: 204, type: nil, []) == .null)
         #expect(try value(of: .optional(Length()), type: nil, []) == 0)

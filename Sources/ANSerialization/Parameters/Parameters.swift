@@ -69,9 +69,9 @@ public enum Parameters: Hashable, Sendable {
     /// A name with its value in a ``dictionary(_:)``.
     public struct Entry: Hashable, Sendable {
         /// The name of the entry, not percent-encoded.
-        public var name: String
+        package var name: String
         /// The value of the entry; ``Parameters/absent`` omits it together with the name.
-        public var value: Parameters
+        package var value: Parameters
         /// Whether the name is a key of a dictionary that encoded itself, which strategies for coding keys do not change.
         var isData: Bool {
             get { mark.isSet }

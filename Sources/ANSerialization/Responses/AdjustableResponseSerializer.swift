@@ -10,7 +10,8 @@ public import FoundationEssentials
 /// ```
 ///
 /// For a ``CompoundResponseSerializer`` these members adjust the validation common to all children, not that of a
-/// child. A ``MappedResponseSerializer`` and an ``OptionalResponseSerializer`` do not conform; adjust their base.
+/// child. A serializer that ``ResponseSerializer/map(_:)`` returns and an ``OptionalResponseSerializer`` do not conform;
+/// adjust their base.
 public protocol AdjustableResponseSerializer: ResponseSerializer {
     /// The statuses and media types that are accepted; the default depends on the serializer.
     var validation: ResponseValidation { get set }
@@ -46,13 +47,13 @@ extension AdjustableResponseSerializer {
 
     /// Returns a copy that accepts only the given media types, with the same statuses as before. A body without a media
     /// type is rejected; an empty body is accepted with any. An empty array rejects every body that is not empty.
-    public func accepting(mediaTypes: [ResponseValidation.MediaType]) -> Self {
+    public func accepting(mediaTypes: [String]) -> Self {
         adjusted { $0.acceptableMediaTypes = mediaTypes }
     }
 
     /// Returns a copy that accepts the given media types in addition to the current ones; unchanged if the serializer
     /// already accepts every media type.
-    public func alsoAccepting(_ mediaTypes: ResponseValidation.MediaType...) -> Self {
+    public func alsoAccepting(_ mediaTypes: String...) -> Self {
         adjusted { $0.acceptableMediaTypes?.append(contentsOf: mediaTypes) }
     }
 
@@ -69,38 +70,32 @@ extension AdjustableResponseSerializer {
 }
 
 /// A serializer that transforms the value of another one, available as `StringResponseSerializer().map { … }`.
-public struct MappedResponseSerializer<Base: ResponseSerializer, Output: Sendable>: ResponseSerializer,
+private struct MappedResponseSerializer<Base: ResponseSerializer, Output: Sendable>: ResponseSerializer,
     EmptyAcceptingSerializer
 {
     /// The serializer that reads the response.
-    package var base: Base
-    private let transform: @Sendable (Base.Output) throws -> Output
+    let base: Base
+    let transform: @Sendable (Base.Output) throws -> Output
 
-    /// Creates a serializer that applies a function to the values of another one.
-    package init(_ base: Base, _ transform: @escaping @Sendable (Base.Output) throws -> Output) {
-        self.base = base
-        self.transform = transform
-    }
-
-    /// The validation of the base serializer, which cannot be changed here: adjust the base before `map`.
-    public var validation: ResponseValidation { base.validation }
+    var validation: ResponseValidation { base.validation }
 
     /// Returns the transformed value of the base serializer, also of its empty value for an empty body; the status and
     /// media type are not validated here.
     ///
     /// - Throws: The error of the base serializer or of the function.
-    public func serialize(_ head: ResponseHead, _ body: Data) throws -> Output {
+    func serialize(_ head: ResponseHead, _ body: Data) throws -> Output {
         try transform(base.serialize(head, body))
     }
 
     /// Returns whether the base serializer permits the missing body.
-    package func isEmpty(_ head: ResponseHead, _ body: Data) -> Bool {
+    func isEmpty(_ head: ResponseHead, _ body: Data) -> Bool {
         base.acceptsEmpty(head, body)
     }
 }
 
 extension ResponseSerializer {
-    /// Returns a serializer that transforms the value of this one, with the validation of this one.
+    /// Returns a serializer that transforms the value of this one, with the validation of this one, which can
+    /// only be adjusted before.
     ///
     /// ```swift
     /// let serializer = StringResponseSerializer().map { Int($0) ?? 0 }
@@ -116,8 +111,8 @@ extension ResponseSerializer {
     ///   only the status is rejected. An error that it throws is thrown by ``ResponseSerializer/serialize(_:_:)``.
     public func map<Value: Sendable>(
         _ transform: @escaping @Sendable (Output) throws -> Value
-    ) -> MappedResponseSerializer<Self, Value> {
-        MappedResponseSerializer(self, transform)
+    ) -> some ResponseSerializer<Value> {
+        MappedResponseSerializer(base: self, transform: transform)
     }
 }
 
@@ -125,8 +120,8 @@ extension ResponseSerializer {
 /// as `.optional(.json)`.
 ///
 /// Serializers with ``EmptyResponseRules`` permit empty bodies, as does a ``CompoundResponseSerializer`` if all of its
-/// children do and at least one accepts the response, and a ``MappedResponseSerializer`` if its base does. With any
-/// other base, such as `.data`, `.string` or a serializer of the program's own, the value is never `nil`.
+/// children do and at least one accepts the response, and one that ``ResponseSerializer/map(_:)`` returns
+/// if its base does. With any other base, such as `.data`, `.string` or a serializer of the program's own, the value is never `nil`.
 public struct OptionalResponseSerializer<Base: ResponseSerializer>: ResponseSerializer {
     /// The serializer for responses with a body.
     package var base: Base

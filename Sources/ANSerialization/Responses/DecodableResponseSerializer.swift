@@ -70,20 +70,23 @@ public struct DecodableResponseSerializer<Value: Decodable & Sendable>: Adjustab
 extension ResponseDecoder {
     /// Returns a value decoded from a complete document, with an error that says what is wrong with it.
     package func value<Value: Decodable>(_ type: Value.Type, from body: Data) throws(SerializationError) -> Value {
-        let body = try (self as? any CheckingDecoder)?.prepared(body) ?? body
+        let checking = self as? any CheckingDecoder
+        let body = try checking?.prepared(body) ?? body
         do {
             return try decode(Value.self, from: body)
         } catch {
-            throw explain(error, Value.self, body)
+            throw explain(error, Value.self, body, checking)
         }
     }
 
-    private func explain<Value>(_ error: any Error, _ type: Value.Type, _ body: Data) -> SerializationError {
+    private func explain<Value>(
+        _ error: any Error, _ type: Value.Type, _ body: Data, _ checking: (any CheckingDecoder)?
+    ) -> SerializationError {
         let path: [any CodingKey]
         let reason: String
         switch error as? DecodingError {
         case .dataCorrupted(let context)? where context.codingPath.isEmpty:
-            if let error = (self as? any CheckingDecoder)?.formatError(in: body) { return error }
+            if let error = checking?.formatError(in: body) { return error }
             path = []
             // Foundation's decoders may only report that the data is corrupted.
             reason =
@@ -106,7 +109,7 @@ extension ResponseDecoder {
             path = []
             reason = String(describing: error)
         }
-        let offset = (self as? any CheckingDecoder)?.offset(of: path, in: body) ?? 0
+        let offset = checking?.offset(of: path, in: body) ?? 0
         return .decoding(
             .init(
                 .mismatch(type: String(describing: Value.self), Excerpt.of(reason, limit: 300)),

@@ -3,14 +3,11 @@
 public import ANHTTP
 public import FoundationEssentials
 
-/// The result of a request whose response body is ignored, as returned for `.empty`. All values are equal.
+/// The result of a request whose response body is ignored, as returned for `.empty`. All values are equal. Any document
+/// can be decoded as one; a malformed one fails in its decoder, such as `JSONDecoder`.
 public struct EmptyResponse: Hashable, Sendable, Decodable, EmptyRepresentable {
     /// Creates the value.
     package init() {}
-
-    /// Creates the value from any document, whose content is ignored; never throws. A malformed document already fails
-    /// in its decoder, such as `JSONDecoder`.
-    public init(from decoder: any Decoder) {}
 
     /// The only value of the type.
     package static var emptyValue: EmptyResponse { EmptyResponse() }
@@ -69,7 +66,7 @@ public struct EmptyResponseRules: Hashable, Sendable {
     /// rejects it by default.
     public static let noContent = EmptyResponseRules(statuses: [204, 205, 304])
     /// The body must not be empty: an empty one fails with ``SerializationError/emptyBody(status:wanted:url:)``.
-    public static let never = EmptyResponseRules(statuses: [])
+    package static let never = EmptyResponseRules(statuses: [])
     /// The body may be empty with any status, and a body of exactly one space counts as empty; the default for JSON.
     public static let json = EmptyResponseRules(countsSpace: true)
 

@@ -20,14 +20,32 @@ public struct JSONResponseSerializer: AdjustableResponseSerializer, EmptyAccepti
     /// Creates a serializer.
     ///
     /// - Parameters:
-    ///   - options: The accepted extensions of JSON; by default only arrays and objects by RFC 8259 are accepted.
+    ///   - allowsFragments: Whether the outermost value may be a string, number, Boolean value or null (RFC 8259 §2), not
+    ///     only an array or object; `false` by default.
+    ///   - allowsJSON5: Whether the text may be JSON5 (https://spec.json5.org): with comments, trailing commas, unquoted
+    ///     names, single quotes, hexadecimal numbers, and so on; `false` by default.
+    ///
+    ///     A text that is not also JSON is parsed by Foundation's `JSONDecoder`, which differs from the specification: it
+    ///     rejects whitespace outside of ASCII, the character NUL in escapes, and escapes such as `\v`, `\0` and `\a`; of
+    ///     those that JSON lacks, it accepts only `\'`, `\x41`, and escaped line ends, which it keeps. The text may be
+    ///     nested 64 levels deep. Numbers whose value is an integer of up to 64 bits become ``JSONValue/integer(_:)`` or
+    ///     ``JSONValue/unsigned(_:)``, even if written as `5.0`; `Infinity` and `NaN` become ``JSONValue/double(_:)``. Of
+    ///     members with the same name the first wins. Errors have no position.
     ///   - validation: The statuses and media types that are accepted; by default 200 to 299 with the media types of
     ///     JSON.
     ///   - emptyResponses: The statuses with which the body may be empty; by default any status, and a single space
     ///     counts as empty.
     public init(
-        options: Options = [], validation: ResponseValidation = .json,
+        allowsFragments: Bool = false, allowsJSON5: Bool = false, validation: ResponseValidation = .json,
         emptyResponses: EmptyResponseRules = .json
+    ) {
+        var options: Options = allowsFragments ? .allowsFragments : []
+        if allowsJSON5 { options.insert(.allowsJSON5) }
+        self.init(options: options, validation: validation, emptyResponses: emptyResponses)
+    }
+
+    package init(
+        options: Options, validation: ResponseValidation = .json, emptyResponses: EmptyResponseRules = .json
     ) {
         self.options = options
         self.validation = validation
@@ -38,7 +56,7 @@ public struct JSONResponseSerializer: AdjustableResponseSerializer, EmptyAccepti
     /// media type are not validated here.
     ///
     /// - Throws: ``SerializationError/json(_:)`` for a body that is malformed, nested more than 512 levels deep,
-    ///   contains a number that is too large or too small for a `Double`, or is, without ``JSONResponseSerializer/Options/allowsFragments``,
+    ///   contains a number that is too large or too small for a `Double`, or is, without `allowsFragments`,
     ///   neither an array nor an object;
     ///   ``SerializationError/emptyBody(status:wanted:url:)`` for an empty body that ``emptyResponses`` does not permit.
     public func serialize(_ head: ResponseHead, _ body: Data) throws(SerializationError) -> JSONValue {
@@ -55,33 +73,16 @@ public struct JSONResponseSerializer: AdjustableResponseSerializer, EmptyAccepti
 }
 
 extension JSONResponseSerializer {
-    /// The documents that a ``JSONResponseSerializer`` accepts in addition to arrays and objects by RFC 8259; none by
-    /// default. Other documents fail with ``SerializationError/json(_:)``.
-    public struct Options: OptionSet, Hashable, Sendable {
-        /// The options as a bit mask, for `OptionSet`.
-        public let rawValue: UInt8
+    /// The documents that a serializer accepts in addition to arrays and objects by RFC 8259.
+    package struct Options: OptionSet, Hashable, Sendable {
+        package let rawValue: UInt8
 
-        /// Creates options from a bit mask; unknown bits have no effect.
-        public init(rawValue: UInt8) {
+        package init(rawValue: UInt8) {
             self.rawValue = rawValue
         }
 
-        /// The outermost value may be a string, number, Boolean value or null (RFC 8259 §2), not only an array or object;
-        /// also in JSON5.
-        public static let allowsFragments = Self(rawValue: 1)
-        /// The text may be JSON5 (https://spec.json5.org): with comments, trailing commas, unquoted names, single quotes,
-        /// hexadecimal numbers, and so on.
-        ///
-        /// A text that is not also JSON is parsed by Foundation's `JSONDecoder`, which differs from the specification: it
-        /// rejects whitespace outside of ASCII, the character NUL in escapes, and escapes such as `\v`, `\0` and `\a`; of
-        /// those that JSON lacks, it accepts only `\'`, `\x41`, and escaped line ends, which it keeps. The text may be nested
-        /// 64 levels deep.
-        ///
-        /// Numbers whose value is an integer of up to 64 bits become ``JSONValue/integer(_:)`` or
-        /// ``JSONValue/unsigned(_:)``, even if written as `5.0`; `Infinity` and `NaN` become ``JSONValue/double(_:)``. Of
-        /// members with the same name the first wins. Errors have no position. The outermost value must be an array or
-        /// object, unless ``allowsFragments`` is set.
-        public static let allowsJSON5 = Self(rawValue: 2)
+        package static let allowsFragments = Self(rawValue: 1)
+        package static let allowsJSON5 = Self(rawValue: 2)
     }
 }
 

@@ -125,16 +125,19 @@ extension ResponseSerializer where Self == JSONResponseSerializer {
     /// A serializer that parses the body as a ``JSONValue``, and accepts the statuses 200 to 299 with the media types
     /// of JSON.
     ///
-    /// The body must be an array or object; for other values, which RFC 8259 §2 permits, use `.json(.allowsFragments)`.
+    /// The body must be an array or object; for other values, which RFC 8259 §2 permits, use `.json(allowsFragments: true)`.
     /// An empty body, or a single space, results in ``JSONValue/null``.
     public static var json: JSONResponseSerializer { JSONResponseSerializer() }
 
     /// Returns a serializer that parses the body as a ``JSONValue``, and accepts the statuses 200 to 299 with the media
     /// types of JSON. An empty body, or a single space, results in ``JSONValue/null``.
     ///
-    /// - Parameter options: The accepted extensions of JSON.
-    public static func json(_ options: JSONResponseSerializer.Options) -> JSONResponseSerializer {
-        JSONResponseSerializer(options: options)
+    /// - Parameters:
+    ///   - allowsFragments: Whether the outermost value may be a string, number, Boolean value or null; `false` by
+    ///     default.
+    ///   - allowsJSON5: Whether the text may be JSON5; `false` by default. See ``JSONResponseSerializer``.
+    public static func json(allowsFragments: Bool = false, allowsJSON5: Bool = false) -> JSONResponseSerializer {
+        JSONResponseSerializer(allowsFragments: allowsFragments, allowsJSON5: allowsJSON5)
     }
 }
 
@@ -174,7 +177,7 @@ extension ResponseSerializer {
     ///   - decoder: The decoder, which must not be changed afterwards. See ``ResponseDecoder``.
     ///   - mediaTypes: The accepted media types of a body that is not empty; `nil` for all.
     public static func decodable<Value>(
-        _ type: Value.Type, decoder: some ResponseDecoder, mediaTypes: [ResponseValidation.MediaType]?
+        _ type: Value.Type, decoder: some ResponseDecoder, mediaTypes: [String]?
     ) -> Self where Self == DecodableResponseSerializer<Value> {
         DecodableResponseSerializer(
             type, decoder: decoder, validation: ResponseValidation(mediaTypes: mediaTypes), emptyResponses: .anyStatus)

@@ -19,16 +19,21 @@ import HTTPTypes
 public struct ResponseValidation: Hashable, Sendable {
     /// The accepted statuses; 200 to 299 by default, `nil` for all. An empty set rejects every response.
     public var acceptableStatuses: Set<Int>?
-    /// The accepted media types of a body that is not empty; `nil`, the default, for all, also for a body without one.
-    /// An empty array rejects every body that is not empty.
-    public var acceptableMediaTypes: [MediaType]?
+    /// The accepted media types of a body that is not empty: `application/json` for one type, `text/*` or `*/*` for many,
+    /// or `+json` for all types with that structured syntax suffix; `nil`, the default, for all, also for a body without
+    /// one. An empty array rejects every body that is not empty.
+    ///
+    /// Matching ignores case and the parameters of the media type, such as `charset`. For suffixes see RFC 6838 §4.2.8:
+    /// `application/problem+json` matches `+json`, but `application/json` does not. A body without a media type matches no
+    /// pattern, not even `*/*`. Any other text matches only a media type equal to it, and text with parameters none.
+    public var acceptableMediaTypes: [String]?
 
     /// Creates a validation.
     ///
     /// - Parameters:
     ///   - statuses: The accepted statuses; 200 to 299 by default, `nil` for all.
     ///   - mediaTypes: The accepted media types of a body that is not empty; `nil`, the default, for all.
-    public init(statuses: Set<Int>? = Self.successfulStatuses, mediaTypes: [MediaType]? = nil) {
+    public init(statuses: Set<Int>? = Set(200...299), mediaTypes: [String]? = nil) {
         acceptableStatuses = statuses
         acceptableMediaTypes = mediaTypes
     }
@@ -52,12 +57,12 @@ public struct ResponseValidation: Hashable, Sendable {
     public static let xml = ResponseValidation(mediaTypes: ["application/xml", "text/xml", "+xml"])
 
     /// The successful statuses, 200 to 299 (RFC 9110 §15.3).
-    public static let successfulStatuses = Set(200...299)
+    package static let successfulStatuses = Set(200...299)
 
     /// A copy that accepts any media type, and bodies without one; its statuses are unchanged.
-    public var anyMediaType: ResponseValidation { ResponseValidation(statuses: acceptableStatuses) }
+    package var anyMediaType: ResponseValidation { ResponseValidation(statuses: acceptableStatuses) }
     /// A copy that accepts any status; its media types are unchanged, so that a body of another media type is rejected.
-    public var anyStatus: ResponseValidation { ResponseValidation(statuses: nil, mediaTypes: acceptableMediaTypes) }
+    package var anyStatus: ResponseValidation { ResponseValidation(statuses: nil, mediaTypes: acceptableMediaTypes) }
 
     /// Throws ``SerializationError/rejected(_:)`` unless the response is accepted.
     package func validate(_ head: ResponseHead, _ body: Data) throws(SerializationError) {
@@ -86,43 +91,16 @@ public struct ResponseValidation: Hashable, Sendable {
     private func acceptsMediaType(of head: ResponseHead) -> Bool {
         guard let acceptableMediaTypes else { return true }
         guard let mediaType = head.mediaType else { return false }
-        return acceptableMediaTypes.contains { $0.matches(mediaType) }
+        return acceptableMediaTypes.contains { Self.matches($0, mediaType) }
     }
-}
 
-extension ResponseValidation {
-    /// A pattern for media types: `application/json` for one type, `text/*` or `*/*` for many, or `+json` for all types
-    /// with that structured syntax suffix.
-    ///
-    /// Matching ignores case and the parameters of the media type, such as `charset`. For suffixes see RFC 6838 §4.2.8:
-    /// `application/problem+json` matches `+json`, but `application/json` does not. A body without a media type matches no
-    /// pattern, not even `*/*`.
-    public struct MediaType: Hashable, Sendable, ExpressibleByStringLiteral, CustomStringConvertible {
-        /// The pattern in lower case.
-        public let description: String
-
-        /// Creates a pattern from its text, such as `application/json`, `text/*`, `*/*` or `+json`.
-        ///
-        /// The text is converted to lower case and not checked otherwise: any other text matches only a media type equal to
-        /// it, and text with parameters matches none.
-        public init(_ text: String) {
-            description = text.lowercased()
-        }
-
-        /// Creates a pattern from a literal, such as `application/json`, `text/*`, `*/*` or `+json`, which is converted to
-        /// lower case and not checked otherwise; see ``init(_:)``.
-        public init(stringLiteral text: String) {
-            self.init(text)
-        }
-
-        /// Returns whether the pattern matches a media type, which must not have parameters.
-        package func matches(_ mediaType: String) -> Bool {
-            let mediaType = mediaType.lowercased()
-            if description == "*/*" { return true }
-            if description.hasPrefix("+") { return mediaType.hasSuffix(description) }
-            if description.hasSuffix("/*") { return mediaType.hasPrefix(description.dropLast()) }
-            return mediaType == description
-        }
+    /// Returns whether a pattern of ``acceptableMediaTypes`` matches a media type, which must not have parameters.
+    package static func matches(_ pattern: String, _ mediaType: String) -> Bool {
+        let (pattern, mediaType) = (pattern.lowercased(), mediaType.lowercased())
+        if pattern == "*/*" { return true }
+        if pattern.hasPrefix("+") { return mediaType.hasSuffix(pattern) }
+        if pattern.hasSuffix("/*") { return mediaType.hasPrefix(pattern.dropLast()) }
+        return mediaType == pattern
     }
 }
 
