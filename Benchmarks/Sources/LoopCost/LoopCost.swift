@@ -30,7 +30,7 @@ struct LoopCost {
         let programs = URL(fileURLWithPath: CommandLine.arguments[0]).deletingLastPathComponent()
         let server = try BenchServer(program: programs.appending(path: "BenchServer"))
         guard let url = URL(string: server.address) else { throw Failure("no URL") }
-        let variants: [ConnectionLimits.EventLoops] = [1, 2, .automatic]
+        let variants: [Int?] = [1, 2, nil]
         var samples = [[Sample]](repeating: [], count: variants.count)
         for _ in 0..<rounds {
             for (index, loops) in variants.enumerated() { samples[index].append(try await measure(loops, url)) }
@@ -68,9 +68,9 @@ struct LoopCost {
     }
 
     private static func printRow(
-        _ loops: ConnectionLimits.EventLoops, _ figures: [(value: Double, digits: Int, width: Int, unit: String)]
+        _ loops: Int?, _ figures: [(value: Double, digits: Int, width: Int, unit: String)]
     ) {
-        let name = loops == .automatic ? "automatic" : "\(loops.count)"
+        let name = loops.map(String.init) ?? "automatic"
         let columns = figures.map { figure in
             let text = figure.value.formatted(.number.precision(.fractionLength(figure.digits)).grouping(.never))
             return String(repeating: " ", count: max(0, figure.width - text.count)) + text + figure.unit
@@ -88,7 +88,7 @@ struct LoopCost {
         let evenness: Double
     }
 
-    private static func measure(_ loops: ConnectionLimits.EventLoops, _ url: URL) async throws -> Sample {
+    private static func measure(_ loops: Int?, _ url: URL) async throws -> Sample {
         let session = SessionManager {
             $0.proxy = .none
             $0.connectionLimits.eventLoops = loops
@@ -109,7 +109,7 @@ struct LoopCost {
 
     /// Returns the latencies of requests to `url` that are sent one after the other while 100 connections are made.
     private static func measureLatencies(
-        _ loops: ConnectionLimits.EventLoops, _ url: URL, during handshakes: URL, _ authority: String
+        _ loops: Int?, _ url: URL, during handshakes: URL, _ authority: String
     ) async throws -> [Duration] {
         let session = SessionManager {
             $0.proxy = .none
@@ -156,13 +156,6 @@ struct LoopCost {
             }
             try await group.waitForAll()
         }
-    }
-}
-
-extension ConnectionLimits.EventLoops {
-    /// The number; 0 if it is chosen automatically.
-    fileprivate var count: Int {
-        if case .fixed(let count) = self { count } else { 0 }
     }
 }
 

@@ -66,14 +66,14 @@ final class Dispatcher: Sendable {
 
     /// - Parameter sharesCookies: Whether several threads can share libcurl's cookies; if not, there is one loop.
     init(_ limits: ConnectionLimits, sharesCookies: Bool) {
-        let maximum = sharesCookies ? limits.eventLoops.maximum : 1
+        let maximum = sharesCookies ? limits.maximumEventLoops : 1
         hasChoice = maximum > 1
         let perOrigin = limits.maximumConnectionsPerHost > 0 ? limits.maximumConnectionsPerHost : .max
         state = Lock(
             State(
                 admissions: AdmissionQueue(limits),
                 loops: LoopTable(
-                    maximum: maximum, threshold: limits.eventLoops.threshold,
+                    maximum: maximum, threshold: limits.eventLoopThreshold,
                     limits: .init(perOrigin: perOrigin, total: limits.maximumConnections.map { max(1, $0) } ?? .max))))
     }
 

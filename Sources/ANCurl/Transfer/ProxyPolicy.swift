@@ -89,7 +89,7 @@ extension Transfer {
     var proxy: Proxy? { exchange.options.proxy.proxy(for: exchange.request.url) }
 }
 
-/// The hosts that are contacted without a proxy, from ``ANHTTP/Proxy/bypass`` or the variable `no_proxy`.
+/// The hosts that are contacted without a proxy, from `Proxy.bypass` or the variable `no_proxy`.
 ///
 /// libcurl's own matching, CURLOPT_NOPROXY(3), knows no `fd00::/8` and no brackets, compares addresses as text, and has
 /// neither wildcards nor ports.

@@ -65,7 +65,7 @@ public struct TLSOptions: Hashable, Sendable {
     public var keyLogPath: String?
 
     /// Creates the default options: the system's trust store, TLS 1.2 or later, and no client certificate.
-    public init() {}
+    package init() {}
 
     /// Whether the options require more than a valid chain and the right host name.
     package var hasSecurity: Bool {

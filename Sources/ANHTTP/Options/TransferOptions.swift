@@ -127,7 +127,7 @@ public struct Timeouts: Hashable, Sendable {
     public var connectivity: Duration?
 
     /// Creates the default limits: 30 s to connect, 60 s idle, no others.
-    public init() {}
+    package init() {}
 }
 
 /// The HTTP versions that a transfer may use, set in ``TransferOptions/httpVersion``.
@@ -151,11 +151,11 @@ public enum HTTPVersionPolicy: Hashable, Sendable {
     /// HTTP/3, HTTP/2 or HTTP/1.1: a new connection to an `https` URL is attempted over QUIC, and also over TCP if QUIC
     /// fails or takes longer than 200 ms, and the one that is established first is used. An open connection is reused,
     /// whichever its version. With a proxy, a Unix-domain socket or an `http` URL, the same as ``automatic``; a proxy
-    /// counts even if ``Proxy/bypass`` or `no_proxy` names the host. Fails with
+    /// counts even if `Proxy.bypass` or `no_proxy` names the host. Fails with
     /// ``TransportError/Reason/unsupported(_:)`` if the linked libcurl lacks HTTP/3. See CURLOPT_HTTP_VERSION(3).
     case http3
     /// HTTP/3 only. An `http` URL, a proxy, a Unix-domain socket, and a linked libcurl that lacks HTTP/3 fail a request
-    /// with ``TransportError/Reason/unsupported(_:)``; a proxy counts even if ``Proxy/bypass`` or `no_proxy` names the
+    /// with ``TransportError/Reason/unsupported(_:)``; a proxy counts even if `Proxy.bypass` or `no_proxy` names the
     /// host.
     case http3Only
 }
@@ -175,7 +175,7 @@ public struct DecompressionLimit: Hashable, Sendable {
     package var ratioThreshold = 1 << 20
 
     /// Creates the default limits: 1 GiB, and a ratio of 200 from 1 MiB on.
-    public init() {}
+    package init() {}
 }
 
 /// The options for making connections, set in ``TransferOptions/connection``: IP versions, addresses, name resolution
@@ -216,7 +216,7 @@ public struct ConnectionOptions: Hashable, Sendable {
     public var tcpKeepAlive: Duration? = .seconds(60)
 
     /// Creates the default options, as stated for each property.
-    public init() {}
+    package init() {}
 
     /// The IP versions that may be used to connect to a server or proxy.
     public enum IPVersion: Hashable, Sendable {
@@ -314,11 +314,9 @@ public struct ConnectionLimits: Hashable, Sendable {
     /// session with a budget streams bodies over HTTP/1.1, unless ``TransferOptions/httpVersion`` is changed.
     public var memoryBudget: Int?
 
-    /// The number of event loops, each with a thread and with connections of its own; by default as many as there is work
-    /// for.
-    public var eventLoops = EventLoops.automatic
-
-    /// A number of event loops.
+    /// The maximum number of event loops, each with a thread and with connections of its own: at least 1 and at most 64, one
+    /// for each request until there are as many. `nil`, the default, for as many as there is work for: one, and another one
+    /// whenever all have 8 requests at the same time, up to the number of processors that the process may use, and to 8.
     ///
     /// Requests go to the loop with a connection that they can use, otherwise to the one with the fewest requests. Limits
     /// on connections, cookies, TLS sessions, addresses, strict transport and alternative services are those of all loops
@@ -326,34 +324,20 @@ public struct ConnectionLimits: Hashable, Sendable {
     /// by up to four that wait on the loop where one became free. Requests with limited speed, see
     /// ``TransferOptions/speedLimits``, use the first loop only. There is one loop with libcurl 8.11 to 8.15, in which several
     /// threads cannot share cookies.
-    public enum EventLoops: Hashable, Sendable, ExpressibleByIntegerLiteral {
-        /// One, and another one whenever all have 8 requests at the same time, up to the number of processors that the
-        /// process may use, and to 8.
-        case automatic
-        /// Up to the given number, at least 1 and at most 64, one for each request until there are as many.
-        case fixed(Int)
+    public var eventLoops: Int?
 
-        /// Creates a fixed number.
-        public init(integerLiteral value: Int) {
-            self = .fixed(value)
-        }
-
-        /// The maximum number of loops.
-        package var maximum: Int {
-            switch self {
-            case .automatic: min(max(1, ProcessInfo.processInfo.activeProcessorCount), 8)
-            case .fixed(let count): min(max(1, count), 64)
-            }
-        }
-
-        /// The number of requests on each loop from which another one is started.
-        package var threshold: Int { self == .automatic ? 8 : 1 }
+    /// The maximum number of event loops.
+    package var maximumEventLoops: Int {
+        eventLoops.map { min(max(1, $0), 64) } ?? min(max(1, ProcessInfo.processInfo.activeProcessorCount), 8)
     }
+
+    /// The number of requests on each loop from which another one is started.
+    package var eventLoopThreshold: Int { eventLoops == nil ? 8 : 1 }
 
     /// Creates the default limits: 6 connections per host, and 256 of long-lived exchanges, without a limit on their
     /// total number; 256 idle ones, each for at most 118 s; and 100 concurrent exchanges on each HTTP/2 or HTTP/3
     /// connection; and no memory budget.
-    public init() {}
+    package init() {}
 }
 
 /// The addresses that connections may be made to; protects programs that fetch untrusted URLs from server-side request
@@ -397,11 +381,10 @@ public enum AddressPolicy: Hashable, Sendable {
 /// slows down; over HTTP/2 and HTTP/3, libcurl buffers up to about 10 MB of what a server has already sent. Of a
 /// connection that is paused, ``Timeouts/idle`` does not elapse. Other transports ignore it, and
 /// messages of WebSocket connections are not limited.
-public final class SpeedLimit: Sendable, Hashable {
-    /// The host that is limited; `nil` for all.
-    public let host: HostPattern?
-    private let receiving: Atomic<Int>
-    private let sending: Atomic<Int>
+public struct SpeedLimit: Sendable, Hashable {
+    /// The hosts that are limited; `nil` for all.
+    package let host: HostPattern?
+    private let rates: Rates
 
     /// Creates a limit.
     ///
@@ -413,30 +396,37 @@ public final class SpeedLimit: Sendable, Hashable {
     ///   - host: The hosts whose transfers are limited; `nil`, the default, for all.
     public init(bytesReceivedPerSecond: Int? = nil, bytesSentPerSecond: Int? = nil, host: HostPattern? = nil) {
         self.host = host
-        receiving = Atomic(Self.stored(bytesReceivedPerSecond))
-        sending = Atomic(Self.stored(bytesSentPerSecond))
+        rates = Rates(Self.stored(bytesReceivedPerSecond), Self.stored(bytesSentPerSecond))
     }
 
     /// The maximum number of body bytes received per second by all transfers together; `nil` for no limit. A number below
     /// 1 counts as 1. It may be changed at any time, by any thread, and takes effect within 0.1 s.
     public var bytesReceivedPerSecond: Int? {
-        get { Self.value(receiving.load(ordering: .relaxed)) }
-        set { receiving.store(Self.stored(newValue), ordering: .relaxed) }
+        get { Self.value(rates.receiving.load(ordering: .relaxed)) }
+        nonmutating set { rates.receiving.store(Self.stored(newValue), ordering: .relaxed) }
     }
 
     /// The maximum number of body bytes sent per second by all transfers together; `nil` for no limit. A number below 1
     /// counts as 1. It may be changed at any time, by any thread, and takes effect within 0.1 s.
     public var bytesSentPerSecond: Int? {
-        get { Self.value(sending.load(ordering: .relaxed)) }
-        set { sending.store(Self.stored(newValue), ordering: .relaxed) }
+        get { Self.value(rates.sending.load(ordering: .relaxed)) }
+        nonmutating set { rates.sending.store(Self.stored(newValue), ordering: .relaxed) }
     }
 
     private static func stored(_ value: Int?) -> Int { value.map { max(1, $0) } ?? 0 }
     private static func value(_ stored: Int) -> Int? { stored == 0 ? nil : stored }
 
-    /// Whether two limits are the same object, whose transfers share it.
-    public static func == (left: SpeedLimit, right: SpeedLimit) -> Bool { left === right }
+    /// The rates that all copies of a limit share; only those are equal to it.
+    private final class Rates: Sendable, Hashable {
+        let receiving: Atomic<Int>
+        let sending: Atomic<Int>
 
-    /// Hashes the identity of the limit.
-    public func hash(into hasher: inout Hasher) { hasher.combine(ObjectIdentifier(self)) }
+        init(_ receiving: Int, _ sending: Int) {
+            self.receiving = Atomic(receiving)
+            self.sending = Atomic(sending)
+        }
+
+        static func == (left: Rates, right: Rates) -> Bool { left === right }
+        func hash(into hasher: inout Hasher) { hasher.combine(ObjectIdentifier(self)) }
+    }
 }

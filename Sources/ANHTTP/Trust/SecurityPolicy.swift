@@ -22,7 +22,7 @@ public import FoundationEssentials
 /// | `certificate` | yes | there is a valid chain to a pinned certificate |
 ///
 /// In all cases the certificate must be valid for the host, unless `validatesDomainName` is off. A pinning mode without
-/// pins refuses every server. After the ``pinExpiry``, a valid chain is required instead. The ``evaluator`` may change
+/// pins refuses every server. After the expiry of the pins, a valid chain is required instead. The ``evaluator`` may change
 /// the result, ``isAudited`` accepts servers in spite of some failures, and `stapling` may refuse a server in addition.
 ///
 /// Connections are not shared between different policies, and a policy is not evaluated again for a reused connection.
@@ -37,18 +37,15 @@ public struct SecurityPolicy: Hashable, Sendable {
     /// The pinned certificates in DER; empty by default. In public-key mode, the keys of these certificates are pinned.
     /// One that cannot be parsed fails requests with ``TransportError/TLSFailure/badSecurityPolicy(_:)``, except in
     /// mode ``PinningMode/none``, which ignores them.
-    public var pinnedCertificates: [Data] = []
+    package var pinnedCertificates: [Data] = []
     /// The pinned public keys, used in public-key mode only; empty by default.
-    public var pins: [PublicKeyPin] = []
+    package var pins: [PublicKeyPin] = []
     /// Further pinned keys, for the day when the keys of ``pins`` must be replaced; empty by default. They are accepted
     /// in the same way as ``pins``, in public-key mode only; ``TrustResult/usesBackupPin`` reports whether the matching
     /// key was a backup.
-    public var backupPins: [PublicKeyPin] = []
-    /// The expiry of the pins and of the pinned certificates; `nil`, the default, for none. From then on, a valid chain
-    /// is required instead, even if ``allowsInvalidCertificates`` is set, so that programs that are no longer updated
-    /// are not locked out. The host name is validated only if ``validatesDomainName`` is `true`; otherwise any server
-    /// with a valid certificate is then accepted.
-    public var pinExpiry: Date?
+    package var backupPins: [PublicKeyPin] = []
+    /// The expiry of the pins and of the pinned certificates; `nil`, the default, for none.
+    package var pinExpiry: Date?
     /// Whether a pinned chain is accepted even if it is not otherwise valid; `false` by default. Without pinning, every
     /// chain is accepted, provided that ``validatesDomainName`` is `false`; see the table of ``SecurityPolicy``.
     public var allowsInvalidCertificates = false
@@ -115,7 +112,11 @@ public struct SecurityPolicy: Hashable, Sendable {
     /// - Parameters:
     ///   - pins: The keys in use: the server's own, or preferably that of an authority above it.
     ///   - backups: Keys that are not in use yet. Without a backup, the loss of a key locks out all clients.
-    ///   - expiry: The expiry of the pins, see ``pinExpiry``; `nil`, the default, for none.
+    ///     ``TrustResult/usesBackupPin`` reports whether the matching key was one.
+    ///   - expiry: The expiry of the pins; `nil`, the default, for none. From then on, a valid chain is required instead,
+    ///     even if ``allowsInvalidCertificates`` is set, so that programs that are no longer updated are not locked out.
+    ///     The host name is validated only if ``validatesDomainName`` is `true`; otherwise any server with a valid
+    ///     certificate is then accepted.
     public static func pinning(
         _ pins: [PublicKeyPin], backups: [PublicKeyPin], until expiry: Date? = nil
     ) -> SecurityPolicy {
@@ -131,7 +132,8 @@ public struct SecurityPolicy: Hashable, Sendable {
     ///
     /// - Parameters:
     ///   - certificates: The certificates, as returned by `SecurityPolicy.certificates(in:)` and
-    ///     `SecurityPolicy.certificates(inDirectory:)`. If the array is empty, every server is refused, except with
+    ///     `SecurityPolicy.certificates(inDirectory:)`. If the array is empty, every server is refused, and one that
+    ///     cannot be parsed fails requests with ``TransportError/TLSFailure/badSecurityPolicy(_:)``, except with
     ///     ``PinningMode/none``.
     ///   - mode: Whether the certificates or only their public keys are pinned; ``PinningMode/certificate`` by default.
     ///     With ``PinningMode/none`` they are ignored.
@@ -146,11 +148,11 @@ public struct SecurityPolicy: Hashable, Sendable {
     public enum PinningMode: Hashable, Sendable {
         /// Nothing is compared, and pins are ignored.
         case none
-        /// The public keys of the chain, of which at least one must be among ``SecurityPolicy/pins``,
-        /// ``SecurityPolicy/backupPins`` or the keys of ``SecurityPolicy/pinnedCertificates``.
+        /// The public keys of the chain, of which at least one must be among the pins, the backups or the keys of the
+        /// pinned certificates.
         case publicKey
-        /// The certificates of the chain: one of them, the server's own or that of an authority, must be among the
-        /// ``SecurityPolicy/pinnedCertificates``, and the chain must be valid up to it.
+        /// The certificates of the chain: one of them, the server's own or that of an authority, must be among the pinned
+        /// ones, and the chain must be valid up to it.
         case certificate
     }
 
@@ -238,7 +240,7 @@ extension SecurityPolicy.ConfigurationError {
 /// The SHA-256 digest of a public key (SubjectPublicKeyInfo in DER), the fingerprint of RFC 7469 §2.4. Its text form is
 /// `sha256/` followed by Base64; the option `--pinnedpubkey` of curl(1) requires `sha256//` instead.
 ///
-/// It takes effect in ``SecurityPolicy/pins`` and ``SecurityPolicy/backupPins``. The pin of a key remains valid when
+/// It takes effect in ``SecurityPolicy/pinning(_:backups:until:)``. The pin of a key remains valid when
 /// its certificate is renewed with the same key.
 public struct PublicKeyPin: Hashable, Sendable, CustomStringConvertible {
     /// The SHA-256 digest of the public key (SubjectPublicKeyInfo in DER), always 32 bytes.

@@ -94,10 +94,9 @@ public struct TrustResult: Hashable, Sendable {
     public var isRefused: Bool
     /// The pin that matched a key of the chain in public-key mode, the first one from the server's certificate on;
     /// `nil` if no key matched, if the pins were not compared because the chain or the host name is not valid, in other
-    /// modes, and after ``SecurityPolicy/pinExpiry``.
+    /// modes, and after the expiry of the pins.
     public var matchedPin: PublicKeyPin?
-    /// Whether ``matchedPin`` is one of the ``SecurityPolicy/backupPins`` and not one of the ``SecurityPolicy/pins``;
-    /// `false` if it is `nil`.
+    /// Whether ``matchedPin`` is a backup and not one of the pins in use; `false` if it is `nil`.
     public var usesBackupPin: Bool
 
     /// Creates a result for tests of observers.
