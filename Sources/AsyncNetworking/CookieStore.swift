@@ -50,23 +50,9 @@ public struct CookieStore: Sendable {
     ///   `;`, its value contains `;`, its domain begins with `#`, its path does not begin with a slash, one of these
     ///   contains a control character, or a name with the prefix `__Secure-` or `__Host-` lacks the attributes that it
     ///   requires (RFC 6265bis §4.1.3); no cookie is set then.
-    public func set(_ cookies: Cookie...) async throws {
-        try await set(cookies)
-    }
+    public func set(_ cookies: Cookie...) async throws { try await set(cookies) }
 
-    /// Sets the cookies of an array, each replacing one with the same name, domain, path and
-    /// ``ANHTTP/Cookie/includesSubdomains``. An expired cookie removes the one that it would replace.
-    ///
-    /// Any domain is accepted: the rules that restrict servers do not apply to the program. For libcurl, paths that
-    /// differ only in case or in a slash at their end are the same; for some versions, such as 7.88, so are names that
-    /// differ only in case.
-    ///
-    /// - Throws: ``SessionError/cookiesNotStored`` if the transport stores no cookies, or
-    ///   ``SessionError/invalidCookie(name:)`` if the name or domain of a cookie is empty, its name contains `=` or
-    ///   `;`, its value contains `;`, its domain begins with `#`, its path does not begin with a slash, one of these
-    ///   contains a control character, or a name with the prefix `__Secure-` or `__Host-` lacks the attributes that it
-    ///   requires (RFC 6265bis §4.1.3); no cookie is set then.
-    public func set(_ cookies: [Cookie]) async throws {
+    private func set(_ cookies: [Cookie]) async throws {
         guard let jar else { throw SessionError.cookiesNotStored }
         if let invalid = cookies.first(where: { $0.netscapeLine == nil }) {
             throw SessionError.invalidCookie(name: invalid.name)

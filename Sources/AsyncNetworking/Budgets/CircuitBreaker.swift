@@ -35,14 +35,14 @@ public struct CircuitBreaker: Interceptor {
     ///     work; by default statuses 500, 502, 503 and 504, and the errors of ``RetryPolicy/Failure/transient``.
     public init(
         failures: Int = 5, cooldown: Duration = .seconds(30),
-        isFailure: @escaping @Sendable (Result<ResponseHead, any Error>) -> Bool = CircuitBreaker.isServerFailure
+        isFailure: (@Sendable (Result<ResponseHead, any Error>) -> Bool)? = nil
     ) {
         states = States(Circuit(threshold: max(1, failures), cooldown: cooldown))
-        self.isFailure = isFailure
+        self.isFailure = isFailure ?? Self.isServerFailure
     }
 
     /// Whether a response has the status 500, 502, 503 or 504, or an error is one of ``RetryPolicy/Failure/transient``.
-    @Sendable public static func isServerFailure(_ result: Result<ResponseHead, any Error>) -> Bool {
+    @Sendable private static func isServerFailure(_ result: Result<ResponseHead, any Error>) -> Bool {
         switch result {
         case .success(let head): [500, 502, 503, 504].contains(head.status.code)
         case .failure(let error): RetryPolicy.Failure(error).map(RetryPolicy.Failure.transient.contains) ?? false

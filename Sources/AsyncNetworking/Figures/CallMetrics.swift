@@ -33,7 +33,7 @@ public struct CallMetrics: Hashable, Sendable {
     public var responseBodyBytes: Int64 = 0
 
     /// Creates the figures of a call that has not begun.
-    public init() {}
+    package init() {}
 }
 
 /// Counts the events of a call, which occur on any thread.
