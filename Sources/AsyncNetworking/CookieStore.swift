@@ -52,7 +52,8 @@ public struct CookieStore: Sendable {
     ///   requires (RFC 6265bis §4.1.3); no cookie is set then.
     public func set(_ cookies: Cookie...) async throws { try await set(cookies) }
 
-    private func set(_ cookies: [Cookie]) async throws {
+    /// Sets the cookies of an array, as ``set(_:)-(Cookie...)`` does.
+    public func set(_ cookies: [Cookie]) async throws {
         guard let jar else { throw SessionError.cookiesNotStored }
         if let invalid = cookies.first(where: { $0.netscapeLine == nil }) {
             throw SessionError.invalidCookie(name: invalid.name)

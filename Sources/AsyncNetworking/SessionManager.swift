@@ -124,7 +124,7 @@ public actor SessionManager {
     /// code that blocks, or computes for longer than a millisecond or so, must not use it: a task that blocks until
     /// another transfer ends blocks forever. Debug builds write to standard error if a part takes longer than
     /// one second.
-    public nonisolated var eventLoopExecutor: (any TaskExecutor)? { pipeline.transport.features.eventLoopExecutor() }
+    public nonisolated var eventLoopExecutor: (any TaskExecutor)? { pipeline.transport.eventLoopExecutor }
 
     // MARK: Life cycle
 

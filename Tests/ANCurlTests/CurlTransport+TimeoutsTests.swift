@@ -248,7 +248,7 @@ import Testing
         try await StubServer.with { server in
             server.fallback { _ in Script([.send(Self.head), .hang]) }
             let transport = try CurlTransport()
-            let executor = try #require(transport.features.eventLoopExecutor())
+            let executor = try #require(transport.eventLoopExecutor)
             let request = server.request(options: options { $0.idle = .milliseconds(300) })
             async let failure = transport.failure(request, delivery: .collected(upTo: 1000))
             try await server.requests(count: 1)
@@ -309,7 +309,7 @@ import Testing
             var limits = ConnectionLimits()
             limits.maximumConnectionsPerHost = 300
             let transport = try CurlTransport(limits: limits)
-            let executor = try #require(transport.features.eventLoopExecutor())
+            let executor = try #require(transport.eventLoopExecutor)
             try await withThrowingTaskGroup(of: Int.self) { group in
                 for number in 0..<4 {
                     let request = server.request("/\(number)", options: options { $0.idle = Self.limitWithinBody })
@@ -341,7 +341,7 @@ import Testing
             let request = server.request(options: options { $0.idle = Self.limitWithinBody })
             async let response = transport.collect(request, reporting: recorder)
             _ = try await recorder.first { if case .head = $0 { true } else { false } }
-            let executor = try #require(transport.features.eventLoopExecutor())
+            let executor = try #require(transport.eventLoopExecutor)
             await Task(executorPreference: executor) {
                 let end = ContinuousClock.now + Self.limitWithinBody + .milliseconds(500)
                 while ContinuousClock.now < end {}

@@ -8,7 +8,7 @@ import HTTPTypes
 /// ``ANHTTP/ConnectionLimits/eventLoops``.
 ///
 /// When the last reference to it is released, its connections are closed, even without a call to ``shutdown()``, and
-/// its threads end, unless tasks still run on them.
+/// its threads end, unless tasks still run on them (``eventLoopExecutor``).
 public struct CurlTransport: Transport {
     let group: EngineGroup
     private var context: EngineContext { group.context }
@@ -23,7 +23,7 @@ public struct CurlTransport: Transport {
     ///     omitted.
     /// - Throws: ``ANHTTP/TransportError/Reason/internalInconsistency(_:)`` if the system cannot provide a thread or a
     ///   descriptor, or libcurl cannot be initialized.
-    package init(limits: ConnectionLimits = ConnectionLimits(), options: TransferOptions = TransferOptions())
+    public init(limits: ConnectionLimits = ConnectionLimits(), options: TransferOptions = TransferOptions())
         throws(TransportError)
     {
         try self.init(limits: limits, options: options, http2: nil)
@@ -106,22 +106,30 @@ public struct CurlTransport: Transport {
         return exchange
     }
 
+    /// The schemes that this libcurl supports: Basic and Digest, and, depending on its build, NTLM and Negotiate. Empty
+    /// if libcurl cannot be initialized.
+    public var authenticationSchemes: Set<AuthenticationScheme> {
+        (try? CurlLibrary.current.get().authenticationSchemes) ?? []
+    }
+
+    /// The executor that runs tasks on the event loop's thread; never `nil`.
+    ///
+    /// A task that prefers it, as by `Task(executorPreference:)`, must not block, because all exchanges would wait for
+    /// it. The thread ends only when no task prefers it any more.
+    public var eventLoopExecutor: (any TaskExecutor)? { group.engine(context.dispatcher.idlestLoop).taskExecutor }
+
     /// The number of event loops that were started.
     package var loopCount: Int { context.dispatcher.loopCount }
 
     /// The budget for the bytes that wait for slow readers and slow servers; `nil` for none.
     package var memory: MemoryBudget? { context.memory }
 
-    /// The cookies of all exchanges, which remain available after ``shutdown()``; the schemes that this libcurl supports;
-    /// proxies, alternative services, the executor of the idlest event loop, whose thread ends only when no task prefers
-    /// it any more, and the list of connections.
+    /// The cookies of all exchanges, which remain available after ``shutdown()``; proxies, alternative services and the
+    /// list of connections.
     public var features: TransportFeatures {
         var features = TransportFeatures()
-        let library = try? CurlLibrary.current.get()
         features.cookies = group
-        features.authenticationSchemes = library?.authenticationSchemes ?? []
-        features.eventLoopExecutor = { [group, context] in group.engine(context.dispatcher.idlestLoop).taskExecutor }
-        features.usesAlternativeRoutes = library?.usesNGTCP2 ?? false
+        features.usesAlternativeRoutes = (try? CurlLibrary.current.get().usesNGTCP2) ?? false
         features.usesProxy = { [context] request in
             // Its own proxy, or one that the environment names for the URL.
             let options = request.sharedOptions ?? context.defaultOptions

@@ -4,7 +4,7 @@
 ///
 /// For a server, set it as `Request.credential` or in `AuthenticationPolicy.credentials`, return it from the policy's
 /// `challengeHandler`, or write it into a field with `HTTPFields.setBasicAuthorization(_:)`. For a proxy, set it as
-/// `Proxy.credential`.
+/// ``Proxy/credential``.
 public struct Credential: Hashable, Sendable, CustomStringConvertible {
     /// The user name; for NTLM it may be `DOMAIN\user`. A control character in it fails the request with
     /// ``TransportError/Reason/invalidRequest(_:)``, and so does a colon if it is used with Basic for a server.
@@ -24,7 +24,7 @@ public struct Credential: Hashable, Sendable, CustomStringConvertible {
     /// The credential is sent only after the server has asked for it, with two exceptions: one whose only scheme is
     /// Basic or Negotiate is sent with the first request, and a session sends an accepted one with later requests to
     /// the same protection space. If the only scheme is Digest or NTLM, the body of the first request is sent only with
-    /// the answer to the challenge. For `Proxy.credential`, `nil` selects Basic, which is sent with the first
+    /// the answer to the challenge. For ``Proxy/credential``, `nil` selects Basic, which is sent with the first
     /// request, and libcurl selects one of several schemes.
     ///
     /// To open a WebSocket connection, only Basic is possible: a credential whose only scheme is another one fails the

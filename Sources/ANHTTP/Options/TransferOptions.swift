@@ -151,11 +151,11 @@ public enum HTTPVersionPolicy: Hashable, Sendable {
     /// HTTP/3, HTTP/2 or HTTP/1.1: a new connection to an `https` URL is attempted over QUIC, and also over TCP if QUIC
     /// fails or takes longer than 200 ms, and the one that is established first is used. An open connection is reused,
     /// whichever its version. With a proxy, a Unix-domain socket or an `http` URL, the same as ``automatic``; a proxy
-    /// counts even if `Proxy.bypass` or `no_proxy` names the host. Fails with
+    /// counts even if ``Proxy/bypass`` or `no_proxy` names the host. Fails with
     /// ``TransportError/Reason/unsupported(_:)`` if the linked libcurl lacks HTTP/3. See CURLOPT_HTTP_VERSION(3).
     case http3
     /// HTTP/3 only. An `http` URL, a proxy, a Unix-domain socket, and a linked libcurl that lacks HTTP/3 fail a request
-    /// with ``TransportError/Reason/unsupported(_:)``; a proxy counts even if `Proxy.bypass` or `no_proxy` names the
+    /// with ``TransportError/Reason/unsupported(_:)``; a proxy counts even if ``Proxy/bypass`` or `no_proxy` names the
     /// host.
     case http3Only
 }

@@ -35,19 +35,23 @@ public protocol Transport: Sendable {
     /// the same error. Calls after the first one have no effect. The exchanges may end later.
     func shutdown() async
 
+    /// The schemes by which the transport authenticates, given a credential; all schemes by default. A session does not
+    /// answer a challenge by another scheme.
+    var authenticationSchemes: Set<AuthenticationScheme> { get }
+
+    /// The executor that runs tasks on the thread of the transport's event loop; `nil`, the default, if it has none. A
+    /// task that prefers it, as by `Task(executorPreference:)`, must not block, because all exchanges would wait for
+    /// it.
+    var eventLoopExecutor: (any TaskExecutor)? { get }
+
     /// What the transport can do besides, such as storing cookies; nothing by default. A transport that wraps another one
     /// returns that of the other one.
     var features: TransportFeatures { get }
 }
 
-/// What a transport can do besides exchanges: libcurl's stores cookies, knows proxies and alternative services, runs
-/// tasks on its event loops, and lists its connections.
+/// What a transport can do besides exchanges: libcurl's stores cookies, knows proxies and alternative services, and lists
+/// its connections.
 public struct TransportFeatures: Sendable {
-    /// The schemes by which the transport authenticates, given a credential; all schemes by default. A session does not
-    /// answer a challenge by another scheme.
-    package var authenticationSchemes = Set(AuthenticationScheme.allCases)
-    /// Returns an executor that runs tasks on the thread of an event loop; `nil` if the transport has none.
-    package var eventLoopExecutor: @Sendable () -> (any TaskExecutor)? = { nil }
     /// The store of the transport's cookies; `nil` if it neither stores nor sends any.
     package var cookies: (any CookieJar)?
     /// Whether requests may use an ``AlternativeRoute``; `true` unless the transport cannot in this environment.
@@ -59,7 +63,7 @@ public struct TransportFeatures: Sendable {
     package var snapshot: @Sendable () async -> TransportSnapshot = { TransportSnapshot() }
 
     /// Creates the features of a transport that has none.
-    package init() {}
+    public init() {}
 
     /// Returns whether a request may be sent to a proxy, from which a 407 then comes.
     package func mayUseProxy(for request: Request) -> Bool {
@@ -70,6 +74,12 @@ public struct TransportFeatures: Sendable {
 }
 
 extension Transport {
+    /// All authentication schemes, the default for transports that do not declare their own.
+    public var authenticationSchemes: Set<AuthenticationScheme> { Set(AuthenticationScheme.allCases) }
+
+    /// `nil`, the default for transports that provide no executor of an event loop.
+    public var eventLoopExecutor: (any TaskExecutor)? { nil }
+
     /// No features, the default for transports that only perform exchanges.
     public var features: TransportFeatures { TransportFeatures() }
 
@@ -191,7 +201,7 @@ public enum TransferEvent: Sendable {
 package struct TransportAuthentication: Hashable, Sendable {
     /// The credential and scheme for the server; `nil` for none.
     package var server: SchemeCredential?
-    /// The credential and scheme for the proxy, instead of `Proxy.credential`; `nil` for none.
+    /// The credential and scheme for the proxy, instead of ``Proxy/credential``; `nil` for none.
     package var proxy: SchemeCredential?
     /// The signature for the request; `nil` for none. The server's challenges are not answered for a signed request.
     package var signature: AWSSignature?

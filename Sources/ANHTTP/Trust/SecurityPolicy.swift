@@ -137,10 +137,14 @@ public struct SecurityPolicy: Hashable, Sendable {
     ///     ``PinningMode/none``.
     ///   - mode: Whether the certificates or only their public keys are pinned; ``PinningMode/certificate`` by default.
     ///     With ``PinningMode/none`` they are ignored.
-    public static func pinning(certificates: [Data], mode: PinningMode = .certificate) -> SecurityPolicy {
+    ///   - expiry: The expiry of the pinned certificates, as that of pins; `nil`, the default, for none.
+    public static func pinning(
+        certificates: [Data], mode: PinningMode = .certificate, until expiry: Date? = nil
+    ) -> SecurityPolicy {
         var policy = SecurityPolicy()
         policy.pinningMode = mode
         policy.pinnedCertificates = certificates
+        policy.pinExpiry = expiry
         return policy
     }
 

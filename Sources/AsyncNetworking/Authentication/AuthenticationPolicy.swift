@@ -188,7 +188,7 @@ public struct AuthenticationChallenge: Sendable {
     /// sent without a challenge; 0 if there was none.
     public var previousFailureCount = 0
     /// The credential that this server or proxy has refused last for this request; `nil` before the first refusal.
-    package var refusedCredential: Credential?
+    public var refusedCredential: Credential?
 
     /// Creates a challenge, for testing a handler.
     package init(request: Request, head: ResponseHead?, protectionSpace: ProtectionSpace) {

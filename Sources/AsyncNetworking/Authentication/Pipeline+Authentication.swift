@@ -201,7 +201,7 @@ private struct Refusal {
             ChallengeParser.challenges(in: $0.value)
         }
         // libcurl, which answers challenges by the other schemes, only makes the connection of a WebSocket.
-        var supported = transport.features.authenticationSchemes
+        var supported = transport.authenticationSchemes
         if request.webSocketOptions != nil, !isProxy { supported.formIntersection([.basic]) }
         // The transport answers a server by Digest only if it knows the algorithm and what is to be protected.
         let knowsBody = request.body.bytes != nil
@@ -224,7 +224,7 @@ private struct Refusal {
         isProxy = true
         head = nil
         digestDomain = nil
-        spaces = Self.spaces(ofProxy: true, request, transport.features.authenticationSchemes) {
+        spaces = Self.spaces(ofProxy: true, request, transport.authenticationSchemes) {
             error.context.proxySchemes.contains($0) ? .some(nil) : nil
         }
         if spaces.isEmpty { return nil }

@@ -74,6 +74,9 @@ public final class RecordingTransport: Transport {
     /// The features of the transport that sends requests.
     public var features: TransportFeatures { transport.features }
 
+    /// The schemes of the transport that sends requests.
+    public var authenticationSchemes: Set<AuthenticationScheme> { transport.authenticationSchemes }
+
     /// Sends a request and records the exchange, or replays it.
     ///
     /// - Throws: The errors of the transport that sends requests, ``ReplayFailure`` for a request that can be neither
