@@ -337,7 +337,7 @@ public struct ConnectionLimits: Hashable, Sendable {
     /// Creates the default limits: 6 connections per host, and 256 of long-lived exchanges, without a limit on their
     /// total number; 256 idle ones, each for at most 118 s; and 100 concurrent exchanges on each HTTP/2 or HTTP/3
     /// connection; and no memory budget.
-    package init() {}
+    public init() {}
 }
 
 /// The addresses that connections may be made to; protects programs that fetch untrusted URLs from server-side request
