@@ -191,10 +191,10 @@ import Testing
         Row("not satisfiable", 416, ["Content-Range": "bytes */1000"], .withoutRanges),
         Row("not satisfiable without a size", 416, [:], .withoutRanges),
         Row("shorter now", 416, ["Content-Range": "bytes */50"], .changed),
-        Row("too many", 429, [:], .refused),
-        Row("unavailable", 503, [:], .refused),
-        Row("missing", 404, [:], .refused),
-        Row("no content", 204, [:], .refused),
+        Row("too many", 429, [:], .refused(isOverload: true)),
+        Row("unavailable", 503, [:], .refused(isOverload: true)),
+        Row("missing", 404, [:], .refused(isOverload: false)),
+        Row("no content", 204, [:], .refused(isOverload: false)),
     ])
     func `each response has one answer`(_ row: Row) throws {
         var representation = Representation()
@@ -302,7 +302,7 @@ extension SegmentAnswerTests.Row {
         #expect(sources.running == 6)
         // A host that refuses a segment has no more than its others, whatever their URLs.
         sources.end(3)
-        sources.refuse(3)
+        sources.refuse(3, isOverload: true)
         #expect(sources.limit == 5)
         #expect(sources.next == nil)
         sources.end(0)
@@ -310,6 +310,24 @@ extension SegmentAnswerTests.Row {
         // Those of a URL that is not used further still count.
         sources.exclude(1)
         #expect(sources.limit == 5)
+    }
+
+    @Test func `a URL that never answered limits its host only if that is overloaded`() throws {
+        let urls = try ["http://a.example/1", "http://a.example/2"].map { try url($0) }
+        let none = SegmentSources(urls, Representation(), limit: 4)
+        for (isOverload, number, hasAnswered, limit) in [
+            (false, 1, false, 4), (true, 1, false, 3), (false, 1, true, 3), (false, 0, false, 3),
+        ] {
+            var sources = none
+            #expect(begin(&sources) == [1, 0, 1])
+            if hasAnswered { sources.accept(ResponseHead(status: .partialContent, url: urls[1]), from: 1) }
+            sources.end(number)
+            sources.refuse(number, isOverload: isOverload)
+            #expect(sources.limit == limit)
+        }
+        var sources = none
+        for _ in 0..<3 { sources.refuse(1, isOverload: false) }
+        #expect(begin(&sources) == [0, 0, 0])
     }
 
     @Test func `a slow server is used last`() {
@@ -322,7 +340,7 @@ extension SegmentAnswerTests.Row {
         var sources = sources
         #expect(begin(&sources) == [1, 2, 0, 1, 2])
         sources.end(1)
-        sources.refuse(1)
+        sources.refuse(1, isOverload: true)
         #expect(sources.next == nil)
         #expect(sources.limit == 5)
     }

@@ -273,14 +273,15 @@ extension Array {
 /// | 206 that starts elsewhere, without a range, with several, or replaced by an interceptor | the server has no ranges |
 /// | 200 or 203 with another validator, 206 of another representation, 416 with another validator or size | changed |
 /// | any other 200, 203 or 416 | the server has no ranges |
+/// | 429, 503 | the server refuses because of its load |
 /// | any other status | the server refuses |
 package enum SegmentAnswer: Hashable, Sendable {
     /// The body belongs to the segment; it ends before this position.
     case take(responseEnd: Int64)
     /// The server sends no ranges of the file.
     case withoutRanges
-    /// The server rejects the request, perhaps because of the number of connections.
-    case refused
+    /// The server rejects the request: because of its load, such as the number of connections, if `isOverload`.
+    case refused(isOverload: Bool)
     /// The resource has changed.
     case changed
 
@@ -306,7 +307,7 @@ package enum SegmentAnswer: Hashable, Sendable {
             self = isChanged || bytes.upperBound >= total ? .changed : .take(responseEnd: bytes.upperBound + 1)
         case 200, 203: self = isOther ? .changed : .withoutRanges
         case 416: self = isOther || range?.total ?? total != total ? .changed : .withoutRanges
-        default: self = .refused
+        case let status: self = .refused(isOverload: status == 429 || status == 503)
         }
     }
 }

@@ -8,7 +8,7 @@ package import FoundationEssentials
 /// | event | consequence for the server |
 /// |---|---|
 /// | it sends no ranges, another file, or a wrong piece | no further requests |
-/// | it refuses a request, while other segments of its host run | never more segments of the host than those |
+/// | it is overloaded, while other segments of its host run | never more segments of the host than those |
 /// | it refuses a request, or a connection fails, three times without a byte between | no further requests |
 /// | a segment of it is much slower than the others | a request only if no other server can take one |
 package struct SegmentSources: Sendable {
@@ -25,6 +25,8 @@ package struct SegmentSources: Sendable {
         /// The number of failures since the last byte.
         var failures = 0
         var isUsable = true
+        /// Whether it has sent a range of the file.
+        var hasAnswered = false
         var isSlow = false
     }
 
@@ -41,7 +43,7 @@ package struct SegmentSources: Sendable {
         limits = Dictionary(sources.map { ($0.origin, max(1, limit)) }) { first, _ in first }
         // Another server has validators of its own.
         for index in sources.indices.dropFirst() { sources[index].representation.validator = nil }
-        if !sources.isEmpty { sources[0].running = 1 }
+        if !sources.isEmpty { (sources[0].running, sources[0].hasAnswered) = (1, true) }
     }
 
     /// The number of segments that run.
@@ -86,6 +88,7 @@ package struct SegmentSources: Sendable {
 
     /// Notes a response with a range of the file.
     package mutating func accept(_ head: ResponseHead, from number: Int) {
+        sources[number].hasAnswered = true
         if sources[number].representation.validator == nil {
             sources[number].representation.validator = Representation.Validator(of: head)
         }
@@ -103,8 +106,12 @@ package struct SegmentSources: Sendable {
     }
 
     /// Notes that a request was refused, after its segment has ended.
-    package mutating func refuse(_ number: Int) {
+    ///
+    /// - Parameter isOverload: Whether the status or a failed connection suggests that the host is overloaded. Any other
+    ///   refusal does so only if the server has sent ranges before: otherwise its URL may be wrong.
+    package mutating func refuse(_ number: Int, isOverload: Bool) {
         fail(number)
+        guard isOverload || sources[number].hasAnswered else { return }
         let (origin, others) = (sources[number].origin, running(at: sources[number].origin))
         if others > 0 { limits[origin] = others }
     }

@@ -218,7 +218,7 @@ final class SegmentedTransfer {
         case .withoutRanges: sources.exclude(worker.source)
         // With `Retry-After`, the server accepts no request for some time.
         case .refused where head.headers.contains(.retryAfter): sources.exclude(worker.source)
-        case .refused: sources.refuse(worker.source)
+        case .refused(let isOverload): sources.refuse(worker.source, isOverload: isOverload)
         case .changed:
             sources.exclude(worker.source)
             hasChanged = worker.source == 0 && pieces == nil && !file.hasStartedOver
@@ -334,7 +334,8 @@ final class SegmentedTransfer {
         guard let error, worker.state == .opening || worker.state == .receiving else { return }
         lastError = error
         if number == 0 { firstError = error }
-        if worker.state == .opening { sources.refuse(worker.source) } else { fail(worker) }
+        guard worker.state == .opening else { return fail(worker) }
+        sources.refuse(worker.source, isOverload: error is TransportError)
     }
 
     private func stop(_ number: Int, _ worker: Worker) {
