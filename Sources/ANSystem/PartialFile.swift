@@ -196,7 +196,7 @@ public struct PartialFile: ~Copyable {
     package borrowing func isFile(at path: String) -> Bool { Self.identity(of: file)?.isFile(at: path) == true }
 
     /// Gives the file another temporary path atomically, replacing a file there; to another file system it is first
-    /// copied. It stays locked. See rename(2).
+    /// copied, and the copy flushed. It stays locked. See rename(2).
     ///
     /// - Throws: The error of the failed system call; the file then keeps its temporary path.
     package mutating func rename(to path: String) throws(SystemError) {
@@ -204,6 +204,8 @@ public struct PartialFile: ~Copyable {
             try Self.rename(self.path, to: path, overwriting: true)
         } catch  where error.code == EXDEV {
             let copy = try copied(beside: path, mode: Self.identity(of: file)?.mode ?? 0o600)
+            // The bytes of this file, which is then removed, may be on the disk already.
+            try copy.flush()
             try Self.rename(copy.path, to: path, overwriting: true)
             self = copy
         }

@@ -173,6 +173,34 @@ import Testing
         #expect(!FileLocation(other).exists)
     }
 
+    /// Records the operations that change files or directories.
+    private final class FileCalls: SimulatedSystem {
+        var calls: [String] = []
+        let millisecondsSince1970: Int64 = 0
+
+        func randomBits() -> UInt64 { 1 }
+
+        func willChangeFile(_ call: String, _ path: String?) { calls.append(call) }
+
+        func writableBytes(of count: Int) -> Int { count }
+    }
+
+    @Test func `a file that is copied to another temporary path is flushed before it takes that`() throws {
+        let other = "/dev/shm/an-partial-\(UInt64.random(in: .min ... .max))"
+        let system = FileCalls()
+        let result = SystemSimulation.run(system) {
+            Result {
+                var file = try PartialFile(path: path, opening: .new)
+                try file.write(Data("new".utf8).bytes)
+                system.calls = []
+                try file.rename(to: other)
+            }
+        }
+        try result.get()
+        // The first rename fails with EXDEV; at the end both files are removed.
+        #expect(system.calls == ["rename", "open", "write", "fdatasync", "rename", "unlink", "unlink"])
+    }
+
     @Test(.exitTest, arguments: [(UInt32(0o666), UInt32(0o644)), (0o600, 0o600)])
     func `a file has the requested permissions less the umask`(mode: UInt32, expected: UInt32) async throws {
         // In a process of its own, because the umask belongs to the process.
