@@ -37,7 +37,7 @@ public struct PartialFile: ~Copyable {
     ///   - path: The temporary path.
     ///   - opening: Whether the file must be new, must exist, or may be either.
     ///   - mode: The permission bits of a new file, before the process's umask is applied, see open(2); 0o666 by
-    ///     default.
+    ///     default. An existing file loses all others.
     /// - Throws: `EWOULDBLOCK` from `flock`, without waiting, if another writer has locked the file; `EEXIST` or
     ///   `ENOENT` if the file does not meet `opening`; `ELOOP` for a symbolic link, and `EPERM` for a file of another
     ///   user; otherwise `EISDIR` for a directory, `ENXIO` for a socket, `EINVAL` for another file that is not regular,
@@ -90,6 +90,7 @@ public struct PartialFile: ~Copyable {
                 guard opening == .new || opened.owner == geteuid() else { throw SystemError(call: "open", code: EPERM) }
                 // flock(2) cannot be asked for; see isLocked(_:).
                 clinux_set_write_lock(file.number, 1)
+                if opened.mode & ~mode != 0 { fchmod(file.number, opened.mode & mode) }
                 return file
             }
             if opening == .new { throw SystemError(call: "open", code: EEXIST) }

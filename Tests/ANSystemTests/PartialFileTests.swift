@@ -201,6 +201,17 @@ import Testing
         #expect(system.calls == ["rename", "open", "write", "fdatasync", "rename", "unlink", "unlink"])
     }
 
+    @Test(arguments: [(UInt32(0o600), UInt32(0o600)), (0o666, 0o644), (0o640, 0o640)])
+    func `an existing file loses the permissions that a new one would not have`(mode: UInt32, expected: UInt32) throws {
+        try leave("abc")
+        #expect(unsafe chmod(path, 0o755) == 0)
+        let file = try PartialFile(path: path, opening: .either, mode: mode)
+        var status = stat()
+        #expect(unsafe stat(path, &status) == 0)
+        #expect(status.st_mode & 0o777 == expected)
+        file.keep()
+    }
+
     @Test(.exitTest, arguments: [(UInt32(0o666), UInt32(0o644)), (0o600, 0o600)])
     func `a file has the requested permissions less the umask`(mode: UInt32, expected: UInt32) async throws {
         // In a process of its own, because the umask belongs to the process.

@@ -178,7 +178,8 @@ final class DownloadFile {
     /// - Returns: The reason why the download cannot be resumed, or `nil` if it can.
     private func open(_ data: ResumeData) throws(SessionError) -> SessionError.ResumeFailure? {
         do throws(SystemError) {
-            let file = try PartialFile(path: data.partialFile, opening: .existing)
+            let mode = location?.temporaryMode ?? 0o600
+            let file = try PartialFile(path: data.partialFile, opening: .existing, mode: mode)
             let isLongEnough = file.size >= data.offset
             let isVerifiable = data.isVerifiable(with: job.options.pieceDigests) && mayContinue
             guard isLongEnough, data.completedBytes == 0 || isVerifiable && isSelected(data) else {
@@ -361,7 +362,9 @@ final class DownloadFile {
             if job.destination.createsIntermediateDirectories { try location.createDirectories() }
             if isDurable { try partial?.flush() }
             let mayBePrivate = self.location == nil || job.options.resumeData != nil
-            if mayBePrivate, file.path != partial?.path { partial?.adoptDefaultMode() }
+            if mayBePrivate, file.path != partial?.path, !FileLocation(location.path).exists {
+                partial?.adoptDefaultMode()
+            }
             let partialPath = partial?.path
             try partial?.move(
                 to: location.path, overwriting: job.destination.overwritesExisting, keepingMode: true)

@@ -690,6 +690,41 @@ import Testing
         _ = try? await task.value
     }
 
+    @Test(arguments: [true, false])
+    func `a partial file that is continued is no more readable than the file that it replaces`(
+        isFound: Bool
+    ) async throws {
+        try await StubServer.with { server in
+            try await breakOff(server)
+            _ = try directory.write(Data("old".utf8), to: "file")
+            #expect(unsafe chmod(file, 0o600) == 0 && chmod("\(file).part", 0o644) == 0)
+            server.serve(ServedFile(Self.bytes, interruption: .hang(after: 0)))
+            let manager = SessionManager(for: server)
+            let data = try #require(ResumeData.left(at: file))
+            let task =
+                isFound
+                ? manager.download("file", to: .file(file), options: .durable) : manager.download(resuming: data)
+            for await event in task.events { if case .continued = event { break } }
+            var status = stat()
+            #expect(unsafe stat("\(file).part", &status) == 0)
+            #expect(status.st_mode & 0o777 == 0o600)
+            task.cancel()
+            _ = try? await task.value
+        }
+    }
+
+    @Test func `a partial file that must not replace another one stays private`() async throws {
+        _ = try directory.write(Data("old".utf8), to: "file")
+        let transport = MockTransport(MockResponse([.head(.ok, [.eTag: "\"1\""]), .chunk(Data("new".utf8))]))
+        let file = file
+        let task = SessionManager(on: transport).download(
+            "x", to: .chosen(temporaryDirectory: directory.path, overwritesExisting: false) { _ in file })
+        let data = try #require(try await sessionError { _ = try await task.value }.resumeData)
+        var status = stat()
+        #expect(unsafe stat(data.partialFile, &status) == 0)
+        #expect(status.st_mode & 0o777 == 0o600)
+    }
+
     @Test func `a body that replaces a private file is not readable meanwhile`() async throws {
         _ = try directory.write(Data("old".utf8), to: "file")
         #expect(unsafe chmod(file, 0o600) == 0)
