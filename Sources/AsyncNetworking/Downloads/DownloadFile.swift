@@ -128,7 +128,7 @@ final class DownloadFile {
             }
             let path = DownloadRecord.partialFile(for: location.path)
             partial = try Self.openDurable(path, replacing: location)
-            if let data = DownloadRecord.read(beside: path), data.url == request.url { continueWith(data) }
+            if let data = DownloadRecord.read(beside: path), data.url == request.url { continueWith(identified(data)) }
         } catch {
             throw .file(job.path, error)
         }
@@ -177,6 +177,7 @@ final class DownloadFile {
     ///
     /// - Returns: The reason why the download cannot be resumed, or `nil` if it can.
     private func open(_ data: ResumeData) throws(SessionError) -> SessionError.ResumeFailure? {
+        let data = identified(data)
         do throws(SystemError) {
             let mode = location?.temporaryMode ?? 0o600
             let file = try PartialFile(path: data.partialFile, opening: .existing, mode: mode)
@@ -213,6 +214,16 @@ final class DownloadFile {
         known = resumed
         longest = data.completedBytes
         planRest(after: data)
+    }
+
+    /// Returns resume data with the digest that this download expects. Bytes of which another one was expected are not
+    /// identified by it: they need a validator.
+    private func identified(_ data: ResumeData) -> ResumeData {
+        var data = data
+        let isOther =
+            data.expectedDigest?.algorithm == expectedDigest?.algorithm && data.expectedDigest != expectedDigest
+        data.expectedDigest = isOther ? nil : expectedDigest ?? data.expectedDigest
+        return data
     }
 
     /// Whether the request selects the representation of an earlier download, or digests identify it.

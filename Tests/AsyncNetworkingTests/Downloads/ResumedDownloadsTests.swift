@@ -503,6 +503,38 @@ extension StubServer {
         }
     }
 
+    @Test func `without a validator, the digest of the options permits resuming`() async throws {
+        try await StubServer.with { server in
+            let manager = SessionManager(for: server)
+            let options = DownloadOptions().with { $0.expectedDigest = Self.digest(of: Self.bytes) }
+            var data = try await interrupted(
+                server, manager, served: ServedFile(Self.bytes, entityTag: nil), options: options)
+            data.expectedDigest = nil
+            #expect(try await manager.download(resuming: data, options: options).value.response.statusCode == 206)
+            #expect(try directory.read("file") == Self.bytes)
+        }
+    }
+
+    @Test func `without a validator, bytes of which another digest was expected are not continued`() async throws {
+        try await StubServer.with { server in
+            let manager = SessionManager(for: server)
+            let right = try #require(Self.digest(of: Self.bytes))
+            let data = try await interrupted(
+                server, manager, served: ServedFile(Data(Self.bytes.reversed()), entityTag: nil),
+                options: DownloadOptions().with { $0.expectedDigest = ContentDigest(right.algorithm, Data(count: 32)) })
+            server.serve(ServedFile(Self.bytes, entityTag: nil))
+            var options = DownloadOptions().with { $0.expectedDigest = right }
+            options.startsOverIfNotResumable = false
+            let error = try await sessionError { [options] in
+                _ = try await manager.download(resuming: data, options: options).value
+            }
+            #expect(error.resumeFailure == .noValidator)
+            options.startsOverIfNotResumable = true
+            #expect(try await manager.download(resuming: data, options: options).value.response.statusCode == 200)
+            #expect(try directory.read("file") == Self.bytes)
+        }
+    }
+
     @Test(arguments: [nil, 100] as [Int?])
     func `the digest of resume data is expected of a download that starts over, too`(left: Int?) async throws {
         try await StubServer.with { server in
