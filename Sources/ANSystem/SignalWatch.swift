@@ -5,7 +5,8 @@ import Glibc
 
 /// The signals of the process, for tasks that wait for some of them.
 ///
-/// A signal is caught while a task waits for it, and has its earlier effect before and afterwards. The handler writes its
+/// A signal is caught while a task waits for it, and has its earlier effect before and afterwards: also the second of two
+/// that follow each other at once, unless they arrive as one (signal(7)). The handler writes its
 /// number to a pipe, because it may call almost nothing (signal-safety(7)); a thread reads the pipe, and lives as long as
 /// the process.
 package final class SignalWatch: Sendable {
@@ -42,6 +43,14 @@ package final class SignalWatch: Sendable {
             guard var action = earlier.removeValue(forKey: signal) else { return }
             unsafe sigaction(signal, &action, nil)
         }
+
+        /// Removes a waiter, and restores the effect of the signals for which no other one waits.
+        mutating func remove(_ number: Int) -> Waiter? {
+            guard let waiter = waiting.removeValue(forKey: number) else { return nil }
+            let others = Set(waiting.values.flatMap(\.signals))
+            waiter.signals.subtracting(others).forEach { restore($0) }
+            return waiter
+        }
     }
 
     private struct Waiter {
@@ -64,10 +73,10 @@ package final class SignalWatch: Sendable {
             try await withCheckedThrowingContinuation { continuation in
                 add(Waiter(signals: signals, continuation: continuation), number)
                 // The task may have been cancelled before the waiter was added.
-                if Task.isCancelled { remove(number)?.continuation.resume(throwing: CancellationError()) }
+                if Task.isCancelled { cancel(number) }
             }
         } onCancel: {
-            remove(number)?.continuation.resume(throwing: CancellationError())
+            cancel(number)
         }
     }
 
@@ -84,26 +93,18 @@ package final class SignalWatch: Sendable {
         }
     }
 
-    /// Removes a waiter, and restores the effect of the signals for which no other one waits.
-    private func remove(_ number: Int) -> Waiter? {
-        state.withLock { state in
-            guard let waiter = state.waiting.removeValue(forKey: number) else { return nil }
-            let others = Set(state.waiting.values.flatMap(\.signals))
-            waiter.signals.subtracting(others).forEach { state.restore($0) }
-            return waiter
-        }
+    private func cancel(_ number: Int) {
+        state.withLock { $0.remove(number) }?.continuation.resume(throwing: CancellationError())
     }
 
     private func receive(_ signal: Int32) {
-        let (numbers, isCaught) = state.withLock { state in
-            (
-                state.waiting.filter { $0.value.signals.contains(signal) }.keys.sorted(),
-                state.earlier[signal] != nil
-            )
+        let waiters = state.withLock { state in
+            let numbers = state.waiting.filter { $0.value.signals.contains(signal) }.keys.sorted()
+            return numbers.compactMap { state.remove($0) }
         }
         // It arrived before the last waiter was removed, which has restored its effect.
-        if !isCaught { kill(getpid(), signal) }
-        for number in numbers { remove(number)?.continuation.resume(returning: signal) }
+        if waiters.isEmpty { kill(getpid(), signal) }
+        for waiter in waiters { waiter.continuation.resume(returning: signal) }
     }
 
     /// Creates the pipe and the thread that reads it, and returns the writing end.

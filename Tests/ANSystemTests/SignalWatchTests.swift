@@ -2,8 +2,12 @@
 
 import ANSystem
 import Glibc
+import Synchronization
 import TestSupport
 import Testing
+
+/// How often a signal had the effect that a test gave it.
+private let earlierEffects = Atomic(0)
 
 @Suite(.timeLimit(.minutes(5))) struct SignalWatchTests {
     @Test(.exitTest) func `each waiting task receives a signal once, and others wait on`() async {
@@ -43,6 +47,24 @@ import Testing
             kill(getpid(), SIGUSR2)
             _ = try? await signal
             try await Task.sleep(for: .seconds(5))
+        }
+    }
+
+    /// The task is cancelled before or after the signal is received, as the system chooses.
+    @Test(.exitTest) func `a signal has its earlier effect if the task that waited for it was cancelled`() async {
+        await #expect(processExitsWith: .success) {
+            let watch = SignalWatch.shared
+            signal(SIGUSR1) { _ in earlierEffects.add(1, ordering: .relaxed) }
+            for round in 0..<20_000 {
+                let before = earlierEffects.load(ordering: .relaxed)
+                let task = Task { try await watch.first(of: [SIGUSR1]) }
+                while watch.waitingTasks == 0 { await Task.yield() }
+                kill(getpid(), SIGUSR1)
+                for _ in 0..<round % 500 { _ = getpid() }
+                task.cancel()
+                guard (try? await task.value) == nil else { continue }
+                try await eventually { earlierEffects.load(ordering: .relaxed) == before + 1 }
+            }
         }
     }
 
