@@ -129,6 +129,24 @@ import Testing
         #expect(table.admit("a", to: 0) == .init(loop: 1, origin: "a"), "A third connection.")
     }
 
+    @Test func `a connection that is about to be closed is neither free nor closed twice`() {
+        var table = LoopTable(maximum: 2, threshold: 1, perOrigin: 2)
+        _ = (table.admit("a"), table.admit("a"))
+        for loop in [0, 1] { table.open("a", on: loop) }
+        for loop in [0, 1] { table.end("a", on: loop) }
+        table.admit("a", .none, to: 0)
+        #expect(table.open("a", on: 0) == .init(loop: 1, origin: "a"))
+        table.admit("a", .none, to: 0)
+        #expect(table.open("a", on: 0) == .init(loop: 0, origin: "a"), "The other one is closed already.")
+        #expect(table.loop(for: "a", .successive, preferring: 0) == 0, "None is free.")
+        table.keep("a", on: 1)
+        #expect(table.loop(for: "a", .successive, preferring: 0) == 1)
+        table.close("a", on: 0)
+        #expect(table.open("a", on: 0) == .init(loop: 1, origin: "a"))
+        table.close("a", on: 1)
+        #expect(table.loop(for: "a", .successive, preferring: 0) == 0)
+    }
+
     @Test func `an origin that multiplexed and has ended counts no more`() {
         var table = LoopTable(maximum: 2, threshold: 1, total: 1)
         for number in 0..<200 {

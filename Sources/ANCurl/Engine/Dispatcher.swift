@@ -194,6 +194,11 @@ final class Dispatcher: Sendable {
         state.withLock { $0.loops.close(origin, on: loop) }
     }
 
+    /// Notes that no connection of an origin was idle that had to be closed.
+    func keep(_ origin: String, on loop: Int) {
+        state.withLock { $0.loops.keep(origin, on: loop) }
+    }
+
     /// Notes that the origin's connections carry several exchanges at the same time.
     func noteMultiplexing(_ origin: String, on loop: Int) {
         state.withLock { state in

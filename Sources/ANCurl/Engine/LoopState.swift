@@ -119,7 +119,10 @@ final class LoopState {
 
     /// Closes the connection that has been idle longest, of the given origin or of any, except those in use.
     func retireIdle(of origin: String?, except used: Set<Int32>) {
-        guard let socket = connections.longestIdle(of: origin, except: used) else { return }
+        guard let socket = connections.longestIdle(of: origin, except: used) else {
+            if let origin { context.dispatcher.keep(origin, on: index) }
+            return
+        }
         retire(socket)
         forget(socket)
     }

@@ -96,7 +96,8 @@ package struct LoopTable {
             case .none: break
             }
         }
-        let free = sharing == .none ? [] : loads.indices.filter { host.inUse($0) < host.expected[$0] }
+        let free =
+            sharing == .none ? [] : loads.indices.filter { host.inUse($0) < host.expected[$0] - host.closing[$0] }
         if let preferred, free.contains(preferred) { return preferred }
         if let loop = free.min(by: { loads[$0] < loads[$1] }), admitted[loop] < (admitted.min() ?? 0) + Self.tolerance {
             return loop
@@ -127,7 +128,7 @@ package struct LoopTable {
         admitted[loop] += 1
         host.running[loop] += 1
         if sharing == .multiplexed { host.shared[loop] += 1 }
-        let needed = host.inUse(loop)
+        let needed = host.inUse(loop) + host.closing[loop]
         guard needed > host.expected[loop] else { return nil }
         expect(needed, host, loop)
         return excess(over: host, on: loop, extra)
@@ -175,8 +176,14 @@ package struct LoopTable {
         guard hasChoice else { return }
         let host = host(of: origin)
         host.connections[loop] -= 1
+        keep(host, loop)
         expect(max(host.connections[loop], host.expected[loop] - 1), host, loop)
     }
+
+    /// Notes that no connection was closed for an ``Excess``: others have come to use them.
+    package mutating func keep(_ origin: Origin, on loop: Int) { keep(host(of: origin), loop) }
+
+    private func keep(_ host: Host, _ loop: Int) { host.closing[loop] = max(0, host.closing[loop] - 1) }
 
     private mutating func expect(_ count: Int, _ host: Host, _ loop: Int) {
         expected += count - host.expected[loop]
@@ -186,9 +193,10 @@ package struct LoopTable {
     private func excess(over host: Host, on loop: Int, _ extra: Int) -> Excess? {
         // The connection's own loop comes last: there, libcurl makes room, unless others count, too.
         let loops = loads.indices.filter { $0 != loop } + [loop]
-        if host.expected.reduce(0, +) > limits.perOrigin + extra,
+        if host.expected.reduce(0, +) - host.closing.reduce(0, +) > limits.perOrigin + extra,
             let other = loops.first(where: host.hasIdle)
         {
+            host.closing[other] += 1
             return Excess(loop: other, origin: host.origin)
         }
         guard expected > limits.total else { return nil }
@@ -234,6 +242,8 @@ package struct LoopTable {
         var connections: [Int] = []
         /// The numbers of connections that are open or being made, by loop.
         var expected: [Int] = []
+        /// The numbers of open connections that are about to be closed for an ``LoopTable/Excess``, by loop.
+        var closing: [Int] = []
 
         init(_ origin: Origin) {
             self.origin = origin
@@ -247,7 +257,7 @@ package struct LoopTable {
 
         /// Whether a connection on a loop is idle.
         func hasIdle(_ loop: Int) -> Bool {
-            connections.indices.contains(loop) && inUse(loop) < connections[loop]
+            connections.indices.contains(loop) && inUse(loop) < connections[loop] - closing[loop]
         }
 
         var isEmpty: Bool { running.allSatisfy { $0 == 0 } && expected.allSatisfy { $0 == 0 } }
@@ -258,6 +268,7 @@ package struct LoopTable {
                 shared.append(0)
                 connections.append(0)
                 expected.append(0)
+                closing.append(0)
             }
         }
     }
