@@ -361,7 +361,7 @@ extension Pipeline {
         var isLastTry = false
         while true {
             var attempt = request
-            attempt.headers[.authorization] = token.field
+            attempt.headers[.authorization] = token.ticket.field
             attempt.token = token
             let response: OpenResponse
             do {
@@ -395,7 +395,7 @@ extension Pipeline {
         var request = request
         if let token = request.token {
             try await updateToken(token, of: &request, refreshingAhead: true, &call)
-            token.noteRefresh()
+            token.isDue = false
         }
         return try await next(request, &call)
     }
@@ -428,7 +428,7 @@ extension Pipeline {
         _ token: SentToken, of request: inout Request, refreshingAhead refreshes: Bool = false, _ call: inout Call
     ) async throws {
         // An interceptor may have set another field.
-        guard request.headers[.authorization] == token.field else { return }
+        guard token.hasSent(request.headers[.authorization]) else { return }
         switch await token.authenticator.use(of: token.ticket, refreshingAhead: refreshes) {
         case .send: break
         case .replace:
@@ -489,31 +489,36 @@ final class SentToken: Sendable {
     private let state: Lock<State>
 
     private struct State: Sendable {
-        var field: String
-        var ticket: Authenticator.Ticket
+        /// The token that was sent last, after those that it has replaced.
+        var tickets: [Authenticator.Ticket]
         var isDue: Bool
     }
 
     init(_ authenticator: Authenticator, _ ticket: Authenticator.Ticket, isDue: Bool) {
         self.authenticator = authenticator
-        state = Lock(State(field: ticket.field, ticket: ticket, isDue: isDue))
+        state = Lock(State(tickets: [ticket], isDue: isDue))
     }
 
-    /// The value of `Authorization` before the interceptors around the exchange.
-    var field: String { state.withLock(\.field) }
-
-    /// Whether the token has to be refreshed before it is sent.
-    var isDue: Bool { state.withLock(\.isDue) }
+    /// Whether the token has to be refreshed before it is sent: it is due, and no refresh was tried.
+    var isDue: Bool {
+        get { state.withLock(\.isDue) }
+        set { state.withLock { $0.isDue = newValue } }
+    }
 
     /// The token that was sent last.
     var ticket: Authenticator.Ticket {
-        get { state.withLock(\.ticket) }
-        set { state.withLock { $0.ticket = newValue } }
+        get { state.withLock { $0.tickets[$0.tickets.count - 1] } }
+        set {
+            state.withLock { state in
+                if state.tickets.last?.version != newValue.version { state.tickets.append(newValue) }
+            }
+        }
     }
 
-    /// Records that the refresh was tried; the token that is sent is now the one that the request carries.
-    func noteRefresh() {
-        state.withLock { ($0.field, $0.isDue) = ($0.ticket.field, false) }
+    /// Whether a value of `Authorization` is that of the token or of one that it has replaced, which the request has in
+    /// the steps before the refresh.
+    func hasSent(_ field: String?) -> Bool {
+        state.withLock { $0.tickets.contains { $0.field == field } }
     }
 }
 

@@ -375,8 +375,11 @@ private struct WaitsForTokens: EventMonitor {
         return (origin, manager)
     }
 
-    @Test func `a 304 for nothing stored is followed by one request, while a refresh is due but fails`() async throws {
+    @Test(arguments: [true, false])
+    func `a 304 for nothing stored is followed by one request with the same token`(isRefreshed: Bool) async throws {
         let (origin, manager) = try await storing([.cacheControl: "no-cache", .eTag: #""a""#], tokenLife: 400)
+        if isRefreshed { await issuer.fail(nil) }
+        let sent = isRefreshed ? "Bearer 1" : "Bearer 0"
         origin.respond { request, number in
             guard number < 10 else { return .status(.internalServerError) }
             return request.headers.contains(.ifNoneMatch)
@@ -384,7 +387,7 @@ private struct WaitsForTokens: EventMonitor {
         }
         #expect(try await origin.get(from: manager) == "whole 200 network")
         #expect(origin.requests.map { $0.headers[.ifNoneMatch] } == [nil, #""a""#, nil])
-        #expect(origin.requests.map { $0.headers[.authorization] } == ["Bearer 0", "Bearer 0", "Bearer 0"])
+        #expect(origin.requests.map { $0.headers[.authorization] } == ["Bearer 0", sent, sent])
     }
 
     @Test func `requests that have waited for a transfer are sent together, while a refresh is due but fails`()
