@@ -38,6 +38,8 @@ public final class HARRecorder: Sendable {
         var open: [UInt64: ObservedExchanges<RecordedExchange>] = [:]
         /// The exchanges that are written next.
         var waiting: [RecordedExchange] = []
+        /// The exchanges and calls that wait for room in `waiting`.
+        var waiters = Waiters<CheckedContinuation<Void, Never>>()
         /// Writes them, until none waits.
         var writer: Task<Void, Never>?
         var isClosed = false
@@ -96,20 +98,22 @@ public final class HARRecorder: Sendable {
 
     private func writeWaiting() async {
         while true {
-            let next = state.withLock { state in
+            let next = state.change { state in
                 defer { state.waiting = [] }
                 if state.waiting.isEmpty { state.writer = nil }
-                return state.waiting
+                return (state.waiting, resuming: state.waiters.takeAll())
             }
             guard !next.isEmpty else { return }
             await file.write(next, redaction)
         }
     }
 
-    /// Waits for the disk if many exchanges wait to be written.
-    private func waitForRoom() async {
-        let writer = state.withLock { $0.waiting.count >= Self.maximumWaiting ? $0.writer : nil }
-        await writer?.value
+    /// Waits for the disk if many exchanges wait to be written, at most until the time of the call is over.
+    private func waitForRoom(for request: Request, on pipeline: Pipeline) async throws {
+        guard state.withLock({ $0.waiting.count >= Self.maximumWaiting }) else { return }
+        _ = try await pipeline.waiting(upTo: request.timeLeft) { [state] in
+            await state.wait(among: \.waiters) { $0.waiting.count < Self.maximumWaiting ? () : nil }
+        }
     }
 
     private static let maximumWaiting = 256
@@ -153,7 +157,7 @@ public final class HARRecorder: Sendable {
         let recorder: HARRecorder
 
         func intercept(_ request: Request, next: Chain) async throws -> OpenResponse {
-            await recorder.waitForRoom()
+            try await recorder.waitForRoom(for: request, on: next.pipeline)
             var request = request
             let copy = BodyCopy(limit: recorder.maximumBodySize)
             request[BodyCopy.OfRequest.self] = copy
@@ -176,7 +180,7 @@ public final class HARRecorder: Sendable {
         let recorder: HARRecorder
 
         func intercept(_ request: Request, next: Chain) async throws -> OpenResponse {
-            await recorder.waitForRoom()
+            try await recorder.waitForRoom(for: request, on: next.pipeline)
             let copy = BodyCopy(limit: recorder.maximumBodySize)
             var exchange = RecordedExchange(request, call: nil, maximumBodySize: recorder.maximumBodySize)
             exchange.body = copy
