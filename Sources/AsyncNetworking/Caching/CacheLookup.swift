@@ -190,7 +190,7 @@ struct CacheLookup: Sendable {
     /// Returns the body of a response as one that is stored while it is read; `nil` if the response is not stored.
     ///
     /// If it is not stored in the end, because it is too large, was refused, or was not read to its end, the stored
-    /// responses that it supersedes are removed when it is closed.
+    /// responses that it supersedes are removed when it is closed; unless it was refused, not one with the same tag.
     func storing(_ response: OpenResponse, _ entries: [CacheEntry], _ times: ExchangeTimes) -> ResponseBody? {
         let head = response.head
         let acceptsStale = request.directives.maxStale != nil
@@ -205,20 +205,22 @@ struct CacheLookup: Sendable {
         return response.body.reading(
             StoringBodySource(response.body, session.cache.writer(key), expected: length) { body, ending in
                 await store(stored.ended(ending.trailers, bodyLength: body.length), body, head, times)
-            } notStored: { isLost in
-                await supersede(head, entries, times, isLost: isLost)
+            } notStored: { isRefused in
+                await supersede(head, entries, times, isRefused: isRefused)
                 endFlight(isAbandoned: Task.isCancelled)
             })
     }
 
     /// Removes the stored responses that a response supersedes although it was not stored.
     ///
-    /// - Parameter isLost: Whether the transfer failed or was cancelled, so that a stored response with the same tag is
-    ///   still current.
-    private func supersede(_ head: ResponseHead, _ entries: [CacheEntry], _ times: ExchangeTimes, isLost: Bool) async {
+    /// - Parameter isRefused: Whether the program refused to store the response; otherwise a stored response with the
+    ///   same tag is still current.
+    private func supersede(
+        _ head: ResponseHead, _ entries: [CacheEntry], _ times: ExchangeTimes, isRefused: Bool
+    ) async {
         guard !entries.isEmpty, Storability.replacesStored(head, to: request) else { return }
         let entry = entry(for: head, times)
-        guard !isLost || !entries.contains(where: { $0.response.hasSameTag(as: entry.response) }) else { return }
+        guard isRefused || !entries.contains(where: { $0.response.hasSameTag(as: entry.response) }) else { return }
         await supersede(entry, by: entry.response)
     }
 
@@ -301,21 +303,17 @@ private actor StoringBodySource: FileBodySource {
     private let writer: CacheWriter
     private let expected: Int64?
     private let store: @Sendable (CacheEntry.Body, ResponseEnding) async -> Bool
-    private let notStored: @Sendable (_ isLost: Bool) async -> Void
+    private let notStored: @Sendable (_ isRefused: Bool) async -> Void
     /// The writing of the last chunk.
     private var writing: Task<Void, Never>?
-    /// Whether the body was stored, or could not be received.
-    private var end: End?
+    /// Whether the whole body was stored, or the program refused that; `nil` if there is no whole body.
+    private var isStored: Bool?
     private var isClosed = false
-
-    private enum End {
-        case stored, refused, lost
-    }
 
     init(
         _ base: ResponseBody, _ writer: CacheWriter, expected: Int64?,
         store: @escaping @Sendable (CacheEntry.Body, ResponseEnding) async -> Bool,
-        notStored: @escaping @Sendable (_ isLost: Bool) async -> Void
+        notStored: @escaping @Sendable (_ isRefused: Bool) async -> Void
     ) {
         self.base = base
         self.writer = writer
@@ -329,14 +327,8 @@ private actor StoringBodySource: FileBodySource {
     }
 
     func next() async throws -> Data? {
-        let chunk: Data?
-        do {
-            var iterator = base.makeAsyncIterator()
-            chunk = try await iterator.next()
-        } catch {
-            end = .lost
-            throw error
-        }
+        var iterator = base.makeAsyncIterator()
+        let chunk = try await iterator.next()
         await writing?.value
         guard let chunk else {
             await finish()
@@ -348,13 +340,7 @@ private actor StoringBodySource: FileBodySource {
     }
 
     func collect(upTo limit: Int) async throws -> Data {
-        let data: Data
-        do {
-            data = try await base.collect(upTo: limit)
-        } catch {
-            end = .lost
-            throw error
-        }
+        let data = try await base.collect(upTo: limit)
         await writing?.value
         await writer.append(data)
         await finish()
@@ -363,7 +349,7 @@ private actor StoringBodySource: FileBodySource {
 
     private func finish() async {
         guard let ending = base.ending, let body = await writer.finish(expected: expected) else { return }
-        end = await store(body, ending) ? .stored : .refused
+        isStored = await store(body, ending)
     }
 
     nonisolated var ending: ResponseEnding? { base.ending }
@@ -372,9 +358,9 @@ private actor StoringBodySource: FileBodySource {
 
     func close() async {
         await base.close()
-        let (end, isFirst) = (end, !isClosed)
+        let (isStored, isFirst) = (isStored, !isClosed)
         isClosed = true
         await writing?.value
-        if isFirst, end != .stored { await notStored(end == .lost) }
+        if isFirst, isStored != true { await notStored(isStored == false) }
     }
 }

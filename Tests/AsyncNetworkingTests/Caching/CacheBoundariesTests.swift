@@ -183,6 +183,7 @@ import Testing
         }
         #expect(try await origin.get(from: manager) == "1 200 network")
         isSecond.withLock { $0 = true }
+        origin.fields[.eTag] = "\"b\""
         var request = try manager.request(.get, "x")
         request.cachePolicy = .reload
         if reason == "not read" {

@@ -147,7 +147,10 @@ import Testing
         #expect(try await get(from: manager) == (isBefore ? "1 200 cache" : "2 200 network"))
     }
 
-    @Test func `a stored response with the same tag stays when the request for a new one is cancelled`() async throws {
+    @Test(arguments: [true, false])
+    func `a stored response with the same tag stays when a new one is not read to its end`(isCancelled: Bool)
+        async throws
+    {
         let manager = origin.manager()
         let fields: HTTPFields = [.cacheControl: "no-cache", .eTag: #""a""#]
         origin.respond { _, number in
@@ -158,12 +161,19 @@ import Testing
         let isReading = Lock(false)
         let task = Task {
             try await manager.withResponse(for: manager.request(.get, "x")) { _, body in
-                for try await _ in body { isReading.set(\.self, to: true) }
+                for try await _ in body {
+                    isReading.set(\.self, to: true)
+                    if !isCancelled { break }
+                }
             }
         }
         try await eventually { isReading.withLock(\.self) }
-        task.cancel()
-        await #expect(throws: CancellationError.self) { try await task.value }
+        if isCancelled {
+            task.cancel()
+            await #expect(throws: CancellationError.self) { try await task.value }
+        } else {
+            try await task.value
+        }
         _ = try await get(from: manager)
         #expect(origin.requests.map { $0.headers[.ifNoneMatch] } == [nil, #""a""#, #""a""#])
     }
