@@ -369,6 +369,8 @@ extension Pipeline {
             } catch is OutdatedToken {
                 token = try await tokenToCarry(of: authenticator, for: request, &call)
                 continue
+            } catch let failure as RefreshFailure {
+                throw failure.cause
             }
             guard response.head.status.code == 401, !isLastTry else { return response }
             await call.close()
@@ -391,10 +393,17 @@ extension Pipeline {
     }
 
     /// Sends a request after the refresh of its token, which is due.
+    ///
+    /// - Throws: ``RefreshFailure``, besides the errors of the next steps.
     func refreshToken(_ request: Request, _ call: inout Call, _ next: Next) async throws -> OpenResponse {
         var request = request
         if let token = request.token {
-            try await updateToken(token, of: &request, refreshingAhead: true, &call)
+            do {
+                try await updateToken(token, of: &request, refreshingAhead: true, &call)
+            } catch {
+                let isEnd = error is CancellationError || (error as? TransportError)?.reason == .shutDown
+                throw isEnd || error is OutdatedToken ? error : RefreshFailure(cause: error)
+            }
             token.isDue = false
         }
         return try await next(request, &call)
@@ -520,6 +529,12 @@ final class SentToken: Sendable {
     func hasSent(_ field: String?) -> Bool {
         state.withLock { $0.tickets.contains { $0.field == field } }
     }
+}
+
+/// A request was not sent, because its token is due for a refresh, which has failed.
+struct RefreshFailure: Error {
+    /// The error of the refresh.
+    let cause: any Error
 }
 
 /// The token of a request that has not been sent is not that of its authenticator any more.

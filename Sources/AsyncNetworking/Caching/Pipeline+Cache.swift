@@ -264,6 +264,6 @@ extension Error {
     fileprivate var permitsStaleResponse: Bool {
         // The request of a refresh is one of a session.
         if case .transport(let error)? = self as? SessionError { return error.permitsStaleResponse }
-        return RetryPolicy.Failure(self) != nil || isUnsentForNow
+        return self is RefreshFailure || RetryPolicy.Failure(self) != nil || isUnsentForNow
     }
 }

@@ -390,6 +390,249 @@ private struct WaitsForTokens: EventMonitor {
         #expect(origin.requests.map { $0.headers[.authorization] } == ["Bearer 0", sent, sent])
     }
 
+    @Test(arguments: [true, false])
+    func `a stored response replaces one that needs a token, however the refresh fails`(isTransport: Bool) async throws
+    {
+        let fields: HTTPFields = [.cacheControl: "max-age=10, stale-if-error=60", .eTag: #""a""#]
+        let (origin, manager) = try await storing(fields, tokenLife: -1)
+        if !isTransport { await issuer.fail(Planned()) }
+        origin.advance(30)
+        // After the fifth one, there are too many refreshes.
+        for _ in 0..<7 { #expect(try await origin.get(from: manager) == "1 200 stale") }
+        #expect(origin.requests.count == 1)
+    }
+
+    if isOfCall { $0.interceptors = [Again()] } else { $0.attemptInterceptors = [Again()] }
+        }
+        let request = try manager.request(.get, "x", headers: [.authorization: "Own"])
+        #expect(try await manager.data(for: request).statusCode == 503)
+        #expect(transport.authorizations == (isOfCall ? ["Own", nil, "Own", nil] : ["Own", nil, nil]))
+    }
+
+    // MARK: Waits
+
+    @Test func `a token that is removed when its refresh ends is refreshed before the requests are sent`() async throws
+    {
+        let transport = MockTransport { request in
+            request.headers[.authorization] == nil ? .text("none", status: .badRequest) : .text("welcome")
+        }
+        for _ in 0..<20 {
+            let authenticator = try authenticator(Issuer(), token: nil, limit: 100)
+            let manager = manager(on: transport, authenticator)
+            try await withThrowingTaskGroup(of: Void.self) { group in
+                for _ in 0..<20 { group.addTask { _ = try await manager.get("x") } }
+                group.addTask {
+                    while await authenticator.token == nil { await Task.yield() }
+                    await authenticator.setToken(nil)
+                }
+                try await group.waitForAll()
+            }
+        }
+        #expect(!transport.authorizations.contains(nil))
+    }
+
+    @Test func `two authenticators whose refreshes need each other fail`() async throws {
+        let (a, b) = (try url("http://a.example/"), try url("http://b.example/"))
+        let session = Lock<SessionManager?>(nil)
+        @Sendable func token(_ path: String) async throws -> Authenticator.Token {
+            guard let manager = session.withLock(\.self) else { throw Planned() }
+            return Authenticator.Token(try await manager.get(path).text)
+        }
+        let (atOne, atTwo) = (Gate(), Gate())
+        let one = Authenticator(for: [a]) { _ in
+            atOne.open()
+            try await atTwo.wait()
+            return try await token("http://b.example/token")
+        }
+        let two = Authenticator(for: [b]) { _ in
+            atTwo.open()
+            try await atOne.wait()
+            return try await token("http://a.example/token")
+        }
+        let manager = SessionManager(on: MockTransport(.text("t"))) { $0.authentication.authenticators = [one, two] }
+        session.withLock { $0 = manager }
+        defer { session.withLock { $0 = nil } }
+        async let first = manager.get("http://a.example/x")
+        async let second = manager.get("http://b.example/x")
+        var failures: [String] = []
+        do { _ = try await first } catch { failures.append("\(error)") }
+        do { _ = try await second } catch { failures.append("\(error)") }
+        #expect(failures.contains { $0.contains("need a token of each other") })
+    }
+
+    @Test func `a wait for a token obeys the time limit of the call`() async throws {
+        let clock = ManualClock()
+        let gate = Gate()
+        let authenticator = try authenticator(Issuer(gate: gate), token: nil)
+        let manager = SessionManager(on: MockTransport(.text("x"))) {
+            $0.clock = clock
+            $0.authentication.authenticators = [authenticator]
+        }
+        let task = Task { try await manager.get("x", timeout: .seconds(2)) }
+        #expect(try await clock.passWaits(1) == [.seconds(2)])
+        let error = try await sessionError { _ = try await task.value }
+        #expect(error.isTimeout)
+        gate.open()
+    }
+
+    @Test func `the refresh of a running request is sent while the session drains`() async throws {
+        let gate = try ScriptGate()
+        let transport = MockTransport { request in
+            if request.url.path != "/v1/x" { return .text("1") }
+            return request.headers[.authorization] == "Bearer 1"
+                ? .text("welcome") : MockResponse([.wait(gate), .head(.unauthorized)])
+        }
+        let session = Lock<SessionManager?>(nil)
+        let authenticator = Authenticator(for: [try url("http://a.example/")], token: Authenticator.Token("0")) { _ in
+            Authenticator.Token(try await #require(session.withLock(\.self)).get("token").text)
+        }
+        let manager = manager(on: transport, authenticator)
+        session.withLock { $0 = manager }
+        defer { session.withLock { $0 = nil } }
+        async let response = manager.get("x")
+        try await transport.requests(count: 1)
+        async let drained: Void = manager.shutdown(draining: .seconds(60))
+        while await (try? manager.get("y")) != nil { await Task.yield() }
+        gate.open()
+        #expect(try await response.text == "welcome")
+        await drained
+    }
+
+    @Test func `a token is sent with each request`() async throws {
+        let transport = Self.server(taking: ["0"])
+        let manager = manager(on: transport, try authenticator(issuer))
+        #expect(try await manager.get("x").text == "welcome")
+        #expect(try await manager.get("y").text == "welcome")
+        #expect(transport.authorizations == ["Bearer 0", "Bearer 0"])
+        #expect(await issuer.refreshes.isEmpty)
+    }
+
+    @Test func `a refused token is refreshed, and the request sent again`() async throws {
+        let transport = Self.server(taking: ["1"])
+        let manager = manager(on: transport, try authenticator(issuer))
+        #expect(try await manager.post("x", parameters: ["a": 1]).text == "welcome")
+        #expect(transport.authorizations == ["Bearer 0", "Bearer 1"])
+        #expect(transport.requests.map(\.body) == [Data("a=1".utf8), Data("a=1".utf8)])
+        #expect(await issuer.refreshes == ["0"])
+    }
+
+    @Test func `without a token, one is obtained first`() async throws {
+        let transport = Self.server(taking: ["1"])
+        let manager = manager(on: transport, try authenticator(issuer, token: nil))
+        #expect(try await manager.get("x").text == "welcome")
+        #expect(transport.authorizations == ["Bearer 1"])
+        #expect(await issuer.refreshes == [nil])
+    }
+
+    @Test(arguments: [(400, 369, false), (400, 371, true), (60, 53, false), (60, 55, true), (60, 61, true)])
+    func `a token that is about to expire is refreshed first`(life: Int, age: Int, isRefreshed: Bool) async throws {
+        let transport = Self.server(taking: ["0", "1"])
+        let now = Lock(Date(timeIntervalSince1970: 0))
+        let token = Authenticator.Token("0", expires: Date(timeIntervalSince1970: Double(life)))
+        let authenticator = Authenticator(
+            for: [try url("http://a.example/")], token: token, now: { now.withLock { $0 } }, clock: ContinuousClock()
+        ) { [issuer] in try await issuer.refresh($0) }
+        let manager = manager(on: transport, authenticator)
+        now.withLock { $0 += Double(age) }
+        #expect(try await manager.get("x").text == "welcome")
+        #expect(transport.authorizations == [isRefreshed ? "Bearer 1" : "Bearer 0"])
+    }
+
+    @Test func `tokens that live for a few seconds are used until the last tenth of their life`() async throws {
+        let transport = Self.server(taking: ["0", "1"])
+        let token = Authenticator.Token("0", expires: Date(timeIntervalSince1970: 5))
+        let manager = manager(on: transport, try authenticator(issuer, token: token))
+        for _ in 0..<10 { #expect(try await manager.get("x").text == "welcome") }
+        #expect(await issuer.refreshes.isEmpty)
+    }
+
+    @Test func `the refresh token is passed to the closure and never printed`() async throws {
+        let token = Authenticator.Token("0", expires: Date(timeIntervalSince1970: -1), refreshToken: "r3fresh")
+        let transport = Self.server(taking: ["r3fresh"])
+        let authenticator = Authenticator(
+            for: [try url("http://a.example/")], token: token,
+            refresh: { old in Authenticator.Token(try #require(old?.refreshToken)) })
+        #expect(try await manager(on: transport, authenticator).get("x").text == "welcome")
+        #expect(!"\(token) \(String(reflecting: token))".contains("r3fresh"))
+    }
+
+    @Test(arguments: [(-1, false), (0.5, true)])
+    func `while a token is valid, a failed refresh does not fail the request`(left: Double, goesOn: Bool) async throws {
+        await issuer.fail(Planned(number: 1))
+        let transport = Self.server(taking: ["0"])
+        let token = Authenticator.Token("0", expires: Date(timeIntervalSince1970: Double(left)))
+        let manager = manager(on: transport, try authenticator(issuer, token: token))
+        if goesOn {
+            #expect(try await manager.get("x").text == "welcome")
+        } else {
+            await #expect(throws: Planned(number: 1)) { _ = try await manager.get("x") }
+            #expect(transport.requests.isEmpty)
+        }
+    }
+
+    // MARK: Stored responses
+
+    /// A server whose responses are stored, which is reached with a token that has been set 390 s before, and that cannot be
+    /// refreshed.
+    private func storing(
+        _ fields: HTTPFields, tokenLife: Double?, configure: (inout SessionConfiguration) -> Void = { _ in }
+    ) async throws -> (origin: Origin, manager: SessionManager) {
+        let origin = Origin()
+        origin.fields = fields
+        let time = Lock(Date(timeIntervalSince1970: 0))
+        let authenticator = Authenticator(
+            for: [try url("http://a.example/")], token: Authenticator.Token("0"), now: { time.withLock { $0 } },
+            clock: ContinuousClock()
+        ) { [issuer] in try await issuer.refresh($0) }
+        await issuer.fail(SessionError.transport(TransportError(.cannotConnect(.refused))))
+        let manager = origin.manager {
+            $0.authentication.authenticators = [authenticator]
+            $0.cachePartition = "ada"
+            configure(&$0)
+        }
+        #expect(try await origin.get(from: manager) == "1 200 network")
+        let date = Date(timeIntervalSince1970: tokenLife ?? 0)
+        await authenticator.setToken(tokenLife.map { _ in Authenticator.Token("0", expires: date) })
+        time.withLock { $0 += 390 }
+        return (origin, manager)
+    }
+
+    @Test(arguments: [true, false])
+    func `a 304 for nothing stored is followed by one request with the same token`(isRefreshed: Bool) async throws {
+        let (origin, manager) = try await storing([.cacheControl: "no-cache", .eTag: #""a""#], tokenLife: 400)
+        if isRefreshed { await issuer.fail(nil) }
+        let sent = isRefreshed ? "Bearer 1" : "Bearer 0"
+        origin.respond { request, number in
+            guard number < 10 else { return .status(.internalServerError) }
+            return request.headers.contains(.ifNoneMatch)
+                ? .status(.notModified, headers: [.eTag: #""b""#]) : .text("whole")
+        }
+        #expect(try await origin.get(from: manager) == "whole 200 network")
+        #expect(origin.requests.map { $0.headers[.ifNoneMatch] } == [nil, #""a""#, nil])
+        #expect(origin.requests.map { $0.headers[.authorization] } == ["Bearer 0", sent, sent])
+    }
+
+    @Test(arguments: [true, false])
+    func `a stored response replaces one that needs a token, however the refresh fails`(isTransport: Bool) async throws
+    {
+        let fields: HTTPFields = [.cacheControl: "max-age=10, stale-if-error=60", .eTag: #""a""#]
+        let (origin, manager) = try await storing(fields, tokenLife: -1)
+        if !isTransport { await issuer.fail(Planned()) }
+        origin.advance(30)
+        // After the fifth one, there are too many refreshes.
+        for _ in 0..<7 { #expect(try await origin.get(from: manager) == "1 200 stale") }
+        #expect(origin.requests.count == 1)
+    }
+
+    @Test func `a response that varies by the token is used with a refreshed one`() async throws {
+        let (origin, manager) = try await storing(
+            [.cacheControl: "max-age=60", .vary: "Authorization"], tokenLife: 400)
+        await issuer.fail(nil)
+        #expect(try await origin.get("y", from: manager) == "2 200 network")
+        #expect(origin.requests.last?.headers[.authorization] == "Bearer 1")
+        #expect(try await origin.get(from: manager) == "1 200 cache")
+    }
+
     @Test func `requests that have waited for a transfer are sent together, while a refresh is due but fails`()
         async throws
     {
