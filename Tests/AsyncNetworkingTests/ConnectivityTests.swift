@@ -153,6 +153,25 @@ import Testing
         #expect(await routes.waiting == 0)
     }
 
+    @Test func `a stored response that may be used does not wait for a token`() async throws {
+        let routes = Routes()
+        let refreshes = Lock(0)
+        let authenticator = Authenticator(for: [try url("http://a.example/")], token: Authenticator.Token("0")) { _ in
+            refreshes.withLock { $0 += 1 }
+            throw Planned()
+        }
+        let transport = MockTransport(
+            .data(Data("stored".utf8), headers: [.cacheControl: "max-age=0, stale-if-error=60"]))
+        let manager = manager(transport, routes) {
+            ($0.cache, $0.cachePartition) = (.memory(), "ada")
+            $0.authentication.authenticators = [authenticator]
+        }
+        _ = try await manager.get("x")
+        await authenticator.setToken(Authenticator.Token("0", expires: Date(timeIntervalSince1970: 0)))
+        #expect(try await manager.get("x").metrics.source == .stale)
+        #expect(refreshes.withLock(\.self) == 0)
+    }
+
     @Test func `the target of a wait is the host as it is looked up`() async throws {
         let (transport, routes) = (MockTransport(Self.unreachable, .text("end")), Routes())
         let manager = manager(transport, routes)

@@ -137,6 +137,10 @@ extension Pipeline {
         // A stored response is better than a wait.
         if fallback != nil { request.waitsForConnectivity = false }
         do {
+            // A refresh may wait for a route without a limit.
+            if request.waitsForConnectivity == false, request.token?.isDue == true, await lacksRoute(request) {
+                throw TransportError(.cannotConnect(.unreachable))
+            }
             let (response, times) = try await exchange(request, &call, next, lookup)
             let head = response.head
             let outcome = ValidationOutcome(

@@ -55,6 +55,14 @@ extension Pipeline {
         return target
     }
 
+    /// Whether there certainly is no route to the host of a request, which is not sent to a proxy of the program.
+    func lacksRoute(_ request: Request) async -> Bool {
+        if case .proxy? = request.options?.proxy { return false }
+        // The name of the host is looked up only without a default route.
+        guard await routes.isUnreachable(.defaultRoute) else { return false }
+        return await routes.isUnreachable(.host(HostName(request.url).zonedText))
+    }
+
     private func waitForRoute(
         to target: ReachabilityTarget, because error: TransportError, _ request: Request, since stopwatch: Stopwatch
     ) async throws {
