@@ -343,10 +343,17 @@ import Testing
     @Test func `a request that accepts only a stored response says nothing of the server`() async throws {
         let manager = SessionManager(on: MockTransport(.text("x"))) {
             $0.cache = .memory()
-            $0.interceptors = [CircuitBreaker(failures: 1)]
+            $0.interceptors = [CircuitBreaker(failures: 1) { (try? $0.get())?.status != .ok }]
         }
         let request = try manager.request(.get, "x", headers: [.cacheControl: "only-if-cached"])
         for _ in 0..<2 { #expect(try await manager.data(for: request).statusCode == 504) }
+        var stored = try manager.request(.get, "x")
+        stored.cachePolicy = .returnCacheDontLoad
+        for _ in 0..<2 {
+            guard case .notCached = try await sessionError({ _ = try await manager.data(for: stored) }) else {
+                throw Planned()
+            }
+        }
         #expect(try await manager.get("x").text == "x")
     }
 

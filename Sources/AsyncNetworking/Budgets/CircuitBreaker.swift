@@ -62,6 +62,7 @@ public struct CircuitBreaker: Interceptor {
             if WaitGraph.isWithin({ ($0 as? Trial)?.isOf(states, origin) ?? false }) { return try await next(request) }
             throw SessionError.circuitOpen(host: origin.host, retryAfter: retryAfter)
         }
+        let isOnlyStored = next.pipeline.acceptsOnlyStored(request)
         do {
             let response =
                 if pass.isTrial {
@@ -70,16 +71,13 @@ public struct CircuitBreaker: Interceptor {
                     try await next(request)
                 }
             let outcome: Circuit.Outcome =
-                if next.pipeline.acceptsOnlyStored(request) {
-                    .unknown
-                } else {
-                    isFailure(.success(response.head)) ? .failure : .success
-                }
+                isOnlyStored ? .unknown : isFailure(.success(response.head)) ? .failure : .success
             await states.record(outcome, of: pass, origin)
             return response
         } catch {
             // A request whose token is outdated was not sent.
-            var isServers = !(error is CancellationError || error is OutdatedToken) && isFailure(.failure(error))
+            let isUnsent = isOnlyStored || error is CancellationError || error is OutdatedToken
+            var isServers = !isUnsent && isFailure(.failure(error))
             if isServers { isServers = await next.pipeline.missingRoute(of: request, after: error) == nil }
             await states.record(isServers ? .failure : .unknown, of: pass, origin)
             throw error
