@@ -235,6 +235,10 @@ extension Pipeline {
                 response.body.provenance = .received
             } else {
                 response.body.provenance = .replaced
+                // A stream of the interceptor's own reads the response that is open.
+                if response.body.origin == nil, !response.body.isWhole {
+                    response.body.origin = open.last?.bodies.last?.origin
+                }
             }
             return response
         } catch {

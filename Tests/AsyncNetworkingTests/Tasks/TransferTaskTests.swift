@@ -190,6 +190,32 @@ extension TransferTask {
         guard case .succeeded = task.status.outcome else { throw Planned() }
     }
 
+    @Test func `a body that an interceptor wraps has progress`() async throws {
+        struct Wrapped: ResponseBodySource {
+            let base: ResponseBody
+
+            func next() async throws -> Data? {
+                var iterator = base.makeAsyncIterator()
+                return try await iterator.next()
+            }
+            var ending: ResponseEnding? { base.ending }
+            func close() async { await base.close() }
+        }
+        let gates = [try ScriptGate(), try ScriptGate()]
+        let manager = SessionManager(on: MockTransport(Self.gated(gates[0], gates[1]))) {
+            $0.attemptInterceptors = [
+                Intercepting { request, next in
+                    let response = try await next(request)
+                    return OpenResponse(head: response.head, body: ResponseBody(source: Wrapped(base: response.body)))
+                }
+            ]
+        }
+        let task = manager.makeDataTask(for: try manager.request(.get, "x"))
+        task.resume()
+        defer { for gate in gates { gate.open() } }
+        try await eventually { task.status.downloadProgress?.completedBytes == 1 }
+    }
+
     @Test func `the response is available before the value, or throws its error`() async throws {
         let manager = SessionManager(on: MockTransport(MockResponse([.head(.created), .hang])))
         let task = try manager.makeDataTask(for: manager.request(.get, "x"))
