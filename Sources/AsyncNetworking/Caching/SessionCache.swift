@@ -45,8 +45,11 @@ final class SessionCache: Sendable {
     /// Returns a request as the rules see it.
     @inline(never)
     func request(_ request: Request, _ policy: CachePolicy, mayChangeFields: Bool) -> CacheRequest {
-        CacheRequest(
-            target: CacheKey.target(request.url), method: request.method, headers: request.headers, mode: policy.mode,
+        var headers = request.headers
+        // The responses are those to one user, also after a refresh.
+        if let token = request.token { headers[.authorization] = token.ticket.lineage.value }
+        return CacheRequest(
+            target: CacheKey.target(request.url), method: request.method, headers: headers, mode: policy.mode,
             hasBody: request.body.length != 0, decodesContent: request.sharedOptions?.value.decodesContent ?? true,
             mayAddCookies: mayAddCookies(request), mayChangeFields: mayChangeFields, owner: owner(of: request),
             salt: cache.salt)
