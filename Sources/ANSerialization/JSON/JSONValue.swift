@@ -16,7 +16,7 @@ import FoundationEssentials
 /// object, the first member counts; names that differ only in Unicode normalization are the same, as all strings of
 /// Swift. `JSONDecoder` does the same. Numbers of different cases are not equal, such as `1` and `1.0`; compare their
 /// ``double``. See
-/// ``JSONResponseSerializer`` for the differences in JSON5.
+/// ``JSONResponseSerializer/init(allowsFragments:allowsJSON5:validation:emptyResponses:)`` for the differences in JSON5.
 public enum JSONValue: Hashable, Sendable {
     /// The literal `null`. It is a value: a missing member or element is `nil` instead.
     case null

@@ -135,7 +135,8 @@ extension ResponseSerializer where Self == JSONResponseSerializer {
     /// - Parameters:
     ///   - allowsFragments: Whether the outermost value may be a string, number, Boolean value or null; `false` by
     ///     default.
-    ///   - allowsJSON5: Whether the text may be JSON5; `false` by default. See ``JSONResponseSerializer``.
+    ///   - allowsJSON5: Whether the text may be JSON5; `false` by default. See
+    ///     ``JSONResponseSerializer/init(allowsFragments:allowsJSON5:validation:emptyResponses:)``.
     public static func json(allowsFragments: Bool = false, allowsJSON5: Bool = false) -> JSONResponseSerializer {
         JSONResponseSerializer(allowsFragments: allowsFragments, allowsJSON5: allowsJSON5)
     }

@@ -138,7 +138,8 @@ package struct RetryPlan {
         }
     }
 
-    /// Whether the policy's `decision` is called for a result: for errors and for statuses of 400 and above.
+    /// Whether the policy's `decision` is called for a result: for errors and for statuses of 400 and above, except for
+    /// the response to a request that accepts only stored ones.
     package static func mayBeDecided(_ result: AttemptResult) -> Bool {
         if case .success(let head) = result { head.status.code >= 400 } else { true }
     }

@@ -84,8 +84,8 @@ public struct RetryPolicy: Sendable {
     ///
     /// It may request or prevent another attempt; the limit, body, deadline and budget apply in any case. It runs in
     /// the task that makes the request, which waits for it. It is not called for `CancellationError`, for errors after
-    /// the response was passed on (except that of a download that can be continued), nor if ``limit`` is 0 or less. An
-    /// error that it throws becomes the error of the request.
+    /// the response was passed on (except that of a download that can be continued), for the response to a request that
+    /// accepts only stored ones, nor if ``limit`` is 0 or less. An error that it throws becomes the error of the request.
     public var decision: (@Sendable (Context) async throws -> Decision)?
 
     /// Creates a policy with a maximum number of retries, and otherwise with the default that each property states.
