@@ -6,7 +6,7 @@ public import FoundationEssentials
 
 extension SecurityPolicy {
     /// Returns the certificates of a file or data in DER form, for
-    /// ``ANHTTP/SecurityPolicy/pinning(certificates:mode:)``.
+    /// ``ANHTTP/SecurityPolicy/pinning(certificates:mode:until:)``.
     ///
     /// - Parameter source: The file or data: any number of PEM certificates (RFC 7468), or one DER certificate. Lines
     ///   of other text and other kinds of PEM blocks are ignored. A file is read once, by the calling thread.
