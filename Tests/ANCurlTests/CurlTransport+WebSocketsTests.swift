@@ -48,7 +48,9 @@ import Testing
             server.route(
                 "/", Script([.acceptWebSocket(), .wait(gate), .send(Data(close.encoded(mask: nil))), .end(.reset)]))
             server.route("/other", .text("ok"))
-            let transport = try CurlTransport()
+            var limits = ConnectionLimits()
+            limits.eventLoops = 1
+            let transport = try CurlTransport(limits: limits)
             try await withLink(to: server, on: transport) { link in
                 let barrier = Barrier()
                 async let other = transport.collect(server.request("/other"), reporting: barrier)
