@@ -14,9 +14,9 @@ public import FoundationEssentials
 ///
 /// The transport stores the cookies. libcurl follows RFC 6265 and, if built with libpsl as in most distributions, uses
 /// the public-suffix list, so that no host can set a cookie for all of `co.uk`. Cookies are not shared between
-/// managers, and last as long as their manager unless they are saved. With a transport of the program's own, such as a
-/// mock, and if libcurl cannot be set up, no cookies are stored: the store is empty, and setting a cookie throws
-/// ``SessionError/cookiesNotStored``.
+/// managers, and last as long as their manager or a store unless they are saved: a store keeps the transport with its
+/// connections. With a transport of the program's own, such as a mock, and if libcurl cannot be set up, no cookies are
+/// stored: the store is empty, and setting a cookie throws ``SessionError/cookiesNotStored``.
 public struct CookieStore: Sendable {
     package let jar: (any CookieJar)?
 
