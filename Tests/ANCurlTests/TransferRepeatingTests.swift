@@ -32,6 +32,15 @@ import Testing
         #expect(repeating.repeats == 3)
     }
 
+    @Test func `a new connection is made after some idle ones that were closed`() {
+        var repeating = TransferRepeating(probes: [])
+        let tries = (0..<10).map { _ in
+            repeating.beginAgain(without: nil, probes: [])
+            return repeating.mayTryIdleConnection
+        }
+        #expect(tries == [true, true, true, true, true, true, true, true, false, false])
+    }
+
     @Test func `a request is sent and moved a bounded number of times`() {
         var repeating = TransferRepeating(probes: [])
         for _ in 0..<9 { repeating.send() }

@@ -23,14 +23,16 @@ final class Dispatcher: Sendable {
         var origins = OriginCache()
         var isAddingLoop = false
 
-        mutating func loop(_ exchange: Exchange, _ origin: String, preferring preferred: Int?) -> Int {
+        mutating func loop(
+            _ exchange: Exchange, _ origin: String, _ sharing: ConnectionSharing, preferring preferred: Int?
+        ) -> Int {
             guard loops.count > 1, !exchange.isOnFirstLoop else { return 0 }
-            return loops.loop(for: origin, exchange.sharing, preferring: preferred)
+            return loops.loop(for: origin, sharing, preferring: preferred)
         }
 
         /// Notes an exchange that was admitted.
-        mutating func begin(_ exchange: Exchange, _ origin: String, on loop: Int) {
-            close(loops.begin(origin, exchange.sharing, on: loop, extra: admissions.longLived), of: exchange.group)
+        mutating func begin(_ exchange: Exchange, _ origin: String, _ sharing: ConnectionSharing, on loop: Int) {
+            close(loops.begin(origin, sharing, on: loop, extra: admissions.longLived), of: exchange.group)
         }
 
         func close(_ excess: LoopTable.Excess?, of group: EngineGroup) {
@@ -48,6 +50,10 @@ final class Dispatcher: Sendable {
     struct Place {
         /// The scheme, host and port of the URL.
         let origin: String
+        /// Whether the exchange may use connections of others when it enters. The environment, and so the proxy, may change
+        /// until it leaves.
+        let sharing: ConnectionSharing
+        let use: ConnectionUse
         /// The engine that knows of the exchange, or will with its next message.
         var engine: CurlEngine
         var admission: Admission
@@ -112,13 +118,15 @@ final class Dispatcher: Sendable {
     func enter(_ exchange: Exchange, preferring preferred: Int?) -> (CurlEngine, mustAddLoop: Bool) {
         withState { state in
             let origin = state.origins.origin(of: exchange.request.url.absoluteString)
-            let loop = state.loop(exchange, origin, preferring: preferred)
+            let sharing = exchange.sharing
+            let use = ConnectionUse(isLongLived: exchange.isLongLived, sharing)
+            let loop = state.loop(exchange, origin, sharing, preferring: preferred)
             let engine = exchange.group.engine(loop)
-            let ticket = state.admissions.enter(Waiting(exchange: exchange, loop: loop), exchange.use, origin)
+            let ticket = state.admissions.enter(Waiting(exchange: exchange, loop: loop), use, origin)
             state.loops.enter(loop)
-            if ticket == nil { state.begin(exchange, origin, on: loop) }
+            if ticket == nil { state.begin(exchange, origin, sharing, on: loop) }
             exchange.place = Place(
-                origin: origin, engine: engine,
+                origin: origin, sharing: sharing, use: use, engine: engine,
                 admission: ticket.map { .waiting(ticket: $0) } ?? .admitted(loop: loop))
             let mustAddLoop = state.loops.wantsLoop && !state.isAddingLoop && !isShutDown
             if mustAddLoop { state.isAddingLoop = true }
@@ -135,10 +143,10 @@ final class Dispatcher: Sendable {
             else { return nil }
             let exchange = waiting.exchange
             guard var place = exchange.place else { return nil }
-            let target = state.loop(exchange, place.origin, preferring: loop)
+            let target = state.loop(exchange, place.origin, place.sharing, preferring: loop)
             state.loops.leave(waiting.loop)
             state.loops.enter(target)
-            state.begin(exchange, place.origin, on: target)
+            state.begin(exchange, place.origin, place.sharing, on: target)
             place.admission = .admitted(loop: target)
             exchange.place = place
             return (exchange, place.engine)
@@ -153,12 +161,12 @@ final class Dispatcher: Sendable {
             guard let place = exchange.place else { return }
             switch place.admission {
             case .waiting(let ticket):
-                state.admissions.giveUp(ticket, exchange.use, place.origin)
+                state.admissions.giveUp(ticket, place.use, place.origin)
                 state.loops.leave(place.engine.index)
             case .admitted(let loop):
-                state.admissions.leave(exchange.use, place.origin)
+                state.admissions.leave(place.use, place.origin)
                 state.loops.leave(loop)
-                state.loops.end(place.origin, exchange.sharing, on: loop, connected: connected)
+                state.loops.end(place.origin, place.sharing, on: loop, connected: connected)
             case .over: break
             }
             exchange.place?.admission = .over

@@ -30,7 +30,7 @@ final class Exchange: Sendable {
     /// Whether the connection is neither shared with other exchanges nor used again; see ``HTTP2Sharing``.
     let needsOwnConnection: Bool
     /// Whether the exchange may go on for long.
-    private let isLongLived: Bool
+    let isLongLived: Bool
     /// The security settings with which the server is verified, or the resolver if only the resolver is reached over
     /// TLS.
     let security: ConnectionSecurity?
@@ -79,7 +79,6 @@ final class Exchange: Sendable {
             security = nil
         }
         self.group = group
-        // Last, so that the argument is moved, not copied.
         self.request = request
         let reading: ExchangeStateMachine<Waiter>.Reading =
             switch delivery {
@@ -111,9 +110,6 @@ final class Exchange: Sendable {
             }
         return mayMultiplex ? .multiplexed : .successive
     }
-
-    /// The share of the exchange in the limits on connections.
-    var use: ConnectionUse { ConnectionUse(isLongLived: isLongLived, sharing) }
 
     /// Whether the exchange is performed on the first loop, which alone has the schedule of limited speeds, and libcurl's
     /// count of the connections to a proxy that forwards requests of several origins.

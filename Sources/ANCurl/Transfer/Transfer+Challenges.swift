@@ -63,9 +63,15 @@ package struct TransferRepeating {
     /// before the request is sent counts as a repeat only.
     package static let maximumAttempts = 50
     package static let maximumRepeats = 100
+    /// The number of idle connections that may turn out to be closed before a new one is made. There may be more of them
+    /// than ``maximumRepeats``.
+    package static let maximumIdleTries = 8
 
     /// Creates the state of a request that was not sent yet.
     package init(probes: Probes) { self.probes = probes }
+
+    /// Whether the request, which is sent again, may try another idle connection.
+    package var mayTryIdleConnection: Bool { repeats <= Self.maximumIdleTries }
 
     /// Whether the request may be moved to another easy handle.
     package var mayMove: Bool { repeats < Self.maximumRepeats }

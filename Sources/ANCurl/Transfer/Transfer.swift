@@ -196,10 +196,11 @@ struct TransferState: ~Copyable {
         // A connection on which a request was refused is not reused; libcurl handles that. Nor is one to an alternative
         // service that was not even connected to.
         let isConnectionIntact = connection.stream?.rejection == .overload
-        // One that carries one exchange at a time is closed with this one; others may be idle.
+        // One that carries one exchange at a time is closed with this attempt; others may be idle.
         let isClosed = connection.isSpoilt && !connection.isHTTP2 && !connection.isHTTP3
         let needsNewConnection =
-            !isUnprocessed && !isConnectionIntact && !isClosed && (alternative == nil || repeating.attempts > 0)
+            !isUnprocessed && !isConnectionIntact && !(isClosed && repeating.mayTryIdleConnection)
+            && (alternative == nil || repeating.attempts > 0)
         alternative = nil
         connection.leave()
         sending.forgetDelivery()
