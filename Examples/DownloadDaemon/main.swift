@@ -13,7 +13,7 @@ import Foundation
 func download(_ urls: [URL], to directory: String) async throws {
     let api = SessionManager {
         $0.retryPolicy = RetryPolicy(limit: 10)
-        $0.maximumConcurrentTransfers = 4
+        $0.maximumConcurrentTasks = 4
     }
     // Unfinished downloads are cancelled two seconds after SIGTERM, and keep what has arrived.
     let ending = Task { try await api.shutdownOnSignal(draining: .seconds(2)) }

@@ -9,7 +9,7 @@ let urls = CommandLine.arguments.dropFirst().compactMap { URL(string: $0) }
 let api = SessionManager {
     $0.retryPolicy = RetryPolicy(limit: 5)
     // Both limits: over HTTP/1.1, a transfer needs a connection, and a host gets six of them by default.
-    $0.maximumConcurrentTransfers = 8
+    $0.maximumConcurrentTasks = 8
     $0.connectionLimits.maximumConnectionsPerHost = 8
 }
 
@@ -20,7 +20,7 @@ for url in urls where !restored.contains(url) {
     downloads.append(api.makeDownloadTask(for: Request(url: url), to: file, options: .durable))
 }
 
-let group = TransferGroup(downloads)
+let group = SessionTaskGroup(downloads)
 await api.requestSizes(of: group)
 group.resume()
 for await progress in group.progress {

@@ -14,7 +14,7 @@ struct TokenResponse: Decodable, Sendable {
 }
 
 struct Narrator: EventMonitor {
-    func receive(_ event: TaskEvent, of task: AnyTransferTask) {
+    func receive(_ event: TaskEvent, of task: AnySessionTask) {
         switch event {
         case .exchange(_, .started), .exchange(_, .head), .refreshingToken: print("#\(task.id)", event)
         default: break

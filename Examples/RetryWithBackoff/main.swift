@@ -10,7 +10,7 @@ import AsyncNetworkingTesting
 import FoundationEssentials
 
 struct Narrator: EventMonitor {
-    func receive(_ event: TaskEvent, of task: AnyTransferTask) {
+    func receive(_ event: TaskEvent, of task: AnySessionTask) {
         switch event {
         case .exchange(_, .started), .exchange(_, .head), .retrying, .ended: print(event)
         default: break

@@ -62,7 +62,7 @@ func shareTransfers() -> SessionManager {
     // snippet.shared-transfers
     let api = SessionManager {
         $0.cache = .standard
-        $0.sharesTransfers = true
+        $0.coalescesRequests = true
     }
     // snippet.end
     return api

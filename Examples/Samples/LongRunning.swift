@@ -43,7 +43,7 @@ func showTotal(_ api: SessionManager, _ downloads: [DownloadTask], _ manifest: [
     for download in downloads {
         download.expectedBytes = download.request.flatMap { manifest[$0.url] }
     }
-    let group = TransferGroup(downloads)
+    let group = SessionTaskGroup(downloads)
     await api.requestSizes(of: group)
     group.resume()
     for await progress in group.progress { print(progress.fraction ?? 0) }
@@ -54,7 +54,7 @@ func showTotal(_ api: SessionManager, _ downloads: [DownloadTask], _ manifest: [
 struct FailureLog: EventMonitor {
     let lines: AsyncStream<String>.Continuation
 
-    func receive(_ event: TaskEvent, of task: AnyTransferTask) {
+    func receive(_ event: TaskEvent, of task: AnySessionTask) {
         switch event {
         case .retrying, .ended: lines.yield("\(task) \(event)")
         default: break

@@ -92,7 +92,7 @@ func setAttribute(_ api: SessionManager, url: URL) async throws {
 
 // snippet.events
 struct RequestLog: EventMonitor {
-    func receive(_ event: TaskEvent, of task: AnyTransferTask) {
+    func receive(_ event: TaskEvent, of task: AnySessionTask) {
         print(task, event)
     }
 }

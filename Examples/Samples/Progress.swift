@@ -29,7 +29,7 @@ func downloadWithProgress(_ api: SessionManager) async throws {
 
 func watchGroup(_ tasks: [DownloadTask]) async {
     // snippet.several-tasks
-    let group = TransferGroup(tasks)
+    let group = SessionTaskGroup(tasks)
     for await progress in group.progress { print(progress.fraction ?? 0) }
     // snippet.end
 }

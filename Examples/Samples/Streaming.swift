@@ -51,8 +51,8 @@ func sendStream(_ api: SessionManager, url: URL) async throws {
 }
 
 // snippet.interim-responses-trailers-and-metrics
-struct HintPrinter: TransferEventSink {
-    func receive(_ event: TransferEvent) {
+struct HintPrinter: ExchangeEventSink {
+    func receive(_ event: ExchangeEvent) {
         if case .informational(let head) = event { print(head.status.code, head.headers) }
     }
 }

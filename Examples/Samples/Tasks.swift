@@ -34,10 +34,10 @@ func watchEvents(_ task: DataTask) async {
 
 func startMany(_ urls: [URL]) async throws {
     // snippet.many-tasks
-    let api = SessionManager { $0.maximumConcurrentTransfers = 4 }
+    let api = SessionManager { $0.maximumConcurrentTasks = 4 }
     let tasks = urls.map { api.makeDataTask(for: Request(url: $0)) }
     tasks.last?.priority = .high
-    let group = TransferGroup(tasks)
+    let group = SessionTaskGroup(tasks)
     group.resume()
     try await group.waitForAll()
     // snippet.end
@@ -45,7 +45,7 @@ func startMany(_ urls: [URL]) async throws {
 
 func steerMany(_ api: SessionManager) {
     // snippet.many-tasks-2
-    api.transfers(tagged: "search").cancel()
-    api.transfers { $0.request?.url.path.hasPrefix("/v1/images/") == true }.suspend()
+    api.taskGroup(tagged: "search").cancel()
+    api.taskGroup { $0.request?.url.path.hasPrefix("/v1/images/") == true }.suspend()
     // snippet.end
 }

@@ -55,7 +55,7 @@ public struct Chain: Sendable {
     /// The number of the attempt, starting at 1; it is above 1 for a retry. Redirects and answers to challenges belong
     /// to the attempt. For ``SessionConfiguration/interceptors`` it is 1, or that of the rest of a download.
     public let attempt: Int
-    /// The identifier of the call's task, by which its events are recognized: the ``AnyTransferTask/id`` of the task that
+    /// The identifier of the call's task, by which its events are recognized: the ``AnySessionTask/id`` of the task that
     /// an ``EventMonitor`` receives with them.
     package let taskID: UInt64
     private let passage: Passage

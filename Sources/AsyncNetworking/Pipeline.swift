@@ -129,7 +129,7 @@ final class Pipeline: Sendable {
     ///   - body: Receives the response's head, and its body, which is valid only while the closure runs.
     @inline(never)
     func perform<Value>(
-        _ task: AnyTransferTask, _ request: Request, delivery: BodyDelivery,
+        _ task: AnySessionTask, _ request: Request, delivery: BodyDelivery,
         reporting events: (any CallEventSink)?, notingIn record: AttemptRecord?,
         body: (ResponseHead, ResponseBody) async throws -> Value
     ) async throws -> Value {
@@ -144,7 +144,7 @@ final class Pipeline: Sendable {
     /// function returns.
     @inline(never)
     func call<Value>(
-        _ task: AnyTransferTask, _ request: Request, delivery: BodyDelivery,
+        _ task: AnySessionTask, _ request: Request, delivery: BodyDelivery,
         reporting events: (any CallEventSink)?, _ work: (Request, inout Call) async throws -> Value
     ) async throws -> Value {
         var request = request
@@ -162,7 +162,7 @@ final class Pipeline: Sendable {
     /// however often it asks for a response.
     @inline(never)
     func begin(
-        _ request: inout Request, of task: AnyTransferTask, delivery: BodyDelivery,
+        _ request: inout Request, of task: AnySessionTask, delivery: BodyDelivery,
         reporting events: (any CallEventSink)?
     ) -> Call {
         request.startTimeout(on: clock)
@@ -421,7 +421,7 @@ struct Call: Sendable {
     var attempt: Int { retries?.plan.attempt ?? 1 }
 
     /// Returns the receiver of the events of an exchange that begins.
-    func beginExchange() -> (any TransferEventSink)? {
+    func beginExchange() -> (any ExchangeEventSink)? {
         guard let monitor else { return record }
         return monitor.beginExchange(notingIn: record)
     }

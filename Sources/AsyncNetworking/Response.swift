@@ -6,7 +6,7 @@ public import HTTPTypes
 /// A response with its value, which is the body or was deserialized from it, and with its head, trailers and metrics.
 ///
 /// ``SessionManager/data(for:)``, ``SessionManager/response(for:as:)`` and the verbs return one, as does the
-/// ``TransferTask/value`` of a data or upload task.
+/// ``SessionTask/value`` of a data or upload task.
 public struct Response<Value: Sendable>: Sendable {
     /// The body as `Data`, or the value that the serializer returned for it; `()` for a ``DownloadedFile/response``,
     /// whose body is in the file.

@@ -63,10 +63,10 @@ public struct SessionConfiguration: Sendable {
     /// The maximum number of tasks (``DataTask``, ``UploadTask``, ``DownloadTask``) that run concurrently; `nil`, the
     /// default, for no limit. A value below 1 counts as 1.
     ///
-    /// Further tasks wait, ordered by ``AnyTransferTask/priority`` and then by the time at which they were resumed. A
+    /// Further tasks wait, ordered by ``AnySessionTask/priority`` and then by the time at which they were resumed. A
     /// suspended task is not counted; a running one that is cancelled is counted until it has ended. Functions that
     /// return a response directly are not counted either: their callers control how many they call.
-    public var maximumConcurrentTransfers: Int?
+    public var maximumConcurrentTasks: Int?
     /// The retry policy for requests without one of their own; ``RetryPolicy/none`` by default, so that nothing is
     /// retried. An ``EventSource`` does not use it: its reconnections follow `Request.retryPolicy` only.
     public var retryPolicy = RetryPolicy.none
@@ -126,7 +126,7 @@ public struct SessionConfiguration: Sendable {
     /// ``SessionManager/data(for:)`` and the verbs, without a body, a range, conditions, `no-cache` or `no-store`, and
     /// with a cache policy other than ``CachePolicy/reload`` and ``CachePolicy/revalidate``. Streamed responses and
     /// tasks, including ``DataTask``, neither wait nor are waited for. `Request.timeout` limits the wait.
-    public var sharesTransfers = false
+    public var coalescesRequests = false
     /// The transport that performs exchanges; `nil`, the default, uses libcurl. With one of the program's own,
     /// ``connectionLimits`` are ignored, no cookies are stored, WebSocket connections fail unless it is a
     /// `MockTransport`, and transfer options such as `tls` have an effect only if the transport implements them. A

@@ -97,7 +97,7 @@ extension SessionManager {
     ///   ``ANSerialization/SerializationError`` that `body` throws is wrapped in a ``SessionError``.
     public nonisolated func withResponse<Value: Sendable>(
         for request: Request, validating validation: ResponseValidation = .anything,
-        reporting events: (any TransferEventSink)? = nil,
+        reporting events: (any ExchangeEventSink)? = nil,
         _ body: (ResponseHead, ResponseBody) async throws -> Value
     ) async throws -> Value {
         try await perform(

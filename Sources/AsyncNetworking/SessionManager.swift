@@ -56,7 +56,7 @@ public actor SessionManager {
     /// - Parameter configuration: The configuration, of which the manager keeps a copy.
     public init(_ configuration: SessionConfiguration) {
         self.configuration = configuration
-        let state = SessionState.make(maximumConcurrentTasks: configuration.maximumConcurrentTransfers)
+        let state = SessionState.make(maximumConcurrentTasks: configuration.maximumConcurrentTasks)
         registry = TaskRegistry(state: state)
         scheduler = TaskScheduler(state)
         resolver = URLResolver(base: configuration.baseURL, mode: configuration.baseURLMode)
@@ -101,7 +101,7 @@ public actor SessionManager {
     ///   - body: Receives the response's head, and its body, which is valid only while the closure runs.
     /// - Throws: ``SessionError``, `CancellationError`, or an error thrown by `body`.
     nonisolated func perform<Value: Sendable>(
-        _ task: AnyTransferTask, _ request: Request, delivery: BodyDelivery,
+        _ task: AnySessionTask, _ request: Request, delivery: BodyDelivery,
         reporting events: (any CallEventSink)? = nil, notingIn record: AttemptRecord? = nil,
         body: (ResponseHead, ResponseBody) async throws -> Value
     ) async throws -> Value {
@@ -142,7 +142,7 @@ public actor SessionManager {
     public func invalidate(cancellingTasks: Bool) async {
         registry.close(cancelling: cancellingTasks)
         guard cancellingTasks else { return }
-        transfers().cancel()
+        taskGroup().cancel()
         await shutdownTransport()
     }
 
@@ -163,7 +163,7 @@ public actor SessionManager {
     ///   limit.
     public func shutdown(draining limit: Duration? = nil) async {
         registry.close(cancelling: false)
-        transfers { $0.status.state == .suspended }.cancel()
+        taskGroup { $0.status.state == .suspended }.cancel()
         await withTaskGroup { [registry, clock = configuration.clock] group in
             group.addTask { await registry.waitUntilEmpty() }
             if let limit { group.addTask { try? await clock.sleep(for: min(limit, .longestSleep)) } }
@@ -171,7 +171,7 @@ public actor SessionManager {
             group.cancelAll()
         }
         registry.close(cancelling: true)
-        transfers().cancel()
+        taskGroup().cancel()
         await shutdownTransport()
         // An unstructured task, so that cancelling the caller does not cut the wait short. It ends with the last
         // request, whose exchange has already ended.
@@ -243,7 +243,7 @@ struct UnavailableTransport: Transport {
     let error: TransportError
 
     func open(
-        _ request: Request, delivery: BodyDelivery, reporting events: (any TransferEventSink)?
+        _ request: Request, delivery: BodyDelivery, reporting events: (any ExchangeEventSink)?
     ) async throws -> OpenResponse {
         throw error
     }

@@ -18,7 +18,7 @@
         /// The logger; `nil` for the task's.
         let logger: Logger?
 
-        func receive(_ event: TaskEvent, of task: AnyTransferTask) {
+        func receive(_ event: TaskEvent, of task: AnySessionTask) {
             switch event {
             case .ended(let outcome, let metrics):
                 let logger = logger ?? Logger.current
@@ -47,7 +47,7 @@
             }
         }
 
-        private func note(_ task: AnyTransferTask, _ text: () -> String) {
+        private func note(_ task: AnySessionTask, _ text: () -> String) {
             let logger = logger ?? Logger.current
             guard logger.logLevel <= .debug else { return }
             logger.debug("\(task.line) \(text())", metadata: task.metadata)
@@ -63,7 +63,7 @@
         ///
         /// | key | value |
         /// |---|---|
-        /// | `http.call` | the ``/AsyncNetworking/AnyTransferTask/id`` of the task, on all lines of a call |
+        /// | `http.call` | the ``/AsyncNetworking/AnySessionTask/id`` of the task, on all lines of a call |
         /// | `http.method` | the method |
         /// | `http.url` | the URL, without user information, query values and fragment |
         /// | `http.route` | the ``ANHTTP/Request/routeTemplate``, if it was set |
@@ -110,7 +110,7 @@
         fileprivate var hasTimeline: Bool { transport != nil || rejection != nil }
     }
 
-    extension AnyTransferTask {
+    extension AnySessionTask {
         /// The method and the URL without secrets; the identifier for a task without a request.
         fileprivate var line: String {
             request.map { "\($0.method.rawValue) \($0.urlWithoutSecrets)" } ?? "#\(id)"

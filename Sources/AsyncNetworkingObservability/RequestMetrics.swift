@@ -16,7 +16,7 @@
 
         init(factory: any MetricsFactory) { self.factory = factory }
 
-        func receive(_ event: TaskEvent, of task: AnyTransferTask) {
+        func receive(_ event: TaskEvent, of task: AnySessionTask) {
             switch event {
             case .began: countActive(task, 1)
             case .exchange(_, .finished(let metrics)):
@@ -29,7 +29,7 @@
             }
         }
 
-        private func countActive(_ task: AnyTransferTask, _ change: Int) {
+        private func countActive(_ task: AnySessionTask, _ change: Int) {
             let dimensions = task.dimensions
             let key = dimensions.map(\.1).joined(separator: "\n")
             active.withLock { active in
@@ -44,7 +44,7 @@
             }
         }
 
-        private func record(_ outcome: TaskOutcome, _ metrics: CallMetrics, of task: AnyTransferTask) {
+        private func record(_ outcome: TaskOutcome, _ metrics: CallMetrics, of task: AnySessionTask) {
             let general = task.dimensions
             var dimensions = general
             if let status = metrics.statusCode { dimensions.append(("http.response.status_code", "\(status)")) }
@@ -141,7 +141,7 @@
         var serverPort: Int { url.port ?? (url.scheme?.lowercased() == "https" ? 443 : 80) }
     }
 
-    extension AnyTransferTask {
+    extension AnySessionTask {
         /// The dimensions of all metrics.
         fileprivate var dimensions: [(String, String)] {
             guard let request else { return [] }

@@ -45,7 +45,7 @@
 
         // MARK: Calls
 
-        func receive(_ event: TaskEvent, of task: AnyTransferTask) {
+        func receive(_ event: TaskEvent, of task: AnySessionTask) {
             switch event {
             case .began: begin(task)
             case .exchange(let number, .started(let request)):
@@ -59,7 +59,7 @@
             }
         }
 
-        private func begin(_ task: AnyTransferTask) {
+        private func begin(_ task: AnySessionTask) {
             guard let request = task.request else { return }
             let span = tracer.startSpan(request.spanName, ofKind: .client)
             span.attributes.set(request)
@@ -67,7 +67,7 @@
             open.withLock { $0[task.id] = OpenCall(span: span) }
         }
 
-        private func end(_ task: AnyTransferTask, _ outcome: TaskOutcome, _ metrics: CallMetrics) {
+        private func end(_ task: AnySessionTask, _ outcome: TaskOutcome, _ metrics: CallMetrics) {
             guard let call = open.withLock({ $0.removeValue(forKey: task.id) }) else { return }
             let isCancelled = if case .cancelled = outcome { true } else { false }
             for exchange in call.exchanges.all { end(exchange, failing: isCancelled ? .cancelled : nil) }

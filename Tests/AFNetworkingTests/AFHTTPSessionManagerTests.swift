@@ -321,7 +321,7 @@ import Testing
         let old = manager.coreSession
         manager.invalidateSessionCancelingTasks(true, resetSession: true)
         let task = manager.dataTask(with: URLRequest(url: try #require(base)), completionHandler: nil)
-        #expect(task.transfer != nil)
+        #expect(task.coreTask != nil)
         #expect(manager.coreSession !== old)
         #expect(manager.coreSession.configuration.baseURL == base)
     }

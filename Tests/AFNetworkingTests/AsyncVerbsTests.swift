@@ -42,7 +42,7 @@ import Testing
             server.route("/", .json("{}"))
             let manager = AFHTTPSessionManager(for: server)
             let task = manager.dataTask(with: URLRequest(url: server.url("/"))) { _, _, _ in }
-            let transfer = try #require(task.transfer)
+            let transfer = try #require(task.coreTask)
             #expect(transfer.status.state == .suspended)
             task.resume()
             var words: [String] = []

@@ -161,7 +161,7 @@ import Testing
             #expect(result.error == nil)
             #expect(log.entries == ["asked"])
             let looked = manager.dataTask(with: URLRequest(url: server.url("/"))) { _, _, _ in }
-            let transfer = try #require(looked.transfer)
+            let transfer = try #require(looked.coreTask)
             looked.cancel()
             var last: TaskOutcome?
             for await event in transfer.events { if case .ended(let outcome, _) = event { last = outcome } }
@@ -179,7 +179,7 @@ import Testing
             ends.continuation.yield()
         }
         weak let dropped = task
-        let transfer = try #require(task?.transfer)
+        let transfer = try #require(task?.coreTask)
         task = nil
         #expect(dropped?.state == .suspended)
         #expect(manager.tasks.count == 1)
@@ -199,7 +199,7 @@ import Testing
             server.fallback { _ in .json("{}") }
             let manager = AFHTTPSessionManager(for: server)
             var task: URLSessionDataTask? = manager.dataTask(with: URLRequest(url: server.url("/"))) { _, _, _ in }
-            let transfer = try #require(task?.transfer)
+            let transfer = try #require(task?.coreTask)
             transfer.resume()
             task = nil
             var last: TaskOutcome?
@@ -245,7 +245,7 @@ import Testing
                     done(Callback(response: $0, object: $1, error: $2 as NSError?))
                 }
                 held.add(task)
-                task.transfer?.resume()
+                task.coreTask?.resume()
             }
             #expect(result.error == nil)
             #expect(manager.tasks.isEmpty)

@@ -109,12 +109,12 @@ import Testing
             server.route("/", Self.fresh)
             let manager = manager(for: server)
             #expect(await number(manager) == 1)
-            let transfers = Log<AnyTransferTask>()
+            let transfers = Log<AnySessionTask>()
             _ = await callback { done in
                 let task = manager.dataTask(with: URLRequest(url: server.url("/"))) {
                     done(Callback(response: $0, object: $1, error: $2 as NSError?))
                 }
-                if let transfer = task.transfer { transfers.add(transfer) }
+                if let transfer = task.coreTask { transfers.add(transfer) }
                 task.resume()
             }
             #expect(transfers.entries.map { $0.status.downloadProgress?.completedBytes } == [13])

@@ -32,7 +32,7 @@ import Testing
             #expect((task?.response as? HTTPURLResponse)?.statusCode == 200)
             #expect(task?.countOfBytesReceived == 8)
             #expect(task?.countOfBytesExpectedToReceive == 8)
-            #expect(task?.transfer?.status.state == .finished)
+            #expect(task?.coreTask?.status.state == .finished)
             #expect(manager.tasks.isEmpty)
         }
     }

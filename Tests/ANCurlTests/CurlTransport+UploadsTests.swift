@@ -347,7 +347,7 @@ import Testing
 
 extension CurlTransport {
     fileprivate func failureOfUpload(
-        _ request: Request, reporting events: any TransferEventSink
+        _ request: Request, reporting events: any ExchangeEventSink
     ) async throws -> TransportError {
         let error = await #expect(throws: TransportError.self) { _ = try await collect(request, reporting: events) }
         return try #require(error)

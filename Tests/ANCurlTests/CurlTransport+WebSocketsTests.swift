@@ -25,11 +25,11 @@ import Testing
     }
 
     /// Blocks the engine's thread at the head of a response.
-    private struct Barrier: TransferEventSink {
+    private struct Barrier: ExchangeEventSink {
         let isReached = Flag()
         let mayPass = DispatchSemaphore(value: 0)
 
-        func receive(_ event: TransferEvent) {
+        func receive(_ event: ExchangeEvent) {
             guard case .head = event else { return }
             isReached.raise()
             mayPass.wait()

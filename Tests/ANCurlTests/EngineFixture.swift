@@ -11,7 +11,7 @@ import Testing
 extension CurlTransport {
     /// Performs a request and collects its body.
     func collect(
-        _ request: Request, upTo limit: Int = 1 << 24, reporting events: (any TransferEventSink)? = nil
+        _ request: Request, upTo limit: Int = 1 << 24, reporting events: (any ExchangeEventSink)? = nil
     ) async throws -> (head: ResponseHead, body: Data) {
         try await withResponse(for: request, delivery: .collected(upTo: limit), reporting: events) { head, body in
             (head, try await body.collect(upTo: limit))

@@ -52,7 +52,7 @@ import Testing
     ])
     func `waiting downloads start by priority and order`(order: ImageDownloadOrder, expected: [Int]) {
         var queue = Queue(limit: 1, order: order)
-        let priorities: [TransferPriority] = [.low, .normal, .high, .high, .normal, .normal, .low]
+        let priorities: [RequestPriority] = [.low, .normal, .high, .high, .normal, .normal, .low]
         for (index, priority) in priorities.enumerated() {
             _ = queue.add(index + 1, key: "\(index)", priority: priority)
         }
@@ -157,7 +157,7 @@ import Testing
                     open.insert(nextReceipt)
                     let key = Int.random(in: 0..<12, using: &random)
                     queue.order = Bool.random(using: &random) ? .fifo : .lifo
-                    let priority: TransferPriority = [.low, .normal, .high].randomElement(using: &random) ?? .normal
+                    let priority: RequestPriority = [.low, .normal, .high].randomElement(using: &random) ?? .normal
                     let admission = queue.add(nextReceipt, key: key == 0 ? nil : "\(key)", priority: priority)
                     if case .started(let number) = admission { #expect(active.insert(number).inserted) }
                 case 3:

@@ -479,7 +479,7 @@ import Testing
         let manager = SessionManager(on: transport) {
             $0.clock = clock
             $0.interceptors = withCache ? [Hedging()] : [Hedging(), RequestCoalescing()]
-            if withCache { ($0.cache, $0.sharesTransfers) = (.memory(), true) }
+            if withCache { ($0.cache, $0.coalescesRequests) = (.memory(), true) }
         }
         try await warmUp(manager)
         async let response = manager.get("x")

@@ -313,7 +313,7 @@ import Testing
         struct Waits: EventMonitor {
             let seen: AsyncStream<String>.Continuation
 
-            func receive(_ event: TaskEvent, of task: AnyTransferTask) {
+            func receive(_ event: TaskEvent, of task: AnySessionTask) {
                 if case .waitingForConnectivity = event { seen.yield("\(event)") }
             }
         }

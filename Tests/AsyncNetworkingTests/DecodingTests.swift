@@ -26,10 +26,10 @@ import Testing
     }
 
     /// Records the thread on which events are received, which is the loop's.
-    private struct ThreadSink: TransferEventSink {
+    private struct ThreadSink: ExchangeEventSink {
         let names = AsyncStream<String>.makeStream()
 
-        func receive(_ event: TransferEvent) {
+        func receive(_ event: ExchangeEvent) {
             names.continuation.yield(currentThreadName())
         }
     }

@@ -202,7 +202,7 @@ import Testing
             }
             let manager = manager(for: server) {
                 $0.cache = .memory()
-                $0.sharesTransfers = true
+                $0.coalescesRequests = true
             }
             let sizes = try await withThrowingTaskGroup(of: Int.self) { group in
                 for _ in 0..<8 {

@@ -34,7 +34,7 @@ import Testing
         var name = ""
         let lines: Lines
 
-        func receive(_ event: TaskEvent, of task: AnyTransferTask) {
+        func receive(_ event: TaskEvent, of task: AnySessionTask) {
             let line = "\(event)"
             lines.append(name + (line.firstRange(of: " after ").map { String(line[..<$0.lowerBound]) } ?? line))
         }
@@ -66,7 +66,7 @@ import Testing
         struct Numbers: EventMonitor {
             let lines: Lines
 
-            func receive(_ event: TaskEvent, of task: AnyTransferTask) {
+            func receive(_ event: TaskEvent, of task: AnySessionTask) {
                 guard case .exchange(let number, let event) = event else { return }
                 switch event {
                 case .started(let request): lines.append("\(number) \(request.url.path())")
@@ -123,7 +123,7 @@ import Testing
         struct Numbers: EventMonitor {
             let lines: Lines
 
-            func receive(_ event: TaskEvent, of task: AnyTransferTask) {
+            func receive(_ event: TaskEvent, of task: AnySessionTask) {
                 guard case .began = event else { return }
                 lines.append("\(task.id) \(task.kind) \(task.request?.url.lastPathComponent ?? "")")
             }
@@ -157,9 +157,9 @@ import Testing
 
     @Test func `a task that has ended does not keep the monitors`() async throws {
         final class Keeper: EventMonitor {
-            let tasks = Lock([AnyTransferTask]())
+            let tasks = Lock([AnySessionTask]())
 
-            func receive(_ event: TaskEvent, of task: AnyTransferTask) { tasks.withLock { $0.append(task) } }
+            func receive(_ event: TaskEvent, of task: AnySessionTask) { tasks.withLock { $0.append(task) } }
         }
         weak var kept: Keeper?
         do {

@@ -348,7 +348,7 @@ private struct NotingTransport: Transport {
     }
 
     func open(
-        _ request: Request, delivery: BodyDelivery, reporting: (any TransferEventSink)?
+        _ request: Request, delivery: BodyDelivery, reporting: (any ExchangeEventSink)?
     ) async throws -> OpenResponse {
         let number = count.withLock { count in
             count += 1

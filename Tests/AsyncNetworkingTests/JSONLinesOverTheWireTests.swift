@@ -61,10 +61,10 @@ import Testing
     }
 
     /// Calls a closure for an interim response.
-    private struct HintSink: TransferEventSink {
+    private struct HintSink: ExchangeEventSink {
         let handle: @Sendable () -> Void
 
-        func receive(_ event: TransferEvent) {
+        func receive(_ event: ExchangeEvent) {
             if case .informational = event { handle() }
         }
     }

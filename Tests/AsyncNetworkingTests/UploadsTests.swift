@@ -320,7 +320,7 @@ import Testing
     }
 }
 
-@Suite(.timeLimit(.minutes(5))) struct TransferTaskLifetimeTests {
+@Suite(.timeLimit(.minutes(5))) struct SessionTaskLifetimeTests {
     private let transport = MockTransport(.hang)
 
     @Test func `cancelling it ends the transfer`() async throws {

@@ -105,8 +105,8 @@ import Testing
         "HAR/HARRecorder.swift": "Events come from the network thread, and bodies from the tasks that read them.",
         "Retries/Pipeline+Retries.swift": "The network thread reports the metrics.",
         "Tasks/EventStreams.swift": "Values are sent from any thread.",
-        "Tasks/TransferCore.swift": "Resuming, cancelling and observing a task returns at once.",
-        "Tasks/TransferGroup.swift": "Tasks report their progress on any thread.",
+        "Tasks/TaskCore.swift": "Resuming, cancelling and observing a task returns at once.",
+        "Tasks/SessionTaskGroup.swift": "Tasks report their progress on any thread.",
         "WebSockets/WebSocket.swift": "The bytes of a connection are handed over between tasks.",
         "Waiters.swift": "Waits and flights end where a task cannot suspend, in `defer`.",
     ]

@@ -14,7 +14,7 @@ package struct InstantTransport: Transport {
     }
 
     package func open(
-        _ request: Request, delivery: BodyDelivery, reporting events: (any TransferEventSink)?
+        _ request: Request, delivery: BodyDelivery, reporting events: (any ExchangeEventSink)?
     ) async throws -> OpenResponse {
         events?.receive(.finished(TransferMetrics()))
         return OpenResponse(

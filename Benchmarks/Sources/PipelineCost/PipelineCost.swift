@@ -114,5 +114,5 @@ private struct Passing: Interceptor {
 }
 
 private struct Deaf: EventMonitor {
-    func receive(_ event: TaskEvent, of task: AnyTransferTask) {}
+    func receive(_ event: TaskEvent, of task: AnySessionTask) {}
 }

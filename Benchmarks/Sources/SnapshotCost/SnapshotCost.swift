@@ -60,7 +60,7 @@ struct SnapshotCost {
         bars.check(
             "\(count) requests, \(state): the longest turn with snapshots, in ms", longest / .milliseconds(1), atMost: 1
         )
-        session.transfers().cancel()
+        session.taskGroup().cancel()
         await session.shutdown()
     }
 

@@ -140,7 +140,7 @@ private struct StreamTransport: Transport {
     let chunk: Data
 
     func open(
-        _ request: Request, delivery: BodyDelivery, reporting events: (any TransferEventSink)?
+        _ request: Request, delivery: BodyDelivery, reporting events: (any ExchangeEventSink)?
     ) async throws -> OpenResponse {
         let head = ResponseHead(status: .ok, headers: [.contentType: "text/event-stream"], url: request.url)
         return OpenResponse(head: head, body: ResponseBody(source: RepeatedChunk(chunk, count: .max)))

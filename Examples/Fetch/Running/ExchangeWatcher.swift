@@ -4,7 +4,7 @@ import AsyncNetworking
 import Synchronization
 
 /// An event sink for the exchanges of a job: reports progress to the board and collects the metrics.
-final class ExchangeWatcher: TransferEventSink {
+final class ExchangeWatcher: ExchangeEventSink {
     private let id: Int
     private let board: TransferBoard
     private let narrator: Narrator
@@ -19,7 +19,7 @@ final class ExchangeWatcher: TransferEventSink {
     /// The metrics of the exchanges in order, including those of redirects.
     var metrics: [TransferMetrics] { finished.withLock { $0 } }
 
-    func receive(_ event: TransferEvent) {
+    func receive(_ event: ExchangeEvent) {
         switch event {
         case .started, .head: break
         case .informational(let head): narrator.say(head: head)

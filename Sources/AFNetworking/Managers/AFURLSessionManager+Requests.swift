@@ -78,7 +78,7 @@ extension AFURLSessionManager {
         // Create the session if it has not been used yet: it is an argument of the notification about its end.
         _ = session
         // The core accepts no tasks after this: suspended tasks must be registered with it first.
-        if !cancelPendingTasks { for task in tasks { _ = task.transfer } }
+        if !cancelPendingTasks { for task in tasks { _ = task.coreTask } }
         let (tasks, core) = state.withLock { ($0.tasks, $0.invalidate(resetting: resetSession)) }
         if cancelPendingTasks { for task in tasks { task.cancel() } }
         if let core {

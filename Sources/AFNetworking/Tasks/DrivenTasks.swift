@@ -120,13 +120,13 @@ final class AFDownloadTask: URLSessionDownloadTask, DrivenTask, @unchecked Senda
 /// When the task has ended, the block of ``AFURLSessionManager/setTaskDidFinishCollectingMetricsBlock(_:)`` receives
 /// them, and the user info of the notification `AFNetworkingTaskDidComplete` contains them.
 public final class AFURLSessionTaskMetrics: URLSessionTaskMetrics, @unchecked Sendable {
-    private let core: TransferCore?
+    private let core: TaskCore?
 
     /// The metrics of each exchange in order, including those of redirects, of answered challenges and of failed
     /// connections; empty if the response came from the cache, or the task ended before its first exchange.
     public var exchanges: [TransferMetrics] { core?.exchanges ?? [] }
 
-    init(of core: TransferCore?) {
+    init(of core: TaskCore?) {
         self.core = core
         super.init()
     }
@@ -142,7 +142,7 @@ extension URLSessionTask {
     /// invalidated before it started, or it was cancelled before it was first resumed. Reading the property creates the
     /// transfer of a suspended task, with the settings that the manager has at this time; the task then keeps it, also
     /// after a cancellation.
-    public var transfer: AnyTransferTask? {
-        (self as? any DrivenTask)?.driver.transfer.map { AnyTransferTask($0) }
+    public var coreTask: AnySessionTask? {
+        (self as? any DrivenTask)?.driver.coreTask.map { AnySessionTask($0) }
     }
 }

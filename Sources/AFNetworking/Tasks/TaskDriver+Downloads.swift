@@ -13,7 +13,7 @@ extension TaskDriver {
 
     /// Creates the core download, which resumes an earlier one if there is resume data.
     func makeDownload(
-        _ session: SessionManager, _ request: Request, _ resumeData: ResumeData?, _ priority: TransferPriority
+        _ session: SessionManager, _ request: Request, _ resumeData: ResumeData?, _ priority: RequestPriority
     ) -> DownloadTask {
         let temporary = Self.makeTemporaryURL()
         let options = DownloadOptions().with { $0.resumeData = resumeData }

@@ -70,7 +70,7 @@ extension TaskDriver {
     }
 
     private func tellEnd(
-        of task: URLSessionTask, _ raw: (any Error)?, _ core: TransferCore?, to manager: AFURLSessionManager
+        of task: URLSessionTask, _ raw: (any Error)?, _ core: TaskCore?, to manager: AFURLSessionManager
     ) async {
         await onSessionQueue { [session = session(of: manager)] in
             guard manager.isObserved else { return }
@@ -108,7 +108,7 @@ private struct Ending {
     let data: Data
     /// The URL to which a download was moved.
     var file: URL?
-    let core: TransferCore?
+    let core: TaskCore?
     /// Retained because a policy of a subclass must not be freed while the state of the task is locked.
     let securityPolicy: AFSecurityPolicy?
     /// The task passed to callbacks.

@@ -4,7 +4,7 @@ import AsyncNetworking
 
 extension TaskDriver {
     /// Reads a response; called in the core task.
-    func receive(_ head: ResponseHead, _ body: ResponseBody, _ core: TransferCore) async throws {
+    func receive(_ head: ResponseHead, _ body: ResponseBody, _ core: TaskCore) async throws {
         let expected = head.expectedContentLength
         change { state in
             state.receive(head)
@@ -17,7 +17,7 @@ extension TaskDriver {
         try await receiveData(body, expected, core)
     }
 
-    private func receiveData(_ body: ResponseBody, _ expected: Int64, _ core: TransferCore) async throws {
+    private func receiveData(_ body: ResponseBody, _ expected: Int64, _ core: TaskCore) async throws {
         // Requests of the manager have the options of its session.
         let limit = core.request?.options?.maximumBodySize ?? 0
         var data = Data()
@@ -30,7 +30,7 @@ extension TaskDriver {
         core.complete(Int64(data.count))
     }
 
-    private func receiveFile(_ body: ResponseBody, _ expected: Int64, _ core: TransferCore) async throws {
+    private func receiveFile(_ body: ResponseBody, _ expected: Int64, _ core: TaskCore) async throws {
         let temporary = Self.makeTemporaryURL()
         try await body.write(to: temporary.path, mode: 0o600) { chunk in
             await didReceive(chunk, expected)

@@ -60,7 +60,7 @@ final class TaskDriver: Sendable {
     /// Cancels the task and passes the resume data, if any, to the completion handler on the manager's own queue.
     func cancel(producingResumeData completionHandler: @escaping (Data?) -> Void) {
         let completionHandler = UncheckedSendable(completionHandler)
-        var cancelled: TransferCore?
+        var cancelled: TaskCore?
         // A task that never began leaves the data that it was to continue with.
         let isUnused = !wasStarted
         enter(.canceling, from: .suspended, .running) { cancelled = $0 }
@@ -75,7 +75,7 @@ final class TaskDriver: Sendable {
     /// Changes the phase and passes the command to the core task, which the first command creates.
     private func enter(
         _ phase: URLSessionTask.State, from phases: URLSessionTask.State..., posting name: NSNotification.Name? = nil,
-        _ pass: (TransferCore) -> Void
+        _ pass: (TaskCore) -> Void
     ) {
         steering.withLock {
             let (isFirst, core, task) = state.withLock { ($0.enter(phase, from: phases), $0.core, $0.task.object) }
@@ -97,7 +97,7 @@ final class TaskDriver: Sendable {
 
     /// The core task, created on first access; `nil` if the request cannot be created or the task ended before it
     /// was sent.
-    var transfer: TransferCore? {
+    var coreTask: TaskCore? {
         steering.withLock {
             if state.withLock({ $0.core == nil && $0.phase == .suspended }) { try? makeCore(isResumed: false) }
             return state.withLock { $0.core }
@@ -136,7 +136,7 @@ final class TaskDriver: Sendable {
         get { state.withLock { $0.priority } }
         set {
             state.set(\.priority, to: newValue)
-            state.withLock { $0.core }?.priority = TransferPriority(rawValue: Double(newValue))
+            state.withLock { $0.core }?.priority = RequestPriority(rawValue: Double(newValue))
         }
     }
 
@@ -175,7 +175,7 @@ final class TaskDriver: Sendable {
 
     /// Creates the core task, which ends this task when it ends.
     private func makeCore(isResumed: Bool) throws {
-        let priority = TransferPriority(rawValue: Double(self.priority))
+        let priority = RequestPriority(rawValue: Double(self.priority))
         guard let manager else { throw CancellationError() }
         let (session, request) = try manager.coreRequest(for: self)
         guard case .download(let resumeData) = source else {

@@ -11,7 +11,7 @@ struct TaskDriverState: Sendable {
     private(set) var callbacks: TaskCallbacks
     private(set) var phase = URLSessionTask.State.suspended
     /// The core task; set before its transfer begins.
-    var core: TransferCore?
+    var core: TaskCore?
     /// The handle of the core task. Releasing it cancels a core task that was never resumed.
     var owner: (any Sendable)?
     /// Whether the task was resumed or cancelled at least once.

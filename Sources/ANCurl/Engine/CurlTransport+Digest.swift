@@ -17,7 +17,7 @@ extension CurlTransport {
     /// | any other to the request without its body, except 401, 407, 429 and 503 | the request is sent with its body |
     /// | any other | it is the response |
     func openAnswering(
-        _ request: Request, with credential: Credential, _ delivery: BodyDelivery, _ events: (any TransferEventSink)?
+        _ request: Request, with credential: Credential, _ delivery: BodyDelivery, _ events: (any ExchangeEventSink)?
     ) async throws -> OpenResponse {
         try credential.check(for: "Authorization")
         let start = MonotonicInstant.now
@@ -120,22 +120,22 @@ extension Request {
 }
 
 /// A sink for the events of an exchange that are passed on only if the response is the caller's.
-private final class HeadSink: TransferEventSink {
-    private let next: any TransferEventSink
+private final class HeadSink: ExchangeEventSink {
+    private let next: any ExchangeEventSink
     private let passesProgress: Bool
     private let isPassed: @Sendable (ResponseHead) -> Bool
     private let state = Lock(State.undecided([]))
 
     private enum State: Sendable {
         /// There is no head, only these events.
-        case undecided([TransferEvent])
+        case undecided([ExchangeEvent])
         case passing
         case discarding
     }
 
     /// - Parameter passesProgress: Whether the request has the caller's body, whose progress is passed on at once.
     init(
-        passingTo next: any TransferEventSink, passesProgress: Bool,
+        passingTo next: any ExchangeEventSink, passesProgress: Bool,
         if isPassed: @escaping @Sendable (ResponseHead) -> Bool
     ) {
         self.next = next
@@ -143,8 +143,8 @@ private final class HeadSink: TransferEventSink {
         self.isPassed = isPassed
     }
 
-    func receive(_ event: TransferEvent) {
-        let events = state.withLock { state -> [TransferEvent] in
+    func receive(_ event: ExchangeEvent) {
+        let events = state.withLock { state -> [ExchangeEvent] in
             switch (state, event) {
             case (.passing, _): return [event]
             case (.discarding, _): return []

@@ -49,7 +49,7 @@ public struct CurlTransport: Transport {
     ///     none.
     /// - Throws: ``ANHTTP/TransportError`` or `CancellationError`.
     public func open(
-        _ request: Request, delivery: BodyDelivery, reporting events: (any TransferEventSink)?
+        _ request: Request, delivery: BodyDelivery, reporting events: (any ExchangeEventSink)?
     ) async throws -> OpenResponse {
         if let answer = request.transportAuthentication?.server, answer.scheme == .digest,
             request.webSocketOptions == nil
@@ -65,7 +65,7 @@ public struct CurlTransport: Transport {
 
     /// Starts an exchange, and waits for its head, or for the response if the body is collected.
     func perform(
-        _ request: Request, _ delivery: BodyDelivery, _ events: (any TransferEventSink)?
+        _ request: Request, _ delivery: BodyDelivery, _ events: (any ExchangeEventSink)?
     ) async throws -> (Exchange, ResponseHead) {
         let exchange = try makeExchange(request, delivery, events)
         let head = try await withTaskCancellationHandler {
@@ -79,7 +79,7 @@ public struct CurlTransport: Transport {
     /// Returns the exchange for a request. If its body has to be read from a source, a pump begins to wait for demand.
     @inline(never)
     private func makeExchange(
-        _ request: Request, _ delivery: BodyDelivery, _ events: (any TransferEventSink)?
+        _ request: Request, _ delivery: BodyDelivery, _ events: (any ExchangeEventSink)?
     ) throws(TransportError) -> Exchange {
         try request.validate()
         if let signature = request.transportAuthentication?.signature {
@@ -92,7 +92,7 @@ public struct CurlTransport: Transport {
     }
 
     private func makeExchange(
-        of request: Request, _ delivery: BodyDelivery, _ events: (any TransferEventSink)?
+        of request: Request, _ delivery: BodyDelivery, _ events: (any ExchangeEventSink)?
     ) throws(TransportError) -> Exchange {
         let pump = try BodyPump(for: request, memory: context.memory)
         let upload: Upload =

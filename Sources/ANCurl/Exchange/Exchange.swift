@@ -14,7 +14,7 @@ final class Exchange: Sendable {
     let request: Request
     let sharedOptions: SharedTransferOptions
     let delivery: BodyDelivery
-    let events: (any TransferEventSink)?
+    let events: (any ExchangeEventSink)?
     let upload: Upload
     /// Whether a body is sent, possibly an empty one: methods defined to carry content declare a length of 0. See RFC
     /// 9110 §8.6.
@@ -41,7 +41,7 @@ final class Exchange: Sendable {
     let state: Lock<State>
 
     init(
-        _ request: consuming Request, delivery: BodyDelivery, events: (any TransferEventSink)?, upload: Upload,
+        _ request: consuming Request, delivery: BodyDelivery, events: (any ExchangeEventSink)?, upload: Upload,
         group: EngineGroup
     ) throws(TransportError) {
         let context = group.context

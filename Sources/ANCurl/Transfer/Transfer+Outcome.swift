@@ -94,7 +94,7 @@ extension Transfer {
     }
 
     /// Reports the end of the exchange.
-    func reportEnd(_ result: Result<ResponseEnding, any Error>, to events: any TransferEventSink) {
+    func reportEnd(_ result: Result<ResponseEnding, any Error>, to events: any ExchangeEventSink) {
         if exchange.sendsBody { events.receive(.uploadProgress(uploadProgress)) }
         if state.parser.isComplete { events.receive(.downloadProgress(downloadProgress)) }
         let metrics = if case .success(let ending) = result { ending.metrics } else { measure() }

@@ -70,7 +70,7 @@ public struct ResponseBody: AsyncSequence, Sendable {
     }
 
     /// The metrics of the exchange; `nil` before the end of the body was read, and if reading failed. The event
-    /// ``TransferEvent/finished(_:)`` has the metrics of a failed exchange.
+    /// ``ExchangeEvent/finished(_:)`` has the metrics of a failed exchange.
     public var metrics: TransferMetrics? {
         source.ending?.metrics
     }

@@ -2,7 +2,7 @@
 
 /// The durations, sizes and connection details of one exchange.
 ///
-/// They are in ``ResponseBody/metrics`` after the end of the body, in ``TransferEvent/finished(_:)``, and in
+/// They are in ``ResponseBody/metrics`` after the end of the body, in ``ExchangeEvent/finished(_:)``, and in
 /// `Response.metrics`.
 ///
 /// Durations are measured from the start of the exchange, including its time in the queue, and otherwise as in
@@ -130,7 +130,7 @@ public struct SocketAddress: Hashable, Sendable, CustomStringConvertible {
 
 /// A snapshot of the progress of a transfer in one direction, upload or download.
 ///
-/// It is reported by ``TransferEvent/uploadProgress(_:)`` and ``TransferEvent/downloadProgress(_:)``, and by the
+/// It is reported by ``ExchangeEvent/uploadProgress(_:)`` and ``ExchangeEvent/downloadProgress(_:)``, and by the
 /// progress streams of a session's tasks.
 public struct TransferProgress: Hashable, Sendable {
     /// The number of body bytes transferred so far: of a response before decompression, of a request after compression.

@@ -28,7 +28,7 @@ public protocol Transport: Sendable {
     ///     by the calling task, and must return immediately.
     /// - Throws: ``TransportError`` or `CancellationError`.
     func open(
-        _ request: Request, delivery: BodyDelivery, reporting events: (any TransferEventSink)?
+        _ request: Request, delivery: BodyDelivery, reporting events: (any ExchangeEventSink)?
     ) async throws -> OpenResponse
 
     /// Ends all exchanges with ``TransportError/Reason/shutDown`` and closes all connections; later exchanges fail with
@@ -98,7 +98,7 @@ extension Transport {
     /// - Returns: The value that `body` returns.
     /// - Throws: ``TransportError``, `CancellationError`, or the error thrown by `body`.
     public func withResponse<Value>(
-        for request: Request, delivery: BodyDelivery, reporting events: (any TransferEventSink)? = nil,
+        for request: Request, delivery: BodyDelivery, reporting events: (any ExchangeEventSink)? = nil,
         _ body: (ResponseHead, ResponseBody) async throws -> Value
     ) async throws -> Value {
         let response = try await open(request, delivery: delivery, reporting: events)
@@ -162,10 +162,10 @@ extension ResponseHead {
 ///
 /// A sink that is passed to a session receives the events of all exchanges of a call in turn, such as those of
 /// redirects.
-public protocol TransferEventSink: Sendable {
+public protocol ExchangeEventSink: Sendable {
     /// Handles an event, in the order in which events occur. It is called on the transport's own thread, or on the task
-    /// of the request, as for ``TransferEvent/started(_:)``, and must not block.
-    func receive(_ event: TransferEvent)
+    /// of the request, as for ``ExchangeEvent/started(_:)``, and must not block.
+    func receive(_ event: ExchangeEvent)
 }
 
 /// An event during an exchange.
@@ -174,7 +174,7 @@ public protocol TransferEventSink: Sendable {
 /// the progress of the upload may occur at any time before that. Responses to challenges that the transport answers
 /// itself, as for Digest, are not reported.
 @nonexhaustive
-public enum TransferEvent: Sendable {
+public enum ExchangeEvent: Sendable {
     /// The exchange begins with the given request; sent by a session, not by a transport.
     case started(Request)
     /// An interim response, status 100 to 199, such as `103 Early Hints` (RFC 8297). The 101 that opens a WebSocket

@@ -171,7 +171,7 @@ extension RequestBody {
     ///
     /// A file is read in chunks of at most 256 KiB. A sequence is iterated, and a closure called, each time that this
     /// function is called; a body that is not replayable must be written only once. Without a body, the writer receives
-    /// nothing. The body of a session's `TransferTask`, unless its length is known and at most 256 KiB, waits while the
+    /// nothing. The body of a session's `SessionTask`, unless its length is known and at most 256 KiB, waits while the
     /// task is suspended, and throws `CancellationError` if the task is cancelled. With any other body, cancellation
     /// ends this function only if the sequence, the closure or the writer throws because of it.
     ///

@@ -21,7 +21,7 @@ import HTTPTypes
 ///
 /// Nothing is stored: a request that begins after the response sends another one. So does one that begins after the session
 /// has sent a request that may change something, such as a POST, to the origin. With a cache,
-/// ``SessionConfiguration/sharesTransfers`` has the same purpose, and knows which responses may be shared.
+/// ``SessionConfiguration/coalescesRequests`` has the same purpose, and knows which responses may be shared.
 public struct RequestCoalescing: Interceptor {
     private let flights = Flights<Key, Outcome>()
 

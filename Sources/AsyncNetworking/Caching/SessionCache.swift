@@ -27,7 +27,7 @@ final class SessionCache: Sendable {
         guard let cache = configuration.cache else { return nil }
         self.cache = cache
         self.state = state
-        flights = configuration.sharesTransfers ? RequestFlights() : nil
+        flights = configuration.coalescesRequests ? RequestFlights() : nil
         willCache = configuration.willCache
         now = configuration.date
         partition =

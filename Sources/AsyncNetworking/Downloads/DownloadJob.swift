@@ -158,7 +158,7 @@ extension SessionManager {
     /// - Parameter makeSegments: Called if the rest is received in segments.
     /// - Throws: The failure of a response after which the download cannot go on.
     private nonisolated func write(
-        _ head: ResponseHead, _ body: ResponseBody, to file: DownloadFile, by core: TransferCore,
+        _ head: ResponseHead, _ body: ResponseBody, to file: DownloadFile, by core: TaskCore,
         makeSegments: (SegmentPlan) -> SegmentedTransfer
     ) async throws -> PartEnd {
         let action = file.plan.action(for: head, isReplaced: body.provenance == .replaced)

@@ -44,7 +44,7 @@ public struct DownloadOptions: Sendable {
     /// It is kept only if a later request can continue it: after a response to a GET request without `Range`, with a
     /// strong validator (RFC 9110 §8.8.1) or a known digest by which to verify the whole, and with at least one byte of
     /// a body that was neither decompressed nor replaced by an interceptor. It is removed after a wrong digest, an error of the program's own, and
-    /// cancellation, except by ``TransferTask/cancelProducingResumeData()``. A durable download keeps it regardless of
+    /// cancellation, except by ``SessionTask/cancelProducingResumeData()``. A durable download keeps it regardless of
     /// this option, except after a wrong digest. A program that does not resume downloads sets this to `false`, or
     /// calls ``ResumeData/discard()``.
     public var keepsPartialFile = true

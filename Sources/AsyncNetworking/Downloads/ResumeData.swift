@@ -7,7 +7,7 @@ package import HTTPTypes
 
 /// The state of an unfinished download, from which it can be resumed.
 ///
-/// ``SessionError/resumeData`` is the value for a failed download, ``TransferTask/cancelProducingResumeData()`` returns
+/// ``SessionError/resumeData`` is the value for a failed download, ``SessionTask/cancelProducingResumeData()`` returns
 /// the one of a cancelled download, and ``left(at:)`` that of a durable one. It can be stored anywhere; the bytes
 /// remain in ``partialFile``. Its encoded form contains the URL and the request's header fields except those in
 /// ``RedirectPolicy/sensitiveHeaders``, which may include secrets. See

@@ -75,7 +75,7 @@ extension SessionManager {
     ///   - timeout: The time limit of the whole download; `nil`, the default, for none. See `Request.timeout`.
     ///   - options: The options; by default the download is not durable, and its partial file is kept if it can be
     ///     resumed.
-    /// - Returns: The task, which is running or, with ``SessionConfiguration/maximumConcurrentTransfers``, waits for
+    /// - Returns: The task, which is running or, with ``SessionConfiguration/maximumConcurrentTasks``, waits for
     ///   its turn.
     public nonisolated func download(
         _ target: some RequestTarget, to destination: DownloadDestination, headers: HTTPFields = [:],
@@ -92,7 +92,7 @@ extension SessionManager {
     /// decompressed, except that of a durable or resumed download, which asks for no content coding and is stored as
     /// received.
     ///
-    /// The ``TransferTask/value`` of the task throws `CancellationError`, the error of a closure of the program, or a
+    /// The ``SessionTask/value`` of the task throws `CancellationError`, the error of a closure of the program, or a
     /// ``SessionError`` such as these, wrapped in ``SessionError/interrupted(by:_:)`` if the download can be resumed,
     /// which requires that a part has arrived, that ``DownloadOptions/keepsPartialFile`` is `true` or the download is
     /// durable, and that the response contained a strong validator or a digest is known:
@@ -115,7 +115,7 @@ extension SessionManager {
     ///     chooses it.
     ///   - options: The options; by default the download is not durable, and its partial file is kept if it can be
     ///     resumed.
-    /// - Returns: The task, which is running or, with ``SessionConfiguration/maximumConcurrentTransfers``, waits for
+    /// - Returns: The task, which is running or, with ``SessionConfiguration/maximumConcurrentTasks``, waits for
     ///   its turn.
     public nonisolated func download(
         _ request: Request, to destination: DownloadDestination, options: DownloadOptions = DownloadOptions()
@@ -140,7 +140,7 @@ extension SessionManager {
     ///     existing file is overwritten. If a closure was to choose that, the task fails with ``SessionError/file(_:)``.
     ///   - options: The options; ``DownloadOptions/startsOverIfNotResumable`` selects what happens if the download
     ///     cannot be resumed, and ``DownloadOptions/resumeData`` is ignored in favor of `data`.
-    /// - Returns: The task, which is running or, with ``SessionConfiguration/maximumConcurrentTransfers``, waits for
+    /// - Returns: The task, which is running or, with ``SessionConfiguration/maximumConcurrentTasks``, waits for
     ///   its turn.
     public nonisolated func download(
         resuming data: ResumeData, with request: Request? = nil, to destination: DownloadDestination? = nil,
@@ -155,7 +155,7 @@ extension SessionManager {
     ///
     /// If the task is still running when `scope` returns or throws, it is cancelled, which removes the partial file
     /// unless the download is durable. It has ended when this function returns. To wait for the file, await the task's
-    /// ``TransferTask/value`` in `scope`.
+    /// ``SessionTask/value`` in `scope`.
     ///
     /// - Parameters:
     ///   - request: The request to send. Any method is possible, but only a GET request without a `Range` field can be
@@ -165,7 +165,7 @@ extension SessionManager {
     ///     chooses it.
     ///   - options: The options; by default the download is not durable, and its partial file is kept if it can be
     ///     resumed.
-    ///   - scope: Receives the task, which is running or, with ``SessionConfiguration/maximumConcurrentTransfers``,
+    ///   - scope: Receives the task, which is running or, with ``SessionConfiguration/maximumConcurrentTasks``,
     ///     waits for its turn.
     /// - Returns: The value that `scope` returns.
     /// - Throws: The error that `scope` throws; an error of the task only if `scope` awaits its value.
@@ -226,7 +226,7 @@ extension SessionManager {
     }
 }
 
-extension TransferTask where Value == DownloadedFile {
+extension SessionTask where Value == DownloadedFile {
     /// Cancels the task, waits for its end (even if the calling task is cancelled), and returns the data to resume the
     /// download with.
     ///
@@ -249,7 +249,7 @@ extension TransferTask where Value == DownloadedFile {
     public var resumeData: ResumeData? { core.status.state == .finished ? core.resumeData : nil }
 }
 
-extension TransferCore {
+extension TaskCore {
     /// Cancels a download and returns the data to resume it with as soon as the transfer has ended, without waiting for
     /// the closure that receives its result.
     package func cancelProducingResumeData() async -> ResumeData? {

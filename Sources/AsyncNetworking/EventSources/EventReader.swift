@@ -139,7 +139,7 @@ final class EventReader {
 
     /// A call whose response is read by several calls of ``next()``.
     private struct Connection: Sendable {
-        let task: AnyTransferTask
+        let task: AnySessionTask
         let request: Request
         let call: Call
         let body: ResponseBody?

@@ -47,7 +47,7 @@ struct CallCounts: ~Copyable, Sendable {
     /// Returns the number of an exchange that begins, starting at 1.
     func beginExchange() -> Int { exchanges.wrappingAdd(1, ordering: .relaxed).newValue }
 
-    func note(_ event: TransferEvent) {
+    func note(_ event: ExchangeEvent) {
         guard case .finished(let metrics) = event else { return }
         sent.wrappingAdd(metrics.requestBodyBytes, ordering: .relaxed)
         received.wrappingAdd(metrics.responseBodyBytes, ordering: .relaxed)

@@ -68,12 +68,12 @@ public struct SessionSnapshot: Sendable {
 
     /// A task that has not ended.
     public struct TaskEntry: Sendable {
-        /// The ``AnyTransferTask/id`` of the task.
+        /// The ``AnySessionTask/id`` of the task.
         public var id: UInt64
         /// The method and the URL without secrets; `nil` if the request could not be created.
         public var request: String?
         /// The state of the task; ``TaskState/waiting`` for one that waits because of
-        /// ``SessionConfiguration/maximumConcurrentTransfers``.
+        /// ``SessionConfiguration/maximumConcurrentTasks``.
         public var state: TaskState
         /// The progress in the task's main direction; `nil` before the first report, and for an async function.
         public var progress: TransferProgress?
@@ -94,7 +94,7 @@ extension SessionManager {
 
 extension SessionSnapshot {
     /// Combines what the transport and the session know.
-    package init(_ transport: TransportSnapshot, tasks: [AnyTransferTask], cache: ResponseCache.Usage?) {
+    package init(_ transport: TransportSnapshot, tasks: [AnySessionTask], cache: ResponseCache.Usage?) {
         let exchanges = transport.exchanges.sorted { $0.elapsed > $1.elapsed }
         let onConnection = Dictionary(grouping: exchanges.filter { $0.connection != nil }) { $0.connection }
         let ids = Set(transport.connections.map(\.id))
@@ -127,7 +127,7 @@ extension SessionSnapshot.Exchange {
 }
 
 extension SessionSnapshot.TaskEntry {
-    fileprivate init(_ task: AnyTransferTask) {
+    fileprivate init(_ task: AnySessionTask) {
         let status = task.status
         self.init(
             id: task.id, request: task.request?.description, state: status.state,

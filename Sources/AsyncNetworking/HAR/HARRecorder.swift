@@ -122,7 +122,7 @@ public final class HARRecorder: Sendable {
     private struct Monitor: EventMonitor {
         let recorder: HARRecorder
 
-        func receive(_ event: TaskEvent, of task: AnyTransferTask) {
+        func receive(_ event: TaskEvent, of task: AnySessionTask) {
             switch event {
             case .exchange(let number, .started(let request)):
                 recorder.begin(
@@ -244,7 +244,7 @@ struct RecordedExchange: Sendable {
         messages = request[MessageLog.OfRequest.self]
     }
 
-    mutating func receive(_ event: TransferEvent) {
+    mutating func receive(_ event: ExchangeEvent) {
         switch event {
         case .uploadProgress(let progress) where progress.completedBytes > 0: sent = ContinuousClock.now - start
         case .head(let head): self.head = head

@@ -190,13 +190,13 @@ extension Call {
 }
 
 /// The exchanges of one attempt: the metrics of the last one, and the requests that servers may have seen.
-final class AttemptRecord: TransferEventSink {
+final class AttemptRecord: ExchangeEventSink {
     private let state = Lock<(metrics: TransferMetrics?, seen: SeenRequests)>((nil, SeenRequests()))
 
     var metrics: TransferMetrics? { state.withLock { $0.metrics } }
     var seen: SeenRequests { state.withLock { $0.seen } }
 
-    func receive(_ event: TransferEvent) {
+    func receive(_ event: ExchangeEvent) {
         if case .finished(let metrics) = event { state.withLock { $0.metrics = metrics } }
     }
 

@@ -145,17 +145,17 @@ package final class Broadcast<Element: Sendable>: Sendable {
 
 /// A stream that any number of readers may iterate at any time, each with its own position.
 ///
-/// Streams report the progress and events of a task, the progress of a ``TransferGroup``, the states of an
+/// Streams report the progress and events of a task, the progress of a ``SessionTaskGroup``, the states of an
 /// ``EventSource``, and, in other modules, those of images and of network activity:
 ///
 /// | stream | values | a slow reader |
 /// |---|---|---|
-/// | ``AnyTransferTask/events`` | all events, from the first one on | receives all of them, except outdated ones |
+/// | ``AnySessionTask/events`` | all events, from the first one on | receives all of them, except outdated ones |
 /// | any other | the latest value first, then newer ones | skips values, but never the last |
 ///
 /// The stream of a task, a group or an event source ends with it. Cancelling the task that reads a stream ends only
 /// that iteration; the task, group or source continues. A stream never throws: the error of a task is thrown by its
-/// ``TransferTask/value``.
+/// ``SessionTask/value``.
 public struct BroadcastStream<Element: Sendable>: AsyncSequence, Sendable {
     /// Returns the next value for a reader that has received those up to a number, and its own number; `nil` at the
     /// end, or if the calling task is cancelled.

@@ -20,11 +20,11 @@ extension SessionManager {
     ///   - ending: Called with the result when the task has ended, before its value is available.
     ///   - work: The work of the task, which begins when the task is first admitted.
     nonisolated func makeTask<Value>(
-        _ kind: TaskKind, _ request: Result<Request, any Error>, priority: TransferPriority = .normal,
-        isResumed: Bool = false, prepare: (TransferCore) -> Void = { _ in },
+        _ kind: TaskKind, _ request: Result<Request, any Error>, priority: RequestPriority = .normal,
+        isResumed: Bool = false, prepare: (TaskCore) -> Void = { _ in },
         ending: (@Sendable (Result<Value, any Error>) async -> Void)? = nil,
         work: @escaping @Sendable (RunningTask) async throws -> Value
-    ) -> TransferTask<Value> {
+    ) -> SessionTask<Value> {
         // Encoded now, so that its length is known.
         let request = Result {
             var request = try request.get()
@@ -34,7 +34,7 @@ extension SessionManager {
         .mapError(SessionError.lifting)
         let wanted = try? request.get()
         let (core, isTaken) = registry.begin { id in
-            TransferCore(
+            TaskCore(
                 id: id, kind: kind, request: wanted, priority: priority,
                 scheduler: Authenticator.isWithinRefresh ? .unlimited : scheduler, stopwatch: pipeline.uptime,
                 monitors: pipeline.monitors)
@@ -42,17 +42,17 @@ extension SessionManager {
         prepare(core)
         guard isTaken, let wanted else {
             let error: any Error = if case .failure(let error) = request { error } else { SessionError.invalidated }
-            return TransferTask(core, failingWith: error, ending: ending)
+            return SessionTask(core, failingWith: error, ending: ending)
         }
         // Resumed before the work begins, so that the work need not suspend.
         if isResumed { core.resume() }
-        return TransferTask(RunningTask(core: core, request: wanted), in: registry, ending: ending, work: work)
+        return SessionTask(RunningTask(core: core, request: wanted), in: registry, ending: ending, work: work)
     }
 
     /// Creates a task that performs a request and runs a closure with the response as it arrives, regardless of its
     /// status.
     ///
-    /// Between two chunks `body` should await ``TransferCore/waitUntilRunning()``, so that the task can be suspended.
+    /// Between two chunks `body` should await ``TaskCore/waitUntilRunning()``, so that the task can be suspended.
     ///
     /// - Parameters:
     ///   - kind: The kind of the task.
@@ -64,11 +64,11 @@ extension SessionManager {
     ///     core.
     ///   - ending: Called with the result when the task has ended, before its value is available.
     package nonisolated func makeTask<Value: Sendable>(
-        _ kind: TaskKind, for request: Request, priority: TransferPriority, isResumed: Bool,
-        prepare: (TransferCore) -> Void,
-        body: @escaping @Sendable (ResponseHead, ResponseBody, TransferCore) async throws -> Value,
+        _ kind: TaskKind, for request: Request, priority: RequestPriority, isResumed: Bool,
+        prepare: (TaskCore) -> Void,
+        body: @escaping @Sendable (ResponseHead, ResponseBody, TaskCore) async throws -> Value,
         ending: @escaping @Sendable (Result<Value, any Error>) async -> Void
-    ) -> TransferTask<Value> {
+    ) -> SessionTask<Value> {
         makeTask(
             kind, .success(request), priority: priority, isResumed: isResumed, prepare: prepare, ending: ending
         ) { transfer in
@@ -113,7 +113,7 @@ extension SessionManager {
     ///     ``ANSerialization/SerializationError``.
     public nonisolated func makeDataTask<Serializer: ResponseSerializer>(
         for request: Request, as serializer: Serializer
-    ) -> TransferTask<Response<Serializer.Output>> {
+    ) -> SessionTask<Response<Serializer.Output>> {
         makeTask(.data, .success(request)) { task in
             try await self.collect(task).serialized(by: serializer)
         }
@@ -163,7 +163,7 @@ extension SessionManager {
     public nonisolated func makeUploadTask<Serializer: ResponseSerializer>(
         for request: Request, options: UploadOptions = UploadOptions(),
         as serializer: Serializer = DataResponseSerializer()
-    ) -> TransferTask<Response<Serializer.Output>> {
+    ) -> SessionTask<Response<Serializer.Output>> {
         makeUploadTask(for: .success(request), options, as: serializer)
     }
 
@@ -193,13 +193,13 @@ extension SessionManager {
     ///   - options: Whether and how the upload is resumed; by default it is not. See <doc:ResumableUploads>.
     ///   - serializer: Validates and converts the response; by default it accepts the statuses 200–299 and returns the
     ///     body.
-    /// - Returns: The task, which is running or, with ``SessionConfiguration/maximumConcurrentTransfers``, waits for
+    /// - Returns: The task, which is running or, with ``SessionConfiguration/maximumConcurrentTasks``, waits for
     ///   its turn.
     public nonisolated func upload<Serializer: ResponseSerializer>(
         _ target: some RequestTarget, body: RequestBody, method: HTTPRequest.Method = .post,
         headers: HTTPFields = [:], timeout: Duration? = nil, options: UploadOptions = UploadOptions(),
         as serializer: Serializer = DataResponseSerializer()
-    ) -> TransferTask<Response<Serializer.Output>> {
+    ) -> SessionTask<Response<Serializer.Output>> {
         let wanted = Result { try request(method, target, body: body, headers: headers, timeout: timeout) }
         return makeUploadTask(for: wanted, options, as: serializer).started()
     }
@@ -218,19 +218,19 @@ extension SessionManager {
     ///   - serializer: Validates and converts the response; by default it accepts the statuses 200–299 and returns the
     ///     body. If it does not accept the response, the task fails with
     ///     ``ANSerialization/SerializationError/rejected(_:)``, in a ``SessionError``.
-    /// - Returns: The task, which is running or, with ``SessionConfiguration/maximumConcurrentTransfers``, waits for
+    /// - Returns: The task, which is running or, with ``SessionConfiguration/maximumConcurrentTasks``, waits for
     ///   its turn.
     public nonisolated func upload<Serializer: ResponseSerializer>(
         _ request: Request, options: UploadOptions = UploadOptions(),
         as serializer: Serializer = DataResponseSerializer()
-    ) -> TransferTask<Response<Serializer.Output>> {
+    ) -> SessionTask<Response<Serializer.Output>> {
         makeUploadTask(for: request, options: options, as: serializer).started()
     }
 
     /// Starts sending a request with its body and runs a closure with the task; the task ends with the closure.
     ///
     /// If the task has not ended when `scope` returns or throws, it is cancelled. It has ended when this function
-    /// returns. To wait for the response, await the task's ``TransferTask/value`` in `scope`. The task fails like one
+    /// returns. To wait for the response, await the task's ``SessionTask/value`` in `scope`. The task fails like one
     /// of ``upload(_:options:as:)``, which limits the size of the response's body.
     ///
     /// - Parameters:
@@ -239,21 +239,21 @@ extension SessionManager {
     ///   - serializer: Validates and converts the response; by default it accepts the statuses 200–299 and returns the
     ///     body. If it does not accept the response, the task fails with
     ///     ``ANSerialization/SerializationError/rejected(_:)``, in a ``SessionError``.
-    ///   - scope: Receives the task, which is running or, with ``SessionConfiguration/maximumConcurrentTransfers``,
+    ///   - scope: Receives the task, which is running or, with ``SessionConfiguration/maximumConcurrentTasks``,
     ///     waits for its turn.
     /// - Returns: The value that `scope` returns.
     /// - Throws: The error that `scope` throws; an error of the task only if `scope` awaits its value.
     public nonisolated func withUpload<Serializer: ResponseSerializer, Value>(
         _ request: Request, options: UploadOptions = UploadOptions(),
         as serializer: Serializer = DataResponseSerializer(),
-        _ scope: (TransferTask<Response<Serializer.Output>>) async throws -> Value
+        _ scope: (SessionTask<Response<Serializer.Output>>) async throws -> Value
     ) async rethrows -> Value {
         try await upload(request, options: options, as: serializer).endingWithScope(scope)
     }
 
     private nonisolated func makeUploadTask<Serializer: ResponseSerializer>(
         for request: Result<Request, any Error>, _ options: UploadOptions, as serializer: Serializer
-    ) -> TransferTask<Response<Serializer.Output>> {
+    ) -> SessionTask<Response<Serializer.Output>> {
         makeTask(.upload, request) { task in
             let isResumable = options.isResumable || options.isDurable
             let response = try await isResumable ? self.upload(task, options) : self.collect(task)

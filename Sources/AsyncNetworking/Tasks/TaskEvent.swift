@@ -28,7 +28,7 @@ public import ANHTTP
 //     │   └── downloadProgress         *+
 //     └── ended
 
-/// An event in the life of a task: of one that a function returned, as its ``AnyTransferTask/events``, and of every
+/// An event in the life of a task: of one that a function returned, as its ``AnySessionTask/events``, and of every
 /// request of a session, also of an async function, as each ``EventMonitor`` receives it.
 ///
 /// | event | when | received by |
@@ -55,7 +55,7 @@ public enum TaskEvent: Sendable {
     /// The task was created; always its first event.
     case created
     /// The task was started, or continued after a suspension; it runs as soon as
-    /// ``SessionConfiguration/maximumConcurrentTransfers`` permits.
+    /// ``SessionConfiguration/maximumConcurrentTasks`` permits.
     case resumed
     /// The task was suspended after it had been resumed; a task that was never resumed reports no such event.
     case suspended
@@ -69,10 +69,10 @@ public enum TaskEvent: Sendable {
     /// such as one with a control character, or it is longer than 4 KiB. The server may then send events again, or leave out some.
     case omittingLastEventID(String)
     /// An event of one exchange with a server, after the number of the exchange in its task, starting at 1; see
-    /// ``ANHTTP/TransferEvent``. A request has a further exchange for each redirect, answered challenge, token refreshed
+    /// ``ANHTTP/ExchangeEvent``. A request has a further exchange for each redirect, answered challenge, token refreshed
     /// after a 401, wait for a route, and retry. Exchanges overlap if an interceptor, such as ``Hedging``, or a segmented
     /// download sends requests concurrently. The progress is passed to monitors only: a task reports its own.
-    indirect case exchange(Int, TransferEvent)
+    indirect case exchange(Int, ExchangeEvent)
     /// A redirect, the response with the head `by`, is followed: `to` is sent next. `to` is the request that
     /// ``RedirectPolicy/decision`` returned or, without one, that the policy proposed, before credentials are added.
     indirect case redirected(by: ResponseHead, to: Request)
@@ -95,10 +95,10 @@ public enum TaskEvent: Sendable {
     indirect case response(ResponseHead)
     /// A download is resumed after `offset` bytes; `total` is the size of the whole file, or `nil` if unknown.
     case continued(offset: Int64, total: Int64?)
-    /// Bytes of the request's body were sent; see ``AnyTransferTask/uploadProgress``. A late or slow reader receives
+    /// Bytes of the request's body were sent; see ``AnySessionTask/uploadProgress``. A late or slow reader receives
     /// only the latest of these events.
     case uploadProgress(TransferProgress)
-    /// Bytes of the response's body were received; see ``AnyTransferTask/downloadProgress``. A late or slow reader
+    /// Bytes of the response's body were received; see ``AnySessionTask/downloadProgress``. A late or slow reader
     /// receives only the latest of these events.
     case downloadProgress(TransferProgress)
     /// The task has ended with this outcome, and these are the figures of its call; always the last event.
@@ -145,13 +145,13 @@ extension TaskEvent {
 
 /// The outcome of a task that has ended; see ``TaskStatus/outcome``.
 public enum TaskOutcome: Sendable {
-    /// The task has a value, which ``TransferTask/value`` returns.
+    /// The task has a value, which ``SessionTask/value`` returns.
     case succeeded
-    /// The task failed with this error, which ``TransferTask/value`` throws: a ``SessionError``, or an error of the
+    /// The task failed with this error, which ``SessionTask/value`` throws: a ``SessionError``, or an error of the
     /// program's own code.
     case failed(any Error)
     /// The task was cancelled before it was complete, by the program or by its manager, or the program's own code has
-    /// thrown `CancellationError`. ``TransferTask/value`` throws `CancellationError`.
+    /// thrown `CancellationError`. ``SessionTask/value`` throws `CancellationError`.
     case cancelled
 
     init(_ error: any Error) {
@@ -159,7 +159,7 @@ public enum TaskOutcome: Sendable {
     }
 }
 
-/// A snapshot of a task; see ``AnyTransferTask/status``.
+/// A snapshot of a task; see ``AnySessionTask/status``.
 public struct TaskStatus: Sendable {
     /// The state of the task at the time of the snapshot.
     public var state: TaskState
@@ -179,7 +179,7 @@ public struct TaskStatus: Sendable {
 ///
 /// ```swift
 /// struct RequestLog: EventMonitor {
-///     func receive(_ event: TaskEvent, of task: AnyTransferTask) {
+///     func receive(_ event: TaskEvent, of task: AnySessionTask) {
 ///         print(task, event)
 ///     }
 /// }
@@ -199,32 +199,32 @@ public protocol EventMonitor: Sendable {
     ///
     /// - Parameters:
     ///   - event: The event.
-    ///   - task: The request's task, whose ``AnyTransferTask/id`` distinguishes requests.
-    func receive(_ event: TaskEvent, of task: AnyTransferTask)
+    ///   - task: The request's task, whose ``AnySessionTask/id`` distinguishes requests.
+    func receive(_ event: TaskEvent, of task: AnySessionTask)
 }
 
 /// A receiver of the events of a call's exchanges, which may overlap.
 protocol CallEventSink: Sendable {
-    /// Handles an event of the exchange with a number; see ``TransferEventSink/receive(_:)``.
-    func receive(_ event: TransferEvent, of exchange: Int)
+    /// Handles an event of the exchange with a number; see ``ExchangeEventSink/receive(_:)``.
+    func receive(_ event: ExchangeEvent, of exchange: Int)
 }
 
 /// A receiver that does not distinguish exchanges.
 struct PlainEventSink: CallEventSink {
-    let base: any TransferEventSink
+    let base: any ExchangeEventSink
 
-    func receive(_ event: TransferEvent, of exchange: Int) { base.receive(event) }
+    func receive(_ event: ExchangeEvent, of exchange: Int) { base.receive(event) }
 }
 
 /// Forwards the events of one call to its task and to the monitors of its session.
 final class CallMonitor: Sendable {
-    private let task: AnyTransferTask
+    private let task: AnySessionTask
     private let monitors: [any EventMonitor]
     /// A further receiver of the events of exchanges; the task's, if it has one.
     private let sink: (any CallEventSink)?
     private let counts = CallCounts()
 
-    init(_ task: AnyTransferTask, monitors: [any EventMonitor], sink: (any CallEventSink)?) {
+    init(_ task: AnySessionTask, monitors: [any EventMonitor], sink: (any CallEventSink)?) {
         self.task = task
         self.monitors = monitors
         self.sink = sink
@@ -233,11 +233,11 @@ final class CallMonitor: Sendable {
     /// Counts an exchange that begins, and returns the receiver of its events.
     ///
     /// - Parameter record: A further receiver; `nil` for none.
-    func beginExchange(notingIn record: AttemptRecord?) -> any TransferEventSink {
+    func beginExchange(notingIn record: AttemptRecord?) -> any ExchangeEventSink {
         ExchangeEvents(monitor: self, record: record, number: counts.beginExchange())
     }
 
-    fileprivate func receive(_ event: TransferEvent, of exchange: Int) {
+    fileprivate func receive(_ event: ExchangeEvent, of exchange: Int) {
         counts.note(event)
         sink?.receive(event, of: exchange)
         for monitor in monitors { monitor.receive(.exchange(exchange, event), of: task) }
@@ -257,7 +257,7 @@ final class CallMonitor: Sendable {
 }
 
 /// Forwards the events of one exchange.
-private final class ExchangeEvents: TransferEventSink {
+private final class ExchangeEvents: ExchangeEventSink {
     private let monitor: CallMonitor
     private let record: AttemptRecord?
     private let number: Int
@@ -266,7 +266,7 @@ private final class ExchangeEvents: TransferEventSink {
         (self.monitor, self.record, self.number) = (monitor, record, number)
     }
 
-    func receive(_ event: TransferEvent) {
+    func receive(_ event: ExchangeEvent) {
         record?.receive(event)
         monitor.receive(event, of: number)
     }

@@ -24,13 +24,13 @@ package struct TaskQueue<Element: Sendable>: Sendable {
     package var positionCount: Int { order.count }
 
     /// Adds an element to the queue.
-    package mutating func enqueue(_ element: Element, id: UInt64, priority: TransferPriority) {
+    package mutating func enqueue(_ element: Element, id: UInt64, priority: RequestPriority) {
         lastArrival += 1
         insert(element, id, priority, arrival: lastArrival)
     }
 
     /// Adds an element that does not wait.
-    mutating func enqueueIfAbsent(_ element: Element, id: UInt64, priority: TransferPriority) {
+    mutating func enqueueIfAbsent(_ element: Element, id: UInt64, priority: RequestPriority) {
         if waiting[id] == nil { enqueue(element, id: id, priority: priority) }
     }
 
@@ -41,7 +41,7 @@ package struct TaskQueue<Element: Sendable>: Sendable {
     }
 
     /// Changes the priority of a waiting element, which keeps its age within the new priority.
-    package mutating func move(id: UInt64, to priority: TransferPriority) {
+    package mutating func move(id: UInt64, to priority: RequestPriority) {
         guard let old = waiting[id] else { return }
         insert(old.element, id, priority, arrival: old.arrival)
         removeOutdatedPositions()
@@ -66,7 +66,7 @@ package struct TaskQueue<Element: Sendable>: Sendable {
     }
 
     private mutating func insert(
-        _ element: Element, _ id: UInt64, _ priority: TransferPriority, arrival: UInt64
+        _ element: Element, _ id: UInt64, _ priority: RequestPriority, arrival: UInt64
     ) {
         lastPosition += 1
         waiting[id] = Waiting(element: element, arrival: arrival, position: lastPosition)
@@ -86,7 +86,7 @@ package struct TaskQueue<Element: Sendable>: Sendable {
     }
 
     private struct Position: Comparable {
-        let priority: TransferPriority
+        let priority: RequestPriority
         let arrival: UInt64
         let number: UInt64
         let id: UInt64
@@ -102,12 +102,12 @@ package struct TaskQueue<Element: Sendable>: Sendable {
 ///
 /// | priority of | limit | equal priorities |
 /// |---|---|---|
-/// | a task of a session (``AnyTransferTask/priority``) | ``SessionConfiguration/maximumConcurrentTransfers``; without it, which is the default, priorities have no effect | start in the order in which they were resumed |
+/// | a task of a session (``AnySessionTask/priority``) | ``SessionConfiguration/maximumConcurrentTasks``; without it, which is the default, priorities have no effect | start in the order in which they were resumed |
 /// | a download of an `ImageDownloader` (`AsyncNetworkingImages`) | its `maximumActiveDownloads` | start in its `order`: in that of the requests by default, or in the reverse order with `lifo` |
 ///
 /// A priority does not affect tasks that are running, nor the order in which they get connections, and is not sent to
 /// servers.
-public struct TransferPriority: RawRepresentable, Hashable, Comparable, Sendable {
+public struct RequestPriority: RawRepresentable, Hashable, Comparable, Sendable {
     /// The priority, from 0 (started last) to 1 (started first); 0.5 for a task by default. Values outside of that
     /// range do not occur.
     public let rawValue: Double
@@ -118,14 +118,14 @@ public struct TransferPriority: RawRepresentable, Hashable, Comparable, Sendable
     }
 
     /// A priority of 0.25: among waiting tasks, those with it start after those with the default.
-    public static let low = TransferPriority(rawValue: 0.25)
+    public static let low = RequestPriority(rawValue: 0.25)
     /// A priority of 0.5, the default of tasks.
-    public static let normal = TransferPriority(rawValue: 0.5)
+    public static let normal = RequestPriority(rawValue: 0.5)
     /// A priority of 0.75: among waiting tasks, those with it start before those with the default.
-    public static let high = TransferPriority(rawValue: 0.75)
+    public static let high = RequestPriority(rawValue: 0.75)
 
     /// Whether the left priority is lower than the right one.
-    public static func < (left: TransferPriority, right: TransferPriority) -> Bool {
+    public static func < (left: RequestPriority, right: RequestPriority) -> Bool {
         left.rawValue < right.rawValue
     }
 }
@@ -151,7 +151,7 @@ struct TaskScheduler: Sendable {
     ///
     /// Tasks are admitted outside of the lock. A task that is suspended between leaving the queue and being admitted
     /// refuses its slot, which the next one gets.
-    func apply(_ action: TaskStateMachine.Action, of core: TransferCore) {
+    func apply(_ action: TaskStateMachine.Action, of core: TaskCore) {
         guard let state else {
             if action == .enqueue { _ = core.admit() }
             return
@@ -178,7 +178,7 @@ struct TaskScheduler: Sendable {
     }
 
     /// Changes the priority of a waiting task.
-    func reorder(_ core: TransferCore, to priority: TransferPriority) {
+    func reorder(_ core: TaskCore, to priority: RequestPriority) {
         state?.withLock { $0.queue?.move(id: core.id, to: priority) }
     }
 }

@@ -13,7 +13,7 @@ struct TaskRegistry: Sendable {
     /// The part of a session's state.
     struct Tasks: Sendable {
         /// The tasks by identifier.
-        fileprivate var running: [UInt64: AnyTransferTask] = [:]
+        fileprivate var running: [UInt64: AnySessionTask] = [:]
         /// Those of them that send a request when they are cancelled.
         fileprivate var cleanups: Set<UInt64> = []
         fileprivate var acceptance = Acceptance.open
@@ -54,8 +54,8 @@ struct TaskRegistry: Sendable {
     /// Registers a request of an async function.
     ///
     /// - Throws: ``SessionError/invalidated`` if the manager no longer accepts requests.
-    func begin(_ kind: TaskKind, _ request: Request) throws(SessionError) -> AnyTransferTask {
-        let task = AnyTransferTask(id: Self.makeID(), kind: kind, request: request)
+    func begin(_ kind: TaskKind, _ request: Request) throws(SessionError) -> AnySessionTask {
+        let task = AnySessionTask(id: Self.makeID(), kind: kind, request: request)
         try state.withLock { state throws(SessionError) in
             guard state.tasks.acceptance.permitsTask else { throw .invalidated }
             state.tasks.running[task.id] = task
@@ -64,9 +64,9 @@ struct TaskRegistry: Sendable {
     }
 
     /// Registers a request that belongs to a registered task, also if the manager accepts no others.
-    func begin(_ kind: TaskKind, _ request: Request, of _: AnyTransferTask) -> AnyTransferTask {
+    func begin(_ kind: TaskKind, _ request: Request, of _: AnySessionTask) -> AnySessionTask {
         state.withLock { state in
-            let task = AnyTransferTask(id: Self.makeID(), kind: kind, request: request)
+            let task = AnySessionTask(id: Self.makeID(), kind: kind, request: request)
             state.tasks.running[task.id] = task
             return task
         }
@@ -81,12 +81,12 @@ struct TaskRegistry: Sendable {
     ///
     /// - Returns: The core, and whether it was registered: not if it has no request, or if the manager no longer
     ///   accepts requests.
-    func begin(_ makeCore: (_ id: UInt64) -> TransferCore) -> (core: TransferCore, isTaken: Bool) {
+    func begin(_ makeCore: (_ id: UInt64) -> TaskCore) -> (core: TaskCore, isTaken: Bool) {
         let core = makeCore(Self.makeID())
         guard core.request != nil else { return (core, false) }
         return state.withLock { state in
             guard state.tasks.acceptance.permitsTask else { return (core, false) }
-            state.tasks.running[core.id] = AnyTransferTask(core)
+            state.tasks.running[core.id] = AnySessionTask(core)
             return (core, true)
         }
     }
@@ -103,7 +103,7 @@ struct TaskRegistry: Sendable {
     }
 
     /// The registered tasks, oldest first.
-    var tasks: [AnyTransferTask] {
+    var tasks: [AnySessionTask] {
         state.withLock { Array($0.tasks.running.values) }.sorted { $0.id < $1.id }
     }
 
@@ -151,27 +151,27 @@ extension SessionManager {
     /// The tasks that have not ended, oldest first: those that functions returned, whether started or not; the requests
     /// of async functions, which only their callers control; and validations of cached responses in the background. It
     /// is a snapshot.
-    public nonisolated var tasks: [AnyTransferTask] { registry.tasks }
+    public nonisolated var tasks: [AnySessionTask] { registry.tasks }
 
     /// Returns the tasks that have not ended and satisfy a predicate, oldest first.
     ///
     /// ```swift
-    /// api.transfers { $0.request?.url.path.hasPrefix("/v1/images/") == true }.cancel()
+    /// api.taskGroup { $0.request?.url.path.hasPrefix("/v1/images/") == true }.cancel()
     /// ```
     ///
     /// Requests of async functions are not included, because their callers control them, nor are validations of cached
     /// responses in the background. Tasks that are created later do not become part of the group.
     ///
     /// - Parameter isIncluded: Whether to include a task; all tasks by default.
-    public nonisolated func transfers(where isIncluded: (AnyTransferTask) -> Bool = { _ in true }) -> TransferGroup {
-        TransferGroup(registry.tasks.filter { $0.core != nil && isIncluded($0) })
+    public nonisolated func taskGroup(where isIncluded: (AnySessionTask) -> Bool = { _ in true }) -> SessionTaskGroup {
+        SessionTaskGroup(registry.tasks.filter { $0.core != nil && isIncluded($0) })
     }
 
     /// Returns the tasks that have not ended and carry a tag, oldest first; the group may be empty. Tasks that are
     /// created or tagged later do not become part of the group. Requests of async functions have no tags.
     ///
-    /// - Parameter tag: One of the task's ``AnyTransferTask/tags``.
-    public nonisolated func transfers(tagged tag: String) -> TransferGroup {
-        transfers { $0.tags.contains(tag) }
+    /// - Parameter tag: One of the task's ``AnySessionTask/tags``.
+    public nonisolated func taskGroup(tagged tag: String) -> SessionTaskGroup {
+        taskGroup { $0.tags.contains(tag) }
     }
 }

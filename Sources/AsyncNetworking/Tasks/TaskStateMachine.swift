@@ -87,7 +87,7 @@ package struct TaskStateMachine: Hashable, Sendable {
 public enum TaskState: Hashable, Sendable, CaseIterable {
     /// The task was not started yet, or was suspended; it continues when it is resumed.
     case suspended
-    /// The task was resumed and waits for a slot; see ``SessionConfiguration/maximumConcurrentTransfers``.
+    /// The task was resumed and waits for a slot; see ``SessionConfiguration/maximumConcurrentTasks``.
     case waiting
     /// The task is running: its request is being sent, its response received, or it waits, for example for a retry, a
     /// route or a connection. The request of an async function is always in this state.

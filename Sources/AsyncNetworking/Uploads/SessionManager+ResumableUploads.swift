@@ -45,7 +45,7 @@ extension SessionManager {
 private final class UploadJob {
     let maximumBodySize: Int
     private let pipeline: Pipeline
-    private let core: TransferCore
+    private let core: TaskCore
     /// The request of the program.
     private let target: Request
     private let source: UploadSource
@@ -177,7 +177,7 @@ private final class UploadJob {
     }
 
     private static func noteInterim(
-        of core: TransferCore, _ machine: ResumableUpload, in record: UploadRecord?, after number: Int, now: Int64
+        of core: TaskCore, _ machine: ResumableUpload, in record: UploadRecord?, after number: Int, now: Int64
     ) async {
         guard let record else { return }
         let heads = core.stream(after: number) {

@@ -155,7 +155,7 @@ public final class NetworkActivityMonitor: EventMonitor {
 
     /// Counts the requests of the sessions from their `began` to their `ended` events, and ignores all others; called
     /// by sessions, on any thread, not by programs.
-    public func receive(_ event: TaskEvent, of task: AnyTransferTask) {
+    public func receive(_ event: TaskEvent, of task: AnySessionTask) {
         switch event {
         case .began: change { $0.insert(task.id).inserted }
         case .ended: change { $0.remove(task.id) != nil }

@@ -32,12 +32,12 @@ package struct ImageDownloadQueue<Key: Hashable & Sendable>: Sendable {
 
     private struct Download: Sendable {
         let key: Key?
-        var requests: [(receipt: Int, priority: TransferPriority)]
+        var requests: [(receipt: Int, priority: RequestPriority)]
         var isActive = false
 
         var receipts: [Int] { requests.map(\.receipt) }
         /// The highest priority of the requests.
-        var priority: TransferPriority { requests.map(\.priority).max() ?? .normal }
+        var priority: RequestPriority { requests.map(\.priority).max() ?? .normal }
     }
 
     /// The result of adding a request.
@@ -91,7 +91,7 @@ package struct ImageDownloadQueue<Key: Hashable & Sendable>: Sendable {
     ///   - receipt: A number that identifies the request.
     ///   - key: The key of requests that may share a download; `nil` if this one may not.
     ///   - priority: The priority of the request. A download has the highest one of its requests.
-    package mutating func add(_ receipt: Int, key: Key?, priority: TransferPriority = .normal) -> Admission {
+    package mutating func add(_ receipt: Int, key: Key?, priority: RequestPriority = .normal) -> Admission {
         if let key, let number = joinable[key], let priorityBefore = downloads[number]?.priority {
             downloads[number]?.requests.append((receipt, priority))
             receipts[receipt] = number
@@ -153,7 +153,7 @@ package struct ImageDownloadQueue<Key: Hashable & Sendable>: Sendable {
     }
 
     /// The place among the waiting downloads for one of a priority that was added as the given number.
-    private func place(of priority: TransferPriority, _ number: Int) -> Int {
+    private func place(of priority: RequestPriority, _ number: Int) -> Int {
         let place = waiting.firstIndex { other in
             let otherPriority = downloads[other]?.priority ?? .normal
             guard otherPriority == priority else { return otherPriority < priority }

@@ -102,7 +102,7 @@ public final class ImageDownloader: Sendable {
     ///   image, exceeds the limits or cannot be decoded; the errors of a custom decoder and of the
     ///   program's other code, such as interceptors; `CancellationError` if the session cancels its requests, or if the
     ///   calling task is cancelled and the image is not in the memory cache.
-    public func image(for url: URL, priority: TransferPriority = .normal) async throws -> ImageContent {
+    public func image(for url: URL, priority: RequestPriority = .normal) async throws -> ImageContent {
         try await image(for: Request(url: url, headers: [.accept: "image/*"]), priority: priority)
     }
 
@@ -118,7 +118,7 @@ public final class ImageDownloader: Sendable {
     ///   image, exceeds the limits or cannot be decoded; the errors of a custom decoder and of the
     ///   program's other code, such as interceptors; `CancellationError` if the session cancels its requests, or if the
     ///   calling task is cancelled and the image is not in the memory cache.
-    public func image(for request: Request, priority: TransferPriority = .normal) async throws -> ImageContent {
+    public func image(for request: Request, priority: RequestPriority = .normal) async throws -> ImageContent {
         if let image = cachedImage(for: request) { return image }
         return try await download(request, priority: priority).image
     }
@@ -149,7 +149,7 @@ public final class ImageDownloader: Sendable {
     ///   - priority: The priority among waiting downloads, which matters only while the maximum number of downloads is
     ///     active; normal by default. If a request joins a waiting download, the higher priority counts.
     /// - Returns: The receipt; releasing it does not cancel the request.
-    public func download(_ request: Request, priority: TransferPriority = .normal) -> ImageDownload {
+    public func download(_ request: Request, priority: RequestPriority = .normal) -> ImageDownload {
         let key = sharedKey(of: request)
         return state.withLock { state in
             // Under the lock: a download that has just ended left its image in the cache before it left the queue.

@@ -10,11 +10,11 @@ final class MockExchange: ResponseBodySource {
     private let transport: MockTransport
     private let request: Request
     private let limits: MockTimeLimits
-    private let events: (any TransferEventSink)?
+    private let events: (any ExchangeEventSink)?
     private let state = Observed(State())
 
     init(
-        transport: MockTransport, request: Request, limits: MockTimeLimits, events: (any TransferEventSink)?
+        transport: MockTransport, request: Request, limits: MockTimeLimits, events: (any ExchangeEventSink)?
     ) {
         self.transport = transport
         self.request = request

@@ -52,7 +52,7 @@ public struct MockResponse: Sendable {
 
     /// A step of a response, performed after the previous one is complete.
     public enum Step: Sendable {
-        /// Reports an interim response as an event (`TransferEvent.informational`), by default without header fields.
+        /// Reports an interim response as an event (`ExchangeEvent.informational`), by default without header fields.
         /// The status should be 100 to 199, and is not checked.
         case informational(HTTPResponse.Status, HTTPFields = [:])
         /// Provides the head of the final response, by default without header fields.

@@ -182,7 +182,7 @@ public final class MockTransport: Transport {
     ///   if a script ends the connection early, or `invalidResponse` for steps in the wrong order, actions that require
     ///   a connection, and a WebSocket connection that was not requested or not accepted as RFC 6455 §4.1 requires.
     public func open(
-        _ request: Request, delivery: BodyDelivery, reporting events: (any TransferEventSink)?
+        _ request: Request, delivery: BodyDelivery, reporting events: (any ExchangeEventSink)?
     ) async throws -> OpenResponse {
         try Task.checkCancellation()
         try checkRunning()

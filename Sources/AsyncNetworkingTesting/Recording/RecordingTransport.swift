@@ -82,7 +82,7 @@ public final class RecordingTransport: Transport {
     /// - Throws: The errors of the transport that sends requests, ``ReplayFailure`` for a request that can be neither
     ///   replayed nor sent, or `SystemError` if the cassette could not be written before.
     public func open(
-        _ request: Request, delivery: BodyDelivery, reporting events: (any TransferEventSink)?
+        _ request: Request, delivery: BodyDelivery, reporting events: (any ExchangeEventSink)?
     ) async throws -> OpenResponse {
         guard sends else { return try await replay.open(request, delivery: delivery, reporting: events) }
         if let failure = state.withLock(\.failure) { throw failure }
@@ -112,7 +112,7 @@ public final class RecordingTransport: Transport {
     }
 
     private func record(
-        _ request: Request, _ body: Data, _ delivery: BodyDelivery, _ events: (any TransferEventSink)?
+        _ request: Request, _ body: Data, _ delivery: BodyDelivery, _ events: (any ExchangeEventSink)?
     ) async throws -> OpenResponse {
         let place = state.withLock { state in
             state.entries.append(nil)

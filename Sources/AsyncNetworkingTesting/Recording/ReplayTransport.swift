@@ -47,7 +47,7 @@ public struct ReplayTransport: Transport {
     ///
     /// - Throws: ``ReplayFailure``, `CancellationError`, or the errors of a ``MockTransport`` for bodies.
     public func open(
-        _ request: Request, delivery: BodyDelivery, reporting events: (any TransferEventSink)?
+        _ request: Request, delivery: BodyDelivery, reporting events: (any ExchangeEventSink)?
     ) async throws -> OpenResponse {
         try await mock.open(request, delivery: delivery, reporting: events)
     }

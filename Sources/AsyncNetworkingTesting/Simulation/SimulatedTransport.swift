@@ -53,9 +53,9 @@ extension SimulatedWorld {
 package final class SimulatedTransport: Transport {
     private let world: SimulatedWorld
     private let mock: MockTransport
-    private let observe: (@Sendable (Request, ExchangeEvent) -> Void)?
+    private let observe: (@Sendable (Request, Step) -> Void)?
 
-    package enum ExchangeEvent: Sendable {
+    package enum Step: Sendable {
         /// The exchange begins, the head of its response has arrived, the first chunk of its body, its end.
         case begin, head, body, end
     }
@@ -70,7 +70,7 @@ package final class SimulatedTransport: Transport {
     package init(
         world: SimulatedWorld,
         reception: @escaping @Sendable (Request) -> MockTransport.Reception = { _ in .complete },
-        observing observe: (@Sendable (Request, ExchangeEvent) -> Void)? = nil,
+        observing observe: (@Sendable (Request, Step) -> Void)? = nil,
         _ handler: @escaping @Sendable (MockTransport.ReceivedRequest) async throws -> MockResponse
     ) {
         self.world = world
@@ -80,7 +80,7 @@ package final class SimulatedTransport: Transport {
     }
 
     package func open(
-        _ request: Request, delivery: BodyDelivery, reporting events: (any TransferEventSink)?
+        _ request: Request, delivery: BodyDelivery, reporting events: (any ExchangeEventSink)?
     ) async throws -> OpenResponse {
         let lane = "x\(world.nextExchange())"
         world.mark(lane, "●", "\(request.method) \(request.url.absoluteString)", isOpen: true)
@@ -118,7 +118,7 @@ private final class LaneBodySource: ResponseBodySource {
     private let base: ResponseBody
     private let lane: String
     private let world: SimulatedWorld
-    private let observe: @Sendable (SimulatedTransport.ExchangeEvent) -> Void
+    private let observe: @Sendable (SimulatedTransport.Step) -> Void
     private let state = Lock(State())
 
     private struct State {
@@ -128,7 +128,7 @@ private final class LaneBodySource: ResponseBodySource {
 
     init(
         base: ResponseBody, lane: String, world: SimulatedWorld,
-        observing observe: @escaping @Sendable (SimulatedTransport.ExchangeEvent) -> Void
+        observing observe: @escaping @Sendable (SimulatedTransport.Step) -> Void
     ) {
         self.base = base
         self.lane = lane
@@ -160,7 +160,7 @@ private final class LaneBodySource: ResponseBodySource {
 
     /// Reports an event, if it is the first one of its kind.
     private func report(
-        _ event: SimulatedTransport.ExchangeEvent, _ flag: any WritableKeyPath<State, Bool> & Sendable
+        _ event: SimulatedTransport.Step, _ flag: any WritableKeyPath<State, Bool> & Sendable
     ) {
         let isFirst = state.withLock { state in
             defer { state[keyPath: flag] = true }

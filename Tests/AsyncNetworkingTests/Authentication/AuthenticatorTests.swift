@@ -54,7 +54,7 @@ private struct Gate: Sendable {
 private struct WaitsForTokens: EventMonitor {
     let seen: AsyncStream<Void>.Continuation
 
-    func receive(_ event: TaskEvent, of task: AnyTransferTask) {
+    func receive(_ event: TaskEvent, of task: AnySessionTask) {
         if case .refreshingToken = event { seen.yield() }
     }
 }
@@ -414,7 +414,7 @@ private struct WaitsForTokens: EventMonitor {
     @Test func `requests that have waited for a transfer are sent together, while a refresh is due but fails`()
         async throws
     {
-        let (origin, manager) = try await storing([:], tokenLife: 400) { $0.sharesTransfers = true }
+        let (origin, manager) = try await storing([:], tokenLife: 400) { $0.coalescesRequests = true }
         let (first, others) = (try ScriptGate(), try ScriptGate())
         origin.respond { _, number in
             var response = MockResponse.text("x")
@@ -597,7 +597,7 @@ private struct WaitsForTokens: EventMonitor {
         }
         let manager = SessionManager(on: transport) {
             $0.authentication.authenticators = [authenticator]
-            $0.maximumConcurrentTransfers = 1
+            $0.maximumConcurrentTasks = 1
         }
         await session.append(manager)
         #expect(try await manager.upload(manager.request(.get, "x")).value.text == "welcome")

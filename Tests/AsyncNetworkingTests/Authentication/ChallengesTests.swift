@@ -610,7 +610,7 @@ final class EventLines: EventMonitor {
         (stream, continuation) = AsyncStream.makeStream()
     }
 
-    func receive(_ event: TaskEvent, of task: AnyTransferTask) {
+    func receive(_ event: TaskEvent, of task: AnySessionTask) {
         continuation.yield("\(event)")
     }
 

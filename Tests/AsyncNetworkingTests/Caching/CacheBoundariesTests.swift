@@ -641,7 +641,7 @@ import Testing
     // MARK: Shared transfers
 
     @Test func `a request within the reading of an identical stream does not wait for it`() async throws {
-        let manager = origin.manager { $0.sharesTransfers = true }
+        let manager = origin.manager { $0.coalescesRequests = true }
         try await manager.withResponse(for: try manager.request(.get, "x")) { _, body in
             #expect(try await origin.get(from: manager) == "2 200 network")
             for try await _ in body {}
@@ -649,7 +649,7 @@ import Testing
     }
 
     @Test func `after the first of identical requests is cancelled, only one of the others is sent`() async throws {
-        let manager = origin.manager { $0.sharesTransfers = true }
+        let manager = origin.manager { $0.coalescesRequests = true }
         let gate = try ScriptGate()
         origin.hold(at: gate)
         let first = Task { try await origin.get(from: manager) }
@@ -668,7 +668,7 @@ import Testing
     @Test func `a waiting request ends with its own timeout, and the one it waited for continues`() async throws {
         let clock = ManualClock()
         let manager = origin.manager {
-            $0.sharesTransfers = true
+            $0.coalescesRequests = true
             $0.clock = clock
         }
         let gate = try ScriptGate()
@@ -691,7 +691,7 @@ import Testing
     @Test func `an interceptor can send the request that it intercepts`() async throws {
         let nesting = Nesting { _ in "x" }
         let manager = origin.manager {
-            $0.sharesTransfers = true
+            $0.coalescesRequests = true
             $0.attemptInterceptors = [nesting]
         }
         nesting.session.withLock { $0 = manager }
@@ -709,7 +709,7 @@ import Testing
             return path == "x" ? "y" : "x"
         }
         let manager = origin.manager {
-            $0.sharesTransfers = true
+            $0.coalescesRequests = true
             $0.attemptInterceptors = [nesting]
         }
         nesting.session.withLock { $0 = manager }
@@ -720,7 +720,7 @@ import Testing
     }
 
     @Test func `responses that are not stored are not waited for`() async throws {
-        let manager = origin.manager { $0.sharesTransfers = true }
+        let manager = origin.manager { $0.coalescesRequests = true }
         origin.fields = [.cacheControl: "no-store"]
         async let one = origin.get(from: manager)
         async let two = origin.get(from: manager)

@@ -112,7 +112,7 @@ import Testing
     }
 
     /// Returns a function that returns the progress of receiving that a task has reported so far.
-    private func progressCounts(of task: AnyTransferTask) -> @Sendable () -> [TransferProgress] {
+    private func progressCounts(of task: AnySessionTask) -> @Sendable () -> [TransferProgress] {
         let seen = Lock([TransferProgress]())
         task.core?.observe { event in
             if case .downloadProgress(let progress) = event { seen.withLock { $0.append(progress.counts) } }

@@ -99,7 +99,7 @@ import Testing
     // MARK: Shared transfers
 
     @Test func `identical requests in flight share one transfer`() async throws {
-        let manager = origin.manager { $0.sharesTransfers = true }
+        let manager = origin.manager { $0.coalescesRequests = true }
         origin.fields = [.cacheControl: "max-age=60"]
         let gate = try ScriptGate()
         origin.hold(at: gate)
@@ -131,7 +131,7 @@ import Testing
                 status: .notFound, headers: [.cacheControl: "max-age=60"], chunks: [Data("\(number)".utf8)])
         }
         let manager = origin.manager {
-            $0.sharesTransfers = true
+            $0.coalescesRequests = true
             // The end of the response is not known.
             $0.attemptInterceptors = [
                 Intercepting { request, next in
@@ -156,7 +156,7 @@ import Testing
 
     @Test(.timeLimit(.minutes(1)), arguments: [true, false])
     func `requests with another patience do not share a transfer`(isTimeout: Bool) async throws {
-        let manager = origin.manager { $0.sharesTransfers = true }
+        let manager = origin.manager { $0.coalescesRequests = true }
         origin.fields = [.cacheControl: "max-age=60"]
         let gate = try ScriptGate()
         origin.hold(at: gate)
@@ -174,7 +174,7 @@ import Testing
     @Test(.timeLimit(.minutes(1)))
     func `a request waits for the transfer of another one no longer than for its own`() async throws {
         let clock = ManualClock()
-        let manager = origin.manager { ($0.sharesTransfers, $0.clock) = (true, clock) }
+        let manager = origin.manager { ($0.coalescesRequests, $0.clock) = (true, clock) }
         origin.fields = [.cacheControl: "max-age=60"]
         let gate = try ScriptGate()
         origin.hold(at: gate)
@@ -222,7 +222,7 @@ import Testing
     }
 
     @Test func `cancelling the first of several identical requests does not cancel the others`() async throws {
-        let manager = origin.manager { $0.sharesTransfers = true }
+        let manager = origin.manager { $0.coalescesRequests = true }
         origin.fields = [.cacheControl: "max-age=60"]
         let gate = try ScriptGate()
         origin.hold(at: gate)
@@ -257,7 +257,7 @@ import Testing
                 "/", Script([.send(Data(head.utf8) + Data(count: 200_000)), .wait(gate), .send(Data(count: 1))]))
             let heads = Lock(0)
             let manager = SessionManager(for: server) {
-                ($0.cache, $0.sharesTransfers) = (.memory(), true)
+                ($0.cache, $0.coalescesRequests) = (.memory(), true)
                 $0.attemptInterceptors = [Counting(count: heads)]
             }
             let request = try manager.request(.get, "/")

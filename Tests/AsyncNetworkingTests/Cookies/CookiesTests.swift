@@ -52,7 +52,7 @@ import Testing
             let base: any Transport
 
             func open(
-                _ request: Request, delivery: BodyDelivery, reporting events: (any TransferEventSink)?
+                _ request: Request, delivery: BodyDelivery, reporting events: (any ExchangeEventSink)?
             ) async throws -> OpenResponse {
                 try await base.open(request, delivery: delivery, reporting: events)
             }

@@ -207,7 +207,7 @@ private final class RetryMonitor: EventMonitor {
 
     var names: [String] { list.withLock { $0 } }
 
-    func receive(_ event: TaskEvent, of task: AnyTransferTask) {
+    func receive(_ event: TaskEvent, of task: AnySessionTask) {
         let name: String? =
             switch event {
             case .began: "began"

@@ -458,7 +458,7 @@ import Testing
             request.headers[.range] = range
             tasks.append(api.makeDownloadTask(for: request, to: .file(file)))
         }
-        let group = TransferGroup(tasks)
+        let group = SessionTaskGroup(tasks)
         await api.requestSizes(of: group)
         #expect(group.tasks.map(\.expectedBytes) == [10, 10, nil, nil])
     }

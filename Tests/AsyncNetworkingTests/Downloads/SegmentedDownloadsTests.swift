@@ -548,7 +548,7 @@ private final class DeafTransport: Transport {
     }
 
     func open(
-        _ request: Request, delivery: BodyDelivery, reporting events: (any TransferEventSink)?
+        _ request: Request, delivery: BodyDelivery, reporting events: (any ExchangeEventSink)?
     ) async throws -> OpenResponse {
         guard let range = request.headers[.range] else {
             let fields: HTTPFields = [.contentLength: "400000", .eTag: "\"1\""]

@@ -15,7 +15,7 @@ import Testing
 
         var all: [CallMetrics] { ended.withLock(\.self) }
 
-        func receive(_ event: TaskEvent, of task: AnyTransferTask) {
+        func receive(_ event: TaskEvent, of task: AnySessionTask) {
             if case .ended(_, let metrics) = event { ended.withLock { $0.append(metrics) } }
         }
     }

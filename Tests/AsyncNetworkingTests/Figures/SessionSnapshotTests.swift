@@ -111,14 +111,14 @@ import Testing
             try await eventually { await session.snapshot().hosts.first?.waiting.count == 199 }
             let connections = try #require(await session.snapshot().hosts.first?.connections)
             #expect(connections.map(\.exchanges.count) == [1])
-            session.transfers().cancel()
+            session.taskGroup().cancel()
         }
     }
 
     @Test func `tasks are shown with their state and progress`() async throws {
         let gate = try ScriptGate()
         let slow = MockResponse([.head(.ok, [.contentLength: "6"]), .chunk(Data("end".utf8)), .wait(gate)])
-        let session = SessionManager(on: MockTransport(slow)) { $0.maximumConcurrentTransfers = 1 }
+        let session = SessionManager(on: MockTransport(slow)) { $0.maximumConcurrentTasks = 1 }
         let tasks = try ["a", "b", "c"].map { try session.makeDataTask(for: session.request(.get, $0)) }
         tasks[0].resume()
         tasks[1].resume()
@@ -133,6 +133,6 @@ import Testing
                     └── # GET http://a.example/v1/c: suspended
                 """)
         gate.open()
-        session.transfers().cancel()
+        session.taskGroup().cancel()
     }
 }

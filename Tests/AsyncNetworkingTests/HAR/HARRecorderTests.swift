@@ -162,7 +162,7 @@ import Testing
         }
         let found = try await record(on: transport) {
             $0.cache = .memory()
-            $0.sharesTransfers = true
+            $0.coalescesRequests = true
         } _: { manager in
             async let first = manager.get("a").text
             async let second = manager.get("a").text

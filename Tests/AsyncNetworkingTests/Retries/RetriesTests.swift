@@ -255,7 +255,7 @@ import Testing
         struct Retries: EventMonitor {
             let seen: AsyncStream<Duration>.Continuation
 
-            func receive(_ event: TaskEvent, of task: AnyTransferTask) {
+            func receive(_ event: TaskEvent, of task: AnySessionTask) {
                 if case .retrying(let attempt) = event { seen.yield(attempt.wait) }
             }
         }

@@ -64,15 +64,15 @@ import Testing
 
     @Test(arguments: [(-1.0, 0.0), (0.3, 0.3), (7, 1), (.nan, 0), (.infinity, 1)])
     func `a priority is clamped to 0 to 1`(given: Double, expected: Double) {
-        #expect(TransferPriority(rawValue: given).rawValue == expected)
+        #expect(RequestPriority(rawValue: given).rawValue == expected)
     }
 
     @Test(arguments: 1...20 as ClosedRange<UInt64>)
     func `any sequence of changes admits in the order of a sorted list`(seed: UInt64) {
         var random = SeededGenerator(seed: seed)
         var queue = TaskQueue<UInt64>(limit: .max)
-        var model: [(id: UInt64, priority: TransferPriority, arrival: Int)] = []
-        let priorities: [TransferPriority] = [.low, .normal, .high]
+        var model: [(id: UInt64, priority: RequestPriority, arrival: Int)] = []
+        let priorities: [RequestPriority] = [.low, .normal, .high]
         for arrival in 0..<300 {
             let id = UInt64.random(in: 0..<40, using: &random)
             let priority = priorities[Int.random(in: 0..<3, using: &random)]

@@ -82,7 +82,7 @@ import Testing
             let tasks = try (0..<100).map { number in
                 try manager.makeDownloadTask(for: manager.request(.get, "\(number)"), to: "\(directory.path)/\(number)")
             }
-            let group = TransferGroup(tasks)
+            let group = SessionTaskGroup(tasks)
             group.resume()
             for task in tasks {
                 for await progress in task.progress where progress.completedBytes > 0 { break }
@@ -109,7 +109,7 @@ import Testing
                 if request.path.hasSuffix("7") { file.interruption = .hang(after: 50_000) }
                 return file.script(for: request)
             }
-            let manager = SessionManager(for: server) { $0.maximumConcurrentTransfers = 20 }
+            let manager = SessionManager(for: server) { $0.maximumConcurrentTasks = 20 }
             try await withThrowingTaskGroup(of: Void.self) { group in
                 for round in 0..<rounds {
                     if round >= 30 { try await group.next() }
@@ -159,7 +159,7 @@ import Testing
             let reader = Task { for await _ in task.progress {} }
             await pause()
             reader.cancel()
-            TransferGroup([task]).cancel()
+            SessionTaskGroup([task]).cancel()
             _ = try? await task.value
         default:
             let waiter = Task { try await manager.download(request, to: .file(path)).value }

@@ -91,7 +91,7 @@ import HTTPTypes
         let response = try await api.get("x", as: .string).map { self.lines + [$0] }
         lines = response.value
         await api.cookies.removeAll { $0.name == self.token }
-        api.transfers { $0.label == self.token }.cancel()
+        api.taskGroup { $0.label == self.token }.cancel()
         try await api.withResponse(for: requests()) { _, body in
             for try await chunk in body.transforming({ $0 }) { self.lines.append("\(chunk.count)") }
         }
@@ -153,7 +153,7 @@ struct Logger: Interceptor, EventMonitor {
         try await next(request)
     }
 
-    func receive(_ event: TaskEvent, of task: AnyTransferTask) {
+    func receive(_ event: TaskEvent, of task: AnySessionTask) {
         print(event)
     }
 }

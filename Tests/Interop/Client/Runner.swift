@@ -192,7 +192,7 @@ private struct OneChunk: AsyncSequence, Sendable {
 }
 
 /// An event sink that collects the status codes of interim responses.
-private final class InterimStatuses: TransferEventSink {
+private final class InterimStatuses: ExchangeEventSink {
     private let statuses: AsyncStream<Int>
     private let continuation: AsyncStream<Int>.Continuation
 
@@ -200,7 +200,7 @@ private final class InterimStatuses: TransferEventSink {
         (statuses, continuation) = AsyncStream.makeStream(of: Int.self)
     }
 
-    func receive(_ event: TransferEvent) {
+    func receive(_ event: ExchangeEvent) {
         if case .informational(let head) = event { continuation.yield(head.status.code) }
     }
 

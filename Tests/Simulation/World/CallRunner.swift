@@ -189,7 +189,7 @@ struct CallRunner: Sendable {
 
     /// Resumes a task, and perhaps suspends it for a while.
     func withSuspension(
-        of task: AnyTransferTask, _ body: @escaping @Sendable () async throws -> Void
+        of task: AnySessionTask, _ body: @escaping @Sendable () async throws -> Void
     ) async throws {
         task.resume()
         guard let time = call.suspendAfter else { return try await body() }

@@ -22,14 +22,14 @@ struct GroupRunner: Sendable {
     /// A task of the group, and its call.
     private struct Member: Sendable {
         let call: Program.Call
-        let task: AnyTransferTask
+        let task: AnySessionTask
         /// Waits for the task, and judges its value; returns the size of its body.
         let end: @Sendable () async throws -> Int
     }
 
     func perform(_ request: Request) async throws {
         let members = (0..<call.count).map { member($0, request) }
-        let group = TransferGroup(members.map(\.task))
+        let group = SessionTaskGroup(members.map(\.task))
         if call.hasIdempotencyKey {
             ledger.cover("group.sizes")
             await session.requestSizes(of: group)
@@ -84,7 +84,7 @@ struct GroupRunner: Sendable {
     }
 
     /// Starts the group, perhaps suspends it or cancels it, and waits for its end.
-    private func control(_ group: TransferGroup) async throws {
+    private func control(_ group: SessionTaskGroup) async throws {
         group.resume()
         if let time = call.suspendAfter {
             try await runner.world.clock.sleep(for: .milliseconds(time))
@@ -108,7 +108,7 @@ struct GroupRunner: Sendable {
     }
 
     /// Returns the last progress.
-    private func watch(_ group: TransferGroup) async -> TransferProgress? {
+    private func watch(_ group: SessionTaskGroup) async -> TransferProgress? {
         var last: TransferProgress?
         for await progress in group.progress {
             if let total = progress.totalBytes, progress.completedBytes > total, !runner.program.settings.usesCache {

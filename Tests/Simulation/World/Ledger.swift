@@ -136,7 +136,7 @@ final class Ledger: Sendable {
     }
 
     /// Records what a client sees of an exchange.
-    func observe(_ request: Request, _ event: SimulatedTransport.ExchangeEvent) {
+    func observe(_ request: Request, _ event: SimulatedTransport.Step) {
         let (call, sequence, now) = (request.call, request.sequence, now)
         update { state in
             if case .begin = event { return state.begins[call, default: [:]][sequence] = now }

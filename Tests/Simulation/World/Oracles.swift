@@ -332,7 +332,7 @@ enum Oracles {
         // A refresh, and the request of an interceptor, have no limit of this call.
         let slack: Int64 = settings.usesTokens ? 1_000 : 1
         guard !settings.interceptors.contains(.session), !settings.attemptInterceptors.contains(.session),
-            settings.maximumConcurrentTransfers == nil
+            settings.maximumConcurrentTasks == nil
         else { return }
         let milliseconds = (end - ending.begin) / 1_000_000
         if milliseconds > Int64(timeout) + slack {
@@ -360,7 +360,7 @@ enum Oracles {
                     other.request.headers[$0] == nil
                 }
         }
-        guard settings.sharesTransfers, settings.interceptors.isEmpty, settings.attemptInterceptors.isEmpty,
+        guard settings.coalescesRequests, settings.interceptors.isEmpty, settings.attemptInterceptors.isEmpty,
             mayShare(arrival)
         else { return }
         func isIdentical(_ other: Ledger.Arrival) -> Bool {
@@ -407,7 +407,7 @@ enum Oracles {
 
     /// No more tasks run than the session permits.
     static func concurrency(of call: Int, _ program: Program, _ ledger: Ledger) {
-        guard let limit = program.settings.maximumConcurrentTransfers else { return }
+        guard let limit = program.settings.maximumConcurrentTasks else { return }
         let counted = program.actions.compactMap { action -> Int? in
             guard case .call(let call) = action, call.kind == .task || call.kind == .download else { return nil }
             // One that is suspended is not counted.
@@ -442,7 +442,7 @@ enum Oracles {
 }
 
 /// Oracle 8: the documented order of the events of a call's exchanges.
-final class EventGrammar: TransferEventSink {
+final class EventGrammar: ExchangeEventSink {
     private let ledger: Ledger
     private let call: Int
     private let state = Lock(State.idle)
@@ -457,7 +457,7 @@ final class EventGrammar: TransferEventSink {
     }
 
     /// Judges the events of a task that has ended.
-    static func judge(_ task: AnyTransferTask, of call: Int, _ settings: Program.Settings, _ ledger: Ledger) {
+    static func judge(_ task: AnySessionTask, of call: Int, _ settings: Program.Settings, _ ledger: Ledger) {
         let recorded = Lock([TaskEvent]())
         // All events so far are passed to a new observer at once.
         task.core?.observe { event in recorded.withLock { $0.append(event) } }
@@ -487,7 +487,7 @@ final class EventGrammar: TransferEventSink {
     }
 
     /// Judges the figures of a task that has ended: a call whose last exchange had no connection has no response.
-    static func judge(figuresOf task: AnyTransferTask, of call: Int, _ ledger: Ledger) {
+    static func judge(figuresOf task: AnySessionTask, of call: Int, _ ledger: Ledger) {
         task.core?.observe { event in
             guard case .ended(.failed(let error as SessionError), let figures) = event,
                 case .cannotConnect? = error.reason
@@ -499,7 +499,7 @@ final class EventGrammar: TransferEventSink {
         }
     }
 
-    func receive(_ event: TransferEvent) {
+    func receive(_ event: ExchangeEvent) {
         let problem: String? = state.withLock { state in
             switch (state, event) {
             case (.idle, .started): state = .started

@@ -35,8 +35,8 @@ struct Program: Sendable {
         var usesTokens = false
         var tokenLifetime = 60
         var usesCache = false
-        var sharesTransfers = false
-        var maximumConcurrentTransfers: Int?
+        var coalescesRequests = false
+        var maximumConcurrentTasks: Int?
         var idleTimeout = 60
         /// Those around calls, and those around exchanges.
         var interceptors: [Interception] = []
@@ -142,7 +142,7 @@ extension Program {
     /// Whether the cancellation of a call starts no other one: there is no queue, no shared transfer, and no group whose
     /// tasks are cancelled at the same time.
     var endsAlone: Bool {
-        settings.maximumConcurrentTransfers == nil && !settings.usesCache
+        settings.maximumConcurrentTasks == nil && !settings.usesCache
             && !actions.contains { if case .call(let call) = $0 { call.kind == .group } else { false } }
     }
 
@@ -161,12 +161,12 @@ extension Program {
         settings.usesTokens = family == .tokens || chance(20)
         settings.tokenLifetime = [1, 2, 10, 3_600][number(0...3)]
         settings.usesCache = family == .cache || family == .files || chance(20)
-        settings.sharesTransfers = settings.usesCache && chance(50)
+        settings.coalescesRequests = settings.usesCache && chance(50)
         if family == .files {
             settings.fileFaultRate = chance(50) ? 0 : 0.1
             if chance(60) { settings.crashesAt = number(1...60) }
         }
-        if family == .tasks || chance(10) { settings.maximumConcurrentTransfers = number(1...3) }
+        if family == .tasks || chance(10) { settings.maximumConcurrentTasks = number(1...3) }
         actions = []
         let hosts = family == .tokens ? ["a.test", "a.test", "b.test"] : Origins.hosts
         for index in 1...number(2...8) {
@@ -224,7 +224,7 @@ extension Program {
         var random = SplitMix64(seed: seed ^ 0x0B10_AD5)
         func number(_ range: ClosedRange<Int>) -> Int { .random(in: range, using: &random) }
         func chance(_ percent: Int) -> Bool { number(1...100) <= percent }
-        (settings.usesTokens, settings.usesCache, settings.sharesTransfers) = (false, false, false)
+        (settings.usesTokens, settings.usesCache, settings.coalescesRequests) = (false, false, false)
         settings.uploadFaultRate = [0, 0.2, 0.4][number(0...2)]
         if chance(30) { settings.fileFaultRate = 0.1 }
         if chance(50) { settings.crashesAt = number(1...20) }
@@ -298,10 +298,10 @@ extension Program {
         }
         if family == .partitions {
             (settings.usesCache, settings.usesTokens) = (true, false)
-            settings.sharesTransfers = chance(50)
+            settings.coalescesRequests = chance(50)
             settings.partitions = ["first", "second", "first", nil, nil]
         }
-        if family == .groups, chance(50) { settings.maximumConcurrentTransfers = number(1...3) }
+        if family == .groups, chance(50) { settings.maximumConcurrentTasks = number(1...3) }
         for index in actions.indices {
             guard case .call(var call) = actions[index] else { continue }
             call.session = number(0...(settings.partitions.count - 1))

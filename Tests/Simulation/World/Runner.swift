@@ -94,10 +94,10 @@ struct Runner: Sendable {
             $0.sendsDefaultHeaders = false
             $0.retryPolicy = CallRunner.retryPolicy(settings.retryLimit, settings, ledger)
             $0.timeouts.idle = .seconds(settings.idleTimeout)
-            $0.maximumConcurrentTransfers = settings.maximumConcurrentTransfers
+            $0.maximumConcurrentTasks = settings.maximumConcurrentTasks
             $0.cache = cache
             if settings.usesCache { $0.cachePartition = partition }
-            $0.sharesTransfers = settings.sharesTransfers
+            $0.coalescesRequests = settings.coalescesRequests
             if let authenticator { $0.authentication.authenticators = [authenticator] }
             $0.authentication.credentials[Resource.root(of: "b.test")] = Credential(
                 user: "user", password: "secret", schemes: [.basic])
@@ -164,7 +164,7 @@ struct Runner: Sendable {
         // The requests of the new session are not those of the old one.
         ledger.update { state in for index in state.arrivals.indices { state.arrivals[index].call = 0 } }
         var settings = program.settings
-        (settings.faultRate, settings.uploadFaultRate, settings.maximumConcurrentTransfers) = (0, 0, nil)
+        (settings.faultRate, settings.uploadFaultRate, settings.maximumConcurrentTasks) = (0, 0, nil)
         let (session, _) = makeSession(settings, makeCache(settings, files), settings.partitions[0])
         for task in try session.restoredDownloads(in: files.path) {
             ledger.cover("download.restored")
@@ -221,7 +221,7 @@ struct Runner: Sendable {
 
     /// Judges the queue of tasks at times at which nothing else happens.
     private func watchQueue(of session: SessionManager) async throws {
-        guard let limit = program.settings.maximumConcurrentTransfers else { return }
+        guard let limit = program.settings.maximumConcurrentTasks else { return }
         // Rarer in a long program, and not forever, so that one in which nothing else happens is a hang.
         while ledger.facts.sessionClosed == nil, ledger.now < 600_000_000_000 {
             try await world.clock.sleep(for: .nanoseconds(7_000_311 + ledger.now / 20))

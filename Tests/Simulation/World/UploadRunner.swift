@@ -59,7 +59,7 @@ struct UploadRunner: Sendable {
 
     /// Judges the progress: it never exceeds the total, and falls only to an offset of the server, or to bytes that are
     /// sent from there.
-    private func observe(_ task: AnyTransferTask) {
+    private func observe(_ task: AnySessionTask) {
         let state = Lock((last: Int64(0), start: Int64?.none))
         task.core?.observe { [ledger, call] event in
             switch event {

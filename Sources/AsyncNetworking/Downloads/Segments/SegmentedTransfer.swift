@@ -14,7 +14,7 @@ import Synchronization
 final class SegmentedTransfer {
     private let pipeline: Pipeline
     private let file: DownloadFile
-    private let core: TransferCore
+    private let core: TaskCore
     /// The request of the program, with the changes of the call.
     private let request: Request
     /// A call without exchanges, which those of segments begin as.
@@ -47,7 +47,7 @@ final class SegmentedTransfer {
 
     /// Creates the transfer of a file, of which a response to a request to a URL has been accepted.
     init(
-        _ plan: SegmentPlan, of file: DownloadFile, at url: URL, by core: TransferCore, request: Request, call: Call,
+        _ plan: SegmentPlan, of file: DownloadFile, at url: URL, by core: TaskCore, request: Request, call: Call,
         on pipeline: Pipeline, connectionLimit: Int
     ) {
         (self.plan, self.file, self.core) = (plan, file, core)
@@ -528,10 +528,10 @@ private struct SegmentProgress {
 
 /// Receives the events of a download's exchanges. Once there are segments, these report the progress of all together.
 final class DownloadEvents: CallEventSink {
-    private let core: TransferCore
+    private let core: TaskCore
     private let isSegmented = Atomic(false)
 
-    init(_ core: TransferCore) {
+    init(_ core: TaskCore) {
         self.core = core
     }
 
@@ -539,7 +539,7 @@ final class DownloadEvents: CallEventSink {
         self.isSegmented.store(isSegmented, ordering: .releasing)
     }
 
-    func receive(_ event: TransferEvent, of exchange: Int) {
+    func receive(_ event: ExchangeEvent, of exchange: Int) {
         guard isSegmented.load(ordering: .acquiring) else { return core.receive(event, of: exchange) }
         switch event {
         case .downloadProgress, .uploadProgress: break

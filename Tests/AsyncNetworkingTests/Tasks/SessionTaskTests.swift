@@ -35,7 +35,7 @@ extension TaskEvent {
     }
 }
 
-extension AnyTransferTask {
+extension AnySessionTask {
     /// The short names of all events except for those of progress, whose number depends on timing, and those that precede
     /// a request and a response.
     var allEvents: [String] {
@@ -46,7 +46,7 @@ extension AnyTransferTask {
     }
 }
 
-extension TransferTask {
+extension SessionTask {
     /// The short names of all events.
     var allEvents: [String] { get async { await erased.allEvents } }
 
@@ -56,7 +56,7 @@ extension TransferTask {
     }
 }
 
-@Suite(.timeLimit(.minutes(5))) struct TransferTaskTests {
+@Suite(.timeLimit(.minutes(5))) struct SessionTaskTests {
     private let transport = MockTransport(.text("x"))
 
     /// A response of three chunks, with gates before the second and the third.
@@ -278,13 +278,13 @@ extension TransferTask {
         task.label = "portrait"
         task.tags.insert("images")
         task.priority = .high
-        let found = try #require(manager.transfers(tagged: "images").tasks.first)
+        let found = try #require(manager.taskGroup(tagged: "images").tasks.first)
         #expect(found.id == task.id)
         #expect(found.label == "portrait")
         #expect(found.priority == .high)
         #expect(found.kind == .data)
         #expect(found.request?.url.lastPathComponent == "x")
-        #expect(manager.transfers(tagged: "other").tasks.isEmpty)
+        #expect(manager.taskGroup(tagged: "other").tasks.isEmpty)
     }
 
     @Test func `releasing a task that was never started ends it, and releasing a running one does not`() async throws {
@@ -296,7 +296,7 @@ extension TransferTask {
         do { try manager.makeDataTask(for: manager.request(.get, "running")).resume() }
         try await transport.requests(count: 1)
         #expect(manager.tasks.count == 1)
-        let found = try #require(manager.transfers().tasks.first)
+        let found = try #require(manager.taskGroup().tasks.first)
         gate.open()
         #expect(await found.allEvents.last == "succeeded")
     }
@@ -349,7 +349,7 @@ extension TransferTask {
         #expect(listed.status.state == .running)
         #expect(listed.label == nil)
         #expect(await listed.allEvents.isEmpty)
-        #expect(manager.transfers().tasks == [task.erased])
+        #expect(manager.taskGroup().tasks == [task.erased])
         function.cancel()
         await #expect(throws: CancellationError.self) { try await function.value }
     }
@@ -397,7 +397,7 @@ extension TransferTask {
     /// A manager that runs two tasks concurrently, whose requests wait for the gate.
     private func manager(on gate: ScriptGate, limit: Int? = 2) -> (SessionManager, MockTransport) {
         let transport = MockTransport(MockResponse([.wait(gate), .head(.ok)]))
-        return (SessionManager(on: transport) { $0.maximumConcurrentTransfers = limit }, transport)
+        return (SessionManager(on: transport) { $0.maximumConcurrentTasks = limit }, transport)
     }
 
     private func tasks(_ names: [String], of manager: SessionManager) throws -> [DataTask] {
@@ -407,7 +407,7 @@ extension TransferTask {
     @Test func `the observers of a group end with their reader`() async throws {
         let manager = SessionManager(on: MockTransport(.hang))
         let task = try manager.makeDataTask(for: manager.request(.get, "x"))
-        let group = TransferGroup([task])
+        let group = SessionTaskGroup([task])
         let core = try #require(group.tasks.first?.core)
         let before = core.observerCount
         for _ in 0..<1_000 { _ = group.progress }
@@ -421,11 +421,11 @@ extension TransferTask {
         let gate = try ScriptGate()
         let (manager, transport) = manager(on: gate)
         let tasks = try tasks(["a", "b", "c", "d"], of: manager)
-        TransferGroup(tasks).resume()
+        SessionTaskGroup(tasks).resume()
         #expect(tasks.map(\.status.state) == [.running, .running, .waiting, .waiting])
         try await transport.requests(count: 2)
         gate.open()
-        try await TransferGroup(tasks).waitForAll()
+        try await SessionTaskGroup(tasks).waitForAll()
         let names = transport.requests.map(\.request.url.lastPathComponent)
         #expect(Set(names[..<2]) == ["a", "b"])
         #expect(Set(names[2...]) == ["c", "d"])
@@ -436,10 +436,10 @@ extension TransferTask {
         let (manager, transport) = manager(on: gate, limit: 1)
         let tasks = try tasks(["first", "low", "normal", "raised"], of: manager)
         tasks[1].priority = .low
-        TransferGroup(tasks).resume()
+        SessionTaskGroup(tasks).resume()
         tasks[3].priority = .high
         gate.open()
-        try await TransferGroup(tasks).waitForAll()
+        try await SessionTaskGroup(tasks).waitForAll()
         #expect(transport.requests.map(\.request.url.lastPathComponent) == ["first", "raised", "normal", "low"])
     }
 
@@ -447,7 +447,7 @@ extension TransferTask {
         let gate = try ScriptGate()
         let (manager, _) = manager(on: gate, limit: 1)
         let tasks = try tasks(["a", "b", "c"], of: manager)
-        TransferGroup(tasks).resume()
+        SessionTaskGroup(tasks).resume()
         tasks[0].suspend()
         #expect(tasks.map(\.status.state) == [.suspended, .running, .waiting])
         tasks[0].resume()
@@ -456,7 +456,7 @@ extension TransferTask {
         _ = try? await tasks[1].value
         #expect(tasks.map(\.status.state) == [.waiting, .finished, .running])
         gate.open()
-        try await TransferGroup(tasks).waitForAll()
+        try await SessionTaskGroup(tasks).waitForAll()
         #expect(try await tasks[0].value.statusCode == 200)
     }
 
@@ -464,14 +464,14 @@ extension TransferTask {
         let gate = try ScriptGate()
         let (manager, transport) = manager(on: gate, limit: nil)
         let tasks = try tasks((0..<50).map(String.init), of: manager)
-        TransferGroup(tasks).resume()
+        SessionTaskGroup(tasks).resume()
         try await transport.requests(count: 50)
         gate.open()
-        try await TransferGroup(tasks).waitForAll()
+        try await SessionTaskGroup(tasks).waitForAll()
     }
 }
 
-@Suite(.timeLimit(.minutes(5))) struct TransferGroupTests {
+@Suite(.timeLimit(.minutes(5))) struct SessionTaskGroupTests {
     @Test func `waiting ends when all tasks have ended, with any outcome`() async throws {
         let manager = SessionManager(
             on: MockTransport { $0.url.lastPathComponent == "bad" ? .failure(Planned()) : .text("x") })
@@ -479,16 +479,16 @@ extension TransferTask {
         let bad = manager.upload("bad", body: .string("a"))
         let cancelled = try manager.makeDataTask(for: manager.request(.get, "x"))
         cancelled.cancel()
-        try await TransferGroup([good, bad, cancelled]).waitForAll()
+        try await SessionTaskGroup([good, bad, cancelled]).waitForAll()
         for task in [good, bad, cancelled] { #expect(task.status.state == .finished) }
-        try await TransferGroup([AnyTransferTask]()).waitForAll()
+        try await SessionTaskGroup([AnySessionTask]()).waitForAll()
     }
 
     @Test func `a waiter that is cancelled returns, and the tasks continue`() async throws {
         let gate = try ScriptGate()
         let manager = SessionManager(on: MockTransport(MockResponse([.wait(gate), .head(.ok)])))
         let task = manager.upload("x", body: .string("a"))
-        let waiter = Task { try await TransferGroup([task]).waitForAll() }
+        let waiter = Task { try await SessionTaskGroup([task]).waitForAll() }
         waiter.cancel()
         await #expect(throws: CancellationError.self) { try await waiter.value }
         #expect(task.status.state == .running)
@@ -505,10 +505,10 @@ extension TransferTask {
             task.tags = [String(name.prefix(1))]
             tasks[name] = task
         }
-        manager.transfers(tagged: "a").cancel()
+        manager.taskGroup(tagged: "a").cancel()
         for name in ["a1", "a2"] { await #expect(throws: CancellationError.self) { try await tasks[name]?.value } }
         #expect(tasks["b1"]?.status.state == .running)
-        manager.transfers { $0.request?.url.lastPathComponent == "b1" }.cancel()
+        manager.taskGroup { $0.request?.url.lastPathComponent == "b1" }.cancel()
         await #expect(throws: CancellationError.self) { try await tasks["b1"]?.value }
     }
 
@@ -517,14 +517,14 @@ extension TransferTask {
         let manager = SessionManager(on: MockTransport(.text("12345")))
         let download = try manager.makeDownloadTask(for: manager.request(.get, "x"), to: "\(directory.path)/file")
         let upload = try manager.makeUploadTask(for: manager.request(.post, "x", body: .string("abc")))
-        let group = TransferGroup([download.erased, upload.erased])
+        let group = SessionTaskGroup([download.erased, upload.erased])
         let progress = group.progress
         group.resume()
         let values = await progress.reduce(into: []) { $0.append($1) }
         #expect(values.last?.counts == TransferProgress(completedBytes: 8, totalBytes: 8))
         #expect(zip(values, values.dropFirst()).allSatisfy { $0.completedBytes <= $1.completedBytes })
         #expect(await group.progress.reduce(nil) { $1 }?.counts == TransferProgress(completedBytes: 8, totalBytes: 8))
-        #expect(await TransferGroup([AnyTransferTask]()).progress.first { _ in true } == nil)
+        #expect(await SessionTaskGroup([AnySessionTask]()).progress.first { _ in true } == nil)
     }
 }
 
@@ -536,7 +536,7 @@ extension TransferTask {
         let upload = try manager.makeUploadTask(for: manager.request(.post, "x", body: .string("abc")))
         #expect(upload.expectedBytes == 3)
         download.expectedBytes = 7
-        let group = TransferGroup([download.erased, upload.erased])
+        let group = SessionTaskGroup([download.erased, upload.erased])
         #expect(await group.progress.first { _ in true }?.counts == TransferProgress(completedBytes: 0, totalBytes: 10))
         group.resume()
         // What was transferred takes the place of what was expected.
@@ -559,7 +559,7 @@ extension TransferTask {
             try manager.makeDownloadTask(for: manager.request(.get, name), to: .file("\(directory.path)/\(name)"))
         }
         tasks[0].expectedBytes = 1
-        await manager.requestSizes(of: TransferGroup(tasks))
+        await manager.requestSizes(of: SessionTaskGroup(tasks))
         #expect(tasks.map(\.expectedBytes) == [1, nil, nil, nil] + Array(repeating: 5_000_000_000, count: 20))
         #expect(transport.requests.allSatisfy { $0.request.method == .head })
         #expect(transport.requests.count == 23)
@@ -571,7 +571,7 @@ extension TransferTask {
         try await withThrowingTaskGroup { group in
             group.addTask { _ = try await manager.get("x") }
             try await eventually { !manager.tasks.isEmpty }
-            await manager.requestSizes(of: TransferGroup(manager.tasks))
+            await manager.requestSizes(of: SessionTaskGroup(manager.tasks))
             #expect(transport.requests.allSatisfy { $0.request.method == .get })
             group.cancelAll()
         }
@@ -589,7 +589,7 @@ extension TransferTask {
             try manager.makeDownloadTask(for: manager.request(.get, name), to: .file("\(directory.path)/\(name)"))
         }
         tasks.set(\.self, to: made)
-        await manager.requestSizes(of: TransferGroup(made))
+        await manager.requestSizes(of: SessionTaskGroup(made))
         #expect(made.map(\.expectedBytes) == [7, 7])
     }
 }

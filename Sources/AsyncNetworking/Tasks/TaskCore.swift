@@ -3,11 +3,11 @@
 package import ANHTTP
 import ANSystem
 
-/// The state of a task, shared by ``TransferTask``, ``AnyTransferTask`` and the manager.
+/// The state of a task, shared by ``SessionTask``, ``AnySessionTask`` and the manager.
 ///
 /// The state changes under a lock, and events are recorded under the same lock, so that they are in the order of the
 /// changes. The scheduler, the work and waiting readers are notified after the lock is released.
-package final class TransferCore: Sendable {
+package final class TaskCore: Sendable {
     let id: UInt64
     let kind: TaskKind
     package let request: Request?
@@ -19,7 +19,7 @@ package final class TransferCore: Sendable {
     /// The mutable state of a task.
     struct State: Sendable {
         fileprivate var machine = TaskStateMachine()
-        fileprivate var priority: TransferPriority
+        fileprivate var priority: RequestPriority
         fileprivate var label: String?
         fileprivate var tags: Set<String> = []
         fileprivate var expectedBytes: Int64?
@@ -42,7 +42,7 @@ package final class TransferCore: Sendable {
         fileprivate var lastObserver: UInt64 = 0
         fileprivate var waiters = Waiters<CheckedContinuation<Void, Never>>()
 
-        fileprivate init(_ priority: TransferPriority, monitors: [any EventMonitor]) {
+        fileprivate init(_ priority: RequestPriority, monitors: [any EventMonitor]) {
             self.priority = priority
             self.monitors = monitors
             record(.created)
@@ -66,7 +66,7 @@ package final class TransferCore: Sendable {
     }
 
     init(
-        id: UInt64, kind: TaskKind, request: Request?, priority: TransferPriority,
+        id: UInt64, kind: TaskKind, request: Request?, priority: RequestPriority,
         scheduler: TaskScheduler, stopwatch: Stopwatch, monitors: [any EventMonitor]
     ) {
         self.id = id
@@ -91,7 +91,7 @@ package final class TransferCore: Sendable {
         change(recording: .cancelled) { $0.cancel() }
     }
 
-    /// Cancels the task if it was never resumed. Called when its ``TransferTask`` is released.
+    /// Cancels the task if it was never resumed. Called when its ``SessionTask`` is released.
     func abandon() {
         if state.withLock({ !$0.machine.wasResumed }) { cancel() }
     }
@@ -112,7 +112,7 @@ package final class TransferCore: Sendable {
         }
     }
 
-    package var priority: TransferPriority {
+    package var priority: RequestPriority {
         get { state.withLock { $0.priority } }
         set {
             state.withLock { $0.priority = newValue }
@@ -294,7 +294,7 @@ package final class TransferCore: Sendable {
         }
         guard let end else { return }
         // Before another task takes its place.
-        for monitor in end.monitors { monitor.receive(.ended(outcome, end.metrics), of: AnyTransferTask(self)) }
+        for monitor in end.monitors { monitor.receive(.ended(outcome, end.metrics), of: AnySessionTask(self)) }
         scheduler.apply(end.action, of: self)
     }
 
@@ -351,8 +351,8 @@ package final class TransferCore: Sendable {
 /// Records the events of the task's exchanges.
 ///
 /// The transport reports progress at most every 50 ms, so this code does not run for each chunk.
-extension TransferCore: CallEventSink {
-    func receive(_ event: TransferEvent, of exchange: Int) {
+extension TaskCore: CallEventSink {
+    func receive(_ event: ExchangeEvent, of exchange: Int) {
         switch event {
         case .started(var request):
             let (time, position) = (stopwatch.elapsed, request[UploadPosition.self])

@@ -9,23 +9,23 @@ import HTTPTypes
 /// effect on the tasks.
 ///
 /// ```swift
-/// let group = TransferGroup([first, second])
+/// let group = SessionTaskGroup([first, second])
 /// for await progress in group.progress { print(progress.fraction ?? 0) }
 /// try await group.waitForAll()
 /// ```
-public struct TransferGroup: Sendable {
+public struct SessionTaskGroup: Sendable {
     /// The group's tasks, in the order in which they were passed; tasks that have ended remain in it.
-    public let tasks: [AnyTransferTask]
+    public let tasks: [AnySessionTask]
 
     /// Creates a group of tasks, which may belong to different managers and have different values. The tasks are not
-    /// started. One that was never resumed is still cancelled when its ``TransferTask`` is released.
-    public init(_ tasks: [AnyTransferTask]) {
+    /// started. One that was never resumed is still cancelled when its ``SessionTask`` is released.
+    public init(_ tasks: [AnySessionTask]) {
         self.tasks = tasks
     }
 
     /// Creates a group of tasks with values of one type. The tasks are not started. One that was never resumed is still
-    /// cancelled when its ``TransferTask`` is released.
-    public init<Value>(_ tasks: [TransferTask<Value>]) {
+    /// cancelled when its ``SessionTask`` is released.
+    public init<Value>(_ tasks: [SessionTask<Value>]) {
         self.init(tasks.map(\.erased))
     }
 
@@ -36,7 +36,7 @@ public struct TransferGroup: Sendable {
     }
 
     /// Suspends all tasks that are waiting or running: they stop transferring, but keep their connections open.
-    /// Requests of async functions are not affected. See ``AnyTransferTask/suspend()``.
+    /// Requests of async functions are not affected. See ``AnySessionTask/suspend()``.
     public func suspend() {
         for task in tasks { task.suspend() }
     }
@@ -60,10 +60,10 @@ public struct TransferGroup: Sendable {
 
     /// The combined progress of all tasks: of the request's body for upload tasks, and of the response's body for
     /// others. Yields the latest sum first, then newer ones until all tasks have ended. No value precedes the first
-    /// report or end of a task, unless ``AnyTransferTask/expectedBytes`` of all tasks is known.
+    /// report or end of a task, unless ``AnySessionTask/expectedBytes`` of all tasks is known.
     ///
     /// The total is `nil` until it is known for every task that has not ended. A task that has not reported its total
-    /// counts as its ``AnyTransferTask/expectedBytes`` at the time when this property is read, unless more has arrived;
+    /// counts as its ``AnySessionTask/expectedBytes`` at the time when this property is read, unless more has arrived;
     /// see ``SessionManager/requestSizes(of:)``. A task that has ended counts as its completed bytes, in the total as well,
     /// so that the total may decrease. The speed is estimated from the sum of the bytes; `nil` while all tasks that
     /// have not ended are suspended. Requests of async functions do not count, and the stream of a group without other tasks ends
@@ -102,10 +102,10 @@ public struct TransferGroup: Sendable {
 
 /// The observers of several tasks, which are removed with this object.
 private final class Observation: Sendable {
-    private let cores: [TransferCore]
+    private let cores: [TaskCore]
     private let observers: [UInt64]
 
-    init(of cores: [TransferCore], _ observers: [UInt64]) {
+    init(of cores: [TaskCore], _ observers: [UInt64]) {
         self.cores = cores
         self.observers = observers
     }
@@ -200,20 +200,20 @@ package struct ProgressSum: Sendable {
 }
 
 extension SessionManager {
-    /// Requests the sizes of a group's downloads, so that the total of ``TransferGroup/progress`` is known before the
+    /// Requests the sizes of a group's downloads, so that the total of ``SessionTaskGroup/progress`` is known before the
     /// transfers begin.
     ///
-    /// For each task without ``AnyTransferTask/expectedBytes``, sends a HEAD request, with `Accept-Encoding: identity`
+    /// For each task without ``AnySessionTask/expectedBytes``, sends a HEAD request, with `Accept-Encoding: identity`
     /// unless the task's request has that field, and sets `expectedBytes` to the `Content-Length` of the response. At
     /// most eight requests are sent at a time. Uploads, tasks that have ended, requests with a body, and requests of
     /// async functions are skipped.
     ///
     /// If the request has a `Range`, it is the size of the range. A request that fails, has a status outside of 200–299 or no valid `Content-Length` leaves the size unknown; no
     /// error is thrown. If the calling task is cancelled, the sizes that have not arrived stay unknown. Read
-    /// ``TransferGroup/progress`` after this function returns: it uses the sizes known at that time.
+    /// ``SessionTaskGroup/progress`` after this function returns: it uses the sizes known at that time.
     ///
     /// - Parameter group: The group. This manager sends the requests, also those for tasks of other managers.
-    public nonisolated func requestSizes(of group: TransferGroup) async {
+    public nonisolated func requestSizes(of group: SessionTaskGroup) async {
         let open = group.tasks.filter { task in
             task.core != nil && task.expectedBytes == nil && task.kind != .upload && task.status.state != .finished
         }
@@ -229,7 +229,7 @@ extension SessionManager {
     }
 
     /// Returns the size of a task's response according to a HEAD request; `nil` if it is unknown.
-    private nonisolated func size(of task: AnyTransferTask) async -> Int64? {
+    private nonisolated func size(of task: AnySessionTask) async -> Int64? {
         guard var request = task.request, case .none = request.body.content else { return nil }
         request.method = .head
         if request.headers[.acceptEncoding] == nil { request.headers[.acceptEncoding] = "identity" }

@@ -10,11 +10,11 @@ public import FoundationEssentials
 /// task was never resumed: then it is cancelled.
 ///
 /// All members may be used from any thread or task at any time. Those that are not `async` return immediately. All
-/// properties of ``AnyTransferTask``, such as ``AnyTransferTask/progress`` and ``AnyTransferTask/status``, are also
+/// properties of ``AnySessionTask``, such as ``AnySessionTask/progress`` and ``AnySessionTask/status``, are also
 /// properties of this type.
 @dynamicMemberLookup
-public final class TransferTask<Value: Sendable>: Identifiable, Sendable {
-    package let core: TransferCore
+public final class SessionTask<Value: Sendable>: Identifiable, Sendable {
+    package let core: TaskCore
     private let work: Task<Value, any Error>
 
     /// Creates a task that performs `work` once it is resumed, then leaves the registry, then calls `ending` with the
@@ -45,7 +45,7 @@ public final class TransferTask<Value: Sendable>: Identifiable, Sendable {
 
     /// Creates a task that has failed, and calls `ending` with the error.
     init(
-        _ core: TransferCore, failingWith error: any Error,
+        _ core: TaskCore, failingWith error: any Error,
         ending: (@Sendable (Result<Value, any Error>) async -> Void)?
     ) {
         self.core = core
@@ -63,8 +63,8 @@ public final class TransferTask<Value: Sendable>: Identifiable, Sendable {
 
     /// The task without its value, for lists of tasks of different kinds; it controls and observes the same task.
     ///
-    /// A task that was never resumed is still cancelled when its `TransferTask` is released.
-    public var erased: AnyTransferTask { AnyTransferTask(core) }
+    /// A task that was never resumed is still cancelled when its `SessionTask` is released.
+    public var erased: AnySessionTask { AnySessionTask(core) }
 
     // MARK: The result
 
@@ -115,36 +115,36 @@ public final class TransferTask<Value: Sendable>: Identifiable, Sendable {
     }
 }
 
-// The members of `AnyTransferTask`.
-extension TransferTask {
+// The members of `AnySessionTask`.
+extension SessionTask {
     /// The task's identifier, unique within the process; tasks that are created later have higher ones.
     public var id: UInt64 { core.id }
     /// Starts or continues the task. Has no effect on a task that is waiting or running, was cancelled, or has ended.
-    /// With ``SessionConfiguration/maximumConcurrentTransfers``, the task may wait for its turn.
+    /// With ``SessionConfiguration/maximumConcurrentTasks``, the task may wait for its turn.
     public func resume() { core.resume() }
     /// Suspends the task: it stops reading the response and sending the request, but its connection stays open, and
-    /// timeouts may expire; see ``AnyTransferTask/suspend()``. Has no effect on a task that is suspended, was
+    /// timeouts may expire; see ``AnySessionTask/suspend()``. Has no effect on a task that is suspended, was
     /// cancelled, or has ended.
     public func suspend() { core.suspend() }
     /// Cancels the task, and returns without waiting for its end. Its ``value`` then throws `CancellationError`, unless
     /// the task was already complete. Cancelling it again has no effect.
     public func cancel() { core.cancel() }
 
-    /// A property of ``AnyTransferTask`` that can be read only, such as ``AnyTransferTask/progress`` or
-    /// ``AnyTransferTask/status``.
-    public subscript<Member>(dynamicMember member: KeyPath<AnyTransferTask, Member>) -> Member {
+    /// A property of ``AnySessionTask`` that can be read only, such as ``AnySessionTask/progress`` or
+    /// ``AnySessionTask/status``.
+    public subscript<Member>(dynamicMember member: KeyPath<AnySessionTask, Member>) -> Member {
         erased[keyPath: member]
     }
 
-    /// A property of ``AnyTransferTask`` that can be set, such as ``AnyTransferTask/priority`` or
-    /// ``AnyTransferTask/label``. Setting it changes the task itself.
-    public subscript<Member>(dynamicMember member: ReferenceWritableKeyPath<AnyTransferTask, Member>) -> Member {
+    /// A property of ``AnySessionTask`` that can be set, such as ``AnySessionTask/priority`` or
+    /// ``AnySessionTask/label``. Setting it changes the task itself.
+    public subscript<Member>(dynamicMember member: ReferenceWritableKeyPath<AnySessionTask, Member>) -> Member {
         get { erased[keyPath: member] }
         set { erased[keyPath: member] = newValue }
     }
 }
 
-extension TransferTask {
+extension SessionTask {
     /// Resumes the task and returns it.
     func started() -> Self {
         resume()
@@ -152,7 +152,7 @@ extension TransferTask {
     }
 
     /// Runs `scope` with the task, then cancels the task and waits for its end.
-    func endingWithScope<Result>(_ scope: (TransferTask) async throws -> Result) async rethrows -> Result {
+    func endingWithScope<Result>(_ scope: (SessionTask) async throws -> Result) async rethrows -> Result {
         do {
             let result = try await scope(self)
             await end()
@@ -166,32 +166,32 @@ extension TransferTask {
 
 /// A task that collects the response's body in memory; its value is the response with the body.
 /// ``SessionManager/makeDataTask(for:)`` creates one, which accepts any status.
-public typealias DataTask = TransferTask<Response<Data>>
+public typealias DataTask = SessionTask<Response<Data>>
 
 /// A task that sends a body; its value is the response with its body. ``SessionManager/upload(_:options:as:)`` starts one with
 /// the default serializer, which accepts the statuses 200–299. The type is that of ``DataTask``;
-/// ``AnyTransferTask/kind`` differs.
-public typealias UploadTask = TransferTask<Response<Data>>
+/// ``AnySessionTask/kind`` differs.
+public typealias UploadTask = SessionTask<Response<Data>>
 
 /// A task that writes the response to a file; its value is the file, with the response.
 /// ``SessionManager/download(_:to:options:)`` starts one.
-public typealias DownloadTask = TransferTask<DownloadedFile>
+public typealias DownloadTask = SessionTask<DownloadedFile>
 
 /// A task of a ``SessionManager`` without its value: it observes and controls the task.
 ///
-/// ``TransferTask/erased`` returns it for a task with a value, and ``SessionManager/tasks`` lists those that have not
+/// ``SessionTask/erased`` returns it for a task with a value, and ``SessionManager/tasks`` lists those that have not
 /// ended. All members may be used from any thread or task at any time, and return immediately. Copies refer to the same
 /// task.
 ///
 /// The request of an async function, such as ``SessionManager/data(for:)``, is a task as well, but is controlled by its
 /// caller: ``resume()``, ``suspend()``, ``cancel()`` and the setters have no effect on it, its streams are empty, and
 /// its state is always ``TaskState/running``.
-public struct AnyTransferTask: Hashable, Identifiable, Sendable {
+public struct AnySessionTask: Hashable, Identifiable, Sendable {
     private let origin: Origin
 
     private enum Origin: Hashable, Sendable {
         /// A task that a function returned.
-        case task(TransferCore)
+        case task(TaskCore)
         /// The request of an async function.
         case call(UInt64, TaskKind, Request)
 
@@ -208,7 +208,7 @@ public struct AnyTransferTask: Hashable, Identifiable, Sendable {
     }
 
     /// Creates the value from the state of a task.
-    package init(_ core: TransferCore) {
+    package init(_ core: TaskCore) {
         origin = .task(core)
     }
 
@@ -218,7 +218,7 @@ public struct AnyTransferTask: Hashable, Identifiable, Sendable {
     }
 
     /// The state of the task; `nil` for the request of an async function.
-    package var core: TransferCore? {
+    package var core: TaskCore? {
         if case .task(let core) = origin { core } else { nil }
     }
 
@@ -251,7 +251,7 @@ public struct AnyTransferTask: Hashable, Identifiable, Sendable {
     // MARK: Control
 
     /// Starts or continues the task. Has no effect on a task that is waiting or running, was cancelled, or has ended,
-    /// nor on the request of an async function. With ``SessionConfiguration/maximumConcurrentTransfers``, the task may
+    /// nor on the request of an async function. With ``SessionConfiguration/maximumConcurrentTasks``, the task may
     /// wait for its turn.
     public func resume() { core?.resume() }
 
@@ -321,12 +321,12 @@ public struct AnyTransferTask: Hashable, Identifiable, Sendable {
 
     // MARK: Scheduling and identification
 
-    /// The task's priority among the tasks that wait because of ``SessionConfiguration/maximumConcurrentTransfers``;
-    /// ``TransferPriority/normal`` by default.
+    /// The task's priority among the tasks that wait because of ``SessionConfiguration/maximumConcurrentTasks``;
+    /// ``RequestPriority/normal`` by default.
     ///
     /// A change reorders a waiting task. It has no effect on running tasks, on the requests of async functions, nor if
     /// there is no limit.
-    public var priority: TransferPriority {
+    public var priority: RequestPriority {
         get { core?.priority ?? .normal }
         nonmutating set { core?.priority = newValue }
     }
@@ -339,16 +339,16 @@ public struct AnyTransferTask: Hashable, Identifiable, Sendable {
     }
 
     /// The number of bytes that the task is expected to transfer in its main direction, for the total of a
-    /// ``TransferGroup`` until the transfer itself reports one. By default it is the length of the body for an upload,
+    /// ``SessionTaskGroup`` until the transfer itself reports one. By default it is the length of the body for an upload,
     /// as far as that is known without reading a file; otherwise `nil`. Setting `nil` restores the default, and the
     /// request of an async function cannot have a value. It does not limit the transfer, and a group reads it when
-    /// ``TransferGroup/progress`` is read.
+    /// ``SessionTaskGroup/progress`` is read.
     public var expectedBytes: Int64? {
         get { core?.expectedBytes }
         nonmutating set { core?.expectedBytes = newValue }
     }
 
-    /// The tags by which ``SessionManager/transfers(tagged:)`` finds the task; empty by default. A group that was
+    /// The tags by which ``SessionManager/taskGroup(tagged:)`` finds the task; empty by default. A group that was
     /// returned before does not change with them. They cannot be set for the request of an async function.
     public var tags: Set<String> {
         get { core?.tags ?? [] }
@@ -356,7 +356,7 @@ public struct AnyTransferTask: Hashable, Identifiable, Sendable {
     }
 }
 
-extension AnyTransferTask: CustomStringConvertible {
+extension AnySessionTask: CustomStringConvertible {
     /// The identifier, the method and the URL for a log line, such as `#7 GET https://example.com/a?token=…`: without
     /// user information, query values and fragment. Only the identifier if ``request`` is `nil`.
     public var description: String { "#\(id)" + (request.map { " \($0)" } ?? "") }
@@ -378,10 +378,10 @@ public enum TaskKind: Hashable, Sendable {
 
 /// A running task and its request.
 struct RunningTask: Sendable {
-    let core: TransferCore
+    let core: TaskCore
     let request: Request
 
-    var erased: AnyTransferTask { AnyTransferTask(core) }
+    var erased: AnySessionTask { AnySessionTask(core) }
 
     /// Returns the request with a body that is read only while the task may run.
     ///
