@@ -103,12 +103,12 @@ private actor Passage {
     /// The call as the interceptor has received it, with the results of the last request.
     private var call: Call
     /// The responses that can be read.
-    private var open: [OpenExchanges] = []
+    private var open: [Left] = []
     private var requestCount = 0
     private var isOver = false
 
     /// The exchanges that one request has left open.
-    struct OpenExchanges: Sendable {
+    struct Left: Sendable {
         /// The number of the request.
         let number: Int
         let bodies: [ResponseBody]
@@ -137,14 +137,14 @@ private actor Passage {
             guard await keep(call, number) else { throw CancellationError() }
             return response
         } catch {
-            await call.close()
+            await call.exchanges.close()
             await note(call)
             throw error
         }
     }
 
     /// Begins a request: returns the call, `nil` if the interceptor has returned, and the responses that must be closed.
-    private func begin(besideOthers: Bool) -> (call: Call?, number: Int, closed: [OpenExchanges]) {
+    private func begin(besideOthers: Bool) -> (call: Call?, number: Int, closed: [Left]) {
         requestCount += 1
         defer { if !besideOthers { open = [] } }
         return (isOver ? nil : call, requestCount, besideOthers ? [] : open)
@@ -154,7 +154,7 @@ private actor Passage {
     private func keep(_ call: Call, _ number: Int) -> Bool {
         guard !isOver else { return false }
         var call = call
-        open.append(OpenExchanges(number: number, bodies: call.release()))
+        open.append(Left(number: number, bodies: call.exchanges.release()))
         note(call)
         return true
     }
@@ -164,14 +164,14 @@ private actor Passage {
     }
 
     /// Gives the call back, and with it the exchanges that are open, which it returns.
-    nonisolated func finish(_ call: inout Call) async -> [OpenExchanges] {
+    nonisolated func finish(_ call: inout Call) async -> [Left] {
         let (open, last) = await end()
         call.note(last)
-        for exchanges in open { exchanges.bodies.forEach { call.own($0) } }
+        for exchanges in open { exchanges.bodies.forEach { call.exchanges.own($0) } }
         return open
     }
 
-    private func end() -> ([OpenExchanges], Call) {
+    private func end() -> ([Left], Call) {
         defer { (isOver, open) = (true, []) }
         return (open, call)
     }
@@ -217,7 +217,7 @@ extension Pipeline {
         _ request: Request, _ call: inout Call, by interceptors: ArraySlice<any Interceptor>, _ next: Next
     ) async throws -> OpenResponse {
         guard let first = interceptors.first else { return try await next(request, &call) }
-        await call.close()
+        await call.exchanges.close()
         let passage = Passage(of: request, call, on: self, before: interceptors.dropFirst(), next)
         do {
             let chain = Chain(passage, of: call)

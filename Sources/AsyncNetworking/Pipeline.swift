@@ -173,8 +173,9 @@ final class Pipeline: Sendable {
     }
 
     /// Ends a call: closes its exchanges. Returns the error that the caller receives.
+    @inline(never)
     func end(_ call: inout Call, of request: Request, failing error: (any Error)?) async -> (any Error)? {
-        await call.close()
+        await call.exchanges.close()
         guard error != nil || call.monitor != nil else { return nil }
         call.history.duration = uptime.elapsed - call.start
         let error = error.map { lifted(call.adding(courseTo: request.namingTimeout($0))) }
@@ -223,14 +224,15 @@ final class Pipeline: Sendable {
     func read<Value>(
         _ response: OpenResponse, of call: Call, _ body: (ResponseHead, ResponseBody) async throws -> Value
     ) async throws -> Value {
-        try await withTaskCancellationHandler {
+        let exchanges = call.exchanges
+        return try await withTaskCancellationHandler {
             do {
                 return try await body(response.head, response.body)
             } catch let error as SerializationError where error.isOfStream {
                 throw error.naming(response.head.url.redactedDescription)
             }
         } onCancel: {
-            call.cancel()
+            exchanges.cancel()
         }
     }
 
@@ -241,25 +243,34 @@ final class Pipeline: Sendable {
         if let step = try advance(&request, &index) {
             return try await step(self, request, &call, Next(pipeline: self, index: index))
         }
-        await call.close()
-        if let token = request.token {
-            try await updateToken(token, of: &request, &call)
-            // The token may have been refreshed.
-            try request.limitToTimeLeft(on: clock)
-        }
-        let events = call.beginExchange()
-        events?.receive(.started(request))
-        if let cache, call.firstExchange == nil { call.firstExchange = cache.now() }
+        await call.exchanges.close()
+        if let token = request.token { try await updateToken(token, of: &request, &call) }
+        return try await exchange(request, &call)
+    }
+
+    /// Opens an exchange.
+    @inline(never)
+    private func exchange(_ request: Request, _ call: inout Call) async throws -> OpenResponse {
+        let events = begin(request, &call)
         do {
             var response = try await transport.open(request, delivery: call.delivery, reporting: events)
             response.body.origin = .network
-            call.own(response.body)
+            call.exchanges.own(response.body)
             call.record?.note(request, .success(response.head))
             return response
         } catch {
             call.record?.note(request, .failure(error))
             throw error
         }
+    }
+
+    /// Begins an exchange. Returns the receiver of its events.
+    @inline(never)
+    private func begin(_ request: Request, _ call: inout Call) -> (any ExchangeEventSink)? {
+        let events = call.beginExchange()
+        events?.receive(.started(request))
+        if let cache, call.firstExchange == nil { call.firstExchange = cache.now() }
+        return events
     }
 
     /// Performs the next steps that only change the request. Returns the next step that asks for a response; `nil` if
@@ -381,7 +392,12 @@ struct Call: Sendable {
     /// Records the exchanges; `nil` if nothing repeats the request.
     var record: AttemptRecord?
     /// The state of the step that retries; `nil` before it, and if the policy permits none.
-    var retries: Retries?
+    var retries: Retries? {
+        get { sharedRetries?.value }
+        set { sharedRetries = newValue.map(Shared.init) }
+    }
+    /// Outside of the call, because most calls have none, and it is large.
+    private var sharedRetries: Shared<Retries>?
     /// The origin for which credentials were added to the request; `nil` before that.
     var credentialOrigin: Origin?
     /// The session's uptime at the beginning.
@@ -392,8 +408,8 @@ struct Call: Sendable {
     var firstExchange: CacheTime?
     /// The response that was returned last; `nil` if a further request has failed, and without a monitor.
     var answer: Answer?
-    private var last: ResponseBody?
-    private var others: [ResponseBody] = []
+    /// The exchanges that are open.
+    var exchanges = OpenExchanges()
 
     init(of taskID: UInt64, delivery: BodyDelivery, monitor: CallMonitor? = nil, start: Duration) {
         self.taskID = taskID
@@ -425,6 +441,13 @@ struct Call: Sendable {
         guard let monitor else { return record }
         return monitor.beginExchange(notingIn: record)
     }
+
+}
+
+/// The open exchanges of a call.
+struct OpenExchanges: Sendable {
+    private var last: ResponseBody?
+    private var others: [ResponseBody] = []
 
     /// Takes the ownership of an exchange, the source of whose body is given, or of a body that is read in its place.
     mutating func own(_ body: ResponseBody) {

@@ -22,7 +22,7 @@ import Testing
             (["all_proxy": "proxy.example"], true, false), (["all_proxy": ""], true, false),
         ] as [([String: String], Bool, Bool)])
     func `the environment may name a proxy over TLS`(environment: [String: String], isSecure: Bool, expected: Bool) {
-        #expect(ProxyPolicy.environment.mayUseTLS(isSecure: isSecure) { environment[$0] } == expected)
+        #expect(ProxyPolicy.environment.mayUseTLS(isSecure: isSecure) { environment["\($0)"] } == expected)
     }
 
     @Test(
@@ -34,7 +34,7 @@ import Testing
             (["HTTPS_PROXY": "http://[::1]:3128"], "http ::1 3128"), (["https_proxy": "ftp://proxy.example"], nil),
         ] as [([String: String], String?)])
     func `errors name the proxy of the environment`(environment: [String: String], expected: String?) {
-        let proxy = ProxyPolicy.environment.proxy(isSecure: true) { environment[$0] }
+        let proxy = ProxyPolicy.environment.proxy(isSecure: true) { environment["\($0)"] }
         #expect(proxy.map { "\($0.kind.rawValue) \($0.host) \($0.port)" } == expected)
         #expect(proxy?.credential == nil)
     }
@@ -72,9 +72,9 @@ import Testing
             (["all_proxy": "socks5://proxy.example"], true, true), (["ALL_PROXY": proxy], true, true),
         ] as [([String: String], Bool, Bool)])
     func `the environment may name a proxy`(environment: [String: String], isSecure: Bool, expected: Bool) {
-        #expect(ProxyPolicy.environment.mayBeUsed(isSecure: isSecure) { environment[$0] } == expected)
-        #expect(!ProxyPolicy.none.mayBeUsed(isSecure: isSecure) { environment[$0] })
+        #expect(ProxyPolicy.environment.mayBeUsed(isSecure: isSecure) { environment["\($0)"] } == expected)
+        #expect(!ProxyPolicy.none.mayBeUsed(isSecure: isSecure) { environment["\($0)"] })
         let proxy = Proxy(.socks5h, host: "proxy.example", port: 1, bypass: ["*"])
-        #expect(ProxyPolicy.proxy(proxy).mayBeUsed(isSecure: isSecure) { environment[$0] })
+        #expect(ProxyPolicy.proxy(proxy).mayBeUsed(isSecure: isSecure) { environment["\($0)"] })
     }
 }

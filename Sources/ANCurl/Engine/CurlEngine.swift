@@ -129,7 +129,7 @@ actor CurlEngine {
     /// Starts a transfer that was admitted, here or on another loop, or lets it wait.
     private func proceed(_ transfer: Transfer) {
         guard transfer.state.admitted == nil else { return }
-        guard case .admitted(let loop)? = transfer.exchange.place?.admission else { return queueDeadline(of: transfer) }
+        guard case .admitted(let loop)? = transfer.exchange.admission else { return queueDeadline(of: transfer) }
         guard loop != index else { return start(transfer) }
         noteFinished(transfer)
         active[ObjectIdentifier(transfer.exchange)] = nil
@@ -240,8 +240,9 @@ actor CurlEngine {
     /// Determines when the next turn is due.
     private func millisecondsUntilNextTimer() -> Int32 {
         due = Self.earlier(state.curlTimer, deadlines.first)
-        due = Self.earlier(due, state.receiving.due(at: state.now))
-        due = Self.earlier(due, state.sending.due(at: state.now))
+        // Asked in each turn of the loop.
+        if !state.receiving.isEmpty { due = Self.earlier(due, state.receiving.due(at: state.now)) }
+        if !state.sending.isEmpty { due = Self.earlier(due, state.sending.due(at: state.now)) }
         guard let time = due else { return -1 }
         // The next turn is late if something holds it up, or has held up this one, but not because a deadline has passed.
         let now = MonotonicInstant.now

@@ -44,16 +44,14 @@ extension CurlTransport {
                 events.map { HeadSink(passingTo: $0, passesProgress: !isProbe) { react($0) == .none } })
             let reaction = react(head)
             switch reaction {
-            case .none: return OpenResponse(head: head, body: ResponseBody(source: exchange))
+            case .none: return exchange.response(head)
             case .send: break
             case .answer(let challenge):
                 guard
                     let answer = DigestAnswer(
                         to: challenge, with: credential, method: plain.method.rawValue, target: plain.digestTarget,
                         body: bytes)
-                else {
-                    return OpenResponse(head: head, body: ResponseBody(source: exchange))
-                }
+                else { return exchange.response(head) }
                 plain.headers[.authorization] = answer.field
             }
             // Below 300 a body may be as long as that of any response.
@@ -63,7 +61,7 @@ extension CurlTransport {
             plain.shortenTotal(by: start.duration(to: .now), of: request, from: defaultOptions)
             if reaction == .send { continue }
             let (answered, last) = try await perform(plain, delivery, events)
-            return OpenResponse(head: last, body: ResponseBody(source: answered))
+            return answered.response(last)
         }
     }
 }

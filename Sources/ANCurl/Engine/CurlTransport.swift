@@ -51,16 +51,20 @@ public struct CurlTransport: Transport {
     public func open(
         _ request: Request, delivery: BodyDelivery, reporting events: (any ExchangeEventSink)?
     ) async throws -> OpenResponse {
-        if let answer = request.transportAuthentication?.server, answer.scheme == .digest,
+        if let credential = Self.digestCredential(of: request) {
+            return try await openAnswering(request, with: credential, delivery, events)
+        }
+        let (exchange, head) = try await perform(request, delivery, events)
+        return exchange.response(head)
+    }
+
+    /// The credential with which a challenge by Digest is answered.
+    @inline(never)
+    private static func digestCredential(of request: Request) -> Credential? {
+        guard let answer = request.transportAuthentication?.server, answer.scheme == .digest,
             request.webSocketOptions == nil
-        {
-            return try await openAnswering(request, with: answer.credential, delivery, events)
-        }
-        var (exchange, head) = try await perform(request, delivery, events)
-        if let channel = exchange.webSocket, head.status.code == 101 {
-            head.webSocket = UpgradedExchange(exchange: exchange, channel: channel)
-        }
-        return OpenResponse(head: head, body: ResponseBody(source: exchange))
+        else { return nil }
+        return answer.credential
     }
 
     /// Starts an exchange, and waits for its head, or for the response if the body is collected.

@@ -121,6 +121,9 @@ final class Exchange: Sendable {
         set { state.withLock { $0.place = newValue } }
     }
 
+    /// Its share of the limits; `nil` before it is started.
+    var admission: Dispatcher.Admission? { state.withLock { $0.place?.admission } }
+
     /// The parties whose challenges libcurl obtains by requests without the body.
     ///
     /// It does so if a party has exactly one scheme, other than Basic; for a proxy, only if the proxy forwards the
@@ -181,6 +184,16 @@ final class Exchange: Sendable {
         }
     }
 
+    /// Returns the response with the head that ``start()`` has returned.
+    @inline(never)
+    func response(_ head: ResponseHead) -> OpenResponse {
+        var head = head
+        if let webSocket, head.status.code == 101 {
+            head.webSocket = UpgradedExchange(exchange: self, channel: webSocket)
+        }
+        return OpenResponse(head: head, body: ResponseBody(source: self))
+    }
+
     /// Requests that the loop end the exchange. Callable from any thread, at any time, any number of times.
     ///
     /// The flag is set before the message is posted. If the loop handles this message before the one that adds the
@@ -192,7 +205,7 @@ final class Exchange: Sendable {
 
     /// Posts a message to the engine that knows of the exchange, if it was started. Callable from any thread.
     func post(_ message: CurlEngine.Message) {
-        place?.engine.post(message)
+        state.withLock { $0.place?.engine }?.post(message)
     }
 
     /// Cancels the exchange if it is incomplete, and returns once the loop and the pump no longer use it.

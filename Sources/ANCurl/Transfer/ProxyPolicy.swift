@@ -11,7 +11,7 @@ extension ProxyPolicy {
     ///   - isSecure: Whether the scheme of the URL is `https` or `wss`.
     ///   - environment: Returns the value of an environment variable. Those that libcurl reads are listed under
     ///     ENVIRONMENT in curl(1).
-    package func mayUseTLS(isSecure: Bool, environment: (String) -> String?) -> Bool {
+    package func mayUseTLS(isSecure: Bool, environment: (StaticString) -> String?) -> Bool {
         switch self {
         case .proxy(let proxy): proxy.kind == .https
         case .environment:
@@ -25,7 +25,7 @@ extension ProxyPolicy {
     /// - Parameters:
     ///   - isSecure: Whether the scheme of the URL is `https` or `wss`.
     ///   - environment: Returns the value of an environment variable.
-    package func mayBeUsed(isSecure: Bool, environment: (String) -> String?) -> Bool {
+    package func mayBeUsed(isSecure: Bool, environment: (StaticString) -> String?) -> Bool {
         switch self {
         case .proxy: true
         case .environment: Self.variables(isSecure: isSecure).contains { environment($0)?.isEmpty == false }
@@ -38,7 +38,7 @@ extension ProxyPolicy {
     /// - Parameters:
     ///   - isSecure: Whether the scheme of the URL is `https` or `wss`.
     ///   - environment: Returns the value of an environment variable.
-    package func proxy(isSecure: Bool, environment: (String) -> String?) -> Proxy? {
+    package func proxy(isSecure: Bool, environment: (StaticString) -> String?) -> Proxy? {
         switch self {
         case .proxy(let proxy): return proxy
         case .none: return nil
@@ -68,15 +68,16 @@ extension ProxyPolicy {
     /// Returns whether there may be a proxy for a URL. Exceptions from the proxy are ignored.
     func mayBeUsed(for url: URL) -> Bool { mayBeUsed(isSecure: url.isHTTPS, environment: Self.variable) }
 
-    fileprivate static func variable(_ name: String) -> String? {
-        unsafe getenv(name).map { unsafe String(cString: $0) }
+    fileprivate static func variable(_ name: StaticString) -> String? {
+        let name = unsafe UnsafeRawPointer(name.utf8Start).assumingMemoryBound(to: CChar.self)
+        return unsafe getenv(name).map { unsafe String(cString: $0) }
     }
 
     /// Returns the names of the environment variables that libcurl reads.
-    private static func variables(isSecure: Bool) -> [String] { isSecure ? secureVariables : plainVariables }
+    private static func variables(isSecure: Bool) -> [StaticString] { isSecure ? secureVariables : plainVariables }
 
-    private static let secureVariables = ["https_proxy", "HTTPS_PROXY", "all_proxy", "ALL_PROXY"]
-    private static let plainVariables = ["http_proxy", "all_proxy", "ALL_PROXY"]
+    private static let secureVariables: [StaticString] = ["https_proxy", "HTTPS_PROXY", "all_proxy", "ALL_PROXY"]
+    private static let plainVariables: [StaticString] = ["http_proxy", "all_proxy", "ALL_PROXY"]
 }
 
 extension Transfer {

@@ -79,6 +79,9 @@ package struct SpeedSchedule<Element: AnyObject> {
         return next.element
     }
 
+    /// Whether no transfer waits.
+    var isEmpty: Bool { waiting.isEmpty }
+
     /// The time at which ``next(at:)`` may return a transfer; `nil` if none waits.
     package func due(at now: MonotonicInstant) -> MonotonicInstant? {
         waiting.values.map { waiting in

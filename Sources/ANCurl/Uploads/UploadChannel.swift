@@ -148,7 +148,7 @@ package final class UploadChannel: Sendable {
         var buffered = 0
         /// The share of the buffer in the session's budget; `nil` without one, and before the first chunk.
         var share: MemoryShare?
-        var trailers: HTTPFields = [:]
+        var trailers = HTTPFields()
         var problem: TransportError.RequestBodyFailure?
 
         /// Adds a chunk. Small ones are joined: each takes at least 16 bytes of memory, and removing the first of many

@@ -373,7 +373,7 @@ extension Pipeline {
                 throw failure.cause
             }
             guard response.head.status.code == 401, !isLastTry else { return response }
-            await call.close()
+            await call.exchanges.close()
             let ticket = try await renew(authenticator, after: token.ticket, for: request, &call)
             token = SentToken(authenticator, ticket, isDue: false)
             // The refresh serves the program's next attempt.
@@ -447,6 +447,8 @@ extension Pipeline {
         case .authorizeAgain: throw OutdatedToken()
         }
         request.headers[.authorization] = token.ticket.field
+        // The token may have been refreshed.
+        try request.limitToTimeLeft(on: clock)
     }
 }
 

@@ -57,7 +57,7 @@ extension Pipeline {
                 else { throw error }
                 space = answered
             }
-            await call.close()
+            await call.exchanges.close()
             report(.answeringChallenge(of: space), of: &call)
             guard request.body.isReplayable else { throw SessionError.authentication(.bodyNotReplayable) }
         }

@@ -161,7 +161,7 @@ extension Pipeline {
             case .mismatch:
                 return .mismatch
             case .failed(let use):
-                await call.close()
+                await call.exchanges.close()
                 return .stored(use, entries[use.index], nil)
             case .replaced:
                 return try await store(response, of: &call, lookup, entries, times).map { .storing($0) }
@@ -176,7 +176,7 @@ extension Pipeline {
     /// Reads the end of a 304, closes it, and returns its metrics.
     private func end(of response: OpenResponse, _ call: inout Call) async throws -> TransferMetrics {
         _ = try await response.body.collect(upTo: 0)
-        await call.close()
+        await call.exchanges.close()
         return response.body.metrics ?? TransferMetrics()
     }
 
@@ -192,7 +192,7 @@ extension Pipeline {
             return nil
         }
         var stored = response
-        call.own(storing)
+        call.exchanges.own(storing)
         switch call.delivery {
         case .collected(let limit) where !response.head.mayBeDiscarded || response.body.isWhole:
             // Whoever shares the transfer waits until the response is stored.
@@ -242,7 +242,7 @@ extension Pipeline {
                 }
             case .use, .forward, .refuse: break
             }
-            await call.close()
+            await call.exchanges.close()
             lookup.endValidation()
             registry.end(task.id)
         }

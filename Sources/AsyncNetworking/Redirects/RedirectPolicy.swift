@@ -166,29 +166,38 @@ extension Pipeline {
     /// Follows redirects until a response is not a redirect, or the policy returns a redirect as the response.
     @inline(never)
     func followRedirects(_ request: Request, _ call: inout Call, _ next: Next) async throws -> OpenResponse {
-        let policy = request.redirectPolicy ?? redirectPolicy
         var request = request
         var history: [ResponseHead] = []
         while true {
             // A field that the policy has set is the program's own.
             call.credentialOrigin = nil
             var response = try await next(request, &call)
-            guard let target = try await target(of: response.head, to: request, by: policy) else {
+            guard try await follow(response.head, to: &request, &call, after: history.count) else {
                 if !history.isEmpty { response.head.redirectHistory = history }
                 return response
             }
             history.append(response.head)
-            guard history.count <= policy.maximum else {
-                throw SessionError.redirect(.tooMany(limit: policy.maximum, to: target.url.redactedDescription))
-            }
-            await call.close()
-            report(.redirected(by: response.head, to: target), of: &call)
-            request = target
         }
     }
 
-    /// Returns the request that a redirect asks for; `nil` if the response is not a redirect, or not followed.
+    /// Replaces a request by the one that a redirect asks for, and closes the exchange. Returns whether the response is a
+    /// redirect, and followed.
     @inline(never)
+    private func follow(
+        _ head: ResponseHead, to request: inout Request, _ call: inout Call, after count: Int
+    ) async throws -> Bool {
+        let policy = request.redirectPolicy ?? redirectPolicy
+        guard let target = try await target(of: head, to: request, by: policy) else { return false }
+        guard count < policy.maximum else {
+            throw SessionError.redirect(.tooMany(limit: policy.maximum, to: target.url.redactedDescription))
+        }
+        await call.exchanges.close()
+        report(.redirected(by: head, to: target), of: &call)
+        request = target
+        return true
+    }
+
+    /// Returns the request that a redirect asks for; `nil` if the response is not a redirect, or not followed.
     private func target(of head: ResponseHead, to request: Request, by policy: RedirectPolicy) async throws -> Request?
     {
         guard var target = try policy.proposal(after: head, to: request, strictURL: strictURL) else { return nil }

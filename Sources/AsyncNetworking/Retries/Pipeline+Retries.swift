@@ -100,9 +100,9 @@ extension Pipeline {
     private func pause(
         after result: RetryPlan.AttemptResult, for wait: Duration, of request: Request, _ call: inout Call
     ) async throws {
-        await call.close()
-        let budget = call.retries?.plan.budget
-        if let noted = call.retries?.plan.note(result, call.record?.metrics, wait: wait) {
+        await call.exchanges.close()
+        let (budget, metrics) = (call.retries?.plan.budget, call.record?.metrics)
+        if let noted = call.retries?.plan.note(result, metrics, wait: wait) {
             report(.retrying(after: noted), of: &call)
         }
         try await pause(wait, beforeRetryOf: request, from: budget)

@@ -243,7 +243,7 @@ private final class UploadJob {
         guard case .retry(let wait) = step else { return false }
         let budget = retries.plan.budget
         if let budget, !pipeline.withdrawRetry(of: next, from: budget) { return false }
-        await call.close()
+        await call.exchanges.close()
         pipeline.report(.retrying(after: retries.plan.note(result, core.exchanges.last, wait: wait)), of: &call)
         try await pipeline.pause(wait, beforeRetryOf: next, from: budget)
         return true

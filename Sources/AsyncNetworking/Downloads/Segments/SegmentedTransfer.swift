@@ -177,7 +177,7 @@ final class SegmentedTransfer {
                     let response = try await pipeline.respond(to: request, &call)
                     return .opened(number, .success(Opened(response: response, call: call)))
                 } catch {
-                    await call.close()
+                    await call.exchanges.close()
                     return .opened(number, .failure(error))
                 }
             }
@@ -195,7 +195,7 @@ final class SegmentedTransfer {
     private func open(_ number: Int, _ opened: Opened, _ group: inout TaskGroup<Event>) async {
         guard var worker = workers[number], let segment = plan.running[number], worker.state == .opening else {
             var call = opened.call
-            await call.close()
+            await call.exchanges.close()
             return end(number)
         }
         let (head, body) = (opened.response.head, opened.response.body)
@@ -352,7 +352,7 @@ final class SegmentedTransfer {
     /// Ends the exchange of a segment.
     private func close(_ number: Int) async {
         await workers[number]?.body?.close()
-        await workers[number]?.call?.close()
+        await workers[number]?.call?.exchanges.close()
         workers[number]?.call = nil
     }
 
@@ -362,7 +362,7 @@ final class SegmentedTransfer {
         for number in workers.keys.sorted() { await close(number) }
         for await event in group {
             guard case .opened(_, .success(var opened)) = event else { continue }
-            await opened.call.close()
+            await opened.call.exchanges.close()
         }
         workers = [:]
     }
