@@ -38,11 +38,16 @@ package enum ConnectionUse: CaseIterable, Sendable {
 /// | several: the origin multiplexes | requests and streams that share them, as many on each as there may be; exclusive requests | exclusive streams |
 ///
 /// The limit for all origins together applies to the sum.
+///
+/// Exchanges that share a connection keep it in use, so that one that needs a connection of its own could wait for ever.
+/// After it was passed ``patience`` times, those of the origin that will be done first wait, too, until a connection is
+/// free.
 package struct AdmissionQueue<Element> {
     /// The origin of a URL: scheme, host and port.
     package typealias Origin = String
 
     package static var maximumOvertakes: Int { 4 }
+    package static var patience: Int { 256 }
 
     private let perOrigin: Int
     private let longLivedPerOrigin: Int
@@ -62,6 +67,10 @@ package struct AdmissionQueue<Element> {
     /// none if the origin has no capacity.
     private var needingNone = PriorityQueue<Line, Int>()
     private var needingOne = PriorityQueue<Line, Int>()
+    /// The number of elements that were admitted without a further connection while others waited for one.
+    private var passed = 0
+    /// The host to which no more elements are admitted that share its connections; usually none.
+    private var draining: Host?
 
     /// Creates a queue that admits `perOrigin` requests and `longLivedPerOrigin` other exchanges to an origin, and
     /// `total` exchanges to all origins together, or, if an origin multiplexes, `streams` exchanges for each connection.
@@ -75,8 +84,9 @@ package struct AdmissionQueue<Element> {
     /// Adds an element; returns `nil` if it is admitted at once, otherwise its ticket in the queue.
     package mutating func enter(_ element: Element, _ use: ConnectionUse, _ origin: Origin) -> Int? {
         let host = host(of: origin)
-        if first == nil, hasRoom(for: use, of: host) {
+        if first == nil, let more = connections(for: use, of: host), more == 0 || taken < total {
             change(host) { $0.running[use] += 1 }
+            if more == 0 { notePassed(by: host) }
             return nil
         }
         let ticket = nextTicket
@@ -106,10 +116,35 @@ package struct AdmissionQueue<Element> {
     /// line; returns `nil` if there is none. An element is overtaken at most ``maximumOvertakes`` times.
     package mutating func next(preferring isPreferred: ((Element) -> Bool)? = nil) -> Element? {
         guard let line = first else { return nil }
+        defer { if !line.needsConnection { notePassed(by: line.host) } }
         return change(line.host) { host in
             host.running[line.use] += 1
             return line.pop(preferring: isPreferred)
         }
+    }
+
+    /// Notes that an element of a host needed no further connection.
+    private mutating func notePassed(by host: Host) {
+        guard draining == nil else { return }
+        let holdsUp = holdsUpOwn(host)
+        guard holdsUp || isFull else { return passed = 0 }
+        passed += 1
+        guard passed >= Self.patience else { return }
+        passed = 0
+        let sharing = hosts.values.filter { $0.multiplexes && $0.running.sharing > 0 }
+        draining = holdsUp ? host : sharing.min { $0.running.sharing < $1.running.sharing }
+        draining?.lines.forEach { place($0) }
+    }
+
+    /// Whether an element waits because the connections of all origins are in use.
+    private var isFull: Bool { taken >= total && needingOne.firstElement != nil }
+
+    /// Whether a request of the host waits because its shared connections are in use.
+    private func holdsUpOwn(_ host: Host) -> Bool {
+        host.multiplexes && host.running.sharing > 0
+            && host.lines.contains {
+                $0.use == .exclusiveRequest && $0.waiting > 0 && connections(for: $0.use, of: host) == nil
+            }
     }
 
     /// The line whose first element is the next to be admitted; `nil` if there is no capacity for any.
@@ -138,11 +173,6 @@ package struct AdmissionQueue<Element> {
         return host
     }
 
-    private func hasRoom(for use: ConnectionUse, of host: Host) -> Bool {
-        guard let more = connections(for: use, of: host) else { return false }
-        return more == 0 || taken < total
-    }
-
     /// Returns the number of further connections that an element needs; `nil` if the origin has no capacity for them.
     private func connections(for use: ConnectionUse, of host: Host) -> Int? {
         let now = host.connections(streams)
@@ -150,7 +180,8 @@ package struct AdmissionQueue<Element> {
         guard then.requests == now.requests || then.requests <= perOrigin,
             then.longLived == now.longLived || then.longLived <= longLivedPerOrigin
         else { return nil }
-        return then.count - now.count
+        let more = then.count - now.count
+        return more == 0 && host === draining ? nil : more
     }
 
     /// Changes a host, and updates the number of connections in use and the places of its lines accordingly.
@@ -163,6 +194,10 @@ package struct AdmissionQueue<Element> {
         taken += after.count - before.count
         longLived += after.longLived - before.longLived
         for line in host.lines { place(line) }
+        if let held = draining, held === host && after.count < before.count || !(isFull || holdsUpOwn(held)) {
+            draining = nil
+            for line in held.lines { place(line) }
+        }
         return result
     }
 
@@ -231,6 +266,8 @@ package struct AdmissionQueue<Element> {
         private(set) var exclusiveStreams = 0
 
         var count: Int { requests + exclusiveRequests + streams + exclusiveStreams }
+        /// The number of those that share connections with others if the origin multiplexes.
+        var sharing: Int { requests + streams }
 
         subscript(_ use: ConnectionUse) -> Int {
             get {
@@ -264,10 +301,15 @@ package struct AdmissionQueue<Element> {
         /// The number of waiting elements.
         private(set) var waiting = 0
         /// The waiting elements in the order of their tickets; `nil` for one that was removed.
-        private var entries: [(ticket: Int, element: Element?)] = []
+        private var entries: [Entry] = []
         private var first = 0
-        /// The number of elements that have overtaken the first one.
-        private var overtakes = 0
+
+        private struct Entry {
+            let ticket: Int
+            var element: Element?
+            /// The number of later elements that were admitted before this one.
+            var overtakes = 0
+        }
 
         init(of host: Host, for use: ConnectionUse) {
             self.host = host
@@ -278,7 +320,7 @@ package struct AdmissionQueue<Element> {
         var firstTicket: Int { entries[first].ticket }
 
         func append(_ element: Element, _ ticket: Int) {
-            entries.append((ticket, element))
+            entries.append(Entry(ticket: ticket, element: element))
             waiting += 1
         }
 
@@ -289,11 +331,14 @@ package struct AdmissionQueue<Element> {
                 skipGaps()
             }
             var index = first
-            if let isPreferred, overtakes < AdmissionQueue.maximumOvertakes {
+            if let isPreferred {
                 let reach = entries[first...].prefix(4 * AdmissionQueue.maximumOvertakes)
-                index = reach.firstIndex { $0.element.map(isPreferred) ?? false } ?? first
+                let candidate = reach.firstIndex {
+                    $0.element.map(isPreferred) ?? false || $0.overtakes == AdmissionQueue.maximumOvertakes
+                }
+                if let candidate, entries[candidate].element.map(isPreferred) ?? false { index = candidate }
             }
-            overtakes = index == first ? 0 : overtakes + 1
+            for overtaken in first..<index { entries[overtaken].overtakes += 1 }
             // The entry stays for a while, but must not retain the element, which may own this queue.
             return entries[index].element.take()
         }
@@ -307,7 +352,6 @@ package struct AdmissionQueue<Element> {
             }
             guard low < entries.count, entries[low].ticket == ticket, entries[low].element != nil else { return }
             entries[low].element = nil
-            if low == first { overtakes = 0 }
             waiting -= 1
             skipGaps()
         }

@@ -86,7 +86,7 @@ public struct TransportError: Error, Sendable {
         /// A limit of ``Timeouts``, of the whole call or of a WebSocket ping expired; see ``FailureContext/timeLimit``.
         case timedOut(TimeoutPhase)
         /// The name of the server or proxy cannot be resolved, so that nothing was sent; see ``FailureContext/host``.
-        /// Also if ``ConnectionOptions/unixSocketPath`` is too long, or ``Proxy/port`` is negative or above 65,535.
+        /// Also if ``Proxy/port`` is negative or above 65,535.
         case cannotResolve
         /// No connection could be established, for the given reason; nothing was sent.
         case cannotConnect(ConnectFailure)

@@ -187,7 +187,7 @@ public struct ConnectionOptions: Hashable, Sendable {
     public var ipVersion = IPVersion.any
     /// The path of a Unix-domain socket to connect to instead of the URL's host and port, while TLS and the `Host`
     /// field keep the URL's host; `nil`, the default, for none. The proxy and ``addresses`` have no effect then. A path
-    /// of more than 107 bytes fails requests with ``TransportError/Reason/cannotResolve``, and one without a socket
+    /// of more than 107 bytes fails requests with ``TransportError/Reason/invalidRequest(_:)``, and one without a socket
     /// with ``TransportError/ConnectFailure/refused``. Over HTTP/1.1, a connection carries a single request. See
     /// CURLOPT_UNIX_SOCKET_PATH(3).
     public var unixSocketPath: String?
@@ -280,8 +280,9 @@ public struct ConnectionLimits: Hashable, Sendable {
     /// The maximum number of connections in total, active or idle, including those of long-lived exchanges; a value below
     /// 1 counts as 1, and `nil`, the default, is no limit.
     ///
-    /// At the limit, the connection that has been idle longest is closed to make room for a new one. If all are active,
-    /// further exchanges wait, first in, first out; see ``Timeouts/queue``.
+    /// At the limit, an idle connection is closed to make room for a new one: of one event loop, the one that has been idle
+    /// longest. If all are active, further exchanges wait, first in, first out; see ``Timeouts/queue``. Those that can
+    /// share a connection of HTTP/2 or HTTP/3 do not wait, until they have passed others 256 times.
     public var maximumConnections: Int?
     /// The number of connections, active ones included except those of long-lived exchanges, above which idle ones are
     /// closed instead of kept for reuse, the one that has been idle longest first, on each event loop; 256 by default. 0 or less leaves the
