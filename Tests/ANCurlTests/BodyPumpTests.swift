@@ -27,6 +27,21 @@ import Testing
         #expect(pump.channel.trailers == [.eTag: "1"])
     }
 
+    @Test func `a task that a closure has left behind ends with the body`() async throws {
+        let (tasks, continuation) = AsyncStream<Task<Void, any Error>>.makeStream()
+        let body = RequestBody.writer { writer in
+            nonisolated(unsafe) let writer = writer
+            continuation.yield(Task { while true { unsafe try await writer.write(Data(count: 1 << 20)) } })
+        }
+        let pump = try #require(try BodyPump(for: Self.request(body)))
+        async let outcome = pump.outcome()
+        for await task in tasks {
+            await #expect(throws: CancellationError.self) { try await task.value }
+            break
+        }
+        if case .failed(let problem) = await outcome { Issue.record("\(problem)") }
+    }
+
     @Test func `trailers are made after the last chunk, and may fail`() async throws {
         var request = try Self.request(.stream(Pieces(["a"])))
         request.trailers = { throw Pieces.Broken() }

@@ -16,6 +16,16 @@ import Testing
         #expect(machine.consume(left: 0) == nil, "It is handed out once.")
     }
 
+    @Test func `a task that writes after the end of the body is let go`() {
+        var machine = Machine(capacity: 10)
+        #expect(machine.wait("left behind", buffered: 10) == nil)
+        #expect(machine.takesBytes)
+        #expect(machine.finish(failed: false) == false)
+        #expect(!machine.takesBytes)
+        #expect(machine.wait("pump", buffered: 10) == "left behind")
+        #expect(machine.stop() == "pump")
+    }
+
     @Test func `the pump begins when the loop first looks for bytes`() {
         var machine = Machine(capacity: 10)
         #expect(machine.waitForDemand("pump") == nil)

@@ -86,8 +86,11 @@ package final class BodyPump: Sendable {
     private func write(_ chunk: Data, in pass: Lock<Pass>, tellLoop: () -> Void) async throws {
         try pass.withLock { try $0.note(chunk.count, declaredLength: declaredLength) }
         let order = await channel.write(chunk, tellLoop: tellLoop)
-        pass.withLock { $0.order = order }
-        guard order == .goOn else { throw CancellationError() }
+        let isOver = pass.withLock { pass in
+            if !pass.isOver { pass.order = order }
+            return pass.isOver
+        }
+        guard order == .goOn, !isOver else { throw CancellationError() }
     }
 
     /// The state of producing the body once.

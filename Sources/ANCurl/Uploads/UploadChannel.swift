@@ -51,7 +51,9 @@ package final class UploadChannel: Sendable {
 
     private func append(_ chunk: Data, _ tellLoop: () -> Void) async -> UploadStateMachine<Waiter>.Order {
         let (order, mustTell) = state.withLock { state in
-            guard state.machine.order == .goOn, !chunk.isEmpty else { return (state.machine.order, false) }
+            let order = state.machine.order
+            guard order == .goOn, !chunk.isEmpty else { return (order, false) }
+            guard state.machine.takesBytes else { return (.stop, false) }
             if let memory, state.share == nil { state.share = MemoryShare(of: memory) }
             state.append(chunk)
             return (.goOn, state.machine.produce())

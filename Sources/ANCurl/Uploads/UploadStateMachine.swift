@@ -91,13 +91,18 @@ package struct UploadStateMachine<Waiter> {
         return wakeLoop() || failed
     }
 
+    /// Whether bytes are taken. After the end of the body, a task that the program's closure has left behind may still
+    /// write some.
+    package var takesBytes: Bool { production == .running }
+
     /// Stores a waiter. It is returned at once if there is room or another order; `mayGrow` says whether a buffer that is
-    /// not empty may grow.
+    /// not empty may grow. Otherwise returns the one that was stored before, whose closure has returned.
     package mutating func wait(
         _ newWaiter: Waiter, buffered: Int, mayGrow: @autoclosure () -> Bool = true
     ) -> Waiter? {
-        waiter = newWaiter
-        return canGoOn(buffered, mayGrow) ? takeWaiter() : nil
+        guard !canGoOn(buffered, mayGrow) else { return newWaiter }
+        defer { waiter = newWaiter }
+        return waiter
     }
 
     private func canGoOn(_ buffered: Int, _ mayGrow: () -> Bool) -> Bool {
