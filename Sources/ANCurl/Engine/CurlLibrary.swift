@@ -15,6 +15,8 @@ public struct CurlLibrary: Sendable {
     /// Whether several threads can share cookies. libcurl 8.11 to 8.15 read the list of cookies for a request without the lock
     /// (be39ed19, fixed in 8.16 by c278c508e2).
     package let sharesCookies: Bool
+    /// Whether libcurl may lose responses over HTTP/2; see ``HTTP2Answers``.
+    let losesAnswers: Bool
     /// Whether HTTP/3 is supported. Otherwise ``ANHTTP/HTTPVersionPolicy/http3`` and
     /// ``ANHTTP/HTTPVersionPolicy/http3Only`` fail with ``ANHTTP/TransportError/Reason/unsupported(_:)``.
     public let hasHTTP3: Bool
@@ -67,6 +69,7 @@ public struct CurlLibrary: Sendable {
         version = unsafe String(cString: info.version)
         tlsLibrary = unsafe info.ssl_version.map { unsafe String(cString: $0) } ?? ""
         http2 = unsafe HTTP2Sharing(version: info.version_num, hasHTTP2: has(CURL_VERSION_HTTP2))
+        losesAnswers = unsafe info.version_num < 0x08_0E_00
         sharesCookies = unsafe !(0x08_0B_00..<0x08_10_00).contains(info.version_num)
         hasHTTP3 = has(CURL_VERSION_HTTP3)
         usesNGTCP2 = unsafe info.quic_version.map { unsafe String(cString: $0).hasPrefix("ngtcp2/") } ?? false

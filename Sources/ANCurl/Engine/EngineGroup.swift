@@ -11,6 +11,8 @@ final class EngineContext: Sendable {
     let defaultOptions: SharedTransferOptions
     /// Whether exchanges share HTTP/2 connections.
     let http2: HTTP2Sharing
+    /// See ``CurlLibrary/losesAnswers``.
+    let losesAnswers: Bool
     /// The cached TLS security settings with which servers are verified.
     let securities = SecurityCache()
     /// The memory of collected response bodies.
@@ -27,6 +29,7 @@ final class EngineContext: Sendable {
         self.limits = limits
         self.defaultOptions = SharedTransferOptions(defaultOptions)
         self.http2 = http2
+        losesAnswers = library.losesAnswers
         memory = limits.memoryBudget.map(MemoryBudget.init)
         shares = try HandleShares()
         dispatcher = Dispatcher(limits, sharesCookies: library.sharesCookies)

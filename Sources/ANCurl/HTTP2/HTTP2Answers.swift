@@ -6,7 +6,8 @@ import ANSystem
 /// handed them on.
 ///
 /// libcurl 7.88 discards what it reads together with a reset of the stream, with which servers reject the rest of a
-/// request's body (RFC 9113 §8.1).
+/// request's body (RFC 9113 §8.1). Versions 8.10 to 8.12 do not notice that nghttp2 has given up a connection, because a
+/// header block is invalid. With 8.14, neither happens.
 package struct HTTP2Answers: ~Copyable {
     /// A response.
     package struct Answer {
@@ -23,6 +24,8 @@ package struct HTTP2Answers: ~Copyable {
     /// The fields of the current header block, and their total size in bytes.
     private var fields: [(name: String, value: String)] = []
     private var fieldsSize = 0
+    /// Whether a header block was invalid, so that no stream can continue (RFC 9113 §4.3).
+    package private(set) var isInvalid = false
 
     /// Creates the answers of a new connection.
     package init() {}
@@ -92,6 +95,7 @@ package struct HTTP2Answers: ~Copyable {
             }
         } catch {
             decoder = nil
+            isInvalid = true
         }
     }
 }

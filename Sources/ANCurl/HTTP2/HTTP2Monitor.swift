@@ -29,7 +29,8 @@ import COpenSSL
     private var latest: (stream: HTTP2Stream, bytesBefore: Int)?
     /// The streams that the server ended or reset since the last call to ``takeEnded()``.
     private var ended: [UInt32] = []
-    private var answers = HTTP2Answers()
+    /// The responses that libcurl may lose; `nil` if it loses none.
+    private var answers: HTTP2Answers?
     /// Whether the connection has ended or failed.
     private(set) var isOver = false
 
@@ -44,7 +45,9 @@ import COpenSSL
     }
 
     /// Starts reading ahead on an established connection; `nil` if memory is exhausted.
-    init?(_ session: OpaquePointer, socket: Int32) {
+    ///
+    /// - Parameter keepsAnswers: Whether libcurl may lose responses.
+    init?(_ session: OpaquePointer, socket: Int32, keepsAnswers: Bool) {
         guard let source = unsafe BIO_new_socket(socket, BIO_NOCLOSE) else { return nil }
         guard let empty = unsafe BIO_new(BIO_s_mem()) else {
             unsafe BIO_free(source)
@@ -53,6 +56,7 @@ import COpenSSL
         // Makes the empty BIO report that bytes may come later, instead of the end. See BIO_s_mem(3).
         unsafe BIO_ctrl(empty, BIO_C_SET_BUF_MEM_EOF_RETURN, -1, nil)
         self.socket = socket
+        answers = keepsAnswers ? HTTP2Answers() : nil
         unsafe self.session = unsafe session
         unsafe self.source = unsafe source
         unsafe emptySource = unsafe empty
@@ -89,7 +93,7 @@ import COpenSSL
     var isClosing: Bool { streams.isClosing || isOver || isSpent }
 
     /// Whether the server violated the protocol, so that no stream can continue.
-    var isBroken: Bool { streams.isBroken }
+    var isBroken: Bool { streams.isBroken || answers?.isInvalid == true }
 
     /// The transfers whose requests are waiting on streams.
     var waiting: [Transfer] { Array(transfers.values) }
@@ -100,7 +104,7 @@ import COpenSSL
         let stream = streams.open()
         latest = (stream, transfer.handle.long(CURLINFO_REQUEST_SIZE))
         transfers[stream.number] = transfer
-        if transfer.exchange.sendsBody { answers.open(stream.number) }
+        if transfer.exchange.sendsBody { answers?.open(stream.number) }
         return stream
     }
 
@@ -112,7 +116,7 @@ import COpenSSL
         else { return }
         streams.withdraw(stream)
         transfers[stream.number] = nil
-        answers.close(stream.number)
+        answers?.close(stream.number)
         latest = nil
     }
 
@@ -125,13 +129,13 @@ import COpenSSL
         if stream.isReset, transfers[stream.number]?.exchange.sendsBody == true { isSpent = true }
         streams.close(stream)
         transfers[stream.number] = nil
-        answers.close(stream.number)
+        answers?.close(stream.number)
     }
 
     /// Returns the response on a stream whose request has a body, as far as libcurl has not handed it on; `nil` if it is
     /// not kept.
     func answer(on stream: HTTP2Stream) -> HTTP2Answers.Answer? {
-        answers[stream.number]
+        answers?[stream.number]
     }
 
     /// Returns the transfers whose streams the server ended or reset since the last call.
@@ -156,13 +160,13 @@ import COpenSSL
             return .ended
         }
         recordCount += 1
-        answers.beginRecord { number in
+        answers?.beginRecord { number in
             guard let stream = streams[number], let transfer = transfers[number] else { return 0 }
             return stream.bodySize - transfer.state.receiving.count
         }
         let bytes = unsafe UnsafeRawBufferPointer(buffer)[..<count]
         unsafe bytes.withMemoryRebound(to: UInt8.self) { bytes in
-            unsafe scanner.receive(bytes.span, receive) { answers.receive($0, $1, $2) }
+            unsafe scanner.receive(bytes.span, receive) { answers?.receive($0, $1, $2) }
         }
         return .unread
     }
@@ -173,7 +177,7 @@ import COpenSSL
         case .headers(let stream, endsStream: true), .data(let stream, _, endsStream: true), .reset(let stream, _):
             ended.append(stream)
         case .headersEnd(let stream):
-            answers.endHeaders(stream)
+            answers?.endHeaders(stream)
         default: break
         }
     }

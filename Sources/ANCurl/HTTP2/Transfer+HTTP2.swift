@@ -56,7 +56,8 @@ extension Transfer {
         guard exchange.isSecure, CurlLibrary.usesOpenSSL, !mayUseTLSProxy,
             exchange.options.connection.dnsOverHTTPS == nil,
             let session = unsafe ccurl_tls_session(handle.raw),
-            let monitor = unsafe HTTP2Monitor(OpaquePointer(session), socket: socket)
+            let monitor = unsafe HTTP2Monitor(
+                OpaquePointer(session), socket: socket, keepsAnswers: loop.context.losesAnswers)
         else { return nil }
         loop.watchFrames(monitor)
         return monitor
