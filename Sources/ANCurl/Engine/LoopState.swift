@@ -123,6 +123,11 @@ final class LoopState {
             if let origin { context.dispatcher.keep(origin, on: index) }
             return
         }
+        retireForGood(socket)
+    }
+
+    /// Shuts down a connection that no exchange uses, and which counts as closed.
+    func retireForGood(_ socket: Int32) {
         retire(socket)
         forget(socket)
     }

@@ -103,6 +103,9 @@ extension Transfer {
         if state.clock.connected != nil {
             guard state.receiving.isHeld || mayRepeat() else { return CCURL_SOCKET_BAD }
             state.clock.reconnect(at: loop.now)
+            // Another connection may have its number before this transfer has one.
+            stopExpectingSendFailure()
+            state.connection.socket = nil
         }
         leaveQueue()
         state.connection.triedAddress = unsafe SocketEndpoint(&address.pointee.addr, size: address.pointee.addrlen).map
