@@ -212,7 +212,7 @@ docs: setup-library ## Build the documentation into .build/docs
 
 symbols: setup-library ## Count the public symbols of the library, and fail if there are too many
 	@swift package $(QUIET) dump-symbol-graph --minimum-access-level public --skip-synthesized-members >/dev/null
-	@scripts/symbols "$$(swift build --show-bin-path)/../symbolgraph" --limit $(PUBLIC_SYMBOLS)
+	@scripts/symbols "$$(swift build --show-bin-path)/../symbolgraph" $(PUBLIC_SYMBOLS)
 
 clean: ## Remove all build products
 	-@if [ -d $(SERVERS_DIR) ]; then $(SERVERS) stop $(SERVERS_DIR); fi
