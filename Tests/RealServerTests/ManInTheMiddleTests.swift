@@ -10,7 +10,7 @@ import Testing
     /// Creates a manager that trusts the servers' authority and mitmproxy's.
     private func manager(_ policy: SecurityPolicy, throughTheMiddle: Bool = true) throws -> SessionManager {
         let directory = try RealServer.directory()
-        let store = try [directory + "/ca.pem", directory + "/mitm/mitmproxy-ca-cert.pem"]
+        let store = try [directory + "/pki/ca.pem", directory + "/mitm/mitmproxy-ca-cert.pem"]
             .reduce(into: Data()) { $0 += try Data(contentsOf: URL(filePath: $1)) }
         let proxy = try RealServer.mitm.proxy(.http)
         return try SessionManager(for: .nginxTLS) {

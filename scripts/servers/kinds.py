@@ -89,7 +89,7 @@ KINDS = {
                        {"AN_SOCKS_AUTH": "socks5h://127.0.0.1:@{socks}"}),
     # It creates a certificate authority in its directory, and issues a certificate for each requested host name.
     "mitm": Kind("@{venv}/bin/mitmdump --listen-host 127.0.0.1 --listen-port @{http} --set confdir=@{prefix} "
-                 "--set ssl_verify_upstream_trusted_ca=@{root}/ca.pem", {"AN_MITM": "http://127.0.0.1:@{http}"}),
+                 "--set ssl_verify_upstream_trusted_ca=@{root}/pki/ca.pem", {"AN_MITM": "http://127.0.0.1:@{http}"}),
     "staple-good": Kind(stapling("good", "-status_file @{root}/pki/good.staple"),
                         {"AN_STAPLE_GOOD": "https://127.0.0.1:@{tls}"}),
     "staple-revoked": Kind(stapling("revoked", "-status_file @{root}/pki/revoked.staple"),
@@ -113,7 +113,8 @@ KINDS = {
         templates=["interop/apache.conf"], values={"users": "@{tmp}", "modules": "/usr/lib/apache2/modules"},
         user="User www-data\nGroup www-data", path="/small.json", reload="USR1", version="-v"),
     "haproxy": Kind("haproxy -W -db -f @{prefix}/haproxy.conf", COMMON, templates=["interop/haproxy.conf"],
-                    values={"pem": "@{root}/server-and-key.pem"}, path="/small.json", reload="USR2", version="-v"),
+                    values={"pem": "@{root}/pki/localhost-and-key.pem"}, path="/small.json", reload="USR2",
+                    version="-v"),
     "caddy": Kind(
         "env HOME=@{prefix} caddy run --adapter caddyfile --config @{prefix}/Caddyfile", f"{COMMON} admin",
         templates=["interop/Caddyfile"], values={"bcrypt": BCRYPT.removeprefix("user:")}, path="/small.json",

@@ -71,12 +71,18 @@ class PKI:
         self.host("www.denied.test", issuer=constrained)
         self.host("address", addresses=["127.0.0.1"])
         self.host("client", purpose="clientAuth")
+        self.host("localhost", issuer=self.authority("ca"), names=["localhost"], addresses=["127.0.0.1", "::1"])
+        self.join("localhost-and-key", "localhost.pem", "localhost.key")
+        self.join("authorities", "root.pem", "ca.pem")
         self.revoke(self.intermediate, "revoked." + DOMAIN)
         self.revocation_list(self.intermediate)
         self.revocation_list(stranger)
         self.staple("good", signer=self.intermediate)
         self.staple("revoked", signer=self.intermediate)
         self.staple("foreign", subject="good", signer=stranger)
+
+    def join(self, name, *parts):
+        (self.folder / f"{name}.pem").write_text("".join((self.folder / part).read_text() for part in parts))
 
     def authority(self, name, issuer=None, extensions="", days=(-1, 30)):
         (self.folder / f"{name}.index").touch()
