@@ -57,8 +57,9 @@ public struct SessionConfiguration: Sendable {
     /// with all header fields except those that the transport adds, such as stored cookies, signatures, and credentials
     /// of other schemes than Basic and Bearer. They do not see a request that ``cache`` answers. See ``Interceptor``.
     public var attemptInterceptors: [any Interceptor] = []
-    /// The monitors that receive the events of each request, called in this order on the thread of the event, often the
-    /// network thread, so that they must return immediately; none by default.
+    /// The monitors that receive the events of each request, called in this order on the thread of the event, often an
+    /// event-loop thread of the session, so that they must return immediately; none by default. Those of different
+    /// requests may be called at the same time.
     public var eventMonitors: [any EventMonitor] = []
     /// The maximum number of tasks (``DataTask``, ``UploadTask``, ``DownloadTask``) that run concurrently; `nil`, the
     /// default, for no limit. A value below 1 counts as 1.

@@ -86,7 +86,7 @@ extension SessionManager {
     ///   - request: The request to send.
     ///   - validation: The accepted statuses and media types; by default every response is accepted, such as a 404.
     ///   - events: Receives the events of every exchange, including those answered by redirects; `nil`, the default,
-    ///     for none. Called on the thread of the event, mostly the network thread, so it must return immediately.
+    ///     for none. Called on the thread of the event, mostly an event-loop thread, so it must return immediately.
     ///   - body: Receives the head of the final response and its body, which is valid only while the closure runs.
     ///     ``ANHTTP/ResponseHead/redirectHistory`` lists the redirects that were followed.
     /// - Returns: The value that `body` returns.

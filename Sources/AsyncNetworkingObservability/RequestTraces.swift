@@ -15,8 +15,8 @@
     /// the call goes on or ends, but with the time at which the transport reported its end.
     final class RequestTraces<Tracing: Tracer>: EventMonitor, Interceptor {
         private let tracer: Tracing
-        /// The open spans of each call, by its task. Guarded by a lock, because the end of an exchange is reported on the
-        /// network thread.
+        /// The open spans of each call, by its task. Guarded by a lock, because the end of an exchange is reported on an
+        /// event-loop thread.
         private let open = Lock([UInt64: OpenCall]())
 
         private struct OpenCall: Sendable {

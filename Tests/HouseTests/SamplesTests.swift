@@ -69,6 +69,15 @@ import Testing
         }
     }
 
+    @Test func `the article on errors has a row for each case of the session's error`() throws {
+        let source = try #require(SourceTree.text(of: "Sources/AsyncNetworking/SessionError.swift"))
+        let declaration = try #require(source.firstMatch(of: /(?s)enum SessionError.*?\n {4}public enum/)).0
+        let article = try #require(SourceTree.text(of: "Sources/AsyncNetworking/Documentation.docc/Errors.md"))
+        let rows = article.matches(of: /\n\| ``SessionError\/(\w+)/).map { String($0.1) }
+        #expect(Set(rows) == Set(declaration.matches(of: /\n {4}case (\w+)/).map { String($0.1) }))
+        #expect(rows.count > 10)
+    }
+
     @Test func `each function that the life of a request names is in its file, and there are few`() throws {
         let article = "Sources/AsyncNetworking/Documentation.docc/TheLifeOfARequest.md"
         let text = try #require(SourceTree.text(of: article))

@@ -108,7 +108,7 @@ public struct RequestBody: Sendable {
     /// })
     /// ```
     ///
-    /// The closure runs in a child task of the request, not on the network thread. It begins when the connection is
+    /// The closure runs in a child task of the request, not on an event-loop thread. It begins when the connection is
     /// ready, and the body ends when it returns. The request fails with
     /// ``TransportError/RequestBodyFailure/source(_:)`` if it throws. If the exchange is over earlier, for example
     /// because the server has refused the request or the request was cancelled, the closure's task is cancelled and

@@ -56,9 +56,9 @@ public struct URLEncodedFormEncoder: Sendable {
     /// Whether spaces are encoded as `+`; `false` by default: they are `%20`. If they are, a plus sign is written as
     /// `%2B`, even if it is one of the ``allowedCharacters``. It has no effect in multipart forms.
     public var encodesSpacesAsPlus = false
-    /// Whether the names in each dictionary are sorted, in the order of `String`, after ``keys`` was applied, and the
-    /// elements of a set by their text; `true` by default. Entries with equal names keep their order; with `false`,
-    /// all entries and elements do.
+    /// Whether the names in each dictionary are sorted, in the order of `String` (by the Unicode scalars of their
+    /// normalized form, NFC), after ``keys`` was applied, and the elements of a set by their text; `true` by default.
+    /// Entries with equal names keep their order; with `false`, all entries and elements do.
     public var sortsNames = true
     /// The characters that are not percent-encoded; ``AllowedCharacters/standard`` by default, ASCII letters, digits
     /// and `-._~/?`. It has no effect in multipart forms.

@@ -53,10 +53,10 @@ public struct DownloadOptions: Sendable {
     /// with ``SessionError/digest(expected:found:path:url:)``, and the downloaded bytes are removed, except those
     /// written to a device or a pipe.
     ///
-    /// Digests that the server sends in `Content-Digest` (RFC 9530) are always verified if they are SHA-256 or SHA-512
-    /// and the content was neither decoded nor replaced by an interceptor. Those in `Repr-Digest`, and both in trailers,
-    /// are, too, if nothing is written to a device or a pipe; those in `Repr-Digest` only for a GET request without
-    /// `Range`.
+    /// Digests that the server sends in `Content-Digest` (RFC 9530) are verified if they are SHA-256 or SHA-512 and the
+    /// content was neither decoded nor replaced by an interceptor. Those in `Repr-Digest`, and both in trailers, are,
+    /// too, if nothing is written to a device or a pipe; those in `Repr-Digest` only for a GET request without `Range`.
+    /// With ``pieceDigests``, none of them is.
     public var expectedDigest: ContentDigest?
     /// The expected digests of the pieces of the file as it is stored; `nil`, the default, for none.
     ///
@@ -80,7 +80,7 @@ public struct DownloadOptions: Sendable {
     public var skipsVerifiedFile = false
     /// The number of segments of the file that are requested at the same time, each over a connection or stream of its
     /// own; 1 by default, which sends one request. Servers that limit the speed of a connection send several segments
-    /// faster than one.
+    /// faster than one. ``DownloadSegments/automatic`` uses at most 16.
     ///
     /// The first request is for the whole file. If its response has a strong validator or the expected digest is known,
     /// and states the size of the file, further requests with `Range` and `If-Range` take parts of it; a segment that
@@ -277,7 +277,7 @@ public struct DownloadedFile: Sendable {
 }
 
 extension ResponseBody {
-    /// Writes the rest of the body to a file as it arrives, without blocking the network thread.
+    /// Writes the rest of the body to a file as it arrives, without blocking an event-loop thread.
     ///
     /// The file appears under its name atomically when it is complete, replacing an existing one; a failure or
     /// cancellation leaves an existing file unchanged. The permissions of a file that is replaced are kept. An empty body results in an empty file. If the path is a

@@ -88,7 +88,7 @@ extension SessionManager {
     /// Starts writing a response to a file.
     ///
     /// The file appears under its name atomically when it is complete, replacing an existing one; a failure leaves an
-    /// existing file unchanged. Bytes are written by the task, not on the network thread. The content is stored
+    /// existing file unchanged. Bytes are written by the task, not on an event-loop thread. The content is stored
     /// decompressed, except that of a durable or resumed download, which asks for no content coding and is stored as
     /// received.
     ///

@@ -187,14 +187,14 @@ public struct TaskStatus: Sendable {
 ///
 /// The events of one request arrive in order and one at a time, unless an interceptor or a segmented download
 /// sends requests concurrently; the number of ``TaskEvent/exchange(_:_:)`` then distinguishes them.
-/// Events of different requests are interleaved, and `task` identifies the request. Events are delivered synchronously on the thread where they occur, often the
-/// network thread, so a monitor must not block. The session keeps its monitors as long as it exists; without monitors
-/// it creates no events.
+/// Those of different requests may arrive at the same time, and `task` identifies the request. Events are delivered
+/// synchronously on the thread where they occur, often an event-loop thread of the session, so a monitor must not block.
+/// The session keeps its monitors as long as it exists. Without monitors its async functions create no events.
 public protocol EventMonitor: Sendable {
     /// Receives an event of a request, from ``TaskEvent/began`` to ``TaskEvent/ended(_:_:)``.
     ///
-    /// Called synchronously on the thread where the event occurs, often the network thread, so it must return
-    /// immediately. Calls for different requests may overlap; calls for one request do not, unless an interceptor or a
+    /// Called synchronously on the thread where the event occurs, often an event-loop thread of the session, so it
+    /// must return immediately. Calls for different requests may overlap; calls for one request do not, unless an interceptor or a
     /// segmented download sends requests concurrently.
     ///
     /// - Parameters:
