@@ -4,10 +4,12 @@
 
 import AsyncNetworking
 import FoundationEssentials
+import Glibc
 
 let words = CommandLine.arguments
 guard words.count == 3, let source = URL(string: words[1]), let target = URL(string: words[2]) else {
-    fatalError("usage: SOURCE TARGET")
+    print("usage: SOURCE TARGET")
+    exit(2)
 }
 let api = SessionManager()
 try await api.withResponse(for: Request(url: source), validating: .statusOnly) { head, body in

@@ -4,6 +4,7 @@
 
 import AsyncNetworking
 import FoundationEssentials
+import Glibc
 
 struct Tokens: Decodable {
     let accessToken: String
@@ -12,7 +13,10 @@ struct Tokens: Decodable {
 }
 
 let words = CommandLine.arguments
-guard words.count == 4, let base = URL(string: words[1]) else { fatalError("usage: URL USER PASSWORD") }
+guard words.count == 4, let base = URL(string: words[1]) else {
+    print("usage: URL USER PASSWORD")
+    exit(2)
+}
 let (user, password) = (words[2], words[3])
 
 var configuration = SessionConfiguration(baseURL: base) {

@@ -4,13 +4,17 @@
 
 import AsyncNetworking
 import FoundationEssentials
+import Glibc
 
 struct Note: Decodable {
     let number: Int
     let text: String
 }
 
-guard CommandLine.arguments.count == 2 else { fatalError("usage: https://…") }
+guard CommandLine.arguments.count == 2 else {
+    print("usage: https://…")
+    exit(2)
+}
 let api = SessionManager(baseURL: URL(string: CommandLine.arguments[1]))
 var request = try api.request(.get, "rooms/7")
 // Gives up after ten connections in a row that could not be made; without a policy, it never does.

@@ -34,8 +34,8 @@ public actor SessionManager {
 
     /// Creates a manager with the default configuration, modified by a closure.
     ///
-    /// Unless the closure sets a transport, this starts the network thread; connections are made when requests need
-    /// them. If the thread or libcurl cannot be set up, every request fails with ``SessionError/transport(_:)``, which
+    /// Unless the closure sets a transport, this starts an event-loop thread; connections are made when requests
+    /// need them. If the thread or libcurl cannot be set up, every request fails with ``SessionError/transport(_:)``, which
     /// contains the reason.
     ///
     /// - Parameters:
@@ -47,7 +47,7 @@ public actor SessionManager {
         self.init(SessionConfiguration(baseURL: baseURL, configure: configure))
     }
 
-    /// Creates a manager with a configuration. Unless the configuration has a transport, this starts the network
+    /// Creates a manager with a configuration. Unless the configuration has a transport, this starts an event-loop
     /// thread; connections are made when requests need them.
     ///
     /// If libcurl or its thread cannot be set up, for example because the process has no file descriptors left, every
@@ -149,8 +149,8 @@ public actor SessionManager {
     /// Rejects new requests permanently, waits for the running ones, and closes all connections.
     ///
     /// Suspended tasks are cancelled immediately, because they would never end; one that is suspended later is waited
-    /// for. When this function returns, no request of this manager is running; ``invalidate(cancellingTasks:)`` does
-    /// not wait.
+    /// for, and so are tasks that wait for a slot, which begin meanwhile. When this function returns, no request of this
+    /// manager is running; ``invalidate(cancellingTasks:)`` does not wait.
     ///
     /// It may be called again, also concurrently: each call waits, and the one whose limit expires first cancels the
     /// requests. A closure passed to ``withResponse(for:validating:reporting:_:)`` is part of its request: calling this
