@@ -143,7 +143,7 @@ slow-readers: setup-library ## Measure the memory of 1,000 slow readers, without
 
 # The programs of the servers are those of each release, the Python packages those of this machine.
 matrix: setup ## Run the tests with the libcurl of other Debian releases, as root: make matrix SUITES='trixie sid'
-	@$(call install,debootstrap)
+	@$(call install,bubblewrap debootstrap)
 	scripts/matrix $(SUITES) $(OPTIONS) \
 		--packages '$(LIBRARY_PACKAGES) $(TOOL_PACKAGES) $(filter-out python3-venv libvips%,$(TEST_PACKAGES))'
 

@@ -108,41 +108,33 @@ class PKI:
 
     def issue(self, name, subject, issuer, extensions, days=(-1, 30), key="ec", digest="sha256"):
         """Issues a certificate; without an issuer it is self-signed."""
-        path = self.folder / name
-        kind = ["-newkey", key] + (["-pkeyopt", "ec_paramgen_curve:P-256"] if key == "ec" else [])
-        self.openssl("req", "-new", *kind, "-nodes", "-subj", f"/CN={subject}", "-keyout", f"{path}.key", "-out",
-                     f"{path}.csr")
+        curve = "-pkeyopt ec_paramgen_curve:P-256" if key == "ec" else ""
+        self.openssl(f"req -new -newkey {key} {curve} -nodes -keyout {name}.key -out {name}.csr", "-subj",
+                     f"/CN={subject}")
         (self.folder / "extensions").write_text(extensions)
         start, end = ((datetime.datetime.now(datetime.timezone.utc) + datetime.timedelta(days=day))
                       .strftime("%Y%m%d%H%M%SZ") for day in days)
-        signer = issuer.name if issuer else name
-        configuration = self.folder / f"{signer}.conf"
-        if not configuration.exists():
-            configuration = self.folder / "root.conf"
-        own = ["-selfsign", "-keyfile", f"{path}.key"] if issuer is None else [
-            "-cert", self.folder / f"{signer}.pem", "-keyfile", self.folder / f"{signer}.key"]
-        self.openssl("ca", "-batch", "-notext", "-config", configuration, *own, "-in", f"{path}.csr", "-out",
-                     f"{path}.pem", "-extfile", self.folder / "extensions", "-startdate", start, "-enddate", end,
-                     "-md", digest)
+        configuration = f"{name}.conf" if (self.folder / f"{name}.conf").exists() else "root.conf"
+        signer = self.signer(issuer) if issuer else f"-config {configuration} -selfsign -keyfile {name}.key"
+        self.openssl(f"ca -batch -notext {signer} -in {name}.csr -out {name}.pem -extfile extensions "
+                     f"-startdate {start} -enddate {end} -md {digest}")
         return Issued(name, [name, *issuer.chain] if issuer else [])
 
+    @staticmethod
+    def signer(issuer):
+        return f"-config {issuer.name}.conf -cert {issuer.name}.pem -keyfile {issuer.name}.key"
+
     def revoke(self, issuer, name):
-        self.openssl("ca", "-config", self.folder / f"{issuer.name}.conf", "-cert", self.folder / f"{issuer.name}.pem",
-                     "-keyfile", self.folder / f"{issuer.name}.key", "-revoke", self.folder / f"{name}.pem")
+        self.openssl(f"ca {self.signer(issuer)} -revoke {name}.pem")
 
     def revocation_list(self, issuer):
-        self.openssl("ca", "-config", self.folder / f"{issuer.name}.conf", "-cert", self.folder / f"{issuer.name}.pem",
-                     "-keyfile", self.folder / f"{issuer.name}.key", "-gencrl", "-out",
-                     self.folder / f"{issuer.name}.crl")
+        self.openssl(f"ca {self.signer(issuer)} -gencrl -out {issuer.name}.crl")
 
     def staple(self, name, signer, subject=None):
         """Creates an OCSP response about a certificate of the intermediate authority, signed by `signer`."""
-        self.openssl("ocsp", "-index", self.folder / "intermediate.index", "-CA", self.folder / "intermediate.pem",
-                     "-issuer", self.folder / "intermediate.pem", "-cert",
-                     self.folder / f"{subject or name}.{DOMAIN}.pem", "-rsigner", self.folder / f"{signer.name}.pem",
-                     "-rkey", self.folder / f"{signer.name}.key", "-ndays", "1", "-no_nonce", "-noverify", "-respout",
-                     self.folder / f"{name}.staple")
+        self.openssl("ocsp -index intermediate.index -CA intermediate.pem -issuer intermediate.pem -ndays 1 -no_nonce "
+                     f"-noverify -cert {subject or name}.{DOMAIN}.pem -rsigner {signer.name}.pem "
+                     f"-rkey {signer.name}.key -respout {name}.staple")
 
-    @staticmethod
-    def openssl(*arguments):
-        subprocess.run(["openssl", *map(str, arguments)], check=True, capture_output=True, text=True)
+    def openssl(self, command, *words):
+        subprocess.run(["openssl", *command.split(), *words], cwd=self.folder, check=True, capture_output=True)
