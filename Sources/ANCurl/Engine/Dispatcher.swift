@@ -108,11 +108,11 @@ final class Dispatcher: Sendable {
 
     // MARK: Loops
 
-    /// Notes whether a loop was added that ``enter(_:preferring:)`` asked for.
-    func didAddLoop(_ isAdded: Bool) {
+    /// Notes that a loop was added for which ``enter(_:preferring:)`` asked.
+    func didAddLoop() {
         state.withLock { state in
             state.isAddingLoop = false
-            if isAdded { state.loops.addLoop() }
+            state.loops.addLoop()
         }
     }
 

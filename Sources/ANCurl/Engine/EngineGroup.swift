@@ -64,12 +64,12 @@ final class EngineGroup: Sendable {
         if mustAddLoop { addLoop() }
     }
 
-    /// Adds an engine, for later exchanges; not if the system cannot provide a thread or a descriptor.
+    /// Adds an engine, for later exchanges. If the system cannot provide a thread or a descriptor, there will be no more.
     private func addLoop() {
         let index = others.withLock { $0.count } + 1
-        let engine = try? CurlEngine.Owner(context, index: index)
-        if let engine { others.withLock { $0.append(engine) } }
-        context.dispatcher.didAddLoop(engine != nil)
+        guard let engine = try? CurlEngine.Owner(context, index: index) else { return }
+        others.withLock { $0.append(engine) }
+        context.dispatcher.didAddLoop()
     }
 
     /// The loop whose executor the current task prefers; `nil` for none.
