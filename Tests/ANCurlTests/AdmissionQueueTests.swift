@@ -96,64 +96,6 @@ extension AdmissionQueue {
         }
     }
 
-    @Test func `requests that share connections do not keep one for ever from those that need their own`() {
-        // Of all origins.
-        var queue = AdmissionQueue<Int>(perOrigin: 6, total: 2, streams: 100)
-        for origin in ["a", "b"] {
-            #expect(queue.enter(0, origin) == nil)
-            queue.noteMultiplexing(origin)
-        }
-        #expect(queue.enter(1, "a") == nil)
-        #expect(queue.enter(-1, "c") != nil)
-        var passed = 0
-        // One of them ends only when another one has begun.
-        while queue.enter(2, "b") == nil, passed < 1_000 {
-            queue.leave("b")
-            passed += 1
-        }
-        #expect(passed < AdmissionQueue<Int>.patience + 2)
-        #expect(queue.enter(3, "a") == nil)
-        #expect(queue.next() == nil)
-        queue.leave("b")
-        #expect(queue.next() == -1)
-        #expect(queue.next() == nil)
-        queue.leave("c")
-        #expect(queue.next() == 2)
-    }
-
-    @Test func `requests that share the connection of an origin make room for one that does not`() {
-        var queue = AdmissionQueue<Int>(perOrigin: 1, total: Self.big, streams: 100)
-        #expect(queue.enter(0, "a") == nil)
-        queue.noteMultiplexing("a")
-        #expect(queue.enter(-1, .exclusiveRequest, "a") != nil)
-        var tickets: [Int] = []
-        while tickets.isEmpty {
-            guard let ticket = queue.enter(1, "a") else {
-                queue.leave("a")
-                continue
-            }
-            tickets.append(ticket)
-        }
-        queue.leave("a")
-        #expect(queue.next() == -1)
-        // One that gives up holds up nobody.
-        queue.leave(.exclusiveRequest, "a")
-        #expect(queue.next() == 1)
-    }
-
-    @Test func `requests go on when nobody waits for a connection any more`() throws {
-        var queue = AdmissionQueue<Int>(perOrigin: 6, total: 1, streams: 100)
-        #expect(queue.enter(0, "a") == nil)
-        queue.noteMultiplexing("a")
-        let waiting = queue.enter(-1, "b")
-        let ticket = try #require(waiting)
-        while queue.enter(1, "a") == nil { queue.leave("a") }
-        #expect(queue.next() == nil)
-        queue.giveUp(ticket, .request, "b")
-        #expect(queue.next() == 1)
-        #expect(queue.enter(2, "a") == nil)
-    }
-
     @Test func `a busy origin does not hold up another one`() {
         var queue = AdmissionQueue<Int>(perOrigin: 1, total: Self.big, streams: 100)
         for number in 0..<10 { _ = queue.enter(number, "busy") }

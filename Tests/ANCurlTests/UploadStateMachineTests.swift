@@ -22,8 +22,10 @@ import Testing
         #expect(machine.takesBytes)
         #expect(machine.finish(failed: false) == false)
         #expect(!machine.takesBytes)
-        #expect(machine.wait("pump", buffered: 10) == "left behind")
+        #expect(machine.waitForOrder("pump") == "left behind")
+        #expect(machine.wait("left behind", buffered: 10) == "left behind", "The pump goes on waiting.")
         #expect(machine.stop() == "pump")
+        #expect(machine.waitForOrder("pump") == "pump")
     }
 
     @Test func `the pump begins when the loop first looks for bytes`() {
@@ -69,7 +71,7 @@ import Testing
         #expect(machine.finish(failed: false) == false)
         #expect(machine.look(buffered: 1) == .bytes)
         #expect(machine.look(buffered: 0) == .end)
-        #expect(machine.wait("pump", buffered: 0) == nil)
+        #expect(machine.waitForOrder("pump") == nil)
         #expect(machine.consume(left: 0) == nil, "There is room, but nothing to produce.")
         #expect(machine.stop() == "pump")
         #expect(machine.order == .stop)
@@ -95,7 +97,7 @@ import Testing
         var machine = Machine(capacity: 10)
         _ = machine.look(buffered: 0)
         _ = machine.finish(failed: false)
-        #expect(machine.wait("pump", buffered: 0) == nil)
+        #expect(machine.waitForOrder("pump") == nil)
         #expect(machine.rewind() == "pump")
         #expect(machine.order == .restart)
         #expect(machine.look(buffered: 0) == .starving, "The end of the first time is not the end of the second.")

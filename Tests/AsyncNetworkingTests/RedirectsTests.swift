@@ -363,6 +363,24 @@ import Testing
         #expect(try await manager.data(for: request).text == "end")
     }
 
+    @Test func `the policy of a request decides about all redirects, whatever request it returns`() async throws {
+        let transport = MockTransport(
+            .redirect(.found, to: "/b"), .redirect(.found, to: "/c"), .redirect(.found, to: "/d"), .text("end"))
+        let manager = SessionManager(on: transport) { $0.redirectPolicy = .none }
+        let seen = EventList<String>()
+        var request = try manager.request(.get, "x")
+        request.redirectPolicy = RedirectPolicy().with {
+            $0.maximum = 2
+            $0.decision = { redirection in
+                await seen.append(redirection.proposed.url.path)
+                return Request(url: redirection.proposed.url)
+            }
+        }
+        let error = try await sessionError { _ = try await manager.data(for: request) }
+        #expect(error.redirectFailure == .tooMany(limit: 2, to: "http://a.example/d"))
+        #expect(await seen.values == ["/b", "/c", "/d"])
+    }
+
     @Test func `a request can follow redirects if the session does not`() async throws {
         let manager = SessionManager(on: transport) { $0.redirectPolicy = .none }
         var request = try manager.request(.get, "x")

@@ -39,15 +39,13 @@ package enum ConnectionUse: CaseIterable, Sendable {
 ///
 /// The limit for all origins together applies to the sum.
 ///
-/// Exchanges that share a connection keep it in use, so that one that needs a connection of its own could wait for ever.
-/// After it was passed ``patience`` times, those of the origin that will be done first wait, too, until a connection is
-/// free.
+/// Exchanges that share a connection pass those that wait for a connection of their own, and keep it in use. They are not
+/// held back: one of them may be waited for by another, or last as long as an event stream.
 package struct AdmissionQueue<Element> {
     /// The origin of a URL: scheme, host and port.
     package typealias Origin = String
 
     package static var maximumOvertakes: Int { 4 }
-    package static var patience: Int { 256 }
 
     private let perOrigin: Int
     private let longLivedPerOrigin: Int
@@ -67,10 +65,6 @@ package struct AdmissionQueue<Element> {
     /// none if the origin has no capacity.
     private var needingNone = PriorityQueue<Line, Int>()
     private var needingOne = PriorityQueue<Line, Int>()
-    /// The number of elements that were admitted without a further connection while others waited for one.
-    private var passed = 0
-    /// The host to which no more elements are admitted that share its connections; usually none.
-    private var draining: Host?
 
     /// Creates a queue that admits `perOrigin` requests and `longLivedPerOrigin` other exchanges to an origin, and
     /// `total` exchanges to all origins together, or, if an origin multiplexes, `streams` exchanges for each connection.
@@ -86,7 +80,6 @@ package struct AdmissionQueue<Element> {
         let host = host(of: origin)
         if first == nil, let more = connections(for: use, of: host), more == 0 || taken < total {
             change(host) { $0.running[use] += 1 }
-            if more == 0 { notePassed(by: host) }
             return nil
         }
         let ticket = nextTicket
@@ -116,35 +109,10 @@ package struct AdmissionQueue<Element> {
     /// line; returns `nil` if there is none. An element is overtaken at most ``maximumOvertakes`` times.
     package mutating func next(preferring isPreferred: ((Element) -> Bool)? = nil) -> Element? {
         guard let line = first else { return nil }
-        defer { if !line.needsConnection { notePassed(by: line.host) } }
         return change(line.host) { host in
             host.running[line.use] += 1
             return line.pop(preferring: isPreferred)
         }
-    }
-
-    /// Notes that an element of a host needed no further connection.
-    private mutating func notePassed(by host: Host) {
-        guard draining == nil else { return }
-        let holdsUp = holdsUpOwn(host)
-        guard holdsUp || isFull else { return passed = 0 }
-        passed += 1
-        guard passed >= Self.patience else { return }
-        passed = 0
-        let sharing = hosts.values.filter { $0.multiplexes && $0.running.sharing > 0 }
-        draining = holdsUp ? host : sharing.min { $0.running.sharing < $1.running.sharing }
-        draining?.lines.forEach { place($0) }
-    }
-
-    /// Whether an element waits because the connections of all origins are in use.
-    private var isFull: Bool { taken >= total && needingOne.firstElement != nil }
-
-    /// Whether a request of the host waits because its shared connections are in use.
-    private func holdsUpOwn(_ host: Host) -> Bool {
-        host.multiplexes && host.running.sharing > 0
-            && host.lines.contains {
-                $0.use == .exclusiveRequest && $0.waiting > 0 && connections(for: $0.use, of: host) == nil
-            }
     }
 
     /// The line whose first element is the next to be admitted; `nil` if there is no capacity for any.
@@ -180,8 +148,7 @@ package struct AdmissionQueue<Element> {
         guard then.requests == now.requests || then.requests <= perOrigin,
             then.longLived == now.longLived || then.longLived <= longLivedPerOrigin
         else { return nil }
-        let more = then.count - now.count
-        return more == 0 && host === draining ? nil : more
+        return then.count - now.count
     }
 
     /// Changes a host, and updates the number of connections in use and the places of its lines accordingly.
@@ -194,10 +161,6 @@ package struct AdmissionQueue<Element> {
         taken += after.count - before.count
         longLived += after.longLived - before.longLived
         for line in host.lines { place(line) }
-        if let held = draining, held === host && after.count < before.count || !(isFull || holdsUpOwn(held)) {
-            draining = nil
-            for line in held.lines { place(line) }
-        }
         return result
     }
 
@@ -266,8 +229,6 @@ package struct AdmissionQueue<Element> {
         private(set) var exclusiveStreams = 0
 
         var count: Int { requests + exclusiveRequests + streams + exclusiveStreams }
-        /// The number of those that share connections with others if the origin multiplexes.
-        var sharing: Int { requests + streams }
 
         subscript(_ use: ConnectionUse) -> Int {
             get {

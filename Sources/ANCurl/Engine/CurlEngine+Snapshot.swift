@@ -42,6 +42,9 @@ extension CurlEngine {
             }
             await Task.yield()
         }
+        // An idle connection that its server has closed stays until libcurl looks for one.
+        let used = Set(snapshot.exchanges.compactMap(\.connection))
+        snapshot.connections.removeAll { !used.contains($0.id) && Transfer.hasEnded($0.id) }
         return snapshot
     }
 

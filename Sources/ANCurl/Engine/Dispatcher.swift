@@ -16,8 +16,6 @@ final class Dispatcher: Sendable {
     private let hasShutDown = Atomic(false)
     /// Whether there may be more than one loop.
     let hasChoice: Bool
-    /// Whether the connections of all origins together are limited.
-    private let hasTotalLimit: Bool
 
     private struct State {
         var admissions: AdmissionQueue<Waiting>
@@ -52,8 +50,6 @@ final class Dispatcher: Sendable {
     struct Place {
         /// The scheme, host and port of the URL.
         let origin: String
-        /// The origin whose connections the exchange may use: its own, or a proxy that forwards requests to any.
-        let pool: String
         /// Whether the exchange may use connections of others when it enters. The environment, and so the proxy, may change
         /// until it leaves.
         let sharing: ConnectionSharing
@@ -78,7 +74,6 @@ final class Dispatcher: Sendable {
     init(_ limits: ConnectionLimits, sharesCookies: Bool) {
         let maximum = sharesCookies ? limits.maximumEventLoops : 1
         hasChoice = maximum > 1
-        hasTotalLimit = limits.maximumConnections != nil
         let perOrigin = limits.maximumConnectionsPerHost > 0 ? limits.maximumConnectionsPerHost : .max
         state = Lock(
             State(
@@ -123,17 +118,15 @@ final class Dispatcher: Sendable {
     func enter(_ exchange: Exchange, preferring preferred: Int?) -> (CurlEngine, mustAddLoop: Bool) {
         withState { state in
             let origin = state.origins.origin(of: exchange.request.url.absoluteString)
-            // Only the limit for all origins asks whether a connection of another one is used.
-            let pool = hasChoice && hasTotalLimit ? exchange.forwarder ?? origin : origin
             let sharing = exchange.sharing
             let use = ConnectionUse(isLongLived: exchange.isLongLived, sharing)
-            let loop = state.loop(exchange, pool, sharing, preferring: preferred)
+            let loop = state.loop(exchange, origin, sharing, preferring: preferred)
             let engine = exchange.group.engine(loop)
             let ticket = state.admissions.enter(Waiting(exchange: exchange, loop: loop), use, origin)
             state.loops.enter(loop)
-            if ticket == nil { state.begin(exchange, pool, sharing, on: loop) }
+            if ticket == nil { state.begin(exchange, origin, sharing, on: loop) }
             exchange.place = Place(
-                origin: origin, pool: pool, sharing: sharing, use: use, engine: engine,
+                origin: origin, sharing: sharing, use: use, engine: engine,
                 admission: ticket.map { .waiting(ticket: $0) } ?? .admitted(loop: loop))
             let mustAddLoop = state.loops.wantsLoop && !state.isAddingLoop && !isShutDown
             if mustAddLoop { state.isAddingLoop = true }
@@ -150,10 +143,10 @@ final class Dispatcher: Sendable {
             else { return nil }
             let exchange = waiting.exchange
             guard var place = exchange.place else { return nil }
-            let target = state.loop(exchange, place.pool, place.sharing, preferring: loop)
+            let target = state.loop(exchange, place.origin, place.sharing, preferring: loop)
             state.loops.leave(waiting.loop)
             state.loops.enter(target)
-            state.begin(exchange, place.pool, place.sharing, on: target)
+            state.begin(exchange, place.origin, place.sharing, on: target)
             place.admission = .admitted(loop: target)
             exchange.place = place
             return (exchange, place.engine)
@@ -173,7 +166,7 @@ final class Dispatcher: Sendable {
             case .admitted(let loop):
                 state.admissions.leave(place.use, place.origin)
                 state.loops.leave(loop)
-                state.loops.end(place.pool, place.sharing, on: loop, connected: connected)
+                state.loops.end(place.origin, place.sharing, on: loop, connected: connected)
             case .over: break
             }
             exchange.place?.admission = .over

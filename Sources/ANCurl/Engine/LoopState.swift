@@ -123,11 +123,6 @@ final class LoopState {
             if let origin { context.dispatcher.keep(origin, on: index) }
             return
         }
-        retireForGood(socket)
-    }
-
-    /// Shuts down a connection that no exchange uses, and which counts as closed.
-    func retireForGood(_ socket: Int32) {
         retire(socket)
         forget(socket)
     }

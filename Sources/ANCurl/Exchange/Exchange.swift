@@ -113,7 +113,7 @@ final class Exchange: Sendable {
 
     /// Whether the exchange is performed on the first loop, which alone has the schedule of limited speeds, and libcurl's
     /// count of the connections to a proxy that forwards requests of several origins.
-    var isOnFirstLoop: Bool { !options.speedLimits.isEmpty || forwarder != nil }
+    var isOnFirstLoop: Bool { !options.speedLimits.isEmpty || isForwarded }
 
     /// The engine of the exchange; `nil` before it is started.
     var place: Dispatcher.Place? {
@@ -132,16 +132,15 @@ final class Exchange: Sendable {
         guard sendsBody else { return [] }
         var probes: Probes = []
         if let scheme = authentication?.server?.scheme, scheme != .basic { probes.insert(.server) }
-        if let scheme = proxyScheme, scheme != .basic, forwarder != nil { probes.insert(.proxy) }
+        if let scheme = proxyScheme, scheme != .basic, isForwarded { probes.insert(.proxy) }
         return probes
     }
 
-    /// The scheme, host and port of the proxy that forwards the request; `nil` if none does.
-    var forwarder: String? {
-        guard !isSecure, options.connection.unixSocketPath == nil,
-            let proxy = options.proxy.proxy(for: request.url), proxy.kind == .http || proxy.kind == .https
-        else { return nil }
-        return "\(proxy.kind.rawValue)://\(proxy.host):\(proxy.port)"
+    /// Whether a proxy forwards the request.
+    private var isForwarded: Bool {
+        guard !isSecure, options.connection.unixSocketPath == nil, let proxy = options.proxy.proxy(for: request.url)
+        else { return false }
+        return proxy.kind == .http || proxy.kind == .https
     }
 
     /// The scheme for the proxy; `nil` if there are several, or none.

@@ -47,7 +47,7 @@ extension CurlEngine {
         guard Transfer.hasEnded(socket), !active.values.contains(where: { $0.state.connection.socket == socket }) else {
             return
         }
-        state.retireForGood(socket)
+        state.retire(socket)
     }
 
     private func process(_ ready: ReadyDescriptor, _ monitor: HTTP2Monitor) {

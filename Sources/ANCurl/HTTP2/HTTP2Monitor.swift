@@ -90,7 +90,7 @@ import COpenSSL
     private(set) var isSpent = false
 
     /// Whether the connection accepts no new streams.
-    var isClosing: Bool { streams.isClosing || isOver || isSpent }
+    var isClosing: Bool { streams.isClosing || isBroken || isOver || isSpent }
 
     /// Whether the server violated the protocol, so that no stream can continue.
     var isBroken: Bool { streams.isBroken || answers?.isInvalid == true }

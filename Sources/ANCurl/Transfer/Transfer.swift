@@ -69,7 +69,7 @@ final class Transfer: PriorityQueueElement {
         speedLimits = try exchange.options.speedLimits.applying(to: exchange.request.url)
         addressGuard = try AddressGuard(exchange.options.connection.addresses)
         let url = exchange.request.url.absoluteString
-        origin = place?.pool ?? ""
+        origin = place?.origin ?? ""
         do throws(CurlFailure) {
             handle = try EasyHandle()
         } catch {

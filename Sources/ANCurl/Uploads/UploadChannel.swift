@@ -78,7 +78,10 @@ package final class UploadChannel: Sendable {
             }
         }
         if mustTell { tellLoop() }
-        return await waitForRoom()
+        await Waiter.suspend { waiter in
+            state.withLock { $0.machine.waitForOrder(waiter) }?.wake()
+        }
+        return state.withLock { $0.machine.order }
     }
 
     private func waitForRoom() async -> UploadStateMachine<Waiter>.Order {

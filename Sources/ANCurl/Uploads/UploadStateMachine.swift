@@ -95,12 +95,20 @@ package struct UploadStateMachine<Waiter> {
     /// write some.
     package var takesBytes: Bool { production == .running }
 
-    /// Stores a waiter. It is returned at once if there is room or another order; `mayGrow` says whether a buffer that is
-    /// not empty may grow. Otherwise returns the one that was stored before, whose closure has returned.
+    /// Stores a waiter. It is returned at once if there is room, or bytes are no longer taken; `mayGrow` says whether a
+    /// buffer that is not empty may grow.
     package mutating func wait(
         _ newWaiter: Waiter, buffered: Int, mayGrow: @autoclosure () -> Bool = true
     ) -> Waiter? {
-        guard !canGoOn(buffered, mayGrow) else { return newWaiter }
+        guard takesBytes, !canGoOn(buffered, mayGrow) else { return newWaiter }
+        waiter = newWaiter
+        return nil
+    }
+
+    /// Stores a waiter for an order after the end of the body. It is returned at once if there is one. Otherwise returns
+    /// that of a task that the program's closure has left behind.
+    package mutating func waitForOrder(_ newWaiter: Waiter) -> Waiter? {
+        guard order == .goOn else { return newWaiter }
         defer { waiter = newWaiter }
         return waiter
     }

@@ -282,7 +282,8 @@ public struct ConnectionLimits: Hashable, Sendable {
     ///
     /// At the limit, an idle connection is closed to make room for a new one: of one event loop, the one that has been idle
     /// longest. If all are active, further exchanges wait, first in, first out; see ``Timeouts/queue``. Those that can
-    /// share a connection of HTTP/2 or HTTP/3 do not wait, until they have passed others 256 times.
+    /// share a connection of HTTP/2 or HTTP/3 do not wait, and keep it active: as long as there is one at any time on each
+    /// connection, a request to another origin waits.
     public var maximumConnections: Int?
     /// The number of connections, active ones included except those of long-lived exchanges, above which idle ones are
     /// closed instead of kept for reuse, the one that has been idle longest first, on each event loop; 256 by default. 0 or less leaves the

@@ -166,13 +166,13 @@ extension Pipeline {
     /// Follows redirects until a response is not a redirect, or the policy returns a redirect as the response.
     @inline(never)
     func followRedirects(_ request: Request, _ call: inout Call, _ next: Next) async throws -> OpenResponse {
-        var request = request
+        var target = request
         var history: [ResponseHead] = []
         while true {
             // A field that the policy has set is the program's own.
             call.credentialOrigin = nil
-            var response = try await next(request, &call)
-            guard try await follow(response.head, to: &request, &call, after: history.count) else {
+            var response = try await next(target, &call)
+            guard try await follow(response.head, of: request, to: &target, &call, after: history.count) else {
                 if !history.isEmpty { response.head.redirectHistory = history }
                 return response
             }
@@ -182,11 +182,13 @@ extension Pipeline {
 
     /// Replaces a request by the one that a redirect asks for, and closes the exchange. Returns whether the response is a
     /// redirect, and followed.
+    ///
+    /// - Parameter original: The request that was not redirected yet. Its policy decides about all redirects.
     @inline(never)
     private func follow(
-        _ head: ResponseHead, to request: inout Request, _ call: inout Call, after count: Int
+        _ head: ResponseHead, of original: Request, to request: inout Request, _ call: inout Call, after count: Int
     ) async throws -> Bool {
-        let policy = request.redirectPolicy ?? redirectPolicy
+        let policy = original.redirectPolicy ?? redirectPolicy
         guard let target = try await target(of: head, to: request, by: policy) else { return false }
         guard count < policy.maximum else {
             throw SessionError.redirect(.tooMany(limit: policy.maximum, to: target.url.redactedDescription))
