@@ -115,7 +115,9 @@ package final class WebSocketChannel: Sendable {
 
     package var closure: WebSocketClosure? { state.withLock { $0.closure } }
 
-    var isOver: Bool { state.withLock { $0.ending != nil || $0.closure != nil } }
+    var failure: (any Error)? {
+        if case .failure(let error)? = state.withLock({ $0.ending?.result }) { error } else { nil }
+    }
 
     /// The frames for a reader.
     package enum Reading {
@@ -375,7 +377,7 @@ struct UpgradedExchange: WebSocketLink {
     var subprotocol: String? { channel.agreement.subprotocol }
     var deflate: WebSocketDeflate? { channel.agreement.deflate }
     var closure: WebSocketClosure? { channel.closure }
-    var isOver: Bool { channel.isOver }
+    var failure: (any Error)? { channel.failure }
 
     func receive() async throws -> [WebSocketFrame]? {
         while true {

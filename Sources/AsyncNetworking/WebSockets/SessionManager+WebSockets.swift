@@ -83,6 +83,7 @@ extension SessionManager {
     }
 
     private static let switchingProtocols = ResponseValidation(statuses: [101])
+    private static let goingAway = TransportError(.webSocketClosed(WebSocketClosure(code: 1001)))
 }
 
 extension Request {
@@ -133,10 +134,14 @@ extension SessionManager {
     /// | the connection | effect |
     /// |---|---|
     /// | cannot be made, is refused with a status that the retry policy retries, is lost, or its pings are not answered | another one, after a wait |
-    /// | is closed by the server with code 1001 (going away), 1006, or 1011 to 1014 | another one, after a wait |
+    /// | is closed by the server with code 1001 (going away), or 1011 to 1014 | another one, after a wait |
     /// | is refused by an open circuit of a ``CircuitBreaker``, or has waited for a route for too long | another one, after an open circuit when another request may be sent |
     /// | is closed by the server with code 1000 or another one, or fails otherwise | this function returns or throws |
-    /// | `body` returns while it is open, or throws an error of its own | this function returns or throws |
+    /// | `body` closes it, returns, or throws another error than that of the connection | this function returns or throws |
+    ///
+    /// `body` is run again after it has returned only if a closure with code 1001 has ended its iteration: a body whose
+    /// work is done closes the connection, or returns before its iteration ends. If messages that it has sent are then
+    /// lost with the connection, this function throws the error.
     ///
     /// The wait is `reconnectionTime` and that of the policy's backoff, which begins anew when a connection was open.
     /// Messages that were sent before a loss may not have arrived: `body` begins each connection with what the server
@@ -168,34 +173,34 @@ extension SessionManager {
         var stopwatch = Stopwatch(configuration.clock)
         while true {
             let record = AttemptRecord()
-            let failure: any Error
-            // Whether the closure has thrown an error that is not the end of its connection.
-            var isOfProgram = false
+            var course = WebSocketCourse.notOpened
+            var failure: (any Error)?
             do {
-                let isGoingAway = try await withWebSocket(request, options: options, notingIn: record) { socket in
+                try await withWebSocket(request, options: options, notingIn: record) { socket in
                     plan.receive()
                     stopwatch = Stopwatch(configuration.clock)
                     do {
                         try await body(socket)
+                        course = .returned(socket.core.ending)
                     } catch {
-                        isOfProgram = !socket.core.link.isOver
+                        course = .threw(error, socket.core.ending)
                         throw error
                     }
-                    return socket.closure?.code == 1001
                 }
-                guard isGoingAway else { return }
-                failure = TransportError(.webSocketClosed(WebSocketClosure(code: 1001)))
             } catch {
                 failure = error
             }
             try Task.checkCancellation()
-            if isOfProgram { throw failure }
             let timing = RetryPlan.Timing(
                 elapsed: stopwatch.elapsed, now: Int64(pipeline.now().timeIntervalSince1970),
                 unit: pipeline.randomUnit())
-            guard let ending = ReconnectionPlan.Ending(ofWebSocket: failure),
-                case .reconnect(let wait) = plan.step(after: ending, seen: record.seen, at: timing)
-            else { throw SessionError.lifting(failure) }
+            guard let ending = course.ending(failing: failure) else {
+                if let failure { throw failure }
+                return
+            }
+            guard case .reconnect(let wait) = plan.step(after: ending, seen: record.seen, at: timing) else {
+                throw failure ?? SessionError.transport(Self.goingAway)
+            }
             do {
                 try await pipeline.pause(wait)
             } catch {
@@ -205,19 +210,42 @@ extension SessionManager {
     }
 }
 
-extension ReconnectionPlan.Ending {
-    /// The codes after which a server may be asked again: going away, lost, and failures of the server (RFC 6455 §7.4.1
-    /// and the IANA registry).
-    private static let transientCodes: Set<UInt16> = [1001, 1006, 1011, 1012, 1013, 1014]
+/// The course of one of several connections for the same closure, as far as it decides about another connection.
+enum WebSocketCourse {
+    /// The connection was not opened, and the closure not run.
+    case notOpened
+    /// The closure has returned after this end of the connection; `nil` if the closure has ended it.
+    case returned(WebSocket.Core.Ending?)
+    /// The closure has thrown an error after this end of the connection; `nil` if the closure has ended it.
+    case threw(any Error, WebSocket.Core.Ending?)
 
-    /// Creates the ending of a WebSocket connection with an error; `nil` if there is no other connection after it.
-    init?(ofWebSocket error: any Error) {
-        guard case .webSocketClosed(let closure) = (SessionError.lowering(error) as? TransportError)?.reason else {
-            self.init(SessionError.lifting(error))
-            return
+    /// The codes after which a server may be asked again: going away, and failures of the server (RFC 6455 §7.4.1 and the
+    /// IANA registry).
+    private static let transientCodes: Set<UInt16?> = [1001, 1011, 1012, 1013, 1014]
+
+    /// Returns the ending by which a plan decides about another connection; `nil` if there is none, because the closure
+    /// has ended this one, or the server has, for good.
+    ///
+    /// - Parameter failure: The error of the call; `nil` if it succeeded.
+    func ending(failing failure: (any Error)?) -> ReconnectionPlan.Ending? {
+        switch self {
+        // The task or the session is cancelled, or the closure gives up.
+        case _ where failure is CancellationError: nil
+        case .notOpened: failure.map { .init($0) }
+        // Other transient codes end the iteration with an error.
+        case .returned(.closed(let closure, isRead: true)) where closure.code == 1001: .completed
+        case .threw(let error, .closed(let closure, _)) where Self.transientCodes.contains(closure.code):
+            Self.isSame(error, TransportError(.webSocketClosed(closure))) ? .completed : nil
+        // The call has added its history to the error.
+        case .threw(let error, .lost(let loss)): Self.isSame(error, loss) ? failure.map { .init($0) } : nil
+        case .returned, .threw: nil
         }
-        // A close frame without a code ends the connection as a normal one does (RFC 6455 §7.1.5).
-        guard Self.transientCodes.contains(closure.map { $0.code ?? 1005 } ?? 1006) else { return nil }
-        self = .completed
+    }
+
+    /// Whether an error is the one that a connection has thrown. Another request can fail for the same reason, but its
+    /// error has other details.
+    private static func isSame(_ error: any Error, _ loss: any Error) -> Bool {
+        guard let error = error as? TransportError, let loss = loss as? TransportError else { return false }
+        return error.reason == loss.reason && error.context == loss.context
     }
 }

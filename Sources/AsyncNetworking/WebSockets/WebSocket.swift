@@ -123,6 +123,8 @@ extension WebSocket {
             var isDiscarding = false
             var assembler: MessageAssembler
         }
+            /// Whether the iteration has ended without an error.
+            var isAtEnd = false
 
         init(link: some WebSocketLink, options: WebSocketOptions) {
             self.link = link
@@ -146,7 +148,10 @@ extension WebSocket {
                         link.note(message, isSent: false)
                         return message
                     }
-                    guard let frames = try await link.receive() else { return nil }
+                    guard let frames = try await link.receive() else {
+                        input.withLock { $0.isAtEnd = true }
+                        return nil
+                    }
                     input.withLock { if !$0.isDiscarding { $0.frames = frames.reversed() + $0.frames } }
                 }
             } catch let violation as WebSocketViolation {
@@ -161,6 +166,21 @@ extension WebSocket {
         func discardInput() {
             input.withLock { input in
                 input.isDiscarding = true
+        /// How the server or the network has ended the connection.
+        enum Ending {
+            /// The server has closed the connection. `isRead` is `true` if the iteration has ended with it.
+            case closed(WebSocketClosure, isRead: Bool)
+            /// The connection was lost with this error, which iterating and sending throw.
+            case lost(any Error)
+        }
+
+        /// The end of the connection; `nil` while it is open, and if this side has closed it, also after the server.
+        var ending: Ending? {
+            let (isClosing, isAtEnd) = input.withLock { ($0.isDiscarding, $0.isAtEnd) }
+            guard !isClosing else { return nil }
+            return link.closure.map { .closed($0, isRead: isAtEnd) } ?? link.failure.map { .lost($0) }
+        }
+
                 input.frames = []
             }
         }

@@ -50,18 +50,152 @@ import Testing
         }
     }
 
-    @Test func `an error of another request in the closure is thrown, and no other connection is made`() async throws {
-        let other = SessionManager(on: MockTransport(.status(.serviceUnavailable)))
-        let transport = MockTransport(script: .webSocketEcho)
-        let session = SessionManager(on: transport)
-        let error = try await sessionError {
-            try await session.withWebSockets(for: session.request(.get, "/")) { socket in
-                try await socket.send(.text("a"))
-                _ = try await other.get("state")
+    /// What a closure does with its first connection, and whether it receives a second one.
+    struct Course: Sendable, CustomTestStringConvertible {
+        let testDescription: String
+        let actions: [Script.Action]
+        let isRepeated: Bool
+        var error: String?
+        let body: @Sendable (WebSocket) async throws -> Void
+    }
+
+    private static func read(_ socket: WebSocket) async throws { for try await _ in socket {} }
+
+    /// Fails as a request to another server does, with an error that a retry policy retries.
+    private static func fail(_ response: MockResponse) async throws {
+        _ = try await SessionManager(on: MockTransport(response)).get("state", as: .data)
+    }
+
+    private static let lost = MockResponse.failure(TransportError(.connectionLost(.inBody(received: 0, expected: nil))))
+
+    static let courses: [Course] = [
+        Course(
+            testDescription: "the closure says that it goes away", actions: [.echoMessages()], isRepeated: false
+        ) { try await $0.close(code: 1001) },
+        Course(
+            testDescription: "the closure closes the connection after the server",
+            actions: [.closeWebSocket(code: 1001)],
+            isRepeated: false
+        ) { socket in
+            try await read(socket)
+            try await socket.close()
+        },
+        Course(
+            testDescription: "the closure returns before it has read that the server goes away",
+            actions: [.message(.text("a")), .closeWebSocket(code: 1001)], isRepeated: false
+        ) { socket in
+            for try await _ in socket { break }
+            while socket.closure == nil { await Task.yield() }
+        },
+        Course(
+            testDescription: "the closure closes the connection, and reads on", actions: [.echoMessages()],
+            isRepeated: false, error: "websocket_closed"
+        ) { socket in
+            try await socket.close(code: 1012)
+            try await socket.send(.text("late"))
+        },
+        Course(
+            testDescription: "a request fails while the connection is open", actions: [.echoMessages()],
+            isRepeated: false, error: "status_rejected"
+        ) { _ in try await fail(.status(.serviceUnavailable)) },
+        Course(
+            testDescription: "a request fails after a normal closure", actions: [.closeWebSocket(code: 1000)],
+            isRepeated: false, error: "status_rejected"
+        ) { socket in
+            try await read(socket)
+            try await fail(.status(.serviceUnavailable))
+        },
+        Course(
+            testDescription: "a request fails after the server went away", actions: [.closeWebSocket(code: 1001)],
+            isRepeated: false, error: "connection_lost"
+        ) { socket in
+            try await read(socket)
+            try await fail(lost)
+        },
+        Course(
+            testDescription: "a request fails after the closure has closed the connection", actions: [.echoMessages()],
+            isRepeated: false, error: "connection_lost"
+        ) { socket in
+            try await socket.close()
+            try await fail(lost)
+        },
+        Course(
+            testDescription: "a request fails after a loss", actions: [.end(.close)], isRepeated: false,
+            error: "status_rejected"
+        ) { socket in
+            try? await read(socket)
+            try await fail(.status(.serviceUnavailable))
+        },
+        Course(testDescription: "a loss", actions: [.end(.close)], isRepeated: true) { try await read($0) },
+        Course(testDescription: "a loss that the closure handles", actions: [.end(.close)], isRepeated: false) {
+            try? await read($0)
+        },
+        Course(testDescription: "a failure of the server", actions: [.closeWebSocket(code: 1011)], isRepeated: true) {
+            try await read($0)
+        },
+        Course(
+            testDescription: "a failure of the server that the closure handles",
+            actions: [.closeWebSocket(code: 1011)], isRepeated: false
+        ) { try? await read($0) },
+        Course(
+            testDescription: "a message for a server that went away", actions: [.closeWebSocket(code: 1001)],
+            isRepeated: true
+        ) { socket in
+            try await read(socket)
+            try await socket.send(.text("late"))
+        },
+    ]
+
+    @Test(arguments: courses)
+    func `the end of a connection is distinguished from that of the closure`(course: Course) async throws {
+        func run(_ session: SessionManager) async throws -> Int {
+            var request = try session.request(.get, "/")
+            request.retryPolicy = RetryPolicy(limit: 3)
+            request.retryPolicy?.backoff = Backoff(base: .zero)
+            var count = 0
+            do {
+                try await session.withWebSockets(for: request, reconnectionTime: .zero) { socket in
+                    count += 1
+                    if count == 1 { try await course.body(socket) }
+                }
+                #expect(course.error == nil)
+            } catch {
+                #expect(SessionError.label(of: error) == course.error, "\(error)")
             }
+            return count
         }
-        #expect(error.statusCode == 503)
-        #expect(transport.requests.count == 1)
+        let script = Script([.acceptWebSocket()] + course.actions)
+        let expected = course.isRepeated ? 2 : 1
+        #expect(try await run(SessionManager(on: MockTransport(script: script))) == expected)
+        try await StubServer.with { server in
+            server.route("/", script)
+            let count = try await run(SessionManager(for: server))
+            #expect(count == expected)
+        }
+    }
+
+    @Test func `a closure that has returned is not run again if its messages are lost`() async throws {
+        var options = WebSocketOptions()
+        options.closeTimeout = .milliseconds(10)
+        try await StubServer.with { server in
+            server.route("/", Script([.acceptWebSocket(), .hang]))
+            let session = SessionManager(for: server)
+            let request = try session.request(.get, "/")
+            var count = 0
+            let error = try await sessionError {
+                try await session.withWebSockets(for: request, options: options, reconnectionTime: .zero) { socket in
+                    count += 1
+                    guard count == 1 else { return }
+                    // More than the system's buffers take.
+                    let message = WebSocketMessage.binary(Data(count: 32 << 20))
+                    let sender = Task.immediate { try await socket.send(message) }
+                    sender.cancel()
+                    await #expect(throws: CancellationError.self) { try await sender.value }
+                }
+            }
+            guard case .connectionLost(.inBody) = error.reason else { throw error }
+            #expect(count == 1)
+        }
     }
 
     @Test func `a close frame without a code ends the loop, also of a closure that sends`() async throws {
