@@ -16,7 +16,8 @@ struct UploadSource: Sendable {
 
     /// Creates the source of a body.
     ///
-    /// - Throws: ``SessionError/UploadFailure/bodyNotResumable`` if the body cannot be sent again or has no known length;
+    /// - Throws: ``SessionError/UploadFailure/bodyNotResumable`` if the body cannot be sent again or has no known length,
+    ///   such as a file that the system generates;
     ///   ``ANHTTP/TransportError/Reason/requestBody(_:)`` for a file that cannot be read.
     init(_ body: RequestBody) throws {
         self.body = body
@@ -24,7 +25,14 @@ struct UploadSource: Sendable {
         if case .file(let path) = body.content {
             let path = ProcessDirectories.absolute(path)
             file = (path, FileStamp(path: path))
-            length = try RegularFile.open(path) { TransportError(.requestBody(.file(path: $0, reason: $1))) }.size
+            let length: FileLength
+            do throws(SystemError) {
+                length = try FileLength(ofFileAt: path)
+            } catch {
+                throw TransportError(.requestBody(.file(path: path, reason: error.description)))
+            }
+            guard case .known(let size) = length else { throw SessionError.upload(.bodyNotResumable) }
+            self.length = size
         } else {
             guard let length = body.length, length >= 0 else { throw SessionError.upload(.bodyNotResumable) }
             (self.length, file) = (length, nil)

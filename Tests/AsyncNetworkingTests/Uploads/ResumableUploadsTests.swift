@@ -420,7 +420,7 @@ import Testing
     @Test func `a body that cannot be sent again fails the upload, and nothing is sent`() async throws {
         let bodies: [RequestBody] = [
             .writer { try await $0.write("a") }, .stream(AsyncStreamOf([]), isReplayable: true),
-            .stream(AsyncStreamOf([]), length: 0),
+            .stream(AsyncStreamOf([]), length: 0), .file("/proc/self/status"),
         ]
         for body in bodies {
             let transport = Self.tus()
