@@ -47,6 +47,8 @@ struct UploadSource: Sendable {
     /// Returns a body with the bytes of a range.
     func part(_ range: Range<Int64>) -> RequestBody {
         if range == 0..<length { return body }
+        // Nothing is generated to send none of it.
+        if range.isEmpty { return .bytes(Data()).gated(as: body) }
         switch body.content {
         case .none:
             return body

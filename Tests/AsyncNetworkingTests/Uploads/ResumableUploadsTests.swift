@@ -417,6 +417,20 @@ import Testing
         }
     }
 
+    @Test func `a body is generated for each part of it, and not to create an upload without content`() async throws {
+        let count = Lock(0)
+        let body = RequestBody.writer(length: 6, isReplayable: true) { writer in
+            count.withLock { $0 += 1 }
+            try await writer.write("abcdef")
+        }
+        let transport = Self.tus()
+        _ = try await SessionManager(on: transport).upload(
+            "up", body: body, options: .resumable.with { $0.partSize = 3 }
+        ).value
+        #expect(transport.requests.map { String(decoding: $0.body, as: UTF8.self) } == ["", "", "abc", "def"])
+        #expect(count.withLock(\.self) == 2)
+    }
+
     @Test func `a body that cannot be sent again fails the upload, and nothing is sent`() async throws {
         let bodies: [RequestBody] = [
             .writer { try await $0.write("a") }, .stream(AsyncStreamOf([]), isReplayable: true),
