@@ -37,13 +37,7 @@ public struct HAR: Hashable, Sendable {
     package var count: Int { entries.count }
 
     /// The archive as a file, in JSON.
-    package func data() throws -> Data {
-        var result = Self.beginning
-        for (index, entry) in entries.enumerated() {
-            result += Data((index > 0 ? ",\n" : "").utf8) + (try Self.line(entry))
-        }
-        return result + Self.end
-    }
+    package func data() throws -> Data { Self.data(try entries.map(Self.line)) }
 
     // MARK: The file
 
@@ -55,6 +49,16 @@ public struct HAR: Hashable, Sendable {
             .utf8)
     /// The end of a file, after the entries.
     package static let end = Data("\n]}}\n".utf8)
+
+    /// Returns a file of entries, each as its ``line(_:)``.
+    package static func data(_ lines: [Data]) -> Data {
+        var result = beginning
+        for (index, line) in lines.enumerated() {
+            if index > 0 { result += Data(",\n".utf8) }
+            result += line
+        }
+        return result + end
+    }
 
     /// Returns an entry as a line, without a line break.
     package static func line(_ entry: Entry) throws -> Data {

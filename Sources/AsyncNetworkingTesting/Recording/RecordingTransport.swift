@@ -37,8 +37,8 @@ public final class RecordingTransport: Transport {
     private let state: Lock<State>
 
     private struct State: Sendable {
-        /// The exchanges in the order in which they began; `nil` for those that have not ended.
-        var entries: [HAR.Entry?]
+        /// The exchanges in the order in which they began, as lines of the cassette; `nil` for those that have not ended.
+        var lines: [Data?]
         /// The first error of writing the cassette.
         var failure: (any Error)?
     }
@@ -68,7 +68,7 @@ public final class RecordingTransport: Transport {
         }
         cassette = Cassette(entries, matching, redaction)
         replay = ReplayTransport(cassette)
-        state = Lock(State(entries: entries))
+        state = Lock(State(lines: try entries.map(HAR.line)))
     }
 
     /// The features of the transport that sends requests.
@@ -115,8 +115,8 @@ public final class RecordingTransport: Transport {
         _ request: Request, _ body: Data, _ delivery: BodyDelivery, _ events: (any ExchangeEventSink)?
     ) async throws -> OpenResponse {
         let place = state.withLock { state in
-            state.entries.append(nil)
-            return state.entries.count - 1
+            state.lines.append(nil)
+            return state.lines.count - 1
         }
         var entry = HAR.Entry(
             startedDateTime: Date.now.formatted(Date.ISO8601FormatStyle(includingFractionalSeconds: true)),
@@ -150,11 +150,11 @@ public final class RecordingTransport: Transport {
 
     /// Adds an exchange, and writes the cassette.
     private func write(_ entry: HAR.Entry, at place: Int) {
-        let entry = redaction.entry(entry)
+        let line = Result { try HAR.line(redaction.entry(entry)) }
         state.withLock { state in
-            state.entries[place] = entry
             do {
-                let data = try HAR(entries: state.entries.compactMap(\.self)).data()
+                state.lines[place] = try line.get()
+                let data = HAR.data(state.lines.compactMap(\.self))
                 var file = try AtomicFile(destination: path, mode: 0o600)
                 try file.write(data.bytes)
                 try file.commit()
