@@ -96,43 +96,45 @@ extension HAR.Entry {
 final class Cassette: Sendable {
     private let matching: ReplayMatching
     private let redaction: Redaction
-    private let state: Lock<State>
-
-    private struct State: Sendable {
-        var entries: [HAR.Entry]
-        var replayed: Set<Int> = []
-    }
+    private let entries: [HAR.Entry]
+    /// The indices of the exchanges that were replayed.
+    private let replayed = Lock<Set<Int>>([])
 
     init(_ entries: [HAR.Entry], _ matching: ReplayMatching, _ redaction: Redaction) {
         self.matching = matching
         self.redaction = redaction
         // Those of browsers have random ones.
-        state = Lock(State(entries: entries.map(\.withFixedBoundary)))
+        self.entries = entries.map(\.withFixedBoundary)
     }
 
     var unused: [String] {
-        state.withLock { state in
-            state.entries.indices.filter { !state.replayed.contains($0) }.map { state.entries[$0].request.line }
-        }
+        let replayed = replayed.withLock(\.self)
+        return entries.indices.filter { !replayed.contains($0) }.map { entries[$0].request.line }
     }
 
     /// Returns the exchange for a request, and marks it as replayed.
     func take(_ received: MockTransport.ReceivedRequest) throws -> HAR.Entry {
         let sent = redaction.recorded(received.request, body: received.body)
-        let entry = try state.withLock { state throws(ReplayFailure) in
-            let left = state.entries.indices.filter { !state.replayed.contains($0) }
-            let candidates = matching.isOrdered ? Array(left.prefix(1)) : left
-            guard let index = candidates.first(where: { fits(sent, state.entries[$0].request) }) else {
-                throw ReplayFailure(description: explanation(sent, state, candidates))
-            }
-            state.replayed.insert(index)
-            return state.entries[index]
-        }
+        var index: Int
+        // The program's closure chooses without the lock. Another request may take the same exchange meanwhile.
+        repeat { index = try choose(for: sent) } while !replayed.withLock { $0.insert(index).inserted }
+        let entry = entries[index]
         if entry.hasFailed {
             throw ReplayFailure(
                 description: "\(sent.line) failed when it was recorded: \(entry.error ?? "for an unknown reason")")
         }
         return entry
+    }
+
+    /// Returns the index of the exchange for a request.
+    private func choose(for sent: HAR.Request) throws(ReplayFailure) -> Int {
+        let replayed = replayed.withLock(\.self)
+        let left = entries.indices.filter { !replayed.contains($0) }
+        let candidates = matching.isOrdered ? Array(left.prefix(1)) : left
+        guard let index = candidates.first(where: { fits(sent, entries[$0].request) }) else {
+            throw ReplayFailure(description: explanation(sent, replayed, candidates))
+        }
+        return index
     }
 
     private func fits(_ sent: HAR.Request, _ recorded: HAR.Request) -> Bool {
@@ -141,16 +143,16 @@ final class Cassette: Sendable {
         return matches(sent, recorded)
     }
 
-    private func explanation(_ sent: HAR.Request, _ state: State, _ candidates: [Int]) -> String {
-        let used = state.entries.indices.filter { state.replayed.contains($0) && fits(sent, state.entries[$0].request) }
+    private func explanation(_ sent: HAR.Request, _ replayed: Set<Int>, _ candidates: [Int]) -> String {
+        let used = replayed.filter { fits(sent, entries[$0].request) }
         var text = "No recorded exchange is left for \(sent.line)."
         if !used.isEmpty { text += " It was replayed \(used.count == 1 ? "once" : "\(used.count) times")." }
         if candidates.isEmpty, !used.isEmpty { return text }
-        let nearest = (candidates.isEmpty ? Array(state.entries.indices) : candidates).min { left, right in
-            sent.distance(from: state.entries[left].request) < sent.distance(from: state.entries[right].request)
+        let nearest = (candidates.isEmpty ? Array(entries.indices) : candidates).min { left, right in
+            sent.distance(from: entries[left].request) < sent.distance(from: entries[right].request)
         }
         guard let nearest else { return text + " The cassette is empty." }
-        let recorded = state.entries[nearest].request
+        let recorded = entries[nearest].request
         text += matching.isOrdered ? " The next one" : " The nearest one"
         text += " is number \(nearest + 1), \(recorded.line)"
         let differences = sent.differences(from: recorded).map(\.text)

@@ -185,6 +185,29 @@ import Testing
         #expect(try await manager.get("1?time=2").text == "GET 1")
     }
 
+    @Test func `a closure that chooses can ask what is left`() async throws {
+        _ = try await recording(Self.numbered).get("1")
+        let transport = Lock<ReplayTransport?>(nil)
+        let replay = try ReplayTransport(
+            from: path, matching: .custom { _, _ in transport.withLock(\.self)?.unused.count == 1 })
+        transport.withLock { $0 = replay }
+        defer { transport.withLock { $0 = nil } }
+        #expect(try await SessionManager(on: replay).get("2").text == "GET 1")
+        #expect(replay.unused == [])
+    }
+
+    @Test func `requests that are sent at once have exchanges of their own`() async throws {
+        let recorder = try recording(Self.numbered)
+        for _ in 0..<20 { _ = try await recorder.get("1") }
+        let replay = try ReplayTransport(from: path, matching: .custom { _, _ in true })
+        let manager = SessionManager(on: replay)
+        try await withThrowingTaskGroup(of: Void.self) { group in
+            for _ in 0..<20 { group.addTask { _ = try await manager.get("1") } }
+            try await group.waitForAll()
+        }
+        #expect(replay.unused == [])
+    }
+
     @Test func `a failure is recorded, and replayed as one`() async throws {
         let recorder = try recording(MockTransport(.failure(TransportError(.shutDown))))
         _ = try? await recorder.get("1")
