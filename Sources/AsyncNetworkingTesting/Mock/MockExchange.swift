@@ -69,10 +69,21 @@ final class MockExchange: ResponseBodySource {
             return data
         case .file(let path):
             do {
-                return try Data(contentsOf: URL(filePath: path))
+                if case .known = try FileLength(ofFileAt: path) { return try Data(contentsOf: URL(filePath: path)) }
             } catch {
                 throw TransportError(.requestBody(.file(path: path, reason: "\(error)")))
             }
+            // A pipe may have no bytes yet.
+            let write: BodyWriting = { writer in
+                do {
+                    try await UnsizedFile.forEachChunk(of: path, RequestBody.chunkSize) { chunk in
+                        try await writer.write(Data(chunk))
+                    }
+                } catch let error as SystemError {
+                    throw TransportError.RequestBodyFailure.file(path: path, reason: error.description)
+                }
+            }
+            return try await readBody(nil, write, upTo: reception.limit)
         case .writer(let length, _, let write):
             return try await readBody(length, write, upTo: reception.limit)
         }
@@ -94,7 +105,7 @@ final class MockExchange: ResponseBodySource {
                 try Task.checkCancellation()
                 guard !isFull() else { return }
                 guard !(error is CancellationError) else { throw error }
-                throw TransportError(.requestBody(.source(error)))
+                throw TransportError(.requestBody(error as? TransportError.RequestBodyFailure ?? .source(error)))
             }
         }
         let body = written.withLock { $0 }

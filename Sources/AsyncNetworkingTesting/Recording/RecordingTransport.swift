@@ -25,8 +25,8 @@ public enum RecordingMode: String, Hashable, Sendable {
 /// ```
 ///
 /// The cassette is written after each exchange, with complete bodies, which are kept in memory. The body of a request is
-/// read before it is sent. What of a response is not read is not recorded. Secrets are hidden; `HAR.places(of:)`
-/// finds those that are not. WebSocket connections are not supported.
+/// read before it is sent, also that of a file, and the bytes that were read are sent. What of a response is not read is
+/// not recorded. Secrets are hidden; `HAR.places(of:)` finds those that are not. WebSocket connections are not supported.
 public final class RecordingTransport: Transport {
     private let transport: any Transport
     private let path: String
@@ -101,11 +101,12 @@ public final class RecordingTransport: Transport {
         await replay.shutdown()
     }
 
-    /// Returns a request whose body is in memory, and the body.
+    /// Returns a request whose body is in memory, and the body: a pipe can be read once, and a file may have other bytes
+    /// when it is read again.
     private func read(_ request: Request, by reader: MockTransport) async throws -> (Request, Data) {
         try await reader.open(request, delivery: .streamed, reporting: nil).close()
         let body = reader.requests[0].body
-        guard case .stream = request.body.kind else { return (request, body) }
+        guard request.body.bytes == nil else { return (request, body) }
         var request = request
         request.body = .bytes(body).gated(as: request.body)
         return (request, body)

@@ -208,6 +208,45 @@ import Testing
         #expect(replay.unused == [])
     }
 
+    @Test(arguments: [RecordingMode.record, .update])
+    func `a pipe is read once, and its bytes are recorded and sent`(mode: RecordingMode) async throws {
+        let transport = MockTransport(.text("x"))
+        let pipe = try Pipe()
+        try pipe.write("abc")
+        _ = try await recording(transport, mode: mode).post("a", body: .file(pipe.path))
+        #expect(transport.requests.map(\.body) == [Data("abc".utf8)])
+        let entry = try #require(try HAR(directory.read("a.har")).entries.first)
+        #expect(entry.request.postData?.text == "abc")
+    }
+
+    @Test func `waiting for a pipe ends with the task`() async throws {
+        let pipe = try Pipe()
+        let recorder = try recording(MockTransport(.text("x")))
+        let task = Task.immediate { _ = try await recorder.post("a", body: .file(pipe.path)) }
+        task.cancel()
+        await #expect(throws: CancellationError.self) { try await task.value }
+    }
+
+    /// A pipe, whose ends are closed with it.
+    private final class Pipe {
+        private var ends: [Int32] = [0, 0]
+
+        /// The path of the end that is read.
+        var path: String { "/proc/self/fd/\(ends[0])" }
+
+        init() throws {
+            try unsafe #require(pipe(&ends) == 0)
+        }
+
+        deinit { for end in ends { close(end) } }
+
+        /// Writes all that there is to read.
+        func write(_ text: String) throws {
+            let output = FileDescriptor(takingOwnershipOf: ends.removeLast())
+            try output.writeAll(Data(text.utf8).bytes)
+        }
+    }
+
     @Test func `a failure is recorded, and replayed as one`() async throws {
         let recorder = try recording(MockTransport(.failure(TransportError(.shutDown))))
         _ = try? await recorder.get("1")
