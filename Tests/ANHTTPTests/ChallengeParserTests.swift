@@ -39,6 +39,11 @@ import Testing
         #expect(Self.read(value) == expected)
     }
 
+    @Test func `a list without quotes is read in linear time`() {
+        let value = "Digest nonce=x, qop=auth" + String(repeating: ", auth", count: 50_000)
+        #expect(Self.read(value) == ["Digest nonce=x qop=auth" + String(repeating: ", auth", count: 50_000)])
+    }
+
     @Test func `parsing arbitrary bytes terminates`() {
         let alphabet = Array("aB1 ,=\"\\/\t;@é")
         var generator = SystemRandomNumberGenerator()

@@ -35,11 +35,11 @@ package struct ChallengeParser {
                 if let last = challenges.indices.last, challenges[last].parameters[word.lowercased()] == nil {
                     challenges[last].parameters[word.lowercased()] = value
                 }
-            } else if let last = challenges.indices.last, let list = challenges[last].parameters["qop"],
+            } else if let last = challenges.indices.last, challenges[last].parameters["qop"] != nil,
                 DigestChallenge.Protection(rawValue: word.lowercased()) != nil
             {
-                // A list that the server has not quoted.
-                challenges[last].parameters["qop"] = "\(list), \(word)"
+                // A list that the server has not quoted, which is extended in place.
+                challenges[last].parameters["qop"]?.append(", \(word)")
             } else {
                 challenges.append(Challenge(scheme: word))
                 skipToken68()
