@@ -55,6 +55,26 @@ import Testing
         #expect(store.value(for: 10) == 10)
     }
 
+    @Test func `neither the key nor the value is kept after a removal`() {
+        final class Object: Hashable, Sendable {
+            static func == (first: Object, second: Object) -> Bool { first === second }
+            func hash(into hasher: inout Hasher) { hasher.combine(ObjectIdentifier(self)) }
+        }
+        var store = PurgingStore<Object, Object>(capacity: 10, preferredUse: 10)
+        weak var removed: Object?
+        weak var purged: Object?
+        weak var value: Object?
+        do {
+            let (first, second, stored) = (Object(), Object(), Object())
+            (removed, purged, value) = (first, second, stored)
+            _ = store.insert(stored, for: first, cost: 1)
+            _ = store.remove(first)
+            _ = store.insert(stored, for: second, cost: 11)
+        }
+        #expect(store.count == 0)
+        #expect(removed == nil && purged == nil && value == nil)
+    }
+
     @Test func `costs do not overflow`() {
         var store = PurgingStore<Int, Int>(capacity: .max, preferredUse: .max)
         for key in 0..<1_000 { _ = store.insert(key, for: key, cost: .max) }

@@ -16,15 +16,15 @@ package struct PurgingStore<Key: Hashable, Value> {
     package private(set) var use = 0
 
     private var places: [Key: Int] = [:]
-    /// The entries, which form a list from the least to the most recently accessed one, and unused ones.
-    private var entries: [Entry] = []
+    /// The entries, which form a list from the least to the most recently accessed one; `nil` at an unused place.
+    private var entries: [Entry?] = []
     private var unused: [Int] = []
     private var oldest: Int?
     private var newest: Int?
 
     fileprivate struct Entry {
         let key: Key
-        var value: Value?
+        let value: Value
         var cost: Int
         var older: Int?
         var newer: Int?
@@ -46,7 +46,7 @@ package struct PurgingStore<Key: Hashable, Value> {
             unlink(place)
             append(place)
         }
-        return entries[place].value
+        return entries[place]?.value
     }
 
     /// Adds a value, in place of one with the same key, and removes others if the capacity is exceeded; possibly the
@@ -70,7 +70,8 @@ package struct PurgingStore<Key: Hashable, Value> {
     /// Removes the values that were not accessed for the longest time until the preferred use is reached.
     package mutating func purge() -> [Value] {
         var removed: [Value] = []
-        while use > min(preferredUse, capacity), let oldest, let value = remove(entries[oldest].key) {
+        while use > min(preferredUse, capacity), let key = oldest.flatMap({ entries[$0]?.key }), let value = remove(key)
+        {
             removed.append(value)
         }
         return removed
@@ -80,30 +81,30 @@ package struct PurgingStore<Key: Hashable, Value> {
     package mutating func remove(_ key: Key) -> Value? {
         guard let place = places.removeValue(forKey: key) else { return nil }
         unlink(place)
-        use -= entries[place].cost
         unused.append(place)
-        defer { entries[place].value = nil }
-        return entries[place].value
+        defer { entries[place] = nil }
+        use -= entries[place]?.cost ?? 0
+        return entries[place]?.value
     }
 
     /// Removes all values and returns them.
     package mutating func removeAll() -> [Value] {
-        let values = entries.compactMap(\.value)
+        let values = entries.compactMap { $0?.value }
         self = PurgingStore(capacity: capacity, preferredUse: preferredUse)
         return values
     }
 
     private mutating func append(_ place: Int) {
-        entries[place].older = newest
-        entries[place].newer = nil
-        if let newest { entries[newest].newer = place } else { oldest = place }
+        entries[place]?.older = newest
+        entries[place]?.newer = nil
+        if let newest { entries[newest]?.newer = place } else { oldest = place }
         newest = place
     }
 
     private mutating func unlink(_ place: Int) {
-        let (older, newer) = (entries[place].older, entries[place].newer)
-        if let older { entries[older].newer = newer } else { oldest = newer }
-        if let newer { entries[newer].older = older } else { newest = older }
+        let (older, newer) = (entries[place]?.older, entries[place]?.newer)
+        if let older { entries[older]?.newer = newer } else { oldest = newer }
+        if let newer { entries[newer]?.older = older } else { newest = older }
     }
 }
 
