@@ -27,10 +27,18 @@ struct DownloadJob: Sendable {
 }
 
 extension DownloadJob {
-    /// - Throws: ``ANHTTP/TransportError/Reason/invalidRequest(_:)`` for mirrors without an expected digest.
-    fileprivate func checkMirrors() throws(SessionError) {
-        guard !options.mirrors.isEmpty, expectedDigest == nil, options.pieceDigests == nil else { return }
-        throw .transport(TransportError(.invalidRequest(.option("mirrors require expectedDigest or pieceDigests"))))
+    /// Verifies that mirrors may be used.
+    ///
+    /// - Throws: ``ANHTTP/TransportError/Reason/invalidRequest(_:)`` for mirrors without an expected digest, or of a request
+    ///   with a body, which would be sent to other origins.
+    fileprivate func checkMirrors(of request: Request) throws(SessionError) {
+        guard !options.mirrors.isEmpty else { return }
+        if expectedDigest == nil, options.pieceDigests == nil {
+            throw .transport(TransportError(.invalidRequest(.option("mirrors require expectedDigest or pieceDigests"))))
+        }
+        guard case .none = request.body.content else {
+            throw .transport(TransportError(.invalidRequest(.option("mirrors require a request without a body"))))
+        }
     }
 
     /// Returns a request for the same file at another URL, to whose origin no secrets are sent.
@@ -67,7 +75,7 @@ extension SessionManager {
     /// Performs a task's request and writes the body to a file; waits whenever the task is suspended.
     nonisolated func download(_ task: RunningTask, _ job: DownloadJob) async throws -> DownloadedFile {
         let core = task.core
-        try job.checkMirrors()
+        try job.checkMirrors(of: task.request)
         if let size = try await job.verifiedSize(waitUntilRunning: { try await core.waitUntilRunning() }) {
             let head = ResponseHead(status: .notModified, url: task.request.url)
             core.receive(head)

@@ -492,6 +492,20 @@ private final class Counter: Sendable {
         #expect(error.reason == .invalidRequest("mirrors require expectedDigest or pieceDigests"))
     }
 
+    @Test func `a body is not sent to mirrors`() async throws {
+        let transport = MockTransport(.status(.serviceUnavailable))
+        let manager = SessionManager(on: transport)
+        var options = Self.options(1)
+        options.expectedDigest = try ContentDigest(of: Self.bytes)
+        options.mirrors = [try url("http://b.example/file")]
+        let request = try manager.request(.post, "file", body: .string("secret"))
+        let error = try await sessionError {
+            _ = try await manager.download(request, to: .file(file), options: options).value
+        }
+        #expect(error.reason == .invalidRequest("mirrors require a request without a body"))
+        #expect(transport.requests.isEmpty)
+    }
+
     @Test func `segments come from mirrors, to which no secrets are sent`() async throws {
         try await StubServer.with { server in
             try await StubServer.with { mirror in
