@@ -37,10 +37,7 @@
             case .answeringChallenge: note(task) { "answers a challenge" }
             case .refreshingToken: note(task) { "waits for a new token" }
             case .retrying(let attempt):
-                note(task) {
-                    let reason = attempt.label?.rawValue ?? "\(attempt.outcome)"
-                    return "waits \(attempt.wait.forPeople) for a retry, because of \(reason)"
-                }
+                note(task) { "waits \(attempt.wait.forPeople) for a retry, because of \(attempt.reason)" }
             case .waitingForConnectivity(let error):
                 note(task) { "waits for a route, because of \(error.label.rawValue)" }
             default: break
@@ -106,7 +103,7 @@
     }
 
     extension SessionError {
-        /// Whether the timeline has no texts of a response's body.
+        /// Whether the timeline has more than the label and a description.
         fileprivate var hasTimeline: Bool { transport != nil || rejection != nil }
     }
 

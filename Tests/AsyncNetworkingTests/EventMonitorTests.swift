@@ -102,7 +102,7 @@ import Testing
         _ = try? await manager.get("x")
         #expect(
             await lines.close() == [
-                "began", "sends GET http://a.example/v1/x", "exchange finished", "failed: Planned(number: 4)",
+                "began", "sends GET http://a.example/v1/x", "exchange finished", "failed: Planned",
             ])
     }
 

@@ -58,9 +58,8 @@ extension CallHistory {
             case .waitingForConnectivity(let label):
                 lines.append((step.time, "waits for a route, because of \(label.rawValue)"))
             case .retrying(let failed):
-                let reason = failed.label?.rawValue ?? "\(failed.outcome)"
                 let phases = failed.metrics.map(\.phases) ?? ""
-                lines.append((step.time, "attempt \(attempt) failed: \(reason)\(phases)"))
+                lines.append((step.time, "attempt \(attempt) failed: \(failed.reason)\(phases)"))
                 attempt += 1
                 lines.append((step.time + failed.wait, "attempt \(attempt), after a wait of \(failed.wait.forPeople)"))
             }
@@ -123,10 +122,11 @@ extension TransportError {
     }
 
     /// Whether the description contains text of the server or the program, which may be secret.
-    private var quotesOthers: Bool {
+    var quotesOthers: Bool {
         switch reason {
-        case .invalidURL, .unsupportedScheme, .invalidRequest, .invalidResponse, .requestBody, .webSocketClosed,
-            .internalInconsistency, .proxy(.tls(.rejected)), .tls(.rejected), .tls(.badStaple), .tls(.keyLog):
+        case .invalidURL, .unsupportedScheme, .invalidRequest, .invalidResponse, .invalidContentEncoding, .requestBody,
+            .webSocketClosed, .internalInconsistency, .proxy(.tls(.rejected)), .tls(.rejected), .tls(.badStaple),
+            .tls(.keyLog):
             true
         default: false
         }

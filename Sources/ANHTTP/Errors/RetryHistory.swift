@@ -31,6 +31,15 @@ public struct RetryHistory: Hashable, Sendable {
         /// The label of the error; `nil` for a status.
         package var label: ErrorLabel?
 
+        /// The status in the form `status 503`, or the label of the error, whose description may have texts of the server
+        /// or the program.
+        package var reason: String {
+            switch outcome {
+            case .status: "\(outcome)"
+            case .failure: (label ?? .other).rawValue
+            }
+        }
+
         /// Creates an attempt, by default without metrics and delay.
         package init(
             outcome: Outcome, label: ErrorLabel? = nil, metrics: TransferMetrics? = nil, wait: Duration = .zero

@@ -9,12 +9,18 @@ extension TransportError: CustomStringConvertible, LocalizedError {
     /// A sentence that describes the failure and what to check, without secrets of the URL.
     public var description: String { sentence.printable }
 
+    /// The ``description`` without texts of the server or the program: with the label of the error in place of a clause
+    /// that may have some.
+    package var outline: String {
+        quotesOthers ? (label.rawValue + context.sentenceEnd(withMessage: false)).printable : description
+    }
+
     private var sentence: String {
         let text = clause
         let end =
             switch reason {
             case .invalidURL, .unsupportedScheme, .invalidRequest, .unsupported, .shutDown: "."
-            default: context.sentenceEnd
+            default: context.sentenceEnd(withMessage: true)
             }
         // A text of the program or the server may be a sentence itself.
         return (text.hasSuffix(".") ? String(text.dropLast()) : text) + end
@@ -81,12 +87,12 @@ extension FailureContext {
         ["wrong version number", "packet length too long", "http request"].contains { message?.contains($0) == true }
     }
 
-    /// The end of a sentence with the URL, the address, libcurl's message and the error codes in parentheses.
-    fileprivate var sentenceEnd: String {
+    /// Returns the end of a sentence with the URL, the address, libcurl's message and the error codes in parentheses.
+    fileprivate func sentenceEnd(withMessage hasMessage: Bool) -> String {
         var details: [String] = []
         if !url.isEmpty { details.append(url) }
         if let address { details.append("at \(address)") }
-        if let message { details.append(message) }
+        if hasMessage, let message { details.append(message) }
         if let errno { details.append("errno \(errno)") }
         if let curlCode { details.append("curl \(curlCode)") }
         if retryHistory != RetryHistory() { details.append("\(retryHistory)") }
@@ -200,12 +206,19 @@ extension TransportError.ResponseFailure {
         switch self {
         case .notHTTP: "it does not begin with a status line"
         case .statusLine(let line): "its status line is \(line.printable.quoted)"
-        case .headerLine(let line): "a header line is malformed: \(line.printable.quoted)"
+        case .headerLine(let line): "a header line is malformed\(Self.name(in: line).map { ": “\($0): …”" } ?? "")"
         case .contentLength: "its Content-Length is ambiguous or not a number"
         case .framing: "its framing is malformed"
         case .noFinalResponse: "there are only interim responses"
         case .webSocket(let reason): reason.printable
         }
+    }
+
+    /// The name of the field in a header line, whose value may be secret; `nil` if it is not known where the name ends.
+    private static func name(in line: String) -> String? {
+        var scanner = HeaderScanner(line)
+        let name = scanner.takeToken()
+        return !name.isEmpty && scanner.next == UInt8(ascii: ":") ? name : nil
     }
 }
 

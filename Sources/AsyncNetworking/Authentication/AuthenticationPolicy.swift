@@ -250,6 +250,11 @@ public struct ProtectionSpace: Hashable, Sendable, CustomStringConvertible {
     /// The space as text, such as `Digest for “users” at server api.example.com`; without the part about the realm if
     /// that is `nil`.
     public var description: String {
-        "\(scheme)\(realm.map { " for “\($0.printable)”" } ?? "") at \(isProxy ? "proxy" : "server")\(host.map { " \($0)" } ?? "")"
+        "\(scheme)\(realm.map { " for “\($0.printable)”" } ?? "")\(place)"
     }
+
+    /// The space as text without the realm, which is a text of the server.
+    var words: String { "\(scheme)\(place)" }
+
+    private var place: String { " at \(isProxy ? "proxy" : "server")\(host.map { " \($0)" } ?? "")" }
 }

@@ -177,20 +177,45 @@ extension SessionError {
     /// ```
     ///
     /// It has no secrets of URLs, and no texts of header fields, bodies and the program. An error that is neither of an
-    /// exchange nor of a rejected response has only its label and its description, which may have some.
+    /// exchange nor of a rejected response has only its label and, unless that may have such texts, its description.
     public var timeline: String {
         switch cause {
         case .transport(let error): error.timeline
         case .serialization(.rejected(let rejection)): rejection.timeline
-        case let error: "\(error.label): \(error)"
+        case let error: error.label + (error.plainText.map { ": \($0)" } ?? "")
+        }
+    }
+
+    /// The description of an error for events, without texts of header fields, bodies and the program: its label in place
+    /// of a description that may have some, and the type of an error of the program's own.
+    static func outline(of error: any Error) -> String {
+        guard let error = lifting(error) as? SessionError else { return "\(type(of: error))" }
+        return error.plainText ?? "\(error.label)."
+    }
+
+    /// The description, or a part of it, without texts of header fields, bodies and the program; `nil` if there is none.
+    private var plainText: String? {
+        switch self {
+        case .transport(let error): error.outline
+        case .serialization(.rejected(let rejection)):
+            "\(rejection.words) (\(Redaction.standard.url(rejection.head.url.absoluteString)))."
+        case .interrupted(let error, let data):
+            "\(Self.outline(of: error)) The download can be resumed after \(data.offset) bytes."
+        case .serialization, .invalidCookie, .notResumable, .upload(.server): nil
+        case .redirect, .authentication, .cookiesNotStored, .notCached, .closedResponse, .file, .digest, .size, .upload,
+            .circuitOpen, .invalidated:
+            description
         }
     }
 }
 
 extension Rejection {
+    fileprivate var words: String {
+        rejectsStatus ? "status \(head.status.code) was rejected" : "the media type was rejected"
+    }
+
     fileprivate var timeline: String {
         let label = SerializationError.rejected(self).label.rawValue
-        let words = rejectsStatus ? "status \(head.status.code) was rejected" : "the media type was rejected"
         return head.callHistory.timeline(
             "\(label): \(Redaction.standard.url(head.url.absoluteString))", end: words, metrics: nil,
             facts: [("type", mediaType ?? "none"), ("body", "\(body.count) bytes")] + head.retryHistory.facts)

@@ -273,8 +273,9 @@ private final class ExchangeEvents: ExchangeEventSink {
 }
 
 extension TaskEvent: CustomStringConvertible {
-    /// The event as text for a log line, without header fields, bodies or the secrets of URLs. The text of an error is
-    /// that of its own description: for a rejected response it includes the beginning of the body, which may be secret.
+    /// The event as text for a log line, without header fields, bodies or the secrets of URLs. An error whose description
+    /// may contain them, or a text of the program, is shown by its ``SessionError/label``, and one of the program's own by
+    /// its type.
     public var description: String { words.printable }
 
     private var words: String {
@@ -284,7 +285,7 @@ extension TaskEvent: CustomStringConvertible {
         case .suspended: "suspended"
         case .cancelled: "cancelled"
         case .began: "began"
-        case .omittingLastEventID(let id): "is sent without the ID of the last event, “\(id)”"
+        case .omittingLastEventID: "is sent without the ID of the last event"
         case .exchange(_, .started(let request)): "sends \(request)"
         case .exchange(_, .informational(let head)): "received an interim \(head.status.code)"
         case .exchange(_, .head(let head)): "received \(head.status.code) over \(head.version)"
@@ -294,16 +295,16 @@ extension TaskEvent: CustomStringConvertible {
         case .exchange: "exchange event"
         case .redirected(let head, let request): "is redirected by \(head.status.code) to \(request)"
         case .refreshingToken: "waits for a new token"
-        case .answeringChallenge(let space): "answers a challenge by \(space)"
-        case .waitingForConnectivity(let error): "waits for a route: \(error)"
-        case .retrying(let attempt): "waits \(attempt.wait.rounded) for a retry, because of \(attempt.outcome)"
+        case .answeringChallenge(let space): "answers a challenge by \(space.words)"
+        case .waitingForConnectivity(let error): "waits for a route: \(error.outline)"
+        case .retrying(let attempt): "waits \(attempt.wait.rounded) for a retry, because of \(attempt.reason)"
         case .response(let head): "has the response \(head.status.code)"
         case .continued(let offset, let total): "continues after \(offset)\(total.map { " of \($0)" } ?? "") bytes"
         case .uploadProgress(let progress): "has sent \(progress.words)"
         case .downloadProgress(let progress): "has received \(progress.words)"
         case .ended(.succeeded, let metrics): "ended\(metrics.words)"
         case .ended(.cancelled, _): "was cancelled"
-        case .ended(.failed(let error), _): "failed: \(error)"
+        case .ended(.failed(let error), _): "failed: \(SessionError.outline(of: error))"
         }
     }
 }

@@ -199,7 +199,7 @@ extension MockTransport {
         #expect(
             lines.filter { !$0.contains("finished") && !$0.contains("bytes") } == [
                 "began", "sends GET http://a.example/v1/x", "received 401 over HTTP/1.1",
-                "answers a challenge by Basic for “users” at server a.example",
+                "answers a challenge by Basic at server a.example",
                 "sends GET http://a.example/v1/x",
                 "received 200 over HTTP/1.1", "ended with 200",
             ])

@@ -110,6 +110,112 @@ import Testing
                 == "shut_down: The session manager was invalidated; create a new one.")
     }
 
+    // MARK: Secrets
+
+    private static let secret = "hunter2"
+
+    /// An error of a source or an interceptor.
+    private struct Quoting: Error, CustomStringConvertible {
+        var description: String { "The key \(secret) is wrong." }
+    }
+
+    /// Errors with texts of the server or the program.
+    private static func quoting() async throws -> [any Error] {
+        let reasons: [TransportError.Reason] = [
+            .invalidURL(secret), .unsupportedScheme(secret), .invalidRequest(secret), .invalidContentEncoding,
+            .invalidResponse(.statusLine("HTTP/1.1 \(secret)")), .invalidResponse(.headerLine("Set-Cookie: \(secret)")),
+            .invalidResponse(.headerLine(secret)), .invalidResponse(.webSocket(secret)),
+            .requestBody(.source(Quoting())), .requestBody(.file(path: "/\(secret)", reason: secret)),
+            .webSocketClosed(WebSocketClosure(code: 4000, reason: secret)), .internalInconsistency(secret),
+            .tls(.rejected(secret)), .tls(.badStaple(secret)), .tls(.keyLog(path: "/\(secret)")),
+            .proxy(.tls(.rejected(secret))),
+        ]
+        var errors: [any Error] = reasons.map { reason in
+            var context = FailureContext()
+            (context.url, context.message) = ("http://a.example/x?key=…", secret)
+            return TransportError(reason, context: context)
+        }
+        let responses: [MockResponse] = [
+            .text(secret, status: .unauthorized), .text(secret), .json("{\"token\":\"\(secret)\""),
+            .json("{\"token\":\"\(secret)\"}"), .json(#"{"token":{"\#(secret)":1}}"#),
+        ]
+        for response in responses {
+            errors.append(
+                try await sessionError {
+                    _ = try await SessionManager(on: MockTransport(response)).get(
+                        "x?key=\(secret)", as: .decodable([String: Int].self))
+                })
+        }
+        let binary = MockResponse.data(
+            Data([0xFF]) + Data(secret.utf8), headers: [.contentType: "text/plain; charset=utf-8"])
+        errors.append(
+            try await sessionError {
+                _ = try await SessionManager(on: MockTransport(binary)).get("x", as: .string)
+            })
+        let failures: [any Error] = [
+            SessionError.invalidCookie(name: secret), SessionError.notResumable(.wrongRange(secret)),
+            SessionError.upload(.server(secret)),
+            SessionError.redirect(.location("ftp://\(secret)@a.example/?q=\(secret)")),
+        ]
+        errors += failures
+        errors.append(Quoting())
+        return errors
+    }
+
+    @Test func `neither a timeline nor an event contains a text of the server or the program`() async throws {
+        let errors = try await Self.quoting()
+        #expect(errors.count >= 26)
+        var texts: [String] = []
+        for error in errors {
+            let lifted = (error as? TransportError).map { SessionError.transport($0) } ?? error
+            texts.append("\(TaskEvent.ended(.failed(lifted), CallMetrics()))")
+            #expect(texts.last?.hasPrefix("failed: ") == true)
+            let attempt = RetryHistory.Attempt(outcome: .failure("\(error)"), label: ErrorLabel(error))
+            texts.append("\(TaskEvent.retrying(after: attempt))")
+            #expect(texts.last?.hasSuffix(" \(ErrorLabel(error).rawValue)") == true)
+            if let error = error as? TransportError { texts.append("\(TaskEvent.waitingForConnectivity(error))") }
+            guard let error = lifted as? SessionError else { continue }
+            texts.append(error.timeline)
+            #expect(error.timeline.hasPrefix(error.label))
+        }
+        var request = Request(method: .post, url: try url("http://\(Self.secret)@a.example/?q=\(Self.secret)"))
+        request.headers[.authorization] = Self.secret
+        request.body = .string(Self.secret)
+        let space = ProtectionSpace(
+            host: "a.example", port: 80, isSecure: false, scheme: .basic, realm: Self.secret)
+        let head = ResponseHead(
+            status: .found, headers: [.location: Self.secret], url: try url("http://a.example/?q=\(Self.secret)"))
+        let events: [TaskEvent] = [
+            .omittingLastEventID(Self.secret), .answeringChallenge(of: space), .exchange(1, .started(request)),
+            .exchange(1, .head(head)), .exchange(1, .informational(head)), .response(head),
+            .redirected(by: head, to: request),
+        ]
+        for text in texts + events.map({ "\($0)" }) { #expect(!text.contains(Self.secret), "\(text)") }
+    }
+
+    @Test(arguments: [
+        ("Set-Cookie: sid=hunter2", "a header line is malformed: “Set-Cookie: …”"),
+        ("Set-Cookie sid=hunter2:", "a header line is malformed"), ("hunter2", "a header line is malformed"),
+        (" hunter2: x", "a header line is malformed"), (": hunter2", "a header line is malformed"),
+    ])
+    func `a malformed header line is shown by its name`(line: String, text: String) {
+        let error = TransportError(.invalidResponse(.headerLine(line)))
+        #expect("\(error)" == "The response is invalid: \(text).")
+        #expect(error.reason == .invalidResponse(.headerLine(line)))
+    }
+
+    @Test func `an event shows an error by its description, unless that has texts of others`() throws {
+        let refused = TransportError(.cannotConnect(.refused))
+        let rows: [(any Error, String)] = [
+            (SessionError.transport(refused), "\(refused)"), (SessionError.notCached, "\(SessionError.notCached)"),
+            (SessionError.transport(TransportError(.invalidResponse(.notHTTP))), "invalid_response."),
+            (SessionError.serialization(.compound([])), "response_decoding."), (Quoting(), "Quoting"),
+        ]
+        for (error, text) in rows {
+            #expect("\(TaskEvent.ended(.failed(error), CallMetrics()))" == "failed: \(text)")
+        }
+    }
+
     @Test(arguments: [
         (Duration.zero, "0 ms"), (.nanoseconds(40_000), "0 ms"), (.nanoseconds(50_000), "0.1 ms"),
         (.microseconds(9_949), "9.9 ms"), (.microseconds(9_950), "10 ms"), (.microseconds(999_499), "999 ms"),
