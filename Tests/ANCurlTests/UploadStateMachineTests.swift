@@ -18,7 +18,8 @@ import Testing
 
     @Test func `a task that writes after the end of the body is let go`() {
         var machine = Machine(capacity: 10)
-        #expect(machine.wait("left behind", buffered: 10) == nil)
+        #expect(machine.wait("other", buffered: 10) == nil)
+        #expect(machine.wait("left behind", buffered: 10) == "other", "Each is handed back.")
         #expect(machine.takesBytes)
         #expect(machine.finish(failed: false) == false)
         #expect(!machine.takesBytes)

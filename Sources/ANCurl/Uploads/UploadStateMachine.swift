@@ -96,13 +96,14 @@ package struct UploadStateMachine<Waiter> {
     package var takesBytes: Bool { production == .running }
 
     /// Stores a waiter. It is returned at once if there is room, or bytes are no longer taken; `mayGrow` says whether a
-    /// buffer that is not empty may grow.
+    /// buffer that is not empty may grow. Otherwise returns the one that was stored before: an actor that has the writer
+    /// may write twice at the same time.
     package mutating func wait(
         _ newWaiter: Waiter, buffered: Int, mayGrow: @autoclosure () -> Bool = true
     ) -> Waiter? {
         guard takesBytes, !canGoOn(buffered, mayGrow) else { return newWaiter }
-        waiter = newWaiter
-        return nil
+        defer { waiter = newWaiter }
+        return waiter
     }
 
     /// Stores a waiter for an order after the end of the body. It is returned at once if there is one. Otherwise returns

@@ -140,7 +140,7 @@ extension SessionManager {
     /// | `body` closes it, returns, or throws another error than that of the connection | this function returns or throws |
     ///
     /// `body` is run again after it has returned only if a closure with code 1001 has ended its iteration: a body whose
-    /// work is done closes the connection, or returns before its iteration ends. If messages that it has sent are then
+    /// work is done closes the connection, or returns before its iteration ends. If messages of a body that is done are
     /// lost with the connection, this function throws the error.
     ///
     /// The wait is `reconnectionTime` and that of the policy's backoff, which begins anew when a connection was open.

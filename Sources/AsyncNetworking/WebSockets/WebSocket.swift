@@ -121,10 +121,10 @@ extension WebSocket {
             var frames: [WebSocketFrame] = []
             /// Whether frames are discarded, because this side closes the connection.
             var isDiscarding = false
-            var assembler: MessageAssembler
-        }
             /// Whether the iteration has ended without an error.
             var isAtEnd = false
+            var assembler: MessageAssembler
+        }
 
         init(link: some WebSocketLink, options: WebSocketOptions) {
             self.link = link
@@ -162,10 +162,6 @@ extension WebSocket {
             }
         }
 
-        /// Discards the messages that were received and not read, and all further ones.
-        func discardInput() {
-            input.withLock { input in
-                input.isDiscarding = true
         /// How the server or the network has ended the connection.
         enum Ending {
             /// The server has closed the connection. `isRead` is `true` if the iteration has ended with it.
@@ -181,6 +177,10 @@ extension WebSocket {
             return link.closure.map { .closed($0, isRead: isAtEnd) } ?? link.failure.map { .lost($0) }
         }
 
+        /// Discards the messages that were received and not read, and all further ones.
+        func discardInput() {
+            input.withLock { input in
+                input.isDiscarding = true
                 input.frames = []
             }
         }
