@@ -28,6 +28,10 @@ public import ANHTTP
 /// interceptor has returned, and it is closed when the call ends. The head of a response with the status 101 has its
 /// WebSocket connection: an interceptor returns it, or a changed copy of it.
 ///
+/// An interceptor may also pass its request to a function of a session, be it another one. That is a call of its own:
+/// with the header fields and options of the request, but without a credential or signature that is not a header field,
+/// and with the time measured anew.
+///
 /// An interceptor runs in the task that makes the request, and shares its isolation and cancellation.
 /// ``SessionConfiguration/interceptors`` run around calls, ``SessionConfiguration/attemptInterceptors`` around each
 /// exchange. A download that asks for the rest of a file calls the interceptors for each of its requests.

@@ -159,12 +159,14 @@ final class Pipeline: Sendable {
     }
 
     /// Begins a call, which has one time limit, one limit of retries, and one pair of the events `began` and `ended`,
-    /// however often it asks for a response.
+    /// however often it asks for a response. The request may be that of an exchange of another call, whose attributes it
+    /// loses.
     @inline(never)
     func begin(
         _ request: inout Request, of task: AnySessionTask, delivery: BodyDelivery,
         reporting events: (any CallEventSink)?
     ) -> Call {
+        request.callAttributes = RequestAttributes()
         request.startTimeout(on: clock)
         let isObserved = !monitors.isEmpty || task.core != nil || events != nil
         let monitor = isObserved ? CallMonitor(task, monitors: monitors, sink: events) : nil

@@ -163,7 +163,7 @@
     }
 
     /// The number of the span of an exchange among those of its call.
-    private enum SpanNumber: RequestAttribute {
+    private enum SpanNumber: CallAttribute {
         static var defaultValue: Int? { nil }
     }
 

@@ -1,5 +1,6 @@
 // SPDX-License-Identifier: MIT
 
+import ANHTTP
 import ANSystem
 import AsyncNetworking
 import AsyncNetworkingTesting
@@ -392,6 +393,67 @@ private struct NotingTransport: Transport {
             }
             if !wasClosed { await events.append("close \(number)") }
         }
+    }
+}
+
+/// Requests that an attempt interceptor passes to another session.
+@Suite struct PassedRequestsTests {
+    /// Sends a request to `a.example`, which an interceptor changes and passes to a session without settings, and returns
+    /// the request that this one sends.
+    private func passed(
+        timeout: Duration? = nil, _ configure: @Sendable (inout SessionConfiguration) -> Void,
+        changing change: @escaping @Sendable (inout Request) async throws -> Void = { _ in }
+    ) async throws -> Request {
+        let transport = MockTransport(.text("end"))
+        let other = SessionManager(on: transport)
+        let manager = SessionManager(on: MockTransport(.text("not sent"))) {
+            configure(&$0)
+            $0.attemptInterceptors = [
+                Intercepting { request, _ in
+                    var request = request
+                    request.url = try url("http://b.example/")
+                    try await change(&request)
+                    let response = try await other.data(for: request)
+                    return OpenResponse(head: response.head, body: ResponseBody(response.value))
+                }
+            ]
+        }
+        #expect(try await manager.get("x", timeout: timeout).text == "end")
+        return try transport.onlyRequest.request
+    }
+
+    @Test func `neither a credential nor a signature for its transport goes with it`() async throws {
+        let key = {
+            var key = AWSSignature(accessKeyID: "id", secretAccessKey: "secret", region: "r", service: "s")
+            key.hosts = ["a.example"]
+            return key
+        }()
+        let base = try url("http://a.example/")
+        let digest = Credential(user: "ada", password: "lovelace", schemes: [.digest])
+        let settings: [@Sendable (inout SessionConfiguration) -> Void] = [
+            { $0.authentication.signatures = [key] }, { $0.authentication.credentials[base] = digest },
+        ]
+        for configure in settings { #expect(try await passed(configure).transportAuthentication == nil) }
+    }
+
+    @Test func `its token is sent unchanged, and not refreshed`() async throws {
+        let authenticator = Authenticator(for: [try url("http://a.example/")], token: .init("1")) { _ in
+            throw Planned()
+        }
+        let sent = try await passed({ $0.authentication.authenticators = [authenticator] }) { _ in
+            await authenticator.setToken(.init("2"))
+        }
+        #expect(sent.headers[.authorization] == "Bearer 1")
+    }
+
+    @Test func `its time is measured anew, by the other session's clock`() async throws {
+        let sent = try await passed(timeout: .seconds(10), { $0.clock = ManualClock() }) {
+            #expect($0.options?.timeouts.total == .seconds(10))
+            #expect($0.sessionClock != nil)
+            $0.timeout = .seconds(3_600)
+        }
+        #expect(try #require(sent.options?.timeouts.total) > .seconds(60))
+        #expect(sent.sessionClock == nil)
     }
 }
 

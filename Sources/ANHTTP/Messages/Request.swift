@@ -38,6 +38,8 @@ public struct Request: Sendable {
     public var trailers: (@Sendable () throws -> HTTPFields)?
 
     @usableFromInline package var attributes = RequestAttributes()
+    /// What a session has set for one call; see ``CallAttribute``.
+    package var callAttributes = RequestAttributes()
     /// The request's own options; `nil` to use the session's.
     package private(set) var sharedOptions: SharedTransferOptions?
 
@@ -99,6 +101,12 @@ public struct Request: Sendable {
     @inlinable public subscript<Attribute: RequestAttribute>(_ attribute: Attribute.Type) -> Attribute.Value {
         get { attributes[attribute] }
         set { attributes[attribute] = newValue }
+    }
+
+    /// The value of an attribute of the call that sends this request.
+    package subscript<Attribute: CallAttribute>(_ attribute: Attribute.Type) -> Attribute.Value {
+        get { callAttributes[attribute] }
+        set { callAttributes[attribute] = newValue }
     }
 
     /// Changes options that this request inherits if it has none.
@@ -177,6 +185,10 @@ public protocol RequestAttribute {
     static var defaultValue: Value { get }
 }
 
+/// A key for a value that a session attaches to a request for one call, such as a credential. Another call with the same
+/// request, which an interceptor or a monitor may make in another session and to another URL, begins without it.
+package protocol CallAttribute: RequestAttribute {}
+
 /// The attributes of a request. An empty collection allocates no memory, and reading from it is a single comparison.
 @usableFromInline
 package struct RequestAttributes: Sendable {
@@ -212,7 +224,7 @@ extension Request {
     }
 }
 
-private enum SessionClock: RequestAttribute {
+private enum SessionClock: CallAttribute {
     static var defaultValue: (any Clock<Duration>)? { nil }
 }
 

@@ -237,7 +237,7 @@ extension Request {
 }
 
 extension TransportAuthentication {
-    fileprivate enum OfRequest: RequestAttribute {
+    fileprivate enum OfRequest: CallAttribute {
         static var defaultValue: TransportAuthentication? { nil }
     }
 }
@@ -265,7 +265,7 @@ package struct AlternativeRoute: Sendable {
     }
 }
 
-extension AlternativeRoute: RequestAttribute {
+extension AlternativeRoute: CallAttribute {
     /// The attribute of a request that may use the origin only.
     package static var defaultValue: AlternativeRoute? { nil }
 }

@@ -542,6 +542,6 @@ struct RefreshFailure: Error {
 /// The token of a request that has not been sent is not that of its authenticator any more.
 struct OutdatedToken: Error {}
 
-private enum SentTokenAttribute: RequestAttribute {
+private enum SentTokenAttribute: CallAttribute {
     static var defaultValue: SentToken? { nil }
 }

@@ -12,8 +12,9 @@ extension Pipeline {
         let policy = request.authentication ?? authentication
         call.credentialOrigin = nil
         var request = request
-        // That of another session, whose interceptor has passed its request on.
+        // Those of an exchange whose request an interceptor or a redirect policy has kept.
         if request.token != nil { request.token = nil }
+        if request.transportAuthentication != nil { request.transportAuthentication = nil }
         guard !request.headers.contains(.authorization) else {
             return try await answerChallenges(request, &call, next, by: policy)
         }

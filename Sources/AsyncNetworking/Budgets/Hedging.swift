@@ -128,7 +128,7 @@ extension Request {
         set { self[HedgeAttribute.self] = newValue }
     }
 
-    private enum HedgeAttribute: RequestAttribute {
+    private enum HedgeAttribute: CallAttribute {
         static var defaultValue: Bool { false }
     }
 }

@@ -38,7 +38,7 @@ public struct RequestCoalescing: Interceptor {
             return try await next(request)
         }
         guard case .collected(let limit) = next.delivery, request.method == .get, request.body.length == 0,
-            request.hasOnlyTimeout, !Authenticator.isWithinRefresh
+            request.hasOnlyTimeout, !request.isHedge, !Authenticator.isWithinRefresh
         else { return try await next(request) }
         while true {
             // Anew each time, because a token that is set meanwhile ends the wait.

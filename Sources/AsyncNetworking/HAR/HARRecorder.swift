@@ -372,7 +372,7 @@ final class BodyCopy: Sendable {
     }
 
     /// The attribute of a request whose response is copied.
-    enum OfRequest: RequestAttribute {
+    enum OfRequest: CallAttribute {
         static var defaultValue: BodyCopy? { nil }
     }
 }

@@ -38,7 +38,7 @@ final class MessageLog: Sendable {
     }
 
     /// The attribute of a request whose connection is observed.
-    enum OfRequest: RequestAttribute {
+    enum OfRequest: CallAttribute {
         static var defaultValue: MessageLog? { nil }
     }
 }

@@ -35,10 +35,11 @@ extension Request {
     /// Whether the request has no options, policies or other attributes of its own but a time limit.
     var hasOnlyTimeout: Bool { options == nil && !attributes.hasAttributes(besides: TimeLimits.self) }
 
-    /// Starts measuring the time of the call anew.
+    /// Starts measuring the time of the call anew, without the limits of an earlier call.
     @inline(never)
     mutating func startTimeout(on clock: any Clock<Duration>) {
         guard let limits = self[TimeLimits.self] else { return }
+        self = outlivingCall()
         self[TimeLimits.self] = limits.call.map { call in
             TimeLimits(call: TimeLimit(duration: call.duration, stopwatch: Stopwatch(clock)))
         }
