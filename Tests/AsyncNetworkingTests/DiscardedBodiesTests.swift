@@ -1,5 +1,6 @@
 // SPDX-License-Identifier: MIT
 
+import ANSystem
 import AsyncNetworking
 import AsyncNetworkingTesting
 import FoundationEssentials
@@ -304,6 +305,95 @@ import Testing
             let other = SessionManager(for: server)
             let error = try await sessionError { _ = try await other.data(for: other.request(.get, "a")) }
             #expect(error.reason == .connectionLost(.inBody(received: 200_000, expected: 300_000)))
+        }
+    }
+
+    // MARK: Decisions
+
+    /// Runs a test with a session of one connection, whose decisions about responses first request the path `other`, and
+    /// a server whose path `long` has 1,000,000 bytes at first.
+    private func withDecisions(
+        about status: Int, goingOn goesOn: Bool, maximumBodySize: Int = 128 << 20,
+        _ body: (SessionManager, _ decisions: @escaping @Sendable () -> Int) async throws -> Void
+    ) async throws {
+        try await StubServer.with { server in
+            let headers: HeaderPairs =
+                switch status {
+                case 302: ["Location": "/long"]
+                case 401: ["WWW-Authenticate": "Basic realm=x"]
+                default: [:]
+                }
+            server.route(
+                "/long", .reply(status: status, headers: headers, body: .generated(1_000_000)), .text("end"))
+            server.route("/other", .text("other"))
+            let session = Lock<SessionManager?>(nil)
+            let count = Lock(0)
+            let request: @Sendable () async throws -> Void = {
+                let manager = session.withLock(\.self)
+                _ = try await #require(manager).get("other")
+                count.withLock { $0 += 1 }
+            }
+            let manager = manager(for: server) {
+                $0.connectionLimits.maximumConnectionsPerHost = 1
+                $0.maximumBodySize = maximumBodySize
+                $0.authentication.challengeHandler = { _ in
+                    try await request()
+                    return goesOn ? .use(Credential(user: "ada", password: "secret")) : .performDefaultHandling
+                }
+                $0.redirectPolicy.decision = {
+                    try await request()
+                    return goesOn ? $0.proposed : nil
+                }
+                $0.retryPolicy.decision = { _ in
+                    try await request()
+                    return goesOn ? .retry() : .stop
+                }
+            }
+            session.set(\.self, to: manager)
+            defer { session.set(\.self, to: nil) }
+            try await body(manager) { count.withLock(\.self) }
+        }
+    }
+
+    @Test(arguments: [302, 401, 503], [false, true])
+    func `a decision about a long response can use its connection, and the response is complete`(
+        status: Int, goesOn: Bool
+    ) async throws {
+        for isStreamed in [false, true] {
+            try await withDecisions(about: status, goingOn: goesOn) { manager, decisions in
+                let request = try manager.request(.get, "long")
+                let size =
+                    isStreamed
+                    ? try await manager.withResponse(for: request) { try await $1.collect(upTo: 2_000_000).count }
+                    : try await manager.data(for: request).value.count
+                #expect(size == (goesOn ? 3 : 1_000_000))
+                // A refusal that is the response is one of the attempt, too.
+                #expect(decisions() == (status == 401 && !goesOn ? 2 : 1))
+            }
+        }
+    }
+
+    @Test func `a response that is too long to be kept during a decision ends with an error`() async throws {
+        try await withDecisions(about: 503, goingOn: false, maximumBodySize: 500_000) { manager, _ in
+            let sizes = Lock(0)
+            let error = try await sessionError {
+                try await manager.withResponse(for: manager.request(.get, "long")) { head, body in
+                    #expect(head.status == .serviceUnavailable)
+                    for try await chunk in body { sizes.withLock { $0 += chunk.count } }
+                }
+            }
+            #expect(error.reason == .responseTooLarge(.body(limit: 500_000)))
+            #expect((200_000...500_000).contains(sizes.withLock(\.self)))
+        }
+    }
+
+    @Test func `a decision about a failure can use the connection of the response that failed`() async throws {
+        try await withDecisions(about: 302, goingOn: false) { manager, decisions in
+            var request = try manager.request(.get, "long")
+            request.redirectPolicy = RedirectPolicy().with { $0.maximum = 0 }
+            let error = try await sessionError { try await manager.withResponse(for: request) { _, _ in } }
+            guard case .redirect(.tooMany(limit: 0, _)) = error else { throw error }
+            #expect(decisions() == 1)
         }
     }
 }

@@ -58,9 +58,11 @@ public struct AuthenticationPolicy: Sendable {
     /// also called for challenges by a proxy, but not for those of a server to which an `Authorization` field, a
     /// signature or a bearer token was sent.
     ///
-    /// It runs in the task that makes the request, and an error that it throws becomes the error of the request. If it
-    /// returns a credential that was already refused for this request, it is not called again, and the challenge is
-    /// returned as the response. If a proxy refuses to open a tunnel, there is no response, and the request fails with
+    /// It runs in the task that makes the request, and an error that it throws becomes the error of the request.
+    /// Meanwhile the body of the refusal is received and kept in memory, up to
+    /// ``ANHTTP/TransferOptions/maximumBodySize``: the handler may make requests, also if the session has only one
+    /// connection. If it returns a credential that was already refused for this request, it is not called again, and the
+    /// challenge is returned as the response. If a proxy refuses to open a tunnel, there is no response, and the request fails with
     /// ``SessionError/transport(_:)`` instead.
     public var challengeHandler:
         (@Sendable (AuthenticationChallenge) async throws -> AuthenticationChallenge.Disposition)?

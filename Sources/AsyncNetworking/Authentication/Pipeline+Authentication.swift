@@ -44,10 +44,12 @@ extension Pipeline {
             try answers.apply(to: &attempt)
             let space: ProtectionSpace
             do {
-                let response = try await next(attempt, &call)
-                guard let refusal = Refusal(by: response.head, of: attempt, on: transport),
-                    let answered = try await answers.answer(refusal)
-                else {
+                var response = try await next(attempt, &call)
+                let refusal = Refusal(by: response.head, of: attempt, on: transport)
+                if refusal != nil, policy.challengeHandler != nil {
+                    receiveDuringDecision(&response, to: request, call)
+                }
+                guard let refusal, let answered = try await answers.answer(refusal) else {
                     answers.storeAccepted(after: response.head)
                     return response
                 }

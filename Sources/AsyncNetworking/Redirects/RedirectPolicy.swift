@@ -44,7 +44,8 @@ public struct RedirectPolicy: Sendable {
     /// It returns the request to send, or `nil` to return the redirect as the response. The request may differ from the
     /// proposed one: its header fields and its scheme are not checked again, but `http` is replaced by `https` for
     /// hosts that require it, and its body must be replayable. The closure runs in the task that makes the request, and
-    /// an error that it throws becomes the error of the request.
+    /// an error that it throws becomes the error of the request. Meanwhile the body of the redirect is received and kept
+    /// in memory, up to ``ANHTTP/TransferOptions/maximumBodySize``, so that the closure may make requests.
     public var decision: (@Sendable (Redirection) async throws -> Request?)?
 
     /// Creates the default policy, which follows at most 20 redirects, and removes `Authorization`,
@@ -172,7 +173,7 @@ extension Pipeline {
             // A field that the policy has set is the program's own.
             call.credentialOrigin = nil
             var response = try await next(target, &call)
-            guard try await follow(response.head, of: request, to: &target, &call, after: history.count) else {
+            guard try await follow(&response, of: request, to: &target, &call, after: history.count) else {
                 if !history.isEmpty { response.head.redirectHistory = history }
                 return response
             }
@@ -186,24 +187,28 @@ extension Pipeline {
     /// - Parameter original: The request that was not redirected yet. Its policy decides about all redirects.
     @inline(never)
     private func follow(
-        _ head: ResponseHead, of original: Request, to request: inout Request, _ call: inout Call, after count: Int
+        _ response: inout OpenResponse, of original: Request, to request: inout Request, _ call: inout Call,
+        after count: Int
     ) async throws -> Bool {
         let policy = original.redirectPolicy ?? redirectPolicy
-        guard let target = try await target(of: head, to: request, by: policy) else { return false }
+        guard let target = try await target(of: &response, to: request, by: policy, call) else { return false }
         guard count < policy.maximum else {
             throw SessionError.redirect(.tooMany(limit: policy.maximum, to: target.url.redactedDescription))
         }
         await call.exchanges.close()
-        report(.redirected(by: head, to: target), of: &call)
+        report(.redirected(by: response.head, to: target), of: &call)
         request = target
         return true
     }
 
     /// Returns the request that a redirect asks for; `nil` if the response is not a redirect, or not followed.
-    private func target(of head: ResponseHead, to request: Request, by policy: RedirectPolicy) async throws -> Request?
-    {
+    private func target(
+        of response: inout OpenResponse, to request: Request, by policy: RedirectPolicy, _ call: Call
+    ) async throws -> Request? {
+        let head = response.head
         guard var target = try policy.proposal(after: head, to: request, strictURL: strictURL) else { return nil }
         if let decision = policy.decision {
+            receiveDuringDecision(&response, to: request, call)
             guard let decided = try await decision(.init(head: head, original: request, proposed: target)) else {
                 return nil
             }

@@ -21,6 +21,14 @@ struct Retries: Sendable {
 
     /// The attempts so far.
     var history: RetryHistory { plan.history }
+
+    /// Whether a further attempt is possible.
+    fileprivate var isOpen: Bool { !isStopped && history.stop == nil }
+
+    /// Whether the program decides about a further attempt after a result.
+    fileprivate func mayDecide(_ result: RetryPlan.AttemptResult) -> Bool {
+        isOpen && plan.policy.decision != nil && RetryPlan.mayBeDecided(result)
+    }
 }
 
 extension Pipeline {
@@ -36,6 +44,9 @@ extension Pipeline {
             } catch {
                 try await waitForRetry(after: error, of: request, &call)
                 continue
+            }
+            if let retries = call.retries, retries.mayDecide(.success(response.head)) {
+                receiveDuringDecision(&response, to: request, call)
             }
             if let wait = try await decide(.success(response.head), on: request, &call) {
                 try await pause(after: .success(response.head), for: wait, of: request, &call)
@@ -60,6 +71,8 @@ extension Pipeline {
         after error: any Error, hasProgress: Bool = false, of request: Request, _ call: inout Call
     ) async throws {
         guard !(error is CancellationError) else { throw error }
+        // The program's decision may make requests.
+        await call.close()
         if hasProgress { call.retries?.plan.noteProgress() }
         guard let wait = try await decide(.failure(error), on: request, &call) else {
             throw call.adding(historyTo: request.namingTimeout(error))
@@ -114,7 +127,7 @@ extension Pipeline {
         _ result: RetryPlan.AttemptResult, on request: Request, _ call: inout Call
     ) async throws -> Duration? {
         // After the head of a response that must not be followed by another attempt, its body may be lost.
-        guard let retries = call.retries, !retries.isStopped, retries.history.stop == nil else { return nil }
+        guard let retries = call.retries, retries.isOpen else { return nil }
         let plan = retries.plan
         // The usual case, without a look at clocks and counts.
         guard plan.policy.decision != nil || plan.isRetriable(result) else { return nil }

@@ -83,7 +83,8 @@ public struct RetryPolicy: Sendable {
     /// applied; `nil`, the default, follows the policy.
     ///
     /// It may request or prevent another attempt; the limit, body, deadline and budget apply in any case. It runs in
-    /// the task that makes the request, which waits for it. It is not called for `CancellationError`, for errors after
+    /// the task that makes the request, which waits for it. Meanwhile the body of the response is received and kept in
+    /// memory, up to ``ANHTTP/TransferOptions/maximumBodySize``, so that the closure may make requests. It is not called for `CancellationError`, for errors after
     /// the response was passed on (except that of a download that can be continued), for the response to a request that
     /// accepts only stored ones, nor if ``limit`` is 0 or less. An error that it throws becomes the error of the request.
     public var decision: (@Sendable (Context) async throws -> Decision)?
