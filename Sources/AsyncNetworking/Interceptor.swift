@@ -96,6 +96,9 @@ public struct Chain: Sendable {
 
     /// The pipeline of the session.
     var pipeline: Pipeline { passage.pipeline }
+
+    /// Whether an exchange has begun because of this interceptor.
+    var hasSent: Bool { get async { await passage.hasSent } }
 }
 
 /// The way of a request through one interceptor, which may ask for several responses, also concurrently.
@@ -110,6 +113,8 @@ private actor Passage {
     private var open: [Left] = []
     private var requestCount = 0
     private var isOver = false
+    /// The number of exchanges before the interceptor was called.
+    private let earlierExchanges: Int
 
     /// The exchanges that one request has left open.
     struct Left: Sendable {
@@ -127,7 +132,10 @@ private actor Passage {
         self.rest = rest
         self.next = next
         self.call = call
+        earlierExchanges = call.exchangeCount
     }
+
+    var hasSent: Bool { call.exchangeCount > earlierExchanges }
 
     nonisolated func send(_ request: Request, besideOthers: Bool) async throws -> OpenResponse {
         let (begun, number, closed) = await begin(besideOthers: besideOthers)
@@ -198,6 +206,7 @@ extension Call {
     fileprivate mutating func note(_ copy: Call) {
         (retries, record, history) = (copy.retries, copy.record, copy.history)
         firstExchange = firstExchange ?? copy.firstExchange
+        exchangeCount = max(exchangeCount, copy.exchangeCount)
     }
 
     /// Returns the request that an interceptor sends in place of its own. Credentials that the authentication policy has

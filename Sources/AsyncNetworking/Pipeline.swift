@@ -400,6 +400,8 @@ struct Call: Sendable {
     }
     /// Outside of the call, because most calls have none, and it is large.
     private var sharedRetries: Shared<Retries>?
+    /// The number of exchanges that have begun; of those that an interceptor makes concurrently, at least one.
+    var exchangeCount = 0
     /// The origin for which credentials were added to the request; `nil` before that.
     var credentialOrigin: Origin?
     /// The session's uptime at the beginning.
@@ -438,8 +440,9 @@ struct Call: Sendable {
     /// The number of the attempt, starting at 1.
     var attempt: Int { retries?.plan.attempt ?? 1 }
 
-    /// Returns the receiver of the events of an exchange that begins.
-    func beginExchange() -> (any ExchangeEventSink)? {
+    /// Counts an exchange that begins, and returns the receiver of its events.
+    mutating func beginExchange() -> (any ExchangeEventSink)? {
+        exchangeCount += 1
         guard let monitor else { return record }
         return monitor.beginExchange(notingIn: record)
     }

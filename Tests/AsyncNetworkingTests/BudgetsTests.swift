@@ -357,6 +357,43 @@ import Testing
         #expect(try await manager.get("x").text == "x")
     }
 
+    @Test func `a request that is not sent says nothing of the server`() async throws {
+        let isRefreshed = Lock(false)
+        let authenticator = Authenticator(for: [try url("http://a.example/")]) { _ in
+            guard isRefreshed.withLock(\.self) else { throw TransportError(.cannotConnect(.refused)) }
+            return Authenticator.Token("1")
+        }
+        let manager = SessionManager(on: MockTransport(.text("x"))) {
+            $0.interceptors = [CircuitBreaker(failures: 1)]
+            $0.authentication.authenticators = [authenticator]
+        }
+        let error = try await sessionError { _ = try await manager.get("x", timeout: .zero) }
+        #expect(error.reason == .timedOut(.request))
+        #expect(try await sessionError { _ = try await manager.get("x") }.reason == .cannotConnect(.refused))
+        isRefreshed.set(\.self, to: true)
+        #expect(try await manager.get("x").text == "x")
+    }
+
+    @Test func `a stored response is no success of the server`() async throws {
+        let fields: HTTPFields = [.cacheControl: "max-age=60", .eTag: "\"a\""]
+        let isBroken = Lock(false)
+        let transport = MockTransport { _ in
+            isBroken.withLock(\.self) ? .status(.badGateway) : .data(Data("x".utf8), headers: fields)
+        }
+        let manager = SessionManager(on: transport) {
+            $0.cache = .memory()
+            $0.interceptors = [CircuitBreaker(failures: 2)]
+        }
+        _ = try await manager.get("stored")
+        isBroken.set(\.self, to: true)
+        _ = try await sessionError { _ = try await manager.get("x") }
+        #expect(try await manager.get("stored").metrics.source == .cache)
+        let validated: HTTPFields = [.cacheControl: "no-cache, stale-if-error=60"]
+        #expect(try await manager.get("stored", headers: validated).text == "x")
+        _ = try await sessionError { _ = try await manager.get("x") }
+        guard case .circuitOpen = try await sessionError({ _ = try await manager.get("x") }) else { throw Planned() }
+    }
+
     @Test func `a retry waits for nothing when the circuit is open`() async throws {
         let manager = SessionManager(on: MockTransport(.status(.badGateway))) {
             ($0.clock, $0.randomUnit) = (clock, { 1 })

@@ -18,10 +18,11 @@ import FoundationEssentials
 /// | open | fail with ``SessionError/circuitOpen(host:retryAfter:)`` | to half-open, with the first request after the cooldown |
 /// | half-open | one is sent in each cooldown, the others fail | to closed if one succeeds, to open if one fails |
 ///
-/// Cancelled requests are neither, nor are requests that accept only a stored response, and failures while the system
-/// has no route to the host: they say nothing of the server. Responses to requests that were sent before the last change are ignored. Requests that the interceptors of a
-/// request in the half-open state send to the same origin are sent, too. Copies, and the sessions that have one, share
-/// the state; the time is that of the clock of the session that used it first.
+/// Some ends of a request say nothing of the server, and are neither: it was cancelled, or not sent, because a stored
+/// response answers it, its time was over or its token could not be refreshed; a stale response replaces a failure; or
+/// the system has no route to the host. Responses to requests that were sent before the last change are ignored.
+/// Requests that the interceptors of a request in the half-open state send to the same origin are sent, too. Copies, and
+/// the sessions that have one, share the state; the time is that of the clock of the session that used it first.
 public struct CircuitBreaker: Interceptor {
     private let states: States
     private let isFailure: @Sendable (Result<ResponseHead, any Error>) -> Bool
@@ -62,7 +63,6 @@ public struct CircuitBreaker: Interceptor {
             if WaitGraph.isWithin({ ($0 as? Trial)?.isOf(states, origin) ?? false }) { return try await next(request) }
             throw SessionError.circuitOpen(host: origin.host, retryAfter: retryAfter)
         }
-        let isOnlyStored = next.pipeline.acceptsOnlyStored(request)
         do {
             let response =
                 if pass.isTrial {
@@ -70,14 +70,13 @@ public struct CircuitBreaker: Interceptor {
                 } else {
                     try await next(request)
                 }
+            let isServers = await next.hasSent && response.body.origin != .stale
             let outcome: Circuit.Outcome =
-                isOnlyStored ? .unknown : isFailure(.success(response.head)) ? .failure : .success
+                !isServers ? .unknown : isFailure(.success(response.head)) ? .failure : .success
             await states.record(outcome, of: pass, origin)
             return response
         } catch {
-            // A request whose token is outdated was not sent.
-            let isUnsent = isOnlyStored || error is CancellationError || error is OutdatedToken
-            var isServers = !isUnsent && isFailure(.failure(error))
+            var isServers = await next.hasSent && !(error is CancellationError) && isFailure(.failure(error))
             if isServers { isServers = await next.pipeline.missingRoute(of: request, after: error) == nil }
             await states.record(isServers ? .failure : .unknown, of: pass, origin)
             throw error

@@ -45,7 +45,8 @@ public struct Hedging: Interceptor {
         } else {
             response = try await next(request)
         }
-        await statistics.record(stopwatch.elapsed, origin)
+        // The time of a stored response says nothing of the server.
+        if await next.hasSent { await statistics.record(stopwatch.elapsed, origin) }
         return response
     }
 
