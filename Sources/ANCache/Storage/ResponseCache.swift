@@ -76,6 +76,9 @@ public final class ResponseCache: Sendable {
         index.withLock { $0.slots(key) }.contains { $0.entry == nil }
     }
 
+    /// Whether there are entries of a key.
+    package func hasEntries(_ key: CacheKey) -> Bool { !index.withLock { $0.slots(key) }.isEmpty }
+
     /// Returns the entries of a key. Those on the disk are read, and kept in memory if they fit.
     package func entries(_ key: CacheKey) -> [CacheEntry] {
         let slots = index.withLock { $0.slots(key) }

@@ -182,16 +182,14 @@ struct CacheLookup: Sendable {
                 }
             }
         }
-        if !entries.isEmpty, Storability.replacesStored(head, to: request) {
-            await supersede(entry(for: head, times), by: nil)
-        }
+        await supersede(head, times, isVariant: false)
     }
 
     /// Returns the body of a response as one that is stored while it is read; `nil` if the response is not stored.
     ///
     /// If it is not stored in the end, because it is too large, was refused, or was not read to its end, the stored
     /// responses that it supersedes are removed when it is closed; unless it was refused, not one with the same tag.
-    func storing(_ response: OpenResponse, _ entries: [CacheEntry], _ times: ExchangeTimes) -> ResponseBody? {
+    func storing(_ response: OpenResponse, _ times: ExchangeTimes) -> ResponseBody? {
         let head = response.head
         let acceptsStale = request.directives.maxStale != nil
         guard acceptsStale || Storability.hasCachingFields(head), Storability.isStorable(head, to: request) else {
@@ -206,27 +204,27 @@ struct CacheLookup: Sendable {
             StoringBodySource(response.body, session.cache.writer(key), expected: length) { body, ending in
                 await store(stored.ended(ending.trailers, bodyLength: body.length), body, head, times)
             } notStored: { isRefused in
-                await supersede(head, entries, times, isRefused: isRefused)
+                await supersede(head, times, keepingSameTag: !isRefused)
                 endFlight(isAbandoned: Task.isCancelled)
             })
     }
 
     /// Removes the stored responses that a response supersedes although it was not stored.
     ///
-    /// - Parameter isRefused: Whether the program refused to store the response; otherwise a stored response with the
-    ///   same tag is still current.
+    /// - Parameters:
+    ///   - isVariant: Whether those with the variant of the response are superseded, too.
+    ///   - keepsSameTag: Whether one with the same tag stays, which is still current unless the program refused to store
+    ///     the response.
     private func supersede(
-        _ head: ResponseHead, _ entries: [CacheEntry], _ times: ExchangeTimes, isRefused: Bool
+        _ head: ResponseHead, _ times: ExchangeTimes, isVariant: Bool = true, keepingSameTag keepsSameTag: Bool = false
     ) async {
-        guard !entries.isEmpty, Storability.replacesStored(head, to: request) else { return }
-        let entry = entry(for: head, times)
-        guard isRefused || !entries.contains(where: { $0.response.hasSameTag(as: entry.response) }) else { return }
-        await supersede(entry, by: entry.response)
-    }
-
-    private func supersede(_ entry: CacheEntry, by response: StoredResponse?) async {
+        guard Storability.replacesStored(head, to: request), session.cache.hasEntries(key) else { return }
+        let new = entry(for: head, times)
         await withFiles {
-            session.cache.supersede(key, by: entry) { CacheDecision.isReplaced($0, by: response, to: request) }
+            session.cache.supersede(key, by: new) { old in
+                CacheDecision.isReplaced(old, by: isVariant ? new.response : nil, to: request)
+                    && !(keepsSameTag && old.hasSameTag(as: new.response))
+            }
         }
     }
 

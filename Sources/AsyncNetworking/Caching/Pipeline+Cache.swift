@@ -186,7 +186,7 @@ extension Pipeline {
         _ response: OpenResponse, of call: inout Call, _ lookup: CacheLookup, _ entries: [CacheEntry],
         _ times: ExchangeTimes
     ) async throws -> OpenResponse? {
-        guard let storing = lookup.storing(response, entries, times) else {
+        guard let storing = lookup.storing(response, times) else {
             lookup.endFlight(isAbandoned: false)
             await lookup.noteUnstored(response.head, entries, times)
             return nil

@@ -194,6 +194,50 @@ import Testing
         #expect(try await origin.get(from: manager) == "3 200 network")
     }
 
+    @Test func `a response that is not read to its end leaves an identical one that was stored meanwhile`() async throws
+    {
+        let gate = try ScriptGate()
+        let old = origin.fields
+        origin.respond { _, number in
+            let fields = number == 1 ? old : [.cacheControl: "max-age=60", .eTag: "\"b\""]
+            switch number {
+            case 2: return MockResponse([.wait(gate), .head(.ok, fields), .chunk(Data("2".utf8))])
+            case 3: return MockResponse([.head(.ok, fields), .hang])
+            default: return .data(Data("\(number)".utf8), headers: fields)
+            }
+        }
+        let manager = origin.manager()
+        let again: HTTPFields = [.cacheControl: "no-cache"]
+        _ = try await origin.get(from: manager)
+        let other = Task { [origin] in try await origin.get(from: manager, again) }
+        try await origin.transport.requests(count: 2)
+        try await manager.withResponse(for: manager.request(.get, "x", headers: again)) { _, _ in
+            gate.open()
+            let stored = try await other.value
+            #expect(stored == "2 200 network")
+        }
+        #expect(try await origin.get(from: manager) == "2 200 cache")
+    }
+
+    @Test func `a response that must not be stored removes one that was stored since its request`() async throws {
+        let gates = [try ScriptGate(), try ScriptGate()]
+        origin.respond { _, number in
+            let control = number == 2 ? "no-store" : "max-age=60"
+            let response = MockResponse.data(Data("\(number)".utf8), headers: [.cacheControl: control])
+            return number > 2 ? response : MockResponse([.wait(gates[number - 1])] + response.steps)
+        }
+        let manager = origin.manager()
+        async let first = origin.get(from: manager)
+        try await origin.transport.requests(count: 1)
+        async let second = origin.get(from: manager)
+        try await origin.transport.requests(count: 2)
+        gates[0].open()
+        #expect(try await first == "1 200 network")
+        gates[1].open()
+        #expect(try await second == "2 200 network")
+        #expect(try await origin.get(from: manager) == "3 200 network")
+    }
+
     @Test func `a response to HEAD with another status invalidates`() async throws {
         origin.respond { request, number in
             request.method == .head
