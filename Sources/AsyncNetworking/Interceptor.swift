@@ -205,7 +205,6 @@ extension Call {
     /// Takes over what a request of an interceptor has recorded in its copy of the call.
     fileprivate mutating func note(_ copy: Call) {
         (retries, record, history) = (copy.retries, copy.record, copy.history)
-        firstExchange = firstExchange ?? copy.firstExchange
         exchangeCount = max(exchangeCount, copy.exchangeCount)
     }
 

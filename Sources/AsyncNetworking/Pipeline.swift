@@ -254,8 +254,10 @@ final class Pipeline: Sendable {
     @inline(never)
     private func exchange(_ request: Request, _ call: inout Call) async throws -> OpenResponse {
         let events = begin(request, &call)
+        let time = cache?.now()
         do {
             var response = try await transport.open(request, delivery: call.delivery, reporting: events)
+            if let time { response.head.requestTime = time.milliseconds }
             response.body.origin = .network
             call.exchanges.own(response.body)
             call.record?.note(request, .success(response.head))
@@ -271,7 +273,6 @@ final class Pipeline: Sendable {
     private func begin(_ request: Request, _ call: inout Call) -> (any ExchangeEventSink)? {
         let events = call.beginExchange()
         events?.receive(.started(request))
-        if let cache, call.firstExchange == nil { call.firstExchange = cache.now() }
         return events
     }
 
@@ -408,8 +409,6 @@ struct Call: Sendable {
     let start: Duration
     /// The events between the exchanges.
     var history = CallHistory()
-    /// The time of the first exchange since the cache has sent the request; `nil` if there was none.
-    var firstExchange: CacheTime?
     /// The response that was returned last; `nil` if a further request has failed, and without a monitor.
     var answer: Answer?
     /// The exchanges that are open.

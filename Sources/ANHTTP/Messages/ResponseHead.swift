@@ -18,6 +18,7 @@ public struct ResponseHead: Sendable {
         var retryHistory = RetryHistory()
         var webSocket: (any WebSocketLink)?
         var callHistory = CallHistory()
+        var requestTime: Int64?
     }
 
     /// The status code, 100 to 999, with the server's reason phrase, which is empty over HTTP/2 and HTTP/3.
@@ -60,6 +61,13 @@ public struct ResponseHead: Sendable {
     package var callHistory: CallHistory {
         get { shared.value.callHistory }
         set { set(\.callHistory, to: newValue) }
+    }
+
+    /// The time at which the request was sent, in milliseconds since 1970; set by a session with a cache for a response
+    /// of its transport.
+    package var requestTime: Int64? {
+        get { shared.value.requestTime }
+        set { set(\.requestTime, to: newValue) }
     }
 
     private mutating func set<Value>(_ property: WritableKeyPath<Contents, Value>, to value: Value) {

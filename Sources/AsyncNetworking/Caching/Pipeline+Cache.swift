@@ -117,14 +117,15 @@ extension Pipeline {
         return try await store(response, of: &call, lookup, entries, times) ?? response
     }
 
-    /// Sends a request, and returns its response and the times of the exchange, without waits before it.
+    /// Sends a request, and returns its response and the times of the exchange that led to it, without others and waits
+    /// before it (RFC 9111 §4.2.3), unless an interceptor has made the head.
     private func exchange(
         _ request: Request, _ call: inout Call, _ next: Next, _ lookup: CacheLookup
     ) async throws -> (OpenResponse, ExchangeTimes) {
-        call.firstExchange = nil
+        let start = lookup.session.now()
         let response = try await next(request, &call)
-        let now = lookup.session.now()
-        return (response, ExchangeTimes(request: call.firstExchange ?? now, response: now))
+        let sent = response.head.requestTime.map(CacheTime.init(milliseconds:)) ?? start
+        return (response, ExchangeTimes(request: sent, response: lookup.session.now()))
     }
 
     /// Sends a conditional request.

@@ -147,6 +147,37 @@ import Testing
         #expect(try await get(from: manager) == (isBefore ? "1 200 cache" : "2 200 network"))
     }
 
+    @Test(arguments: ["a failure", "a response", "a response that is used"])
+    func `the time of an earlier exchange is part of the age only of its own response`(first: String) async throws {
+        /// Asks again 50 s after a failure or a response.
+        struct Asking: Interceptor {
+            let origin: Origin
+            let usesFirst: Bool
+
+            func intercept(_ request: Request, next: Chain) async throws -> OpenResponse {
+                var first = try? await next(request)
+                // Its exchange is over when the next one begins.
+                if let body = try await first?.body.collect(upTo: 10) { first?.body = ResponseBody(body) }
+                origin.advance(50)
+                let second = try await next(request)
+                return usesFirst ? first ?? second : second
+            }
+        }
+        let fields: HTTPFields = [.cacheControl: "max-age=60"]
+        origin.respond { _, number in
+            number == 1 && first == "a failure"
+                ? MockResponse([.fail(TransportError(.cannotConnect(.unreachable)))])
+                : .data(Data("\(number)".utf8), headers: fields)
+        }
+        let isUsed = first == "a response that is used"
+        let manager = origin.manager { [origin] in
+            $0.attemptInterceptors = [Asking(origin: origin, usesFirst: isUsed)]
+        }
+        #expect(try await get(from: manager).hasPrefix(isUsed ? "1 200" : "2 200"))
+        origin.advance(40)
+        #expect(try await get(from: manager) == (isUsed ? "3 200 network" : "2 200 cache"))
+    }
+
     @Test(arguments: [true, false])
     func `a stored response with the same tag stays when a new one is not read to its end`(isCancelled: Bool)
         async throws
