@@ -142,8 +142,7 @@ private actor Passage {
         for body in closed.flatMap(\.bodies) { await body.close() }
         guard var call = begun else { throw CancellationError() }
         do {
-            var sent = call.replacing(self.request, by: request)
-            sent.url = pipeline.strictURL(sent.url)
+            let sent = call.replacing(self.request, by: request, on: pipeline)
             var response = try await pipeline.intercept(sent, &call, by: rest, next)
             if response.body.provenance == .received { response.body.provenance = .lent(number) }
             guard await keep(call, number) else { throw CancellationError() }
@@ -209,16 +208,17 @@ extension Call {
     }
 
     /// Returns the request that an interceptor sends in place of its own. Credentials that the authentication policy has
-    /// added are removed if they belong to another origin.
+    /// added are removed if it goes to another origin.
     @inline(never)
-    fileprivate func replacing(_ request: Request, by other: Request) -> Request {
+    fileprivate func replacing(_ request: Request, by other: Request, on pipeline: Pipeline) -> Request {
         var next = other.continuing(request)
-        if let credentialOrigin, Origin(next.url) != credentialOrigin {
-            // A field that the interceptor has set itself is kept.
-            if next.headers[.authorization] == request.headers[.authorization] { next.headers[.authorization] = nil }
-            next.transportAuthentication?.server = nil
-            next.transportAuthentication?.signature = nil
-        }
+        pipeline.requireTLS(of: &next)
+        guard credentialOrigin != nil, next.url != request.url, Origin(next.url) != pipeline.origin(of: request.url)
+        else { return next }
+        // A field that the interceptor has set itself is kept.
+        if next.headers[.authorization] == request.headers[.authorization] { next.headers[.authorization] = nil }
+        next.transportAuthentication?.server = nil
+        next.transportAuthentication?.signature = nil
         return next
     }
 }

@@ -99,7 +99,7 @@ final class Pipeline: Sendable {
         // Retries failed attempts.
         Step(if: { ($1.retryPolicy?.limit ?? $0.retryPolicy.limit) > 0 }) { try await $0.retry($1, &$2, $3) },
         // Replaces `http` by `https` for hosts that require it.
-        Step { $1.url = $0.strictURL($1.url) },
+        Step { $0.requireTLS(of: &$1) },
         // Follows redirects.
         Step(if: { $1.redirectPolicy?.isEnabled ?? $0.redirectPolicy.isEnabled }) {
             try await $0.followRedirects($1, &$2, $3)

@@ -166,6 +166,67 @@ import Testing
         #expect(urls(transport) == ["https://a.example/plain"])
     }
 
+    @Test(
+        arguments: [
+            ("http://a.example/", "http://a.example/", true), ("http://a.example/", "https://a.example/", true),
+            ("http://a.example:443/", "https://a.example/", true),
+            ("http://a.example:81/", "http://a.example:81/", true),
+            ("http://a.example/", "http://a.example:81/", false), ("http://a.example:81/", "https://a.example/", false),
+            ("http://a.example/", "https://a.example:80/", false), ("http://b.example/", "https://b.example/", false),
+        ], ["policy", "request", "token"])
+    func `a credential for http is used over https for the same port of a known host`(
+        scope: (origin: String, target: String, isUsed: Bool), kind: String
+    ) async throws {
+        let transport = try transport()
+        let origin = try url(scope.origin)
+        let ada = Credential(user: "ada", password: "lovelace", schemes: [.basic])
+        let token = Authenticator(for: [origin], token: .init("1")) { _ in throw Planned() }
+        let manager = SessionManager(on: transport) {
+            if kind == "policy" { $0.authentication.credentials[origin] = ada }
+            if kind == "token" { $0.authentication.authenticators = [token] }
+        }
+        manager.strictTransport.set(try #require(StrictTransportHost(host: "a.example")))
+        var request = Request(url: origin)
+        if kind == "request" { request.credential = ada }
+        request.url = try url(scope.target)
+        _ = try await manager.data(for: request)
+        // The credential of a request belongs to its URL, which the program has changed to one over https.
+        let isUsed = scope.isUsed && (kind != "request" || request.url.scheme == "http")
+        #expect(transport.authorizations == [isUsed ? kind == "token" ? "Bearer 1" : adasField : nil])
+        #expect(try transport.onlyRequest.request.url.scheme == "https")
+    }
+
+    @Test func `an interceptor that names a known host by http keeps its credentials`() async throws {
+        let transport = try transport()
+        let base = try url("https://a.example/")
+        let manager = SessionManager(on: transport) {
+            $0.authentication.credentials[base] = Credential(user: "ada", password: "lovelace", schemes: [.basic])
+            $0.attemptInterceptors = [
+                Intercepting { request, next in
+                    var request = request
+                    request.url = try url("http://a.example/other")
+                    return try await next(request)
+                }
+            ]
+        }
+        manager.strictTransport.set(try #require(StrictTransportHost(host: "a.example")))
+        _ = try await manager.get(base)
+        #expect(urls(transport) == ["https://a.example/other"])
+        #expect(transport.requests.map(\.request.headers[.authorization]) == [adasField])
+    }
+
+    @Test func `limits count the requests to a known host together`() async throws {
+        let transport = MockTransport(.status(.serviceUnavailable))
+        let manager = SessionManager(on: transport) { $0.interceptors = [CircuitBreaker(failures: 2)] }
+        manager.strictTransport.set(try #require(StrictTransportHost(host: "a.example")))
+        for text in ["http://a.example/", "https://a.example/"] {
+            _ = try await manager.data(for: Request(url: url(text)))
+        }
+        guard case .circuitOpen = try await sessionError({ _ = try await manager.get(url("http://a.example/")) }) else {
+            throw Planned()
+        }
+    }
+
     @Test func `the field is ignored over http, from addresses, and of unverified servers`() async throws {
         for (policy, hostPolicies, known) in verifiedHosts {
             let manager = SessionManager(on: try transport()) {

@@ -85,15 +85,17 @@ public struct AuthenticationPolicy: Sendable {
     /// Whether the policy may answer challenges.
     var answersChallenges: Bool { !credentials.isEmpty || challengeHandler != nil || netrc != nil }
 
-    /// Returns the credential for an origin from ``credentials`` or the ``netrcFile``, or `nil`.
-    func credential(for origin: Origin) -> Credential? {
-        credentials[origin] ?? netrc?.credential(for: origin)
+    /// Returns the credential for a request that is one of some origins, the one that it is sent to first, from
+    /// ``credentials`` or the ``netrcFile``; `nil` if there is none.
+    func credential(for origins: [Origin]) -> Credential? {
+        origins.lazy.compactMap { credentials[$0] }.first ?? origins.first.flatMap { netrc?.credential(for: $0) }
     }
 }
 
 extension AuthenticationPolicy {
     /// Credentials by origin: scheme, host and port. They take effect as ``AuthenticationPolicy/credentials``. Each applies
-    /// to all paths of its origin, and to no subdomain of its host. The description contains no passwords.
+    /// to all paths of its origin, and to no subdomain of its host. One for an origin over http is also used over https if
+    /// the host is known to require that (``SessionManager/strictTransport``). The description contains no passwords.
     public struct Credentials: Hashable, Sendable, CustomStringConvertible {
         private var values: [Origin: Credential] = [:]
 
@@ -129,7 +131,8 @@ extension Request {
     /// token.
     ///
     /// It belongs to the origin that ``ANHTTP/Request/url`` has when the credential is set, and is not sent to another
-    /// origin. For a URL of another origin it reads as `nil`.
+    /// origin, except over https in place of http to a host that requires it (RFC 6797). For a URL of another origin it
+    /// reads as `nil`.
     ///
     /// If it is accepted after a challenge, later requests to the protection space that have the same credential send it
     /// without waiting for a challenge, unless `authentication` is set. Requests without a credential never send it.
@@ -148,6 +151,15 @@ extension Request {
     public var authentication: AuthenticationPolicy? {
         get { self[PolicyOfRequest.self] }
         set { self[PolicyOfRequest.self] = newValue }
+    }
+
+    /// Sends the request to a URL over https, because the host of its own requires that.
+    mutating func upgrade(to url: URL) {
+        let origin = Origin(url)
+        if let scoped = scopedCredential, origin.overPlainHTTP.contains(scoped.origin) {
+            scopedCredential = ScopedCredential(origin: origin, credential: scoped.credential)
+        }
+        self.url = url
     }
 
     /// Whether this request has a credential or an authentication policy of its own.

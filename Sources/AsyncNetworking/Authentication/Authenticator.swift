@@ -60,8 +60,8 @@ public actor Authenticator {
     /// Creates an authenticator for the origins of some URLs.
     ///
     /// - Parameters:
-    ///   - urls: URLs whose origins (scheme, host and port) receive the token; no other origin does. With none, the
-    ///     token is never sent.
+    ///   - urls: URLs whose origins (scheme, host and port) receive the token; no other origin does, except over https
+    ///     in place of http if the host is known to require that. With none, the token is never sent.
     ///   - token: The initial token; `nil`, the default, refreshes before the first request.
     ///   - leeway: The time before expiry at which a token is refreshed; 30 s by default. It counts at most as a tenth
     ///     of the time between setting the token and its expiry. With zero, a token is sent until it expires; with a

@@ -18,13 +18,15 @@ extension Pipeline {
         guard !request.headers.contains(.authorization) else {
             return try await answerChallenges(request, &call, next, by: policy)
         }
-        let origin = Origin(request.url)
-        call.credentialOrigin = origin
+        call.credentialOrigin = Origin(request.url)
         if !policy.signatures.isEmpty, let signature = try policy.signature(for: HostName(request.url)) {
             request.transportAuthentication = TransportAuthentication(signature)
             return try await answerChallenges(request, &call, next, by: policy)
         }
-        if let authenticator = policy.authenticators.first(where: { $0.origins.contains(origin) && !$0.isBypassed }) {
+        let origins = origins(of: request.url)
+        if let authenticator = policy.authenticators.first(where: {
+            !$0.origins.isDisjoint(with: origins) && !$0.isBypassed
+        }) {
             return try await authorize(request, &call, next, by: authenticator, policy)
         }
         return try await answerChallenges(request, &call, next, by: policy)
@@ -38,7 +40,8 @@ extension Pipeline {
         _ request: Request, _ call: inout Call, _ next: Next, by policy: AuthenticationPolicy
     ) async throws -> OpenResponse {
         guard policy.answersChallenges || request.credential != nil else { return try await next(request, &call) }
-        var answers = ChallengeAnswers(request, policy, origin: call.credentialOrigin, on: self)
+        let origins = call.credentialOrigin == nil ? [] : origins(of: request.url)
+        var answers = ChallengeAnswers(request, policy, origins: origins, on: self)
         while true {
             var attempt = request
             try answers.apply(to: &attempt)
@@ -85,15 +88,15 @@ private struct ChallengeAnswers {
     /// The `domain` parameter of the server's latest Digest challenge.
     private var digestDomain: String?
 
-    /// - Parameter origin: The origin of the request; `nil` if the program set `Authorization` itself.
-    init(_ request: Request, _ policy: AuthenticationPolicy, origin: Origin?, on pipeline: Pipeline) {
+    /// - Parameter origins: The origins of which the request is one; none if the program set `Authorization` itself.
+    init(_ request: Request, _ policy: AuthenticationPolicy, origins: [Origin], on pipeline: Pipeline) {
         self.request = request
         self.policy = policy
         self.pipeline = pipeline
         usesCache = request.authentication == nil
         answersServer =
             !request.headers.contains(.authorization) && request.transportAuthentication?.signature == nil
-        credential = answersServer ? request.credential ?? origin.flatMap { policy.credential(for: $0) } : nil
+        credential = answersServer ? request.credential ?? policy.credential(for: origins) : nil
         let cache = usesCache ? pipeline.state.withLock { $0.credentials } : nil
         let cached = answersServer ? cache?.answer(for: request, credential) : nil
         // The opening handshake of a WebSocket connection can be authenticated by a header field only.

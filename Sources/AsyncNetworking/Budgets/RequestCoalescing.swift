@@ -32,7 +32,7 @@ public struct RequestCoalescing: Interceptor {
     public func intercept(_ request: Request, next: Chain) async throws -> OpenResponse {
         guard [.get, .head, .options, .trace].contains(request.method) else {
             // What is read during or after a change may differ from what is in flight.
-            let origin = Origin(next.pipeline.strictURL(request.url))
+            let origin = next.pipeline.origin(of: request.url)
             forgetFlights(to: origin, of: next.pipeline)
             defer { forgetFlights(to: origin, of: next.pipeline) }
             return try await next(request)
@@ -62,7 +62,7 @@ public struct RequestCoalescing: Interceptor {
     }
 
     private func forgetFlights(to origin: Origin, of pipeline: Pipeline) {
-        flights.forget { Origin(pipeline.strictURL($0.url)) == origin }
+        flights.forget { pipeline.origin(of: $0.url) == origin }
     }
 
     /// Sends the request, and gives its response to those that wait.

@@ -37,7 +37,7 @@ public struct RequestRateLimit: Interceptor {
 
     /// Sends the request when its turn has come.
     public func intercept(_ request: Request, next: Chain) async throws -> OpenResponse {
-        let origin = Origin(request.url)
+        let origin = next.pipeline.origin(of: request.url)
         let left = request.timeLeft
         guard let turn = await ledger.take(origin, next.pipeline.clock, within: left) else {
             throw TransportError.timedOut(.queue, left, FailureContext())

@@ -7,12 +7,28 @@ import HTTPTypes
 
 extension Pipeline {
     /// Returns the URL to send a request to: with `https` if its host is known to require it (RFC 6797 §8.2).
-    func strictURL(_ url: URL) -> URL {
-        guard usesStrictTransport, url.isPlainHTTP else { return url }
-        let requiresTLS = state.withLock { state in
-            !state.strictTransport.isEmpty && state.strictTransport.requiresTLS(HostName(url), at: now())
-        }
-        return requiresTLS ? url.withTLS : url
+    func strictURL(_ url: URL) -> URL { url.isPlainHTTP && requiresTLS(url) ? url.withTLS : url }
+
+    /// Replaces the URL of a request by the one to send it to. A credential for the former is one for the latter.
+    func requireTLS(of request: inout Request) {
+        if request.url.isPlainHTTP, requiresTLS(request.url) { request.upgrade(to: request.url.withTLS) }
+    }
+
+    /// Returns the origin to which a request to a URL is sent.
+    func origin(of url: URL) -> Origin { Origin(strictURL(url)) }
+
+    /// Returns the origins of which a request to a URL is one: the URL's, and those over http whose requests are sent
+    /// there, too.
+    func origins(of url: URL) -> [Origin] {
+        let origin = Origin(url)
+        return requiresTLS(url) ? [origin] + origin.overPlainHTTP : [origin]
+    }
+
+    private func requiresTLS(_ url: URL) -> Bool {
+        usesStrictTransport
+            && state.withLock { state in
+                !state.strictTransport.isEmpty && state.strictTransport.requiresTLS(HostName(url), at: now())
+            }
     }
 
     /// Whether the response to a request may change what is known about its host: it comes from a server whose

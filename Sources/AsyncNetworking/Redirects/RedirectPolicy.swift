@@ -214,7 +214,7 @@ extension Pipeline {
             }
             target = decided.continuing(request)
         }
-        target.url = strictURL(target.url)
+        requireTLS(of: &target)
         guard target.body.isReplayable else { throw SessionError.redirect(.bodyNotReplayable) }
         return target
     }
@@ -236,6 +236,14 @@ struct Origin: Hashable, Sendable, CustomStringConvertible {
             }
         host = HostName(url).zonedText
         port = url.port ?? (scheme == "https" ? 443 : 80)
+    }
+
+    private init(overPlainHTTP host: String, port: Int) { (scheme, self.host, self.port) = ("http", host, port) }
+
+    /// The origins over http whose requests are sent to this one if its host requires https (RFC 6797 §8.3).
+    var overPlainHTTP: [Origin] {
+        let ports = scheme == "https" && port != 80 ? port == 443 ? [80, 443] : [port] : []
+        return ports.map { Origin(overPlainHTTP: host, port: $0) }
     }
 
     var description: String { "\(scheme)://\(host):\(port)" }

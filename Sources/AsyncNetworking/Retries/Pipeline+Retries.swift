@@ -90,7 +90,8 @@ extension Pipeline {
                 plan: RetryPlan(policy), uptime: uptime, start: uptime.elapsed,
                 stopwatch: policy.deadline == nil ? nil : Stopwatch(clock))
             if let budget = retries.plan.budget {
-                state.withLock { $0.retryBudgets.deposit(request.url, budget, now: retries.start) }
+                let url = strictURL(request.url)
+                state.withLock { $0.retryBudgets.deposit(url, budget, now: retries.start) }
             }
             call.retries = retries
         }
@@ -162,8 +163,8 @@ extension Pipeline {
 extension Pipeline {
     /// Takes a retry from the budget of a request's host; returns `false` if none is left.
     func withdrawRetry(of request: Request, from budget: RetryPolicy.Budget) -> Bool {
-        let now = uptime.elapsed
-        return state.withLock { $0.retryBudgets.withdraw(request.url, budget, now: now) }
+        let (url, now) = (strictURL(request.url), uptime.elapsed)
+        return state.withLock { $0.retryBudgets.withdraw(url, budget, now: now) }
     }
 
     /// Sleeps before a retry, which is given back to the budget from which it was taken if the wait fails.
@@ -175,8 +176,8 @@ extension Pipeline {
         } catch {
             if var budget {
                 budget.perRequest = 1
-                let now = uptime.elapsed
-                state.withLock { $0.retryBudgets.deposit(request.url, budget, now: now) }
+                let (url, now) = (strictURL(request.url), uptime.elapsed)
+                state.withLock { $0.retryBudgets.deposit(url, budget, now: now) }
             }
             throw error
         }
