@@ -79,8 +79,9 @@ public struct Chain: Sendable {
     /// incompletely. Calls may overlap; their responses stay open until the next call that begins after them.
     ///
     /// - Parameter request: The request to send: the interceptor's own, modified or another one. One without a time
-    ///   limit or transfer options has those of the interceptor's request. Credentials that the session has added are
-    ///   not sent to another origin.
+    ///   limit or transfer options has those of the interceptor's request. What the session has added to it is not sent
+    ///   to another origin: credentials of the authentication policy, and fields of ``SessionConfiguration/headers``
+    ///   that are among ``RedirectPolicy/sensitiveHeaders``.
     /// - Throws: The errors of later steps or `CancellationError`, also after the interceptor has returned. Errors of
     ///   lower layers, such as ``ANHTTP/TransportError``, are not wrapped in a ``SessionError`` yet.
     public func callAsFunction(_ request: Request) async throws -> OpenResponse {
@@ -207,15 +208,20 @@ extension Call {
         exchangeCount = max(exchangeCount, copy.exchangeCount)
     }
 
-    /// Returns the request that an interceptor sends in place of its own. Credentials that the authentication policy has
-    /// added are removed if it goes to another origin.
+    /// Returns the request that an interceptor sends in place of its own. If it goes to another origin, it loses what the
+    /// session has added: the credentials of the authentication policy, and sensitive header fields.
     @inline(never)
     fileprivate func replacing(_ request: Request, by other: Request, on pipeline: Pipeline) -> Request {
         var next = other.continuing(request)
         pipeline.requireTLS(of: &next)
-        guard credentialOrigin != nil, next.url != request.url, Origin(next.url) != pipeline.origin(of: request.url)
-        else { return next }
+        // Most interceptors keep the URL.
+        guard next.url != request.url, Origin(next.url) != pipeline.origin(of: request.url) else { return next }
         // A field that the interceptor has set itself is kept.
+        let sensitive = (next.redirectPolicy ?? pipeline.redirectPolicy).sensitiveHeaders
+        next.headers.removeAll {
+            sensitive.contains($0.name) && pipeline.headers.contains($0) && request.headers.contains($0)
+        }
+        guard credentialOrigin != nil else { return next }
         if next.headers[.authorization] == request.headers[.authorization] { next.headers[.authorization] = nil }
         next.transportAuthentication?.server = nil
         next.transportAuthentication?.signature = nil

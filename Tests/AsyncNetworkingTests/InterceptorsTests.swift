@@ -78,6 +78,29 @@ struct Intercepting: Interceptor {
         #expect(sent.headers[.from] == "interceptor")
     }
 
+    @Test(arguments: ["http://b.example/", "https://a.example/", "http://a.example/other"], [true, false])
+    func `a sensitive field of the session is not sent where an interceptor leads the request`(
+        target: String, isSet: Bool
+    ) async throws {
+        let manager = SessionManager(on: transport) {
+            $0.headers = [.authorization: "secret", .accept: "session"]
+            $0.attemptInterceptors = [
+                Intercepting { request, next in
+                    var request = request
+                    request.url = try url(target)
+                    if isSet { request.headers[.authorization] = "own" }
+                    return try await next(request)
+                },
+                Intercepting { try await $1($0) },
+            ]
+        }
+        _ = try await manager.get("x", headers: [.cookie: "a=b"])
+        let sent = try transport.onlyRequest.request.headers
+        #expect(sent[.authorization] == (isSet ? "own" : target == "http://a.example/other" ? "secret" : nil))
+        #expect(sent[.cookie] == "a=b")
+        #expect(sent[.accept] == "session")
+    }
+
     @Test func `an interceptor can modify the response, and a streamed body chunk by chunk`() async throws {
         let gate = try ScriptGate()
         let transport = MockTransport { _ in
