@@ -86,7 +86,8 @@ private struct ModelResponse {
         var lines = cacheControl(
             ["no-cache": noCache, "must-revalidate": mustRevalidate, "immutable": immutable],
             ["max-age": maxAge, "stale-while-revalidate": staleWhileRevalidate])
-        lines.append("Date: \(ANCacheTests.date(date))")
+        // Otherwise `immutable` has no effect.
+        lines += ["Content-Length: 1", "Date: \(ANCacheTests.date(date))"]
         if let age { lines.append("Age: \(age)") }
         if let expires { lines.append("Expires: \(ANCacheTests.date(expires))") }
         if let modified { lines.append("Last-Modified: \(ANCacheTests.date(modified))") }
@@ -97,6 +98,8 @@ private struct ModelResponse {
             requestTime: after(received - delay), responseTime: after(received), owner: owner)
     }
 }
+
+private let securePage = "https://a.example/x"
 
 private struct ModelRequest {
     var mode: CacheRequest.Mode
@@ -124,12 +127,12 @@ private struct ModelRequest {
             ["no-cache": noCache, "only-if-cached": onlyIfCached],
             ["max-age": maxAge, "max-stale": maxStale, "min-fresh": minFresh])
         return CacheRequest(
-            target: page, headers: fields(lines) + Self.language(language).headers, mode: mode,
+            target: securePage, headers: fields(lines) + Self.language(language).headers, mode: mode,
             owner: CacheOwner(credentials: owner, session: owner))
     }
 
     static func language(_ number: Int) -> CacheRequest {
-        number == 0 ? .get() : .get("Accept-Language: l\(number)")
+        number == 0 ? .get(target: securePage) : .get("Accept-Language: l\(number)", target: securePage)
     }
 }
 

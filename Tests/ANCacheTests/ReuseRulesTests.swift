@@ -236,12 +236,35 @@ import Testing
     }
 
     @Test func `RFC 8246 §2 an immutable response is not revalidated while it is fresh`() {
-        let stored = StoredResponse.of("Cache-Control: max-age=60, immutable", "ETag: \"a\"")
-        #expect(decide(.get(mode: .revalidate), stored, at: 59).name == "fresh")
-        #expect(decide(.get(mode: .revalidate), stored, at: 60).name == "validate")
-        #expect(decide(.get("Cache-Control: no-cache", mode: .revalidate), stored, at: 1).name == "validate")
-        #expect(decide(.get(mode: .reload), stored, at: 1) == .forward)
-        #expect(decide(.get(), stored, at: 60).name == "validate")
+        let target = "https://a.example/x"
+        func get(_ lines: String..., mode: CacheRequest.Mode) -> CacheRequest {
+            CacheRequest(target: target, headers: fields(lines), mode: mode)
+        }
+        let stored = StoredResponse.of(
+            "Cache-Control: max-age=60, immutable", "ETag: \"a\"", "Content-Length: 10", to: get(mode: .standard))
+        #expect(decide(get(mode: .revalidate), stored, at: 59).name == "fresh")
+        #expect(decide(get(mode: .revalidate), stored, at: 60).name == "validate")
+        #expect(decide(get("Cache-Control: no-cache", mode: .revalidate), stored, at: 1).name == "validate")
+        #expect(decide(get(mode: .reload), stored, at: 1) == .forward)
+        #expect(decide(get(mode: .standard), stored, at: 60).name == "validate")
+    }
+
+    @Test(arguments: [
+        ("https", HTTPVersion.http1_1, 200, ["Content-Length: 10"], true),
+        ("https", .http1_1, 200, ["Transfer-Encoding: gzip, Chunked"], true),
+        ("https", .http1_1, 200, ["Transfer-Encoding: gzip"], false), ("https", .http1_1, 200, [], false),
+        ("https", .http1_0, 200, [], false), ("https", .http1_1, 204, [], true), ("https", .http2, 200, [], true),
+        ("https", .http3, 200, [], true), ("http", .http1_1, 200, ["Content-Length: 10"], false),
+        ("http", .http2, 200, [], false),
+    ])
+    func `RFC 8246 §3 immutable is ignored without TLS, and if the body ended with the connection`(
+        scheme: String, version: HTTPVersion, status: Int, lines: [String], isFresh: Bool
+    ) {
+        let request = CacheRequest(target: "\(scheme)://a.example/x", mode: .revalidate)
+        var head = ResponseHead(status, ["Cache-Control: max-age=60, immutable"] + lines)
+        head.version = version
+        let stored = StoredResponse(head, to: request, requestTime: start, responseTime: start, owner: 0)
+        #expect(decide(request, stored, at: 1).name == (isFresh ? "fresh" : "validate"))
     }
 
     // MARK: Invalidation

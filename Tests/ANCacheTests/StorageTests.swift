@@ -51,8 +51,9 @@ import Testing
     @Test func `the whole response is found again`() async throws {
         let request = CacheRequest.get("Foo: 1", "Accept: a")
         let stored = StoredResponse(
-            .of(404, "Vary: Foo, Bar, Cookie", "X-A: 1", "x-a: ü", "Empty: "), trailers: [.eTag: "t"], bodyLength: 3,
-            to: request, requestTime: after(-2), responseTime: after(1), owner: 77
+            .of(404, "Vary: Foo, Bar, Cookie", "X-A: 1", "x-a: ü", "Empty: ", "Content-Length: 3"),
+            trailers: [.eTag: "t"], bodyLength: 3, to: request, requestTime: after(-2), responseTime: after(1),
+            owner: 77
         ).invalidated()
         disk().insert(CacheEntry(stored, body: .memory(Data("abc".utf8))), CacheKey(target: page)) { _ in true }
         let found = try #require(disk().entries(CacheKey(target: page)).first)

@@ -131,7 +131,7 @@ package enum CacheDecision: Hashable, Sendable {
             return false
         }
         if !use.isStale {
-            if request.mode == .revalidate { return response.rules.isImmutable }
+            if request.mode == .revalidate { return response.isImmutable }
             return use.age + CacheTime(seconds: directives.minFresh ?? 0) <= response.rules.lifetime ?? .zero
         }
         guard response.mayBeStale, request.mode != .revalidate, let limit = directives.maxStale else { return false }

@@ -19,7 +19,7 @@ package struct ResponseRules: Hashable, Sendable {
     package let staleWhileRevalidate: CacheTime?
     /// The staleness at which it may still be used if the server fails: `stale-if-error` (RFC 5861 §4).
     package let staleIfError: CacheTime?
-    /// Whether the representation does not change while it is fresh: `immutable` (RFC 8246 §2).
+    /// Whether the directive `immutable` is present; see ``StoredResponse/isImmutable``.
     package let isImmutable: Bool
     /// The value of `ETag`, if it is valid.
     let entityTag: EntityTag?

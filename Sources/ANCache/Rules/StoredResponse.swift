@@ -29,6 +29,8 @@ package struct StoredResponse: Sendable, Hashable {
     package private(set) var owner: UInt64
     /// Whether the body was stored without its content coding.
     package let isDecoded: Bool
+    /// Whether the end of the body was marked, so that it cannot have been the loss of the connection.
+    package let isDelimited: Bool
     /// Whether the response must be validated before it is used, because it may have been changed by another request.
     package private(set) var isInvalidated: Bool
 
@@ -39,7 +41,7 @@ package struct StoredResponse: Sendable, Hashable {
     package init(
         target: String, status: HTTPResponse.Status, version: HTTPVersion, headers: HTTPFields, trailers: HTTPFields,
         bodyLength: Int64, requestTime: CacheTime, responseTime: CacheTime, variant: Variant, owner: UInt64,
-        isDecoded: Bool, isInvalidated: Bool = false
+        isDecoded: Bool, isDelimited: Bool = false, isInvalidated: Bool = false
     ) {
         self.target = target
         self.status = status
@@ -52,6 +54,7 @@ package struct StoredResponse: Sendable, Hashable {
         self.variant = variant
         self.owner = owner
         self.isDecoded = isDecoded
+        self.isDelimited = isDelimited
         self.isInvalidated = isInvalidated
         rules = ResponseRules(status: status, headers, requestTime: requestTime, responseTime: responseTime)
     }
@@ -66,8 +69,16 @@ package struct StoredResponse: Sendable, Hashable {
             target: request.target, status: head.status, version: head.version, headers: headers, trailers: trailers,
             bodyLength: bodyLength, requestTime: requestTime, responseTime: responseTime,
             variant: Variant(headers, of: request), owner: owner,
-            isDecoded: request.decodesContent && !headers.contentCodings.isEmpty)
+            isDecoded: request.decodesContent && !headers.contentCodings.isEmpty,
+            // A connection of HTTP/1 may delimit the body by its end (RFC 9112 §6.3).
+            isDelimited: head.version == .http2 || head.version == .http3 || head.status == .noContent
+                || head.headers.contains(.contentLength)
+                || HeaderScanner.members(of: head.headers[values: .transferEncoding]).last?.lowercased() == "chunked")
     }
+
+    /// Whether the representation does not change while it is fresh: `immutable` (RFC 8246 §2), which is ignored where
+    /// an attacker or a lost connection may have changed the response, that would then stay (§3).
+    var isImmutable: Bool { rules.isImmutable && isDelimited && target.hasPrefix("https:") }
 
     /// Whether the body is in a content coding, or was before it was decoded.
     package var isEncoded: Bool { !headers.contentCodings.isEmpty }

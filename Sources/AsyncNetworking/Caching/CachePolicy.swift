@@ -12,7 +12,7 @@ import HTTPTypes
 /// |---|---|---|
 /// | ``protocolPolicy`` | is used as HTTP permits (RFC 9111) | nothing |
 /// | ``reload`` | is not used; the response is stored | `no-cache` |
-/// | ``revalidate`` | is used after validation; without validation only if it is fresh and immutable (RFC 8246), or if the server fails and `stale-if-error` permits it (RFC 5861 §4) | `max-age=0` |
+/// | ``revalidate`` | is used after validation; without validation only if it is fresh and `immutable` (RFC 8246), from an https URL and of a marked length, or if the server fails and `stale-if-error` permits it (RFC 5861 §4) | `max-age=0` |
 /// | ``returnCacheElseLoad`` | is used regardless of the response's age | `max-stale` |
 /// | ``returnCacheDontLoad`` | is used regardless of the response's age | no request: fails with ``SessionError/notCached`` |
 ///
@@ -28,9 +28,10 @@ public enum CachePolicy: Hashable, Sendable {
     /// The response must come from the server, and is stored in place of an earlier one if that is permitted (RFC 9111
     /// §3). `Cache-Control: no-cache` is sent, unless the request has a `Cache-Control`.
     case reload
-    /// A stored response is used only after validation by the server, except a fresh and immutable one (RFC 8246), and
+    /// A stored response is used only after validation by the server, except a fresh and `immutable` one (RFC 8246), and
     /// one that `stale-if-error` permits if the server fails (RFC 5861 §4); without a stored response, the server is
-    /// asked. `Cache-Control: max-age=0` is sent, unless the request has a `Cache-Control`.
+    /// asked. `immutable` is ignored in responses to an http URL, and in those whose body ended with the connection.
+    /// `Cache-Control: max-age=0` is sent, unless the request has a `Cache-Control`.
     case revalidate
     /// A stored response of any age is acceptable, unless it requires validation or the request's own `Cache-Control`
     /// excludes it; without one the server is asked. `Cache-Control: max-stale` is sent, unless the request has a
