@@ -13,8 +13,9 @@ extension SessionManager {
     /// print(try await api.curlCommand(for: request))
     /// ```
     ///
-    /// It contains what the session adds: default header fields, stored cookies, the credential or signature of the
-    /// authentication policy, redirects, and the transfer options, such as proxy, timeouts and TLS. Interceptors are not
+    /// It contains what the session adds: default header fields, the `Cache-Control` of the cache policy, stored cookies,
+    /// the credential or signature of the authentication policy, redirects, and the transfer options, such as proxy,
+    /// timeouts and TLS; and `https` in place of `http` for hosts that require it. Interceptors are not
     /// called, and tokens of an ``Authenticator`` are not requested. Options that curl does not have are listed in
     /// comments above the command. curl compares a pin with the server's own key only, and keeps a method other than
     /// GET, HEAD and POST after any redirect.
@@ -37,6 +38,9 @@ extension SessionManager {
         var options = request.options(inheriting: pipeline.options).value
         options.handlesCookies = request.handlesCookies ?? options.handlesCookies
         request.headers.fill(from: pipeline.headers)
+        pipeline.requireTLS(of: &request)
+        // One that sends nothing adds nothing.
+        try? (request.cachePolicy ?? pipeline.cachePolicy).apply(to: &request)
         var context = CurlCommand.Context(redaction: redacting ? .byName : .none)
         context.codings = acceptedCodings
         let policy = request.redirectPolicy ?? configuration.redirectPolicy
@@ -45,7 +49,7 @@ extension SessionManager {
         if !request.headers.contains(.authorization) {
             let policy = request.authentication ?? configuration.authentication
             context.signature = try policy.signature(for: HostName(request.url))
-            context.credential = request.credential ?? policy.credential(for: Origin(request.url))
+            context.credential = request.credential ?? policy.credential(for: pipeline.origins(of: request.url))
         }
         let (body, isChunked) = try await request.curlBody
         return CurlCommand(request, body: body, isChunked: isChunked, options, context: context).text

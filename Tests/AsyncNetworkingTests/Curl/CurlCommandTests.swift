@@ -40,6 +40,27 @@ import Testing
         #expect(try await command(.get, body: .string("x")).hasPrefix("curl --request GET "))
     }
 
+    @Test func `the URL is that of a host that requires https, and its credential the one for http`() async throws {
+        let base = try url("http://a.example/")
+        let manager = SessionManager(on: MockTransport(.text("x"))) {
+            $0.authentication.credentials[base] = Credential(user: "ada", password: "lovelace", schemes: [.basic])
+        }
+        manager.strictTransport.set(try #require(StrictTransportHost(host: "a.example")))
+        let command = try await manager.curlCommand(for: Request(url: base), redacting: false)
+        #expect(command.contains(" https://a.example/") && !command.contains("http://"))
+        #expect(command.contains("ada:lovelace"))
+    }
+
+    @Test(
+        arguments: [
+            (.reload, "no-cache"), (.revalidate, "max-age=0"), (.protocolPolicy, nil), (.returnCacheDontLoad, nil),
+        ] as [(CachePolicy, String?)])
+    func `the cache policy adds its field`(policy: CachePolicy, directive: String?) async throws {
+        let expected = directive.map { "--header 'Cache-Control: \($0)' " } ?? ""
+        #expect(try await command(change: { $0.cachePolicy = policy }) == "curl \(expected)http://a.example/")
+        #expect(try await command(configure: { $0.cachePolicy = policy }) == "curl \(expected)http://a.example/")
+    }
+
     @Test func `fields are quoted, and one that is not text is written by printf`() async throws {
         let headers: HTTPFields = [.accept: "a 'b' \"c\" $d `e` \\f"]
         #expect(try await command(headers: headers).contains(#"--header 'Accept: a '\''b'\'' "c" $d `e` \f'"#))
