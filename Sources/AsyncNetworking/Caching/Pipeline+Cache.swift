@@ -94,17 +94,16 @@ extension Pipeline {
         _ decision: CacheDecision
     ) async throws -> OpenResponse {
         if case .validate(let conditions, let fallback) = decision {
-            switch try await validate(request, &call, next, lookup, entries, conditions, ifFailing: fallback) {
-            case .received(let response), .storing(let response):
-                return response
-            case .stored(let use, let entry, let metrics):
-                if let response = await lookup.response(use, of: entry, validatedBy: metrics) { return response }
-            case .mismatch:
-                break
+            // After a 304 for a response that is not there any more, the request is sent without conditions.
+            for conditions in [conditions, [:]] {
+                switch try await validate(request, &call, next, lookup, entries, conditions, ifFailing: fallback) {
+                case .received(let response), .storing(let response): return response
+                case .stored(let use, let entry, let metrics):
+                    if let response = await lookup.response(use, of: entry, validatedBy: metrics) { return response }
+                case .mismatch(let response): if conditions.isEmpty { return response }
+                }
+                try await request.checkToken()
             }
-            // The 304 was for a response that is not there any more.
-            try await request.checkToken()
-            return try await forward(request, &call, next, lookup, entries)
         }
         return try await forward(request, &call, next, lookup, entries)
     }
@@ -160,7 +159,7 @@ extension Pipeline {
                 if let index { _ = await lookup.update(entries[index], from: head, times) }
                 return .received(response)
             case .mismatch:
-                return .mismatch
+                return .mismatch(response)
             case .failed(let use):
                 await call.exchanges.close()
                 return .stored(use, entries[use.index], nil)
@@ -259,8 +258,8 @@ private enum Validation {
     /// A stored response answers the request: with the metrics of a successful validation, or because the server
     /// failed.
     case stored(StoredUse, CacheEntry, TransferMetrics?)
-    /// The 304 refers to no stored response.
-    case mismatch
+    /// The response, a 304, refers to no stored response.
+    case mismatch(OpenResponse)
 }
 
 extension Error {

@@ -415,6 +415,36 @@ import Testing
         }
     }
 
+    @Test(arguments: ["status", "error"])
+    func `stale-if-error also applies to the second request, after a 304 for no stored response`(failure: String)
+        async throws
+    {
+        let manager = origin.manager()
+        let fields: HTTPFields = [.cacheControl: "max-age=60, stale-if-error=60", .eTag: "\"a\""]
+        origin.respond { request, number in
+            switch number {
+            case 1: .data(Data("1".utf8), headers: fields)
+            case 2: .status(.notModified, headers: [.eTag: "\"other\""])
+            default: failure == "status" ? .status(.badGateway) : .failure(TransportError(.cannotConnect(.refused)))
+            }
+        }
+        _ = try await get(from: manager)
+        origin.advance(100)
+        #expect(try await get(from: manager) == "1 200 stale")
+        #expect(origin.requests.map { $0.headers[.ifNoneMatch] } == [nil, "\"a\"", nil])
+    }
+
+    @Test func `a 304 without conditions is the response`() async throws {
+        let manager = origin.manager()
+        origin.fields = [.cacheControl: "max-age=60", .eTag: "\"a\""]
+        _ = try await get(from: manager)
+        origin.advance(100)
+        origin.notModified = true
+        origin.fields = [.eTag: "\"other\""]
+        #expect(try await get(from: manager) == " 304 network")
+        #expect(origin.requests.count == 3)
+    }
+
     @Test func `stale-while-revalidate uses a stored response and validates it once in the background`() async throws {
         let manager = origin.manager()
         origin.fields = [.cacheControl: "max-age=60, stale-while-revalidate=60", .eTag: "\"a\""]
