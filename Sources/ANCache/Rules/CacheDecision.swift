@@ -55,7 +55,10 @@ package enum CacheDecision: Hashable, Sendable {
         if response.mayBeStale {
             let limit = [response.rules.staleIfError, request.directives.staleIfError.map(CacheTime.init(seconds:))]
                 .compactMap(\.self).max()
-            if let limit, staleness <= limit { fallback = presented }
+            if let limit, staleness <= limit {
+                fallback = presented
+                fallback?.isStale = true
+            }
         }
         return validation(of: response, for: request, ifFailing: fallback)
     }

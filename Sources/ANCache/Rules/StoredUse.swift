@@ -10,8 +10,8 @@ package struct StoredUse: Hashable, Sendable {
     package let index: Int
     /// The age of the response.
     package let age: CacheTime
-    /// Whether the response is stale.
-    package let isStale: Bool
+    /// Whether the response is stale, or is used because the server failed.
+    package internal(set) var isStale: Bool
     /// The part of the response that answers the request.
     package private(set) var part = Part.whole
 

@@ -102,8 +102,8 @@ public enum ResponseSource: String, Hashable, Sendable {
     /// A response cache, after the server confirmed with a 304 that the stored response is current. The other metrics
     /// are those of that exchange.
     case validated
-    /// A response cache, although the stored response is stale: the request or the server permits it, and the server
-    /// may have failed.
+    /// A response cache, although the stored response is stale, or was to be validated and the server failed: the
+    /// request or the server permits it.
     case stale
 }
 

@@ -405,6 +405,9 @@ import Testing
                 ? .status(.serviceUnavailable)
                 : .failure(TransportError(.cannotConnect(.refused)))
         }
+        // Fresh, but not validated as the policy asks.
+        let unvalidated = try await manager.data(for: request(manager, .get, .revalidate))
+        #expect("\(unvalidated.text) \(unvalidated.metrics.source)" == "1 stale")
         origin.advance(100)
         #expect(try await get(from: manager) == "1 200 stale")
         origin.advance(100)
