@@ -212,6 +212,9 @@ extension Pipeline {
         return stored
     }
 
+    /// The time limit of a validation in the background for a request without a total time of its own.
+    private static let longestValidation = Duration.seconds(300)
+
     /// Validates a stored response in the background, unless that is being done or was just done.
     private func validate(_ request: Request, _ next: Next, _ lookup: CacheLookup, credentialOrigin: Origin?) {
         guard lookup.beginValidation() else { return }
@@ -220,6 +223,11 @@ extension Pipeline {
         // The whole response is validated, even if a part of it was requested.
         for name in [HTTPField.Name.range, .ifRange, .ifNoneMatch, .ifModifiedSince] { request.headers[name] = nil }
         request.waitsForConnectivity = false
+        // Nobody waits for it but a session that is shut down.
+        if request.options?.timeouts.total == nil {
+            request.timeout = Self.longestValidation
+            request.startTimeout(on: clock)
+        }
         let whole = cacheLookup(request, in: lookup.session)
         // Ends with its exchange. A session that is shut down waits for it, as for a request of its caller.
         Task { [self, request] in

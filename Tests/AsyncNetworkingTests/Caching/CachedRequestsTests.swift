@@ -468,6 +468,27 @@ import Testing
         await manager.shutdown()
     }
 
+    @Test(arguments: [nil, Duration.seconds(30)])
+    func `a validation in the background ends after five minutes, or the total time of its request`(
+        total: Duration?
+    ) async throws {
+        let clock = ManualClock()
+        let fields: HTTPFields = [.cacheControl: "max-age=60, stale-while-revalidate=60"]
+        origin.respond { _, number in
+            number == 1 ? .data(Data("1".utf8), headers: fields) : MockResponse([.head(.ok, fields), .hang])
+        }
+        let manager = origin.manager {
+            $0.clock = clock
+            $0.timeouts.idle = nil
+            $0.timeouts.total = total
+        }
+        _ = try await get(from: manager)
+        origin.advance(100)
+        #expect(try await get(from: manager) == "1 200 stale")
+        #expect(try await clock.passWaits(1) == [total ?? .seconds(300)])
+        await manager.shutdown()
+    }
+
     /// The executor has a single thread, for which the system counts bytes; see proc_pid_io(5).
     @Test(
         .enabled(if: FileManager.default.isReadableFile(atPath: "/proc/thread-self/io")), arguments: [60_000, 1 << 20],
