@@ -139,6 +139,7 @@ public struct CurlTransport: Transport {
             let options = request.sharedOptions ?? context.defaultOptions
             return options.value.proxy.proxy(for: request.url) != nil
         }
+        features.answersDigest = { DigestAnswer.isPossible($0) }
         features.snapshot = { [group] in await group.snapshot() }
         return features
     }

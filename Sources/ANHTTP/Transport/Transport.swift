@@ -59,6 +59,8 @@ public struct TransportFeatures: Sendable {
     /// Returns whether a request is sent to a proxy, and not directly to the server; `nil` if the transport does not
     /// know.
     package var usesProxy: (@Sendable (Request) -> Bool)?
+    /// Returns whether a challenge of a server by Digest can be answered; the system may lack its algorithm.
+    package var answersDigest: @Sendable (DigestChallenge) -> Bool = { _ in true }
     /// Returns the connections and exchanges of this moment.
     package var snapshot: @Sendable () async -> TransportSnapshot = { TransportSnapshot() }
 

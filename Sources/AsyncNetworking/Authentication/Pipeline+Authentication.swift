@@ -209,12 +209,13 @@ private struct Refusal {
         // libcurl, which answers challenges by the other schemes, only makes the connection of a WebSocket.
         var supported = transport.authenticationSchemes
         if request.webSocketOptions != nil, !isProxy { supported.formIntersection([.basic]) }
-        // The transport answers a server by Digest only if it knows the algorithm and what is to be protected.
-        let knowsBody = request.body.bytes != nil
+        // The transport answers a server by Digest only if it has the algorithm and knows what is to be protected.
+        let (knowsBody, answersDigest) = (request.body.bytes != nil, transport.features.answersDigest)
         func challenge(by scheme: AuthenticationScheme) -> ChallengeParser.Challenge? {
             challenges.first { challenge in
                 AuthenticationScheme(name: challenge.scheme) == scheme
-                    && (isProxy || scheme != .digest || DigestChallenge(challenge, knowsBody: knowsBody) != nil)
+                    && (isProxy || scheme != .digest
+                        || DigestChallenge(challenge, knowsBody: knowsBody).map(answersDigest) == true)
             }
         }
         spaces = Self.spaces(ofProxy: isProxy, request, supported) { scheme in

@@ -1,5 +1,6 @@
 // SPDX-License-Identifier: MIT
 
+import ANHTTP
 import AsyncNetworking
 import AsyncNetworkingTesting
 import FoundationEssentials
@@ -120,6 +121,31 @@ extension MockTransport {
             }
         }
         #expect(try await manager.data(for: manager.request(.get, "x")).statusCode == 401)
+    }
+
+    @Test func `a challenge by Digest with an algorithm that the system lacks is not answered`() async throws {
+        struct Lacking: Transport {
+            let base: MockTransport
+
+            var features: TransportFeatures {
+                var features = TransportFeatures()
+                features.answersDigest = { $0.algorithm != .md5 }
+                return features
+            }
+
+            func open(
+                _ request: Request, delivery: BodyDelivery, reporting events: (any ExchangeEventSink)?
+            ) async throws -> OpenResponse {
+                try await base.open(request, delivery: delivery, reporting: events)
+            }
+
+            func shutdown() async { await base.shutdown() }
+        }
+        let transport = MockTransport.protected(challenge: #"Digest realm="d", nonce="n", Basic realm="b""#)
+        let base = try url("http://a.example/")
+        let manager = SessionManager(on: Lacking(base: transport)) { $0.authentication.credentials[base] = ada }
+        #expect(try await manager.get("x").text == "welcome")
+        #expect(transport.authorizations == [nil, adasField])
     }
 
     @Test func `a credential is used only with its own schemes`() async throws {
