@@ -72,7 +72,7 @@ extension Pipeline {
     ) async throws {
         guard !(error is CancellationError) else { throw error }
         // The program's decision may make requests.
-        await call.close()
+        await call.exchanges.close()
         if hasProgress { call.retries?.plan.noteProgress() }
         guard let wait = try await decide(.failure(error), on: request, &call) else {
             throw call.adding(historyTo: request.namingTimeout(error))
