@@ -213,13 +213,16 @@ extension Call {
     @inline(never)
     fileprivate func replacing(_ request: Request, by other: Request, on pipeline: Pipeline) -> Request {
         var next = other.continuing(request)
+        // It may be a request of another session.
+        (next.transportAuthentication, next.token) = (request.transportAuthentication, request.token)
         pipeline.requireTLS(of: &next)
         // Most interceptors keep the URL.
         guard next.url != request.url, Origin(next.url) != pipeline.origin(of: request.url) else { return next }
         // A field that the interceptor has set itself is kept.
-        let sensitive = (next.redirectPolicy ?? pipeline.redirectPolicy).sensitiveHeaders
+        let sensitive = [next, request].map { ($0.redirectPolicy ?? pipeline.redirectPolicy).sensitiveHeaders }
         next.headers.removeAll {
-            sensitive.contains($0.name) && pipeline.headers.contains($0) && request.headers.contains($0)
+            sensitive[0].union(sensitive[1]).contains($0.name) && pipeline.headers.contains($0)
+                && request.headers.contains($0)
         }
         guard credentialOrigin != nil else { return next }
         if next.headers[.authorization] == request.headers[.authorization] { next.headers[.authorization] = nil }

@@ -8,37 +8,42 @@ extension Pipeline {
     /// Prepares a response for a closure of the program that decides whether it is returned: a streamed body is received
     /// meanwhile, up to the limit for collected ones. Otherwise the exchange would keep its connection until the body is
     /// read, and a request of the closure to the same server might wait for that.
+    ///
+    /// - Returns: The source of the body, which reads ahead until it is stopped; `nil` if that is not needed.
     @inline(never)
-    func receiveDuringDecision(_ response: inout OpenResponse, to request: Request, _ call: Call) {
+    func readAhead(_ response: inout OpenResponse, to request: Request, _ call: inout Call) -> ReadAheadBodySource? {
         // The others are received without backpressure.
-        guard call.delivery == .streamed, !response.body.isWhole else { return }
+        guard call.delivery == .streamed, !response.body.isWhole else { return nil }
         let limit = (request.options ?? options.value).maximumBodySize
-        response.body = response.body.reading(ReadAheadBodySource(response.body, upTo: limit, of: response.head.url))
+        let source = ReadAheadBodySource(response.body, upTo: limit, of: response.head.url)
+        response.body = response.body.reading(source)
+        call.exchanges.own(response.body)
+        return source
     }
 }
 
-/// A source that reads a body from its creation on until it is read itself, so that the server need not wait for the
-/// reader. If more bytes than a limit arrive until then, the exchange ends, and they are followed by an error.
-private final class ReadAheadBodySource: FileBodySource {
+/// A source that reads a body from its creation on, so that the server need not wait for the reader, until it is stopped
+/// or read itself. If more bytes than a limit arrive until then, the exchange ends, and they are followed by an error.
+final class ReadAheadBodySource: FileBodySource {
     private let base: ResponseBody
     private let state = Lock(State())
-    /// Ends when the source is read, and with the exchange.
+    /// Ends when reading ahead does, and with the exchange.
     private let reading: Task<Void, any Error>
 
     private struct State: Sendable {
         /// The bytes that were received and not read.
         var kept = Data()
-        var isRead = false
+        var isAhead = true
 
         /// Adds a chunk; returns whether another one is read before the reader asks for it.
         mutating func keep(_ chunk: Data, upTo limit: Int, of url: URL) throws(TransportError) -> Bool {
-            // The reader waits for this chunk.
-            try kept.collect(chunk, upTo: isRead ? .max : limit, FailureContext(url))
-            return !isRead
+            // The reader waits for this chunk, or will find it.
+            try kept.collect(chunk, upTo: isAhead ? limit : .max, FailureContext(url))
+            return isAhead
         }
 
         mutating func take() -> Data? {
-            isRead = true
+            isAhead = false
             defer { kept = Data() }
             return kept.isEmpty ? nil : kept
         }
@@ -58,24 +63,34 @@ private final class ReadAheadBodySource: FileBodySource {
         }
     }
 
+    /// Ends reading ahead: of what the server sends, one more chunk is received until the body is read.
+    func stop() { state.withLock { $0.isAhead = false } }
+
     func next() async throws -> Data? {
         if let kept = state.withLock({ $0.take() }) { return kept }
         try await withTaskCancellationHandler {
             try await reading.value
         } onCancel: {
-            base.cancel()
+            cancel()
         }
         if let kept = state.withLock({ $0.take() }) { return kept }
         var iterator = base.makeAsyncIterator()
         return try await iterator.next()
     }
 
-    var ending: ResponseEnding? { state.withLock { $0.isRead && $0.kept.isEmpty } ? base.ending : nil }
+    var ending: ResponseEnding? { state.withLock { !$0.isAhead && $0.kept.isEmpty } ? base.ending : nil }
 
     /// Does nothing: the bytes are in memory.
     func willBeWritten(to path: String) async {}
 
-    func cancel() { base.cancel() }
+    func cancel() {
+        reading.cancel()
+        base.cancel()
+    }
 
-    func close() async { await base.close() }
+    func close() async {
+        reading.cancel()
+        await base.close()
+        _ = await reading.result
+    }
 }

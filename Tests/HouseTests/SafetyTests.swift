@@ -103,7 +103,8 @@ import Testing
         "EventSources/EventSource.swift": "Copies share a reader, which an iterator takes without suspending.",
         "HAR/MessageLog.swift": "Messages are sent and received by different tasks.",
         "HAR/HARRecorder.swift": "Events come from the network thread, and bodies from the tasks that read them.",
-        "Pipeline+Decisions.swift": "A body that is read ahead is taken by its reader, who asks for its ending at once.",
+        "Pipeline+Decisions.swift":
+            "A body that is read ahead is taken by its reader, who asks for its ending at once.",
         "Retries/Pipeline+Retries.swift": "The network thread reports the metrics.",
         "Tasks/EventStreams.swift": "Values are sent from any thread.",
         "Tasks/TaskCore.swift": "Resuming, cancelling and observing a task returns at once.",

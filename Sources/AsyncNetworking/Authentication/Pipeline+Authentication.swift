@@ -49,10 +49,11 @@ extension Pipeline {
             do {
                 var response = try await next(attempt, &call)
                 let refusal = Refusal(by: response.head, of: attempt, on: transport)
-                if refusal != nil, policy.challengeHandler != nil {
-                    receiveDuringDecision(&response, to: request, call)
-                }
-                guard let refusal, let answered = try await answers.answer(refusal) else {
+                let isDecided = refusal != nil && policy.challengeHandler != nil
+                let ahead = isDecided ? readAhead(&response, to: request, &call) : nil
+                let answer = if let refusal { try await answers.answer(refusal) } else { nil as ProtectionSpace? }
+                ahead?.stop()
+                guard let answered = answer else {
                     answers.storeAccepted(after: response.head)
                     return response
                 }

@@ -33,7 +33,8 @@ public struct CircuitBreaker: Interceptor {
     ///   - failures: The number of successive failures that open a circuit; 5 by default. A value below 1 counts as 1.
     ///   - cooldown: The time for which a circuit stays open; 30 s by default.
     ///   - isFailure: Whether a response, or an error other than `CancellationError`, shows that the server does not
-    ///     work; by default statuses 500, 502, 503 and 504, and the errors of ``RetryPolicy/Failure/transient``.
+    ///     work; by default statuses 500, 502, 503 and 504, and the errors of ``RetryPolicy/Failure/transient``. It is not
+    ///     asked if the session has sent no request, as when a cache or an interceptor inside this one has answered.
     public init(
         failures: Int = 5, cooldown: Duration = .seconds(30),
         isFailure: (@Sendable (Result<ResponseHead, any Error>) -> Bool)? = nil

@@ -191,7 +191,7 @@ extension Pipeline {
         after count: Int
     ) async throws -> Bool {
         let policy = original.redirectPolicy ?? redirectPolicy
-        guard let target = try await target(of: &response, to: request, by: policy, call) else { return false }
+        guard let target = try await target(of: &response, to: request, by: policy, &call) else { return false }
         guard count < policy.maximum else {
             throw SessionError.redirect(.tooMany(limit: policy.maximum, to: target.url.redactedDescription))
         }
@@ -203,15 +203,15 @@ extension Pipeline {
 
     /// Returns the request that a redirect asks for; `nil` if the response is not a redirect, or not followed.
     private func target(
-        of response: inout OpenResponse, to request: Request, by policy: RedirectPolicy, _ call: Call
+        of response: inout OpenResponse, to request: Request, by policy: RedirectPolicy, _ call: inout Call
     ) async throws -> Request? {
         let head = response.head
         guard var target = try policy.proposal(after: head, to: request, strictURL: strictURL) else { return nil }
         if let decision = policy.decision {
-            receiveDuringDecision(&response, to: request, call)
-            guard let decided = try await decision(.init(head: head, original: request, proposed: target)) else {
-                return nil
-            }
+            let ahead = readAhead(&response, to: request, &call)
+            let decided = try await decision(.init(head: head, original: request, proposed: target))
+            ahead?.stop()
+            guard let decided else { return nil }
             target = decided.continuing(request)
         }
         requireTLS(of: &target)

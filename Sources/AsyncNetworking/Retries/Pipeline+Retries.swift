@@ -45,10 +45,11 @@ extension Pipeline {
                 try await waitForRetry(after: error, of: request, &call)
                 continue
             }
-            if let retries = call.retries, retries.mayDecide(.success(response.head)) {
-                receiveDuringDecision(&response, to: request, call)
-            }
-            if let wait = try await decide(.success(response.head), on: request, &call) {
+            let isDecided = call.retries?.mayDecide(.success(response.head)) == true
+            let ahead = isDecided ? readAhead(&response, to: request, &call) : nil
+            let wait = try await decide(.success(response.head), on: request, &call)
+            ahead?.stop()
+            if let wait {
                 try await pause(after: .success(response.head), for: wait, of: request, &call)
                 continue
             }

@@ -201,13 +201,16 @@ private final class UploadJob {
     /// Returns the request of a message.
     private func request(_ message: UploadMessage, after previous: Request) -> Request {
         var request = previous
+        // Its resource may be named with another scheme.
+        pipeline.requireTLS(of: &request)
+        let origin = Origin(request.url)
         request.retryPolicy = RetryPolicy.none
         request[UploadPosition.self] = UploadPosition(
             offset: message.exchange.range?.lowerBound ?? machine.offset, total: source.length)
         if let method = message.method { request.method = method }
         if let url = message.url {
             request.url = url
-            if Origin(url) != Origin(previous.url) {
+            if pipeline.origin(of: url) != origin {
                 let sensitive = (previous.redirectPolicy ?? pipeline.redirectPolicy).sensitiveHeaders
                 request.headers.removeAll { sensitive.contains($0.name) || $0.name.canonicalName == "host" }
                 request[OtherOrigin.self] = true
