@@ -44,7 +44,7 @@ struct Orders: Sendable {
         api = SessionManager(configuration)
     }
 
-    /// Returns an order; `nil` if there is none.
+    /// Returns an order; `nil` if it does not exist.
     func order(_ id: Int) async throws -> Order? {
         do {
             return try await api.get("orders/\(id)", as: .decodable(Order.self)).value

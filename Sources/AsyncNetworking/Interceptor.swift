@@ -219,9 +219,10 @@ extension Call {
         // Most interceptors keep the URL.
         guard next.url != request.url, Origin(next.url) != pipeline.origin(of: request.url) else { return next }
         // A field that the interceptor has set itself is kept.
-        let sensitive = [next, request].map { ($0.redirectPolicy ?? pipeline.redirectPolicy).sensitiveHeaders }
+        let policies = [next, request].map { $0.redirectPolicy ?? pipeline.redirectPolicy }
+        let sensitive = policies[0].sensitiveHeaders.union(policies[1].sensitiveHeaders)
         next.headers.removeAll {
-            sensitive[0].union(sensitive[1]).contains($0.name) && pipeline.headers.contains($0)
+            sensitive.contains($0.name) && pipeline.headers.contains($0)
                 && request.headers.contains($0)
         }
         guard credentialOrigin != nil else { return next }

@@ -310,6 +310,44 @@ import Testing
 
     // MARK: Decisions
 
+    @Test func `a cancelled reader ends, whatever the source of a body that was read ahead does`() async throws {
+        /// Has no bytes, and ends only if the task that reads is cancelled.
+        struct Silence: ResponseBodySource {
+            let ending: ResponseEnding? = nil
+
+            func next() async throws -> Data? {
+                let (stream, continuation) = AsyncStream<Void>.makeStream()
+                defer { continuation.finish() }
+                for await _ in stream {}
+                throw CancellationError()
+            }
+        }
+        struct Silent: Transport {
+            func open(
+                _ request: Request, delivery: BodyDelivery, reporting events: (any ExchangeEventSink)?
+            ) async throws -> OpenResponse {
+                OpenResponse(
+                    head: ResponseHead(status: .serviceUnavailable, url: request.url),
+                    body: ResponseBody(source: Silence()))
+            }
+
+            func shutdown() async {}
+        }
+        let manager = SessionManager(on: Silent()) {
+            $0.retryPolicy = RetryPolicy(limit: 1).with { $0.decision = { _ in .stop } }
+        }
+        let (begun, continuation) = AsyncStream<Void>.makeStream()
+        let task = Task {
+            try await manager.withResponse(for: manager.request(.get, "a")) { _, body in
+                continuation.yield()
+                for try await _ in body {}
+            }
+        }
+        for await _ in begun { break }
+        task.cancel()
+        await #expect(throws: CancellationError.self) { try await task.value }
+    }
+
     /// Runs a test with a session of one connection, whose decisions about responses first request the path `other`, and
     /// a server whose path `long` has 1,000,000 bytes at first.
     private func withDecisions(

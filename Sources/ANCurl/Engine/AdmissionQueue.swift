@@ -294,10 +294,8 @@ package struct AdmissionQueue<Element> {
             var index = first
             if let isPreferred {
                 let reach = entries[first...].prefix(4 * AdmissionQueue.maximumOvertakes)
-                let candidate = reach.firstIndex {
-                    $0.element.map(isPreferred) ?? false || $0.overtakes == AdmissionQueue.maximumOvertakes
-                }
-                if let candidate, entries[candidate].element.map(isPreferred) ?? false { index = candidate }
+                let mayWait = reach.prefix { $0.overtakes < AdmissionQueue.maximumOvertakes }
+                index = mayWait.firstIndex { $0.element.map(isPreferred) ?? false } ?? first
             }
             for overtaken in first..<index { entries[overtaken].overtakes += 1 }
             // The entry stays for a while, but must not retain the element, which may own this queue.

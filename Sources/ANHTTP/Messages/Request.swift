@@ -38,7 +38,7 @@ public struct Request: Sendable {
     public var trailers: (@Sendable () throws -> HTTPFields)?
 
     @usableFromInline package var attributes = RequestAttributes()
-    /// What a session has set for one call; see ``CallAttribute``.
+    /// The attributes that a session has set for one call; see ``CallAttribute``.
     package var callAttributes = RequestAttributes()
     /// The request's own options; `nil` to use the session's.
     package private(set) var sharedOptions: SharedTransferOptions?

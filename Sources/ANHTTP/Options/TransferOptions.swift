@@ -310,9 +310,8 @@ public struct ConnectionLimits: Hashable, Sendable {
     /// more than all of it, each further exchange exceeds it by two chunks; limit the number of connections to prevent
     /// that.
     ///
-    /// Not included are bodies that are collected, or received while the program decides about a response, which have limits
-    /// of their own, bodies of requests in memory, a
-    /// WebSocket message that has not been received completely, a fixed size per connection, and the system's socket
+    /// Not included are bodies that are collected, or received while the program decides about a response, which have
+    /// limits of their own, bodies of requests in memory, a WebSocket message that has not been received completely, a fixed size per connection, and the system's socket
     /// buffers. Of a stream that waits, libcurl 8.10.1 and later receive up to 10 MB over HTTP/2, and over HTTP/3; so a
     /// session with a budget streams bodies over HTTP/1.1, unless ``TransferOptions/httpVersion`` is changed.
     public var memoryBudget: Int?

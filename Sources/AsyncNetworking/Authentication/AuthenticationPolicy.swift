@@ -62,8 +62,8 @@ public struct AuthenticationPolicy: Sendable {
     /// Meanwhile the body of the refusal is received and kept in memory, up to
     /// ``ANHTTP/TransferOptions/maximumBodySize``: the handler may make requests, also if the session has only one
     /// connection. If it returns a credential that was already refused for this request, it is not called again, and the
-    /// challenge is returned as the response. If a proxy refuses to open a tunnel, there is no response, and the request fails with
-    /// ``SessionError/transport(_:)`` instead.
+    /// challenge is returned as the response. If a proxy refuses to open a tunnel, there is no response, and the request
+    /// fails with ``SessionError/transport(_:)`` instead.
     public var challengeHandler:
         (@Sendable (AuthenticationChallenge) async throws -> AuthenticationChallenge.Disposition)?
     /// The maximum number of credentials tried for one request with the server, and likewise with the proxy. After that

@@ -51,9 +51,10 @@ extension Pipeline {
                 let refusal = Refusal(by: response.head, of: attempt, on: transport)
                 let isDecided = refusal != nil && policy.challengeHandler != nil
                 let ahead = isDecided ? readAhead(&response, to: request, &call) : nil
-                let answer = if let refusal { try await answers.answer(refusal) } else { nil as ProtectionSpace? }
+                var answered: ProtectionSpace?
+                if let refusal { answered = try await answers.answer(refusal) }
                 ahead?.stop()
-                guard let answered = answer else {
+                guard let answered else {
                     answers.storeAccepted(after: response.head)
                     return response
                 }

@@ -223,7 +223,7 @@ extension Pipeline {
         // The whole response is validated, even if a part of it was requested.
         for name in [HTTPField.Name.range, .ifRange, .ifNoneMatch, .ifModifiedSince] { request.headers[name] = nil }
         request.waitsForConnectivity = false
-        // Nobody waits for it but a session that is shut down.
+        // Only a session that is shut down waits for it.
         if request.options?.timeouts.total == nil {
             request.timeout = Self.longestValidation
             request.startTimeout(on: clock)
