@@ -197,14 +197,15 @@ package struct RequestAttributes: Sendable {
     /// Creates an empty collection.
     package init() {}
 
-    @inlinable package subscript<Attribute: RequestAttribute>(_: Attribute.Type) -> Attribute.Value {
-        get {
-            guard !values.isEmpty, let value = values[ObjectIdentifier(Attribute.self)] else {
-                return Attribute.defaultValue
-            }
-            return value as? Attribute.Value ?? Attribute.defaultValue
-        }
+    @inlinable package subscript<Attribute: RequestAttribute>(attribute: Attribute.Type) -> Attribute.Value {
+        get { values.isEmpty ? Attribute.defaultValue : value(of: attribute) }
         set { values[ObjectIdentifier(Attribute.self)] = newValue }
+    }
+
+    // Not inlined, so that a request without attributes needs no metadata of an optional value.
+    @inline(never) @usableFromInline
+    func value<Attribute: RequestAttribute>(of: Attribute.Type) -> Attribute.Value {
+        values[ObjectIdentifier(Attribute.self)] as? Attribute.Value ?? Attribute.defaultValue
     }
 }
 
