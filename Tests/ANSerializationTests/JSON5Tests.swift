@@ -25,10 +25,17 @@ import Testing
             ("[Infinity, -Infinity]", [.double(.infinity), .double(-.infinity)]),
             ("\u{FEFF}\u{B}\u{C}[true, null]// end", [true, .null]), ("[5.0]// end", [5]), ("[5.0]", [5.0]),
             ("{a: 1, a: 2}", ["a": 1]), ("{\"a\": 1, \"a\": 2}", ["a": 1]),
-            ("0", 0), ("-0", 0),
+            ("0", 0), ("-0", 0), ("[9007199254740993,]", [.integer(9_007_199_254_740_993)]),
+            ("[9007199254740993.7,]", [.double(9_007_199_254_740_993.7)]), ("[1e2,]", [100]),
+            ("[+1e30]", [.double(1e30)]),
         ] as [(String, JSONValue)])
     func `the extensions of JSON5 are parsed if allowed`(json: String, expected: JSONValue) throws {
         #expect(try parse(json) == expected)
+    }
+
+    @Test(arguments: ["[1e-400]", "[1e-400,]", "[+1e-400]", "1e400", "[1e400,]"])
+    func `numbers out of range fail also if JSON5 is allowed`(json: String) {
+        #expect(throws: SerializationError.self) { try parse(json) }
     }
 
     @Test func `NaN is parsed if allowed`() throws {

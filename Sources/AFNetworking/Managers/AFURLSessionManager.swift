@@ -338,7 +338,7 @@ open class AFURLSessionManager: AFURLSessionEvents, NSSecureCoding, NSCopying, R
         destination: (@Sendable (URL, URLResponse) -> URL)?,
         completionHandler: (@Sendable (URLResponse, URL?, (any Error)?) -> Void)? = nil
     ) -> URLSessionDownloadTask {
-        let data = try? JSONDecoder().decode(ResumeData.self, from: resumeData)
+        let data = try? JSONDecoder().decodeUntrusted(ResumeData.self, from: resumeData)
         // A request without a URL fails when it is sent.
         var request = URLRequest(url: data?.url ?? URL(filePath: "/"))
         request.allHTTPHeaderFields = data?.headers.dictionary

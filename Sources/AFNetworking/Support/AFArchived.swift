@@ -204,6 +204,6 @@ extension NSCoder {
         let decoder = JSONDecoder()
         decoder.nonConformingFloatDecodingStrategy = .convertFromString(
             positiveInfinity: "inf", negativeInfinity: "-inf", nan: "nan")
-        return try? decoder.decode(type, from: data as Data)
+        return try? decoder.decodeUntrusted(type, from: data as Data)
     }
 }

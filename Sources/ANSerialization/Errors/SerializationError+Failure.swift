@@ -140,7 +140,8 @@ extension SerializationError.Failure {
         case invalidUTF8
         /// A string contains an invalid escape, or an unpaired surrogate.
         case invalidEscape
-        /// A number is too large for a finite double, or rounded to zero although it is not zero.
+        /// A number is too large for a finite double, rounded to zero although it is not zero, or, for a decoder, has
+        /// an exponent and more than 128 characters.
         case numberOutOfRange
         /// Arrays and objects are nested more deeply than the limit.
         case tooDeep(limit: Int)
@@ -149,6 +150,14 @@ extension SerializationError.Failure {
         /// The text is neither JSON nor JSON5, which was allowed. The offset is 0.
         case malformedJSON5
 
+        /// Whether the text may be JSON, but exceeds a limit.
+        var isLimit: Bool {
+            switch self {
+            case .numberOutOfRange, .tooDeep: true
+            default: false
+            }
+        }
+
         package var description: String {
             switch self {
             case .unexpectedEnd: "the document is incomplete"
@@ -156,7 +165,7 @@ extension SerializationError.Failure {
             case .trailingBytes: "there is text after the value"
             case .invalidUTF8: "a string is not UTF-8"
             case .invalidEscape: "a string has an invalid escape"
-            case .numberOutOfRange: "a number is too large or too small for a double"
+            case .numberOutOfRange: "a number is too large, too small or too long"
             case .tooDeep(let limit): "values are nested more than \(limit) levels deep"
             case .fragment:
                 "the outermost value is neither an array nor an object, which requires the option allowsFragments,"

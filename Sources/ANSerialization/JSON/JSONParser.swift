@@ -28,7 +28,10 @@ struct JSONParser {
         do throws(SerializationError) {
             value = try parser.parseDocument()
         } catch {
-            guard options.contains(.allowsJSON5) else { throw error }
+            // A limit that JSON exceeds is no question of syntax.
+            guard options.contains(.allowsJSON5), case .json(let failure) = error,
+                case .json(let reason) = failure.reason, !reason.isLimit
+            else { throw error }
             value = try JSON5Document.parse(data)
         }
         switch value {

@@ -163,7 +163,7 @@ struct JSONWriter {
         bytes += text.utf8
     }
 
-    /// Writes a string with the escapes that RFC 8259 §7 requires, and escaped slashes if requested.
+    /// Writes a string with the escapes that RFC 8259 §7 requires.
     private mutating func write(string: String) {
         bytes.append(UInt8(ascii: "\""))
         for byte in string.utf8 {

@@ -1,5 +1,6 @@
 // SPDX-License-Identifier: MIT
 
+import ANHTTP
 public import FoundationEssentials
 
 /// A decoder of documents in a particular format, such as `JSONDecoder`, `PropertyListDecoder`, or one from another
@@ -42,22 +43,23 @@ extension JSONDecoder: ResponseDecoder, CheckingDecoder {
     /// of the data, and ends the process if they occur in numbers.
     ///
     /// - Throws: ``SerializationError/json(_:)`` for UTF-16, UTF-32 and commas before the end of an array or object,
-    ///   which Foundation's decoder accepts although they are not JSON; or, if the decoder allows JSON5, for invalid
-    ///   UTF-8, with which it would end the process.
+    ///   which Foundation's decoder accepts although they are not JSON; for numbers at which it would end the process;
+    ///   or, if the decoder allows JSON5, for invalid UTF-8, with which it would, too.
     package func prepared(_ data: Data) throws(SerializationError) -> Data {
-        guard allowsJSON5 else {
-            if !assumesTopLevelDictionary, JSONParser.mayBeExtended(data), let failure = formatError(in: data) {
-                throw failure
-            }
-            return data
-        }
-        guard String(validating: data, as: UTF8.self) != nil else {
+        if allowsJSON5, String(validating: data, as: UTF8.self) == nil {
             throw .json(.init(.json(.invalidUTF8), offset: 0, excerpt: Excerpt.of(data)))
         }
-        guard JSON5Numbers.areWellFormed(in: data) else {
-            throw .json(.init(.json(.malformedJSON5), offset: 0, excerpt: Excerpt.of(data)))
+        if let failure = JSONNumbers.failure(in: data, isJSON5: allowsJSON5) {
+            let offset = failure.isMalformed ? 0 : failure.offset
+            let reason: SerializationError.Failure.JSONReason =
+                failure.isMalformed ? .malformedJSON5 : .numberOutOfRange
+            throw .json(.init(.json(reason), offset: offset, excerpt: Excerpt.around(offset, in: data)))
         }
-        if let last = data.last, JSON5Numbers.isOfWord(last) { return data + [UInt8(ascii: "\n")] }
+        if allowsJSON5 {
+            if let last = data.last, JSONNumbers.isOfWord(last) { return data + [UInt8(ascii: "\n")] }
+        } else if !assumesTopLevelDictionary, JSONParser.mayBeExtended(data), let failure = formatError(in: data) {
+            throw failure
+        }
         return data
     }
 

@@ -137,7 +137,7 @@ enum DownloadRecord {
     /// destination is in the same directory, where a download that is resumed would otherwise overwrite any file.
     static func read(beside partialFile: String) -> ResumeData? {
         guard let bytes = bytes(beside: partialFile),
-            var data = try? JSONDecoder().decode(ResumeData.self, from: bytes), data.offset >= 0
+            var data = try? JSONDecoder().decodeUntrusted(ResumeData.self, from: bytes), data.offset >= 0
         else { return nil }
         let destination = data.destination.map { destination in
             let name = FileLocation(unresolved: destination).name

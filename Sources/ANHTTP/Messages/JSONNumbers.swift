@@ -1,0 +1,175 @@
+// SPDX-License-Identifier: MIT
+
+package import FoundationEssentials
+
+extension JSONDecoder {
+    /// Decodes a document that the program did not write itself, and in which a number must not end the process; see
+    /// ``JSONNumbers``.
+    ///
+    /// - Throws: `DecodingError`.
+    package func decodeUntrusted<Value: Decodable>(_ type: Value.Type, from data: Data) throws -> Value {
+        guard JSONNumbers.failure(in: data, isJSON5: allowsJSON5) == nil else {
+            let description = "A number exceeds the limits of the decoder."
+            throw DecodingError.dataCorrupted(.init(codingPath: [], debugDescription: description))
+        }
+        return try decode(type, from: data)
+    }
+}
+
+/// The numbers of a JSON or JSON5 document at which Foundation's decoder ends the process.
+///
+/// In both formats, this is a number with an exponent and so many characters that `Decimal` cannot hold it, if an integer
+/// is decoded from it, and the value is one that integers but not all doubles distinguish. In JSON5, these are also
+/// hexadecimal digits that are followed by other characters that occur in numbers, as in `0x1e+`, and an exponent
+/// without digits.
+package struct JSONNumbers {
+    /// The first number at which the decoder would end the process.
+    package struct Failure {
+        /// The offset of the number in bytes.
+        package let offset: Int
+        /// Whether it is no number of JSON5.
+        package let isMalformed: Bool
+    }
+
+    /// Returns the first number at which the decoder would end the process; `nil` if there is none.
+    package static func failure(in document: Data, isJSON5: Bool) -> Failure? {
+        guard isJSON5 || containsLongNumber(document) else { return nil }
+        var numbers = JSONNumbers(document, isJSON5: isJSON5)
+        numbers.inspect()
+        return numbers.failure
+    }
+
+    /// Returns the maximum number of arrays and objects around a value of a JSON5 document, up to the first failure.
+    package static func depth(of document: Data) -> Int {
+        var numbers = JSONNumbers(document, isJSON5: true)
+        numbers.inspect()
+        return numbers.maximumDepth
+    }
+
+    /// The number of characters that a number always may have. Foundation's `Decimal` fails from 129 decimal places, 167
+    /// digits, or the exponent 255 on.
+    private static let maximumLength = 128
+
+    /// Returns whether more than ``maximumLength`` characters of numbers follow each other, possibly in a string. Looks at
+    /// single bytes that any such sequence contains.
+    private static func containsLongNumber(_ document: Data) -> Bool {
+        let bytes = document.span
+        var index = maximumLength
+        while index < bytes.count {
+            if isOfNumber(bytes[index]) {
+                var start = index
+                while start > 0, isOfNumber(bytes[start - 1]) { start -= 1 }
+                while index + 1 < bytes.count, isOfNumber(bytes[index + 1]) { index += 1 }
+                if index - start >= maximumLength { return true }
+            }
+            index += maximumLength
+        }
+        return false
+    }
+
+    private static func isOfNumber(_ byte: UInt8) -> Bool {
+        switch byte {
+        case UInt8(ascii: "0")...UInt8(ascii: "9"), UInt8(ascii: "+"), UInt8(ascii: "-"), UInt8(ascii: "."),
+            UInt8(ascii: "e"), UInt8(ascii: "E"):
+            true
+        default: false
+        }
+    }
+
+    private let bytes: [UInt8]
+    private let isJSON5: Bool
+    private var position = 0
+    private var depth = 0
+    private var maximumDepth = 0
+    private var failure: Failure?
+
+    private init(_ document: Data, isJSON5: Bool) {
+        bytes = Array(document)
+        self.isJSON5 = isJSON5
+    }
+
+    /// Inspects the document up to the first failure.
+    private mutating func inspect() {
+        while failure == nil, let byte = next {
+            switch byte {
+            case UInt8(ascii: "\""): skipString(until: byte)
+            case UInt8(ascii: "'") where isJSON5: skipString(until: byte)
+            case UInt8(ascii: "/") where isJSON5: skipComment()
+            case _ where Self.isOfWord(byte): checkWord()
+            case UInt8(ascii: "["), UInt8(ascii: "{"):
+                position += 1
+                depth += 1
+                maximumDepth = max(maximumDepth, depth)
+            case UInt8(ascii: "]"), UInt8(ascii: "}"):
+                position += 1
+                depth -= 1
+            default: position += 1
+            }
+        }
+    }
+
+    private var next: UInt8? { position < bytes.count ? bytes[position] : nil }
+
+    private mutating func skipString(until quote: UInt8) {
+        position += 1
+        while let byte = next, byte != quote { position += byte == UInt8(ascii: "\\") ? 2 : 1 }
+        position += 1
+    }
+
+    /// Skips a comment, or a slash that begins none.
+    private mutating func skipComment() {
+        position += 1
+        switch next {
+        case UInt8(ascii: "/"):
+            while let byte = next, byte != UInt8(ascii: "\n"), byte != UInt8(ascii: "\r"),
+                !bytes[position...].starts(with: [0xE2, 0x80, 0xA8]),
+                !bytes[position...].starts(with: [0xE2, 0x80, 0xA9])
+            {
+                position += 1
+            }
+        case UInt8(ascii: "*"):
+            position =
+                bytes[(position + 1)...].firstRange(of: [UInt8(ascii: "*"), UInt8(ascii: "/")])?.upperBound
+                ?? bytes.count
+        default: break
+        }
+    }
+
+    /// Skips a name or number, and notes one at which the decoder would end the process.
+    private mutating func checkWord() {
+        let word = bytes[position...].prefix(while: Self.isOfWord)
+        let isMalformed = isJSON5 && Self.isMalformed(word)
+        if isMalformed || Self.exceedsDecimal(word) { failure = Failure(offset: position, isMalformed: isMalformed) }
+        position = word.endIndex
+    }
+
+    /// Returns whether a word ends with a sign, or is a hexadecimal number without digits or with other characters.
+    private static func isMalformed(_ word: ArraySlice<UInt8>) -> Bool {
+        if word.last == UInt8(ascii: "+") || word.last == UInt8(ascii: "-") { return true }
+        let number = word.drop { $0 == UInt8(ascii: "+") || $0 == UInt8(ascii: "-") }
+        guard number.first == UInt8(ascii: "0"), number.dropFirst().first.map({ $0 | 0x20 }) == UInt8(ascii: "x") else {
+            return false
+        }
+        let digits = number.dropFirst(2)
+        return digits.isEmpty || !digits.allSatisfy { Character(UnicodeScalar($0)).isHexDigit }
+    }
+
+    /// Returns whether `Decimal` may be unable to hold a number that the decoder of an integer would read as one: from
+    /// 2^53, the first integers that not all doubles distinguish, to those of 128 bits.
+    private static func exceedsDecimal(_ word: ArraySlice<UInt8>) -> Bool {
+        guard word.count > maximumLength, word.contains(where: { $0 | 0x20 == UInt8(ascii: "e") }) else { return false }
+        guard let value = Double(String(decoding: word, as: UTF8.self)) else { return true }
+        return (0x1p53..<0x1p128).contains(value.magnitude)
+    }
+
+    /// Returns whether a byte may be part of a name or number.
+    package static func isOfWord(_ byte: UInt8) -> Bool {
+        switch byte {
+        case UInt8(ascii: "a")...UInt8(ascii: "z"), UInt8(ascii: "A")...UInt8(ascii: "Z"),
+            UInt8(ascii: "0")...UInt8(ascii: "9"), UInt8(ascii: "+"), UInt8(ascii: "-"), UInt8(ascii: "."),
+            UInt8(ascii: "_"), UInt8(ascii: "$"):
+            true
+        default: false
+        }
+    }
+}

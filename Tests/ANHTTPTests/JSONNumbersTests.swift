@@ -1,0 +1,55 @@
+// SPDX-License-Identifier: MIT
+
+import ANHTTP
+import FoundationEssentials
+import Testing
+
+@Suite struct JSONNumbersTests {
+    private static let zeros = String(repeating: "0", count: 128)
+    /// Ten quadrillions, in many characters.
+    private static let long = "0.\(zeros)1e145"
+
+    @Test(arguments: [
+        ("[1, -2.5e3, 1e400]", nil), ("1\(zeros)\(zeros)", nil), ("0.\(zeros)\(zeros)", nil), (long, 0),
+        ("-\(long)", 0),
+        ("[\(long)]", 1), (#"{"a": {"b": [1, 1\#(zeros)000e-115]}}"#, 16), ("[1\(zeros)E-112]", 1),
+        // Below 2^53, and above the integers of 128 bits.
+        ("0.\(zeros)1e144", nil), ("0.\(zeros)1e168", nil), ("0.\(zeros)1e400", nil),
+        (#"["\#(long)", "\\", "\"\#(long)"]"#, nil), (#"["\\", \#(long)]"#, 7), ("'\(long)'", 1), ("/\(long)", 1),
+        ("// \(long)", 3), (#""\#(long)"#, nil), ("[1e+, \(long)]", 6), ("[0x, \(long)]", 5),
+        (String(repeating: "e", count: 200), 0), ("", nil),
+    ])
+    func `numbers that exceed the decoder's limits are found in JSON`(document: String, offset: Int?) {
+        let failure = JSONNumbers.failure(in: Data(document.utf8), isJSON5: false)
+        #expect(failure?.offset == offset)
+        #expect(failure?.isMalformed != true)
+    }
+
+    @Test(arguments: [
+        ("[+\(long)]", 1, false), ("['\(long)', .\(zeros)1e145]", 140, false), ("[0x1e+]", 1, true),
+        ("[0x]", 1, true), ("{a: 1e+}", 4, true), ("0x1G", 0, true),
+    ])
+    func `numbers at which the decoder ends the process are found in JSON5`(
+        document: String, offset: Int, isMalformed: Bool
+    ) {
+        let failure = JSONNumbers.failure(in: Data(document.utf8), isJSON5: true)
+        #expect(failure?.offset == offset)
+        #expect(failure?.isMalformed == isMalformed)
+    }
+
+    @Test(arguments: 0..<300)
+    func `a long number is found at any offset`(offset: Int) {
+        let document = String(repeating: " ", count: offset) + "1\(Self.zeros)e-112,"
+        #expect(JSONNumbers.failure(in: Data(document.utf8), isJSON5: false)?.offset == offset)
+        #expect(
+            JSONNumbers.failure(in: Data(document.utf8).dropFirst(offset / 2), isJSON5: false)?.offset == offset
+                - offset / 2)
+    }
+
+    @Test func `an untrusted document with a long number is an error`() throws {
+        #expect(throws: DecodingError.self) {
+            try JSONDecoder().decodeUntrusted([Int].self, from: Data("[\(Self.long)]".utf8))
+        }
+        #expect(try JSONDecoder().decodeUntrusted([Int].self, from: Data("[1e16]".utf8)) == [10_000_000_000_000_000])
+    }
+}
