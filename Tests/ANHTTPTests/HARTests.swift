@@ -81,6 +81,17 @@ import Testing
         #expect(throws: DecodingError.self) { try HAR(Data("[]".utf8)) }
     }
 
+    @Test func `an archive whose end was partly replaced has the entries before`() throws {
+        let archive = try HAR(entries: [Self.entry("/a"), Self.entry("/b")]).data()
+        let addition = try Data(",\n".utf8) + HAR.line(Self.entry("/c"))
+        for count in 0...addition.count {
+            var data = archive
+            let start = archive.count - HAR.end.count
+            data.replaceSubrange(start..<min(start + count, archive.count), with: addition.prefix(count))
+            #expect(try HAR(data).count == 2, "\(count) bytes")
+        }
+    }
+
     @Test func `an archive of another program may lack members`() throws {
         let text = #"""
             {"log": {"version": "1.2", "creator": {"name": "x", "version": "2", "comment": ""}, "pages": [], "entries": [

@@ -24,10 +24,14 @@ public struct HAR: Hashable, Sendable {
     public init(_ data: Data) throws {
         let file: File
         do {
-            file = try JSONDecoder().decode(File.self, from: data)
+            file = try JSONDecoder().decodeUntrusted(File.self, from: data)
         } catch {
-            guard let repaired = Self.repaired(data) else { throw error }
-            file = try JSONDecoder().decode(File.self, from: repaired)
+            let repairs = Self.repairs(of: data).lazy
+            guard let read = repairs.compactMap({ try? JSONDecoder().decodeUntrusted(File.self, from: $0) }).first
+            else {
+                throw error
+            }
+            file = read
         }
         entries = file.log.entries
         creator = file.log.creator
@@ -69,13 +73,16 @@ public struct HAR: Hashable, Sendable {
 
     private static let creatorVersion = "1"
 
-    /// Returns a file that was cut off with its complete lines only; `nil` if not even the first line is complete.
-    private static func repaired(_ data: Data) -> Data? {
-        guard let last = data.lastIndex(of: UInt8(ascii: "\n")) else { return nil }
-        // The last entry may be complete, but is not known to be.
-        var lines = data[..<last]
-        if lines.last == UInt8(ascii: ",") { lines.removeLast() }
-        return Data(lines) + end
+    /// Returns a file that was cut off without its last line, and without its last two lines.
+    ///
+    /// The last line may be a complete entry, but is not known to be one. The last two may be the end of the file after
+    /// the first bytes of an entry, which were written over it.
+    private static func repairs(of data: Data) -> [Data] {
+        data.indices.reversed().lazy.filter { data[$0] == UInt8(ascii: "\n") }.prefix(2).map { lineEnd in
+            var lines = data[..<lineEnd]
+            if lines.last == UInt8(ascii: ",") { lines.removeLast() }
+            return Data(lines) + end
+        }
     }
 
     private struct File: Codable {
