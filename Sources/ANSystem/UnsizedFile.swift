@@ -22,8 +22,7 @@ package enum FileLength: Hashable, Sendable {
         switch status.st_mode & S_IFMT {
         case S_IFREG:
             let descriptor = try FileDescriptor(opening: path, flags: O_RDONLY | O_NONBLOCK)
-            // Those of sysfs(5) have the size of a page.
-            let isGenerated = try status.st_size == 0 ? descriptor.hasContent : path.hasPrefix("/sys/")
+            let isGenerated = try status.st_size == 0 ? descriptor.hasContent : descriptor.isAttribute
             self = isGenerated ? .generated : .known(Int64(status.st_size))
         case S_IFIFO, S_IFCHR, S_IFBLK: self = .stream
         case S_IFDIR: throw SystemError(call: "open", code: EISDIR)
@@ -33,6 +32,15 @@ package enum FileLength: Hashable, Sendable {
 }
 
 extension FileDescriptor {
+    /// Whether the file is one of sysfs(5) or configfs, whose size is that of a page. See statfs(2).
+    fileprivate var isAttribute: Bool {
+        var system = statfs()
+        return unsafe fstatfs(number, &system) == 0 && [Int(SYSFS_MAGIC), Self.configfsMagic].contains(system.f_type)
+    }
+
+    /// The type of configfs, which no header of the system defines.
+    private static let configfsMagic = 0x6265_6570
+
     /// Whether a byte can be read.
     fileprivate var hasContent: Bool {
         get throws(SystemError) {

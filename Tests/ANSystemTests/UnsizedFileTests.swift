@@ -16,6 +16,15 @@ import Testing
         #expect(try FileLength(ofFileAt: path) == length)
     }
 
+    @Test func `a link to a file of sysfs has no known length either`() throws {
+        let attribute = "/sys/kernel/mm/transparent_hugepage/enabled"
+        guard FileManager.default.fileExists(atPath: attribute) else { return }
+        let path = "/tmp/an-link-\(UUID().uuidString)"
+        try FileManager.default.createSymbolicLink(atPath: path, withDestinationPath: attribute)
+        defer { unsafe unlink(path) }
+        #expect(try FileLength(ofFileAt: path) == .generated)
+    }
+
     @Test func `directories, sockets and missing files have no content`() throws {
         #expect(throws: SystemError.self) { try FileLength(ofFileAt: "/tmp") }
         #expect(throws: SystemError.self) { try FileLength(ofFileAt: "/nonexistent/file") }
