@@ -22,7 +22,7 @@ import Testing
     /// The OCSP response that a server staples.
     enum Staple: String, CaseIterable, Sendable {
         case none, good, goodBySHA256, revoked, unknown, past, future, strangers, roots, siblings, damaged, about,
-            garbage, tryLater
+            garbage, tryLater, latest, latestOfThePast
 
         /// The responses that a server sends. Since OpenSSL 3.6 it sends only those about its certificate.
         static let sent: [Staple] = {
@@ -34,10 +34,10 @@ import Testing
         /// The failure if the response is checked; `nil` if it is valid.
         var failure: TransportError.TLSFailure? {
             switch self {
-            case .none, .good, .goodBySHA256: nil
+            case .none, .good, .goodBySHA256, .latest: nil
             case .revoked: .revoked
             case .unknown: .badStaple("it does not know the certificate")
-            case .past, .future: .badStaple("it is not current")
+            case .past, .future, .latestOfThePast: .badStaple("it is not current")
             case .strangers, .roots, .siblings, .damaged: .badStaple("its signature is not the authority's")
             case .about: .badStaple("it is about another certificate")
             case .garbage: .badStaple("it is malformed")
@@ -59,6 +59,10 @@ import Testing
         case .unknown: response.status = .unknown
         case .past: response.validity = .expired
         case .future: response.validity = .notYetValid
+        case .latest: response.hasNextUpdate = false
+        case .latestOfThePast:
+            response.validity = .init(from: .seconds(-2 * 86_400), to: .seconds(0))
+            response.hasNextUpdate = false
         // An authority of the same name, one above the issuer, and a server of the issuer's.
         case .strangers: response.signer = try TestCertificateAuthority().intermediate().certificate
         case .roots: response.signer = root.certificate

@@ -70,14 +70,17 @@ enum OCSPStaple {
         guard isFound else { return .badStaple("it is about another certificate") }
         guard status != V_OCSP_CERTSTATUS_REVOKED else { return .revoked }
         guard status == V_OCSP_CERTSTATUS_GOOD else { return .badStaple("it does not know the certificate") }
+        guard let start = unsafe Date(from) else { return .badStaple("it has no time") }
+        let end = unsafe Date(until) ?? start.addingTimeInterval(Self.longestAge)
         // Allows for clocks that differ by some minutes.
-        let start = unsafe Date(from)?.addingTimeInterval(-Self.tolerance)
-        let end = unsafe Date(until)?.addingTimeInterval(Self.tolerance)
-        guard start.map({ $0 <= now }) == true, end.map({ now <= $0 }) != false else {
+        guard start.addingTimeInterval(-Self.tolerance) <= now, now <= end.addingTimeInterval(Self.tolerance) else {
             return .badStaple("it is not current")
         }
         return nil
     }
 
     private static let tolerance = 300.0
+    /// The age in seconds up to which a response without a time for the next one is believed: a day. RFC 5019 §4 would
+    /// accept none.
+    private static let longestAge = 86_400.0
 }

@@ -9,6 +9,8 @@ package struct OCSPResponse {
     package var status = Status.good
     /// The time from `thisUpdate` to `nextUpdate`.
     package var validity = TestCertificate.Validity.valid
+    /// Whether the response has `nextUpdate`.
+    package var hasNextUpdate = true
     /// The certificate and key that sign the response; `nil` for the issuer's.
     package var signer: TestCertificate?
     /// Whether the certificate is identified by SHA-256 (RFC 9654) instead of SHA-1.
@@ -47,7 +49,7 @@ package struct OCSPResponse {
         defer { unsafe OCSP_CERTID_free(identifier) }
         let start = unsafe Self.time(validity.start)
         defer { unsafe ASN1_GENERALIZEDTIME_free(start) }
-        let end = unsafe Self.time(validity.end)
+        let end = unsafe hasNextUpdate ? Self.time(validity.end) : nil
         defer { unsafe ASN1_GENERALIZEDTIME_free(end) }
         let revocation = unsafe status == .revoked ? start : nil
         guard
