@@ -78,8 +78,10 @@ import Testing
         #expect(throws: TransportError.self) { try head("http://a.example/") { $0.method = .post } }
         #expect(throws: TransportError.self) { try head("http://a.example/") { $0.body = .bytes(Data()) } }
         var options = WebSocketOptions()
-        options.subprotocols = ["a b"]
-        #expect(throws: TransportError.self) { try head("http://a.example/", options) }
+        for subprotocols in [["a b"], ["a", "b", "a"]] {
+            options.subprotocols = subprotocols
+            #expect(throws: TransportError.self) { try head("http://a.example/", options) }
+        }
     }
 
     @Test func `each handshake has another key`() throws {

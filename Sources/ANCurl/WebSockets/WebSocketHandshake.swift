@@ -26,13 +26,16 @@ package struct WebSocketHandshake {
     ///
     /// - Parameter cookies: The stored cookies for the URL, as in a `Cookie` field; `nil` for none.
     /// - Throws: ``ANHTTP/TransportError/Reason/invalidRequest(_:)`` for a field that the handshake sets, a method other
-    ///   than `GET`, a body, or a subprotocol that is not a token.
+    ///   than `GET`, a body, or a subprotocol that is not a token or occurs twice.
     package func head(of request: Request, cookies: String?) throws(TransportError) -> [UInt8] {
         guard request.method == .get, case .none = request.body.content else {
             throw Self.error("a WebSocket connection begins with GET and without a body.")
         }
         for name in options.subprotocols where HTTPField.Name(name) == nil {
             throw Self.error("“\(name)” is not a valid subprotocol.")
+        }
+        guard Set(options.subprotocols).count == options.subprotocols.count else {
+            throw Self.error("a subprotocol is offered twice.")
         }
         let url = request.url
         var bytes = Array("GET \(Self.target(of: url)) HTTP/1.1\r\n".utf8)
