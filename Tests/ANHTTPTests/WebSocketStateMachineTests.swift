@@ -98,7 +98,7 @@ import Testing
         #expect(machine.close(closure) == nil)
         #expect(!machine.isOpen)
         #expect(try machine.receive(Self.text("a")) == .none)
-        #expect(try machine.receive(WebSocketFrame(.ping)) == .none)
+        #expect(try machine.receive(WebSocketFrame(.ping, [7])) == .answer(WebSocketFrame(.pong, [7])))
         #expect(throws: WebSocketViolation.self) { try machine.receive(WebSocketFrame(.continuation)) }
         let answer = WebSocketFrame(.close, [0x03, 0xE8])
         #expect(try machine.receive(answer) == .closed(WebSocketClosure(code: 1000), answer: nil))

@@ -54,7 +54,8 @@ package struct WebSocketStateMachine: Sendable {
     package mutating func receive(_ frame: WebSocketFrame) throws(WebSocketViolation) -> Reaction {
         guard state != .closed else { return .none }
         switch frame.opcode {
-        case .ping: return state == .open ? .answer(WebSocketFrame(.pong, frame.payload)) : .none
+        // Also after this side has sent a close frame (RFC 6455 §5.5.2).
+        case .ping: return .answer(WebSocketFrame(.pong, frame.payload))
         case .pong: return .none
         case .close:
             let closure = try WebSocketClosure(payload: frame.payload)
