@@ -76,6 +76,32 @@ import Testing
         #expect(error?.reason == .webSocketClosed(closure))
     }
 
+    @Test func `what arrived before a reset is received although sending fails while the reader is slow`() async throws
+    {
+        let closure = WebSocketClosure(code: 1011, reason: "oops")
+        let messages = (0..<8).map { WebSocketFrame(.binary, [UInt8](repeating: $0, count: 2_000)) }
+        let frames = (messages + [WebSocketFrame(.close, closure.payload)]).flatMap { $0.encoded(mask: nil) }
+        try await StubServer.with { server in
+            let gate = try ScriptGate()
+            server.route("/", Script([.acceptWebSocket(), .send(Data(frames)), .wait(gate), .end(.reset)]))
+            let options = TransferOptions.with { $0.streamBufferSize = 1_000 }
+            try await withLink(to: server, on: CurlTransport(), options: options) { link in
+                var received = try #require(try await link.receive())
+                gate.open()
+                try await server.connections(open: 0)
+                await #expect(throws: TransportError.self) {
+                    while true { try await link.send { WebSocketFrame(.text) } }
+                }
+                let error = await #expect(throws: TransportError.self) {
+                    while let more = try await link.receive() { received += more }
+                }
+                #expect(received == messages)
+                #expect(error?.reason == .webSocketClosed(closure))
+                #expect(throws: Never.self) { try link.failure.map { throw $0 } }
+            }
+        }
+    }
+
     @Test(arguments: [1000, 1011])
     func `a server's close frame counts although the answer cannot be sent`(code: UInt16) async throws {
         let closure = WebSocketClosure(code: code)

@@ -31,6 +31,8 @@ package final class WebSocketChannel: Sendable {
         var reader: Waiter?
         var commands: [Command] = []
         var output = WebSocketOutput()
+        /// The error because of which no more bytes are sent; `nil` if there is none.
+        var outputFailure: (any Error)?
         /// The socket on which tasks may send; `nil` while there is none, and with TLS.
         var socket: Int32?
         /// The number of frames that were sent since the server has caught up by sending, roughly.
@@ -61,7 +63,7 @@ package final class WebSocketChannel: Sendable {
         /// The error for a message that cannot be sent any more; `nil` if it can.
         var sendError: (any Error)? {
             switch phase {
-            case .open where closure == nil: return nil
+            case .open where closure == nil: return outputFailure
             case .ended(let ending):
                 if case .failure(let error) = ending.result { return error }
             case .open, .closing: break
@@ -342,6 +344,18 @@ package final class WebSocketChannel: Sendable {
         }
     }
 
+    /// Discards the bytes that were not accepted, and resumes the tasks that wait for it with an error. Frames can still
+    /// be received.
+    package func failOutput(_ error: any Error) {
+        let waiters = state.withLock { state in
+            (state.outputFailure, state.socket) = (error, nil)
+            state.output.discard()
+            defer { state.senders = [] }
+            return state.senders.map(\.waiter)
+        }
+        for waiter in waiters { waiter.wake() }
+    }
+
     package func receive(_ closure: WebSocketClosure) {
         state.withLock { $0.closure = closure }
     }
@@ -350,7 +364,7 @@ package final class WebSocketChannel: Sendable {
     package func end(_ result: Result<Void, any Error>) {
         let waiters = state.withLock { state in
             if state.ending == nil {
-                var lossError: (any Error)?
+                var lossError = state.outputFailure
                 if state.output.hasMessages {
                     lossError = TransportError(.webSocketClosed(state.closure))
                     if case .failure(let error) = result { lossError = error }

@@ -26,6 +26,8 @@ final class WebSocketConnection {
     private var machine: WebSocketStateMachine
     private var stream: ConnectionStream
     private(set) var clock: WebSocketClock
+    /// The error of the first attempt to send that failed. What has arrived before is received nevertheless.
+    private var sendFailure: End?
 
     private enum Phase {
         /// The response's head is awaited.
@@ -82,17 +84,17 @@ final class WebSocketConnection {
         // Frames that arrived before a pause come first.
         if phase == .open, wantsInput { try handleFrames(of: transfer) }
         perform(channel.takeCommands(), at: loop.now)
-        var failure: End?
         do throws(End) {
             try send(by: transfer)
         } catch {
-            // The reason may be in a close frame that has arrived.
-            guard case .failed = error, phase == .open else { throw error }
-            failure = error
+            // Messages may have arrived, and the reason in a close frame.
+            guard case .failed(let failure) = error, phase == .open else { throw error }
+            sendFailure = error
+            channel.failOutput(failure)
         }
         var hasMore = false
         if wantsInput { hasMore = try receive(by: transfer) }
-        if let failure { throw phase == .ending ? .complete : failure }
+        if let sendFailure, !channel.isPaused, !hasMore { throw phase == .open ? sendFailure : .complete }
         try send(by: transfer)
         if phase == .open || phase == .ending { channel.flush() }
         return hasMore && wantsInput
@@ -140,6 +142,7 @@ final class WebSocketConnection {
     // MARK: Sending
 
     private func send(by transfer: Transfer) throws(End) {
+        guard sendFailure == nil else { return }
         // Tasks use the output between the calls.
         var count: Int
         repeat {
