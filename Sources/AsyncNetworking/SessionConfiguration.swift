@@ -75,7 +75,7 @@ public struct SessionConfiguration: Sendable {
     public var redirectPolicy = RedirectPolicy()
     /// Whether requests with the scheme `http` are sent over https to hosts that require it, and responses over https
     /// can add their host by the field `Strict-Transport-Security` (RFC 6797); `true` by default. Servers whose
-    /// certificate or host name the security policy does not verify cannot add theirs. See
+    /// certificate or host name the security policy does not verify, or leaves to an `evaluator`, cannot add theirs. See
     /// ``SessionManager/strictTransport``.
     public var usesStrictTransport = true
     /// Whether requests with ``ANHTTP/HTTPVersionPolicy/automatic`` are sent over HTTP/3 to https servers that offered

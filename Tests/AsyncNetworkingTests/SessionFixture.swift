@@ -13,11 +13,26 @@ let verifiedHosts: [(SecurityPolicy, [HostPattern: SecurityPolicy], verified: [S
     lenient.allowsInvalidCertificates = true
     var unnamed = verified
     unnamed.validatesDomainName = false
+    var custom = verified
+    custom.evaluator = { _ in .accept }
     return [
-        (lenient, [:], []), (unnamed, [:], []), (lenient, ["a.example": verified], ["a.example"]),
+        (lenient, [:], []), (unnamed, [:], []), (custom, [:], []), (lenient, ["a.example": verified], ["a.example"]),
         (verified, ["a.example": unnamed], ["b.example"]),
     ]
 }()
+
+/// Sends a request again to another host after an error.
+struct Failover: Interceptor {
+    func intercept(_ request: Request, next: Chain) async throws -> OpenResponse {
+        do {
+            return try await next(request)
+        } catch is TransportError {
+            var request = request
+            request.url = try url("http://b.example/")
+            return try await next(request)
+        }
+    }
+}
 
 extension SessionManager {
     /// Creates a manager with a mock transport, without default header fields, so that requests contain only fields

@@ -32,13 +32,14 @@ extension Pipeline {
     }
 
     /// Whether the response to a request may change what is known about its host: it comes from a server whose
-    /// certificate and name were verified (RFC 6797 §8.1, RFC 7838 §2.1).
+    /// certificate and name were verified (RFC 6797 §8.1, RFC 7838 §2.1). An evaluator may have accepted them in spite of
+    /// their failures.
     func learns(from request: Request) -> Bool {
         guard usesStrictTransport || usesAlternativeServices, request.url.isHTTPS else { return false }
         let tls = request.options?.tls ?? TLSOptions()
         let policy =
             tls.hostPolicies.isEmpty ? tls.policy : tls.hostPolicies.value(for: HostName(request.url)) ?? tls.policy
-        return !policy.allowsInvalidCertificates && policy.validatesDomainName
+        return !policy.allowsInvalidCertificates && policy.validatesDomainName && policy.evaluator == nil
     }
 
     /// Sends a request over https, over an alternative service if there is one, and notes what the response says about

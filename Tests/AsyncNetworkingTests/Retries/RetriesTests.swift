@@ -128,19 +128,6 @@ import Testing
         #expect(waits.count == 2)
     }
 
-    /// Sends the request again to another host after any error.
-    private struct Failover: Interceptor {
-        func intercept(_ request: Request, next: Chain) async throws -> OpenResponse {
-            do {
-                return try await next(request)
-            } catch is TransportError {
-                var request = request
-                request.url = try url("http://b.example/")
-                return try await next(request)
-            }
-        }
-    }
-
     @Test(arguments: [true, false])
     func `a POST that an interceptor repeats counts as seen if one of its exchanges may have been`(
         isSeen: Bool
