@@ -39,13 +39,15 @@ extension RetryPolicy {
 /// The remaining budget of one host.
 package struct RetryBucket: Sendable {
     package private(set) var tokens: Double
-    /// The largest capacity of the policies that share the count.
-    private var capacity: Double
+    /// The largest capacity of the policies that share the count, and the largest number of retries that one adds each
+    /// second.
+    private var capacity, perSecond: Double
     private var lastChange: Duration
 
     package init(_ budget: RetryPolicy.Budget, now: Duration) {
         tokens = budget.capacity
         capacity = budget.capacity
+        perSecond = budget.perSecond
         lastChange = now
     }
 
@@ -57,7 +59,7 @@ package struct RetryBucket: Sendable {
     /// Takes one retry; returns `false` if less than one is left.
     package mutating func withdraw(_ budget: RetryPolicy.Budget, now: Duration) -> Bool {
         fill(budget, by: 0, now: now)
-        guard tokens >= 1 else { return false }
+        guard tokens >= 1, budget.capacity >= 1 else { return false }
         tokens -= 1
         return true
     }
@@ -67,9 +69,11 @@ package struct RetryBucket: Sendable {
 
     private mutating func fill(_ budget: RetryPolicy.Budget, by amount: Double, now: Duration) {
         let seconds = max(0, (now - lastChange) / .seconds(1))
-        capacity = max(capacity, budget.capacity)
+        tokens = max(tokens, min(capacity, tokens + seconds * perSecond))
         // A policy with a smaller capacity takes nothing away.
-        tokens = max(tokens, min(budget.capacity, tokens + amount + seconds * budget.perSecond))
+        tokens = max(tokens, min(budget.capacity, tokens + amount))
+        capacity = max(capacity, budget.capacity)
+        perSecond = max(perSecond, budget.perSecond)
         lastChange = now
     }
 }

@@ -62,4 +62,17 @@ import Testing
         #expect(bucket.tokens == 1)
         #expect(!bucket.isFull)
     }
+
+    @Test func `a policy with a smaller budget takes none of the time of another one`() {
+        let whole = RetryPolicy.Budget(capacity: 10, perRequest: 0, perSecond: 1)
+        let small = RetryPolicy.Budget(capacity: 0, perRequest: 0, perSecond: 0)
+        var bucket = RetryBucket(whole, now: .zero)
+        for _ in 0..<10 { _ = bucket.withdraw(whole, now: .zero) }
+        for tenth in 1...30 { bucket.deposit(small, now: .milliseconds(100 * tenth)) }
+        #expect(abs(bucket.tokens - 3) < 0.001)
+        let (isForSmall, isForWhole) = (
+            bucket.withdraw(small, now: .seconds(3)), bucket.withdraw(whole, now: .seconds(3))
+        )
+        #expect(!isForSmall && isForWhole)
+    }
 }
