@@ -114,6 +114,8 @@ private actor Passage {
     private var open: [Left] = []
     private var requestCount = 0
     private var isOver = false
+    /// Measures a time limit that the interceptor sets; `nil` before the first request with one.
+    private var stopwatch: Stopwatch?
     /// The number of exchanges before the interceptor was called.
     private let earlierExchanges: Int
 
@@ -143,7 +145,8 @@ private actor Passage {
         for body in closed.flatMap(\.bodies) { await body.close() }
         guard var call = begun else { throw CancellationError() }
         do {
-            let sent = call.replacing(self.request, by: request, on: pipeline)
+            var sent = call.replacing(self.request, by: request, on: pipeline)
+            if sent.hasUnmeasuredTimeout { sent.measureTimeout(by: await timeoutStopwatch()) }
             var response = try await pipeline.intercept(sent, &call, by: rest, next)
             if response.body.provenance == .received { response.body.provenance = .lent(number) }
             guard await keep(call, number) else { throw CancellationError() }
@@ -173,6 +176,12 @@ private actor Passage {
 
     private func note(_ call: Call) {
         self.call.note(call)
+    }
+
+    private func timeoutStopwatch() -> Stopwatch {
+        let stopwatch = stopwatch ?? Stopwatch(pipeline.clock)
+        self.stopwatch = stopwatch
+        return stopwatch
     }
 
     /// Gives the call back, and with it the exchanges that are open, which it returns.

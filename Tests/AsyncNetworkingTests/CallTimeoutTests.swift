@@ -88,6 +88,66 @@ import Testing
         #expect(transport.requests.map(\.request.options?.timeouts.total) == [.seconds(3), .seconds(1)])
     }
 
+    @Test(arguments: [0, 3])
+    func `each request of an interceptor has its own time limit`(retries: Int) async throws {
+        let transport = slowTransport { request in
+            request.url.lastPathComponent == "x" ? .failure(TransportError(.timedOut(.request))) : .text("end")
+        }
+        let manager = manager(transport) {
+            $0.retryPolicy = RetryPolicy(limit: retries)
+            $0.interceptors = [
+                Intercepting { request, next in
+                    var request = request
+                    do {
+                        request.timeout = .seconds(2)
+                        return try await next(request)
+                    } catch {
+                        request.timeout = .seconds(30)
+                        request.url = try url("http://a.example/mirror")
+                        return try await next(request)
+                    }
+                }
+            ]
+        }
+        #expect(try await manager.get("x").text == "end")
+        #expect(transport.requests.map(\.request.options?.timeouts.total) == [.seconds(2), .seconds(28)])
+    }
+
+    @Test func `the time limit that an interceptor sets is measured from there`() async throws {
+        let transport = MockTransport(.text("x"))
+        let manager = manager(transport) {
+            $0.interceptors = [
+                Intercepting { request, next in
+                    var request = request
+                    request.timeout = .seconds(2)
+                    return try await next(request)
+                }, RequestRateLimit(1, per: .seconds(10)),
+            ]
+        }
+        _ = try await manager.get("x")
+        let error = try await sessionError { _ = try await manager.get("x") }
+        #expect(error.isTimeout)
+        #expect(error.context?.timeLimit == .seconds(2))
+        #expect(transport.requests.count == 1)
+    }
+
+    @Test func `the requests of an interceptor with one time limit share it`() async throws {
+        let transport = slowTransport { _ in .text("x") }
+        let manager = manager(transport) {
+            $0.interceptors = [
+                Intercepting { request, next in
+                    var request = request
+                    request.timeout = .seconds(5)
+                    for _ in 0..<2 { _ = try await next(request) }
+                    return try await next(request)
+                }
+            ]
+        }
+        _ = try await manager.get("x")
+        #expect(
+            transport.requests.map(\.request.options?.timeouts.total) == [.seconds(5), .seconds(3), .seconds(1)])
+    }
+
     /// Reading an attribute is a comparison as long as none is set.
     @Test func `a call without a timeout sets no attribute`() async throws {
         enum Unused: RequestAttribute {

@@ -86,7 +86,8 @@ extension Pipeline {
     private func beginRetries(of request: inout Request, _ call: inout Call) {
         if call.retries == nil {
             var policy = request.retryPolicy ?? retryPolicy
-            if let left = request.timeLeft { policy.deadline = min(policy.deadline ?? left, left) }
+            // Those of a segment are among the attempts of its download.
+            if let left = request.attemptsTimeLeft { policy.deadline = min(policy.deadline ?? left, left) }
             let retries = Retries(
                 plan: RetryPlan(policy), uptime: uptime, start: uptime.elapsed,
                 stopwatch: policy.deadline == nil ? nil : Stopwatch(clock))
@@ -143,7 +144,8 @@ extension Pipeline {
             if case .stop = decision { call.retries?.isStopped = true }
         }
         let timing = RetryPlan.Timing(
-            elapsed: retries.elapsed, now: Int64(now().timeIntervalSince1970), unit: randomUnit())
+            elapsed: retries.elapsed, left: request.callTimeLeft, now: Int64(now().timeIntervalSince1970),
+            unit: randomUnit())
         let seen = call.record?.seen ?? SeenRequests()
         switch plan.step(after: result, of: request, seen: seen, decision: decision, at: timing) {
         case .finish:
@@ -162,6 +164,11 @@ extension Pipeline {
 }
 
 extension Pipeline {
+    /// The time of a decision about a reconnection, with the uptime of the session as the time elapsed.
+    var timing: RetryPlan.Timing {
+        RetryPlan.Timing(elapsed: uptime.elapsed, now: Int64(now().timeIntervalSince1970), unit: randomUnit())
+    }
+
     /// Takes a retry from the budget of a request's host; returns `false` if none is left.
     func withdrawRetry(of request: Request, from budget: RetryPolicy.Budget) -> Bool {
         let (url, now) = (strictURL(request.url), uptime.elapsed)
@@ -207,16 +214,24 @@ extension Call {
 /// The exchanges of one attempt: the metrics of the last one, and the requests that servers may have seen.
 final class AttemptRecord: ExchangeEventSink {
     private let state = Lock<(metrics: TransferMetrics?, seen: SeenRequests)>((nil, SeenRequests()))
+    /// The record that contains this one; `nil` for none.
+    private let outer: AttemptRecord?
+
+    init(within outer: AttemptRecord? = nil) {
+        self.outer = outer
+    }
 
     var metrics: TransferMetrics? { state.withLock { $0.metrics } }
     var seen: SeenRequests { state.withLock { $0.seen } }
 
     func receive(_ event: ExchangeEvent) {
         if case .finished(let metrics) = event { state.withLock { $0.metrics = metrics } }
+        outer?.receive(event)
     }
 
     /// Records the result of an exchange.
     func note(_ request: Request, _ result: RetryPlan.AttemptResult) {
         state.withLock { $0.seen.note(request, result) }
+        outer?.note(request, result)
     }
 }

@@ -61,13 +61,15 @@ package struct RetryPlan {
     package struct Timing {
         /// The time since the first attempt started.
         package var elapsed: Duration
+        /// The time left for the call; `nil` without a limit.
+        package var left: Duration?
         /// The current time in seconds since 1970.
         package var now: Int64
         /// A random number from 0 to 1, for jitter.
         package var unit: Double
 
-        package init(elapsed: Duration = .zero, now: Int64 = 0, unit: Double = 1) {
-            self.elapsed = elapsed
+        package init(elapsed: Duration = .zero, left: Duration? = nil, now: Int64 = 0, unit: Double = 1) {
+            (self.elapsed, self.left) = (elapsed, left)
             self.now = now
             self.unit = unit
         }
@@ -119,7 +121,8 @@ package struct RetryPlan {
                 policy.backoff.wait(beforeRetry: attempt - attemptsBeforeProgress, unit: timing.unit),
                 retryAfter ?? .zero)
         let delay = max(.zero, min(proposed, .longestSleep))
-        if let deadline = policy.deadline, timing.elapsed + delay >= deadline { return .stop(.deadline(deadline)) }
+        let deadline = [policy.deadline, timing.left.map { timing.elapsed + $0 }].compactMap(\.self).min()
+        if let deadline, timing.elapsed + delay >= deadline { return .stop(.deadline(deadline)) }
         return .retry(after: delay)
     }
 
@@ -127,7 +130,7 @@ package struct RetryPlan {
         var seen = seen
         // The result may be that of an interceptor, without an exchange.
         seen.note(request, result)
-        return seen.allSatisfy { policy.methods.contains($0.method) || $0.isRecognized }
+        return policy.permitsRepeating(seen)
     }
 
     private func retryAfter(_ result: AttemptResult, at timing: Timing) -> Duration? {
@@ -205,6 +208,13 @@ package struct SeenRequests: Sendable {
         if case .failure(SessionError.circuitOpen) = result { return }
         let seen = Seen(method: request.method, isRecognized: request.headers.contains(.idempotencyKey))
         if first == nil { first = seen } else { others.append(seen) }
+    }
+}
+
+extension RetryPolicy {
+    /// Whether requests that servers may have seen may be sent again.
+    func permitsRepeating(_ seen: SeenRequests) -> Bool {
+        seen.allSatisfy { methods.contains($0.method) || $0.isRecognized }
     }
 }
 

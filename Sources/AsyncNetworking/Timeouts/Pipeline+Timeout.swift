@@ -32,6 +32,12 @@ extension Request {
     /// The time left for the call and for its attempts, at least zero; `nil` without a limit.
     var timeLeft: Duration? { self[TimeLimits.self]?.timeLeft }
 
+    /// The time left for the call, at least zero; `nil` without a limit.
+    var callTimeLeft: Duration? { self[TimeLimits.self]?.call?.left }
+
+    /// The time left for all attempts of the call together, at least zero; `nil` without a limit.
+    var attemptsTimeLeft: Duration? { self[TimeLimits.self]?.attempts?.left }
+
     /// Whether the request has no options, policies or other attributes of its own but a time limit.
     var hasOnlyTimeout: Bool { options == nil && !attributes.hasAttributes(besides: TimeLimits.self) }
 
@@ -79,19 +85,28 @@ extension Request {
         self[TimeLimits.self] = limits
     }
 
-    /// Limits the total time of an exchange to the time left. Starts measuring a limit that the program has set in the
-    /// meantime.
+    /// Whether the program has set a time limit that is not measured yet.
+    @inline(never)
+    var hasUnmeasuredTimeout: Bool {
+        guard let call = self[TimeLimits.self]?.call else { return false }
+        return call.stopwatch == nil
+    }
+
+    /// Measures the time limit of the call by a stopwatch.
+    @inline(never)
+    mutating func measureTimeout(by stopwatch: Stopwatch) {
+        self[TimeLimits.self]?.call?.stopwatch = stopwatch
+    }
+
+    /// Limits the total time of an exchange to the time left.
     ///
     /// - Throws: `TransportError.timedOut` if no time is left.
     @inline(never)
     mutating func limitToTimeLeft(on clock: any Clock<Duration>) throws(TransportError) {
         if !(clock is ContinuousClock) { sessionClock = clock }
-        guard var limits = self[TimeLimits.self] else { return }
-        if let call = limits.call, call.stopwatch == nil {
-            limits.call?.stopwatch = Stopwatch(clock)
-            self[TimeLimits.self] = limits
-        }
-        guard let left = limits.timeLeft else { return }
+        // One that a redirect policy has set.
+        if hasUnmeasuredTimeout { measureTimeout(by: Stopwatch(clock)) }
+        guard var limits = self[TimeLimits.self], let left = limits.timeLeft else { return }
         guard left > .zero else { throw .timedOut(.request, limits.expired, FailureContext()) }
         guard var options else { return }
         let own = options.timeouts.total == limits.exchange?.reduced ? limits.exchange?.own : options.timeouts.total
