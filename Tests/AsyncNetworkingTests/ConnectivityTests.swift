@@ -77,6 +77,26 @@ import Testing
         #expect(await routes.targets == [.host("a.example")])
     }
 
+    @Test(arguments: ["POST", "PUT"], [true, false])
+    func `a request that a server may have seen waits for no route unless it may be repeated`(
+        method: String, isSeen: Bool
+    ) async throws {
+        let lost = MockResponse.failure(TransportError(isSeen ? .connectionLost(.beforeResponse) : .cannotResolve))
+        let (transport, routes) = (MockTransport(lost, Self.unreachable, .text("end")), Routes())
+        let manager = manager(transport, routes) { $0.attemptInterceptors = [Failover()] }
+        let request = try manager.request(#require(HTTPRequest.Method(method)), "x", body: .bytes(Data("a".utf8)))
+        let task = Task { try await manager.data(for: request) }
+        guard method == "PUT" || !isSeen else {
+            #expect(try await sessionError { _ = try await task.value }.isConnectionFailure)
+            #expect(transport.requests.count == 2)
+            return
+        }
+        try await eventually { await routes.waiting == 1 }
+        await routes.comeUp()
+        #expect(try await task.value.text == "end")
+        #expect(transport.requests.count == 3)
+    }
+
     @Test func `a request that has waited for a route is sent with the current token`() async throws {
         let (transport, routes) = (MockTransport(Self.unreachable, .text("end")), Routes())
         let authenticator = Authenticator(

@@ -23,17 +23,20 @@ extension Pipeline {
     /// Sends a request, and again whenever a route appears, as long as it fails for lack of a route.
     ///
     /// The request is sent first and the route checked after its failure, because only an attempt shows whether the
-    /// host can be reached.
+    /// host can be reached. An interceptor may have sent others before.
     func whenConnected(_ request: Request, _ call: inout Call, _ next: Next) async throws -> OpenResponse {
         let stopwatch = Stopwatch(clock)
         var waits = 0
+        let (outer, record) = (call.record, AttemptRecord(within: call.record))
+        call.record = record
+        defer { call.record = outer }
         while true {
             do {
                 return try await next(request, &call)
             } catch let error as TransportError {
-                guard request.body.isReplayable, let target = await missingRoute(of: request, after: error) else {
-                    throw error
-                }
+                guard request.body.isReplayable, (request.retryPolicy ?? retryPolicy).permitsRepeating(record.seen),
+                    let target = await missingRoute(of: request, after: error)
+                else { throw error }
                 report(.waitingForConnectivity(error), of: &call)
                 // Prevents a busy loop if routes appear and vanish quickly, or do not help.
                 if waits > 0 {
