@@ -14,8 +14,6 @@ final class EventReader {
     private var parser: ServerSentEventParser
     private let maximumEventSize: Int
     private var plan: ReconnectionPlan
-    /// The time since something was received.
-    private var stopwatch: Stopwatch
     /// The exchanges of the current response, and of the last one between two connections.
     private var record = AttemptRecord()
     /// The connection whose response is being read; `nil` between two connections.
@@ -34,7 +32,6 @@ final class EventReader {
         parser.session.jsonDecoder = session.configuration.json.decoder
         plan = ReconnectionPlan(
             request, request.retryPolicy ?? RetryPolicy(limit: .max), reconnectionTime: reconnectionTime)
-        stopwatch = Stopwatch(session.configuration.clock)
         var request = request
         // The reader itself repeats the request, with the ID of the last event.
         request.retryPolicy = RetryPolicy.none
@@ -88,7 +85,6 @@ final class EventReader {
             if let chunk {
                 parser.append(chunk)
                 plan.receive()
-                stopwatch = Stopwatch(session.configuration.clock)
                 return true
             }
         } catch {
@@ -113,6 +109,7 @@ final class EventReader {
         statuses.send(.connecting)
         record = AttemptRecord()
         let pipeline = session.pipeline
+        plan.begin(at: pipeline.uptime.elapsed)
         let task = try session.registry.begin(.stream, request)
         var call = pipeline.begin(&request, of: task, delivery: .streamed, reporting: nil)
         call.record = record
@@ -158,9 +155,7 @@ final class EventReader {
     private func reconnect(after error: (any Error)?) async throws -> Bool {
         if let time = parser.reconnectionTime { plan.reconnectionTime = time }
         let pipeline = session.pipeline
-        let timing = RetryPlan.Timing(
-            elapsed: stopwatch.elapsed, now: Int64(pipeline.now().timeIntervalSince1970), unit: pipeline.randomUnit())
-        switch plan.step(after: error.map { .init($0) } ?? .completed, seen: record.seen, at: timing) {
+        switch plan.step(after: error.map { .init($0) } ?? .completed, seen: record.seen, at: pipeline.timing) {
         case .finish:
             if let error { throw error }
             return false
@@ -195,6 +190,9 @@ struct ReconnectionPlan {
     var reconnectionTime: Duration
     /// The number of attempts that ended since something was received.
     private(set) var failures = 0
+    /// The session's uptime since which there was no success: the beginning of the first attempt, or the end of the first
+    /// one that failed after something was received; `nil` while something is received.
+    private var start: Duration?
 
     init(_ request: Request, _ policy: RetryPolicy, reconnectionTime: Duration) {
         self.request = request
@@ -224,14 +222,24 @@ struct ReconnectionPlan {
         case reconnect(after: Duration)
     }
 
+    /// Records that an attempt begins, at an uptime of the session.
+    mutating func begin(at uptime: Duration) {
+        start = start ?? uptime
+    }
+
     /// Records that a part of a response arrived.
     mutating func receive() {
-        failures = 0
+        (failures, start) = (0, nil)
     }
 
     /// Returns the step after an attempt, of whose requests servers may have seen some.
+    ///
+    /// - Parameter timing: The time of the decision, in which the time elapsed is the uptime of the session.
     mutating func step(after ending: Ending, seen: SeenRequests, at timing: RetryPlan.Timing) -> Step {
         failures += 1
+        begin(at: timing.elapsed)
+        var timing = timing
+        timing.elapsed -= start ?? .zero
         switch ending {
         case .completed:
             // A complete response to another method, such as POST, is the whole answer.
@@ -241,7 +249,11 @@ struct ReconnectionPlan {
             let plan = RetryPlan(policy, attempt: failures, isLongLived: true)
             switch plan.step(after: result, of: request, seen: seen, decision: .followPolicy, at: timing) {
             case .finish, .stop: return .finish
-            case .retry(let wait): return reconnect(after: wait)
+            case .retry(let wait):
+                if let deadline = policy.deadline, timing.elapsed + wait + reconnectionTime >= deadline {
+                    return .finish
+                }
+                return reconnect(after: wait)
             }
         }
     }

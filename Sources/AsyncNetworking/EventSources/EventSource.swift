@@ -100,7 +100,8 @@ public struct EventSource: AsyncSequence, Sendable {
         }
 
         deinit {
-            statuses.finish()
+            // A reader that was taken ends the stream.
+            if reader.withLock({ $0 != nil }) { statuses.finish() }
         }
 
         /// Returns the reader; `nil` if it was taken before.

@@ -170,15 +170,14 @@ extension SessionManager {
             request, request.retryPolicy ?? RetryPolicy(limit: .max), reconnectionTime: max(.zero, reconnectionTime))
         var request = request
         request.retryPolicy = RetryPolicy.none
-        var stopwatch = Stopwatch(configuration.clock)
         while true {
             let record = AttemptRecord()
+            plan.begin(at: pipeline.uptime.elapsed)
             var course = WebSocketCourse.notOpened
             var failure: (any Error)?
             do {
                 try await withWebSocket(request, options: options, notingIn: record) { socket in
                     plan.receive()
-                    stopwatch = Stopwatch(configuration.clock)
                     do {
                         try await body(socket)
                         course = .returned(socket.core.ending)
@@ -191,14 +190,11 @@ extension SessionManager {
                 failure = error
             }
             try Task.checkCancellation()
-            let timing = RetryPlan.Timing(
-                elapsed: stopwatch.elapsed, now: Int64(pipeline.now().timeIntervalSince1970),
-                unit: pipeline.randomUnit())
             guard let ending = course.ending(failing: failure) else {
                 if let failure { throw failure }
                 return
             }
-            guard case .reconnect(let wait) = plan.step(after: ending, seen: record.seen, at: timing) else {
+            guard case .reconnect(let wait) = plan.step(after: ending, seen: record.seen, at: pipeline.timing) else {
                 throw failure ?? SessionError.transport(Self.goingAway)
             }
             do {

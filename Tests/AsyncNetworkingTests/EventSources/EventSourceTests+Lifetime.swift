@@ -1,5 +1,6 @@
 // SPDX-License-Identifier: MIT
 
+import ANSystem
 import AsyncNetworking
 import AsyncNetworkingTesting
 import FoundationEssentials
@@ -45,6 +46,51 @@ extension EventSourceTests {
         }
         #expect(await statuses?.next() == nil)
         #expect(transport.requests.isEmpty)
+    }
+
+    /// A connection that is lost 100 s after its only event.
+    private static let lostLate = MockResponse([
+        .head(.ok, [.contentType: "text/event-stream"]), .chunk(Data("data: 1\n\n".utf8)), .pause(.seconds(100)),
+        .fail(TransportError(.connectionLost(.inBody(received: 9, expected: nil)))),
+    ])
+
+    private static let hasty = RetryPolicy(limit: .max).with { $0.deadline = .seconds(5) }
+
+    @Test func `the deadline of a policy begins when a connection is lost`() async throws {
+        let isFirst = Lock(true)
+        let transport = MockTransport(clock: clock) { _ in
+            isFirst.withLock { exchange(&$0, with: false) } ? Self.lostLate : .status(.noContent)
+        }
+        let session = session(transport) { $0.timeouts.idle = nil }
+        let source = session.events(for: try Self.request(policy: Self.hasty))
+        let task = Task { for try await _ in source {} }
+        #expect(try await clock.passWaits(2) == [.seconds(100), .seconds(3)])
+        try await task.value
+    }
+
+    @Test func `the deadline of a policy ends a wait with its reconnection time`() async throws {
+        let transport = MockTransport(.failure(TransportError(.cannotConnect(.refused))))
+        let source = session(transport).events(for: try Self.request(policy: Self.hasty))
+        let events = source.makeAsyncIterator()
+        clock.advance(by: .seconds(60))
+        let task = Task {
+            var events = events
+            return try await events.next()
+        }
+        #expect(try await clock.passWaits(1) == [.seconds(3)])
+        await #expect(throws: SessionError.self) { try await task.value }
+        #expect(transport.requests.count == 2)
+    }
+
+    @Test func `the statuses go on for an iterator that outlives its source`() async throws {
+        let transport = MockTransport(.events(Self.events(1...3), then: .hang))
+        var (statuses, events): (BroadcastStream<EventSource.Status>.Iterator, EventSource.Iterator)
+        do {
+            let source = session(transport).events(for: try Self.request())
+            (statuses, events) = (source.statuses.makeAsyncIterator(), source.makeAsyncIterator())
+        }
+        _ = try await events.next()
+        guard case .open? = await statuses.next() else { throw Planned() }
     }
 
     @Test func `a second iteration ends immediately`() async throws {

@@ -50,6 +50,28 @@ import Testing
         }
     }
 
+    @Test func `the deadline of a policy begins when a connection is lost`() async throws {
+        try await StubServer.with { server in
+            server.route(
+                "/", Script([.acceptWebSocket(), .message(.text("a")), .end(.close)]),
+                Script([.acceptWebSocket(), .closeWebSocket(code: 1000)]))
+            let clock = ManualClock()
+            let session = SessionManager(for: server) {
+                $0.clock = clock
+                $0.randomUnit = { 1 }
+            }
+            var request = try session.request(.get, "/")
+            request.retryPolicy = RetryPolicy(limit: .max).with { $0.deadline = .seconds(300) }
+            async let result: Void = session.withWebSockets(for: request) { socket in
+                clock.advance(by: .seconds(3_600))
+                for try await _ in socket {}
+            }
+            #expect(try await clock.sleepers(count: 1) == [.seconds(1.5)])
+            clock.advance(by: .seconds(1.5))
+            try await result
+        }
+    }
+
     /// What a closure does with its first connection, and whether it receives a second one.
     struct Course: Sendable, CustomTestStringConvertible {
         let testDescription: String
