@@ -243,6 +243,37 @@ import Testing
         #expect(tokens == (change == "expires" ? sent : ["first"] + sent))
     }
 
+    /// Replaces each error, or answers in place of a failed request.
+    private struct Translator: Interceptor {
+        let answers: Bool
+
+        func intercept(_ request: Request, next: Chain) async throws -> OpenResponse {
+            do {
+                return try await next(request)
+            } catch  where answers {
+                return OpenResponse(
+                    head: ResponseHead(status: .ok, url: request.url), body: ResponseBody(Data("fallback".utf8)))
+            } catch {
+                throw Planned()
+            }
+        }
+    }
+
+    @Test(arguments: [true, false])
+    func `a request is authorized again although an interceptor hides that it was not sent`(answers: Bool) async throws
+    {
+        let transport = MockTransport(.text("x"))
+        let (manager, authenticator) = try limited(
+            on: transport, tokenLifetime: 3_600, around: Translator(answers: answers))
+        _ = try await manager.get("x")
+        async let second = manager.get("y")
+        try await clock.sleepers(count: 1)
+        await authenticator.setToken(Authenticator.Token("second"))
+        _ = try await clock.passWaits(2)
+        #expect(try await second.text == "x")
+        #expect(transport.requests.map { $0.request.headers[.authorization] } == ["Bearer first", "Bearer second"])
+    }
+
     @Test func `a token that is refreshed before the exchange takes its time from the request`() async throws {
         let transport = MockTransport(.text("x"))
         let (manager, _) = try limited(on: transport, tokenLifetime: 30) { [clock] in clock.advance(by: .seconds(20)) }
@@ -255,7 +286,8 @@ import Testing
 
     /// A session that sends a request a minute, with a token that it refreshes.
     private func limited(
-        on transport: MockTransport, tokenLifetime: TimeInterval, refreshing: @escaping @Sendable () -> Void = {}
+        on transport: MockTransport, tokenLifetime: TimeInterval, around outer: (any Interceptor)? = nil,
+        refreshing: @escaping @Sendable () -> Void = {}
     ) throws -> (SessionManager, Authenticator) {
         let refreshes = Lock(0)
         let token = Authenticator.Token("first", expires: clock.date + tokenLifetime)
@@ -266,7 +298,7 @@ import Testing
         let manager = SessionManager(on: transport) {
             $0.clock = clock
             $0.authentication.authenticators = [authenticator]
-            $0.attemptInterceptors = [RequestRateLimit(1, per: .seconds(60))]
+            $0.attemptInterceptors = (outer.map { [$0] } ?? []) + [RequestRateLimit(1, per: .seconds(60))]
         }
         return (manager, authenticator)
     }

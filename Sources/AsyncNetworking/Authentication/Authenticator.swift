@@ -364,13 +364,19 @@ extension Pipeline {
             attempt.headers[.authorization] = token.ticket.field
             attempt.token = token
             let response: OpenResponse
+            let exchangeCount = call.exchangeCount
             do {
                 response = try await answerChallenges(attempt, &call, next, by: policy)
-            } catch is OutdatedToken {
-                token = try await tokenToCarry(of: authenticator, for: request, &call)
-                continue
+                // An interceptor may have answered in place of the request that was not sent.
+                if token.isOutdated, call.exchangeCount == exchangeCount { throw OutdatedToken() }
             } catch let failure as RefreshFailure {
                 throw failure.cause
+            } catch {
+                // An interceptor may have replaced the error.
+                let isUnsent = token.isOutdated && call.exchangeCount == exchangeCount && !(error is CancellationError)
+                guard isUnsent || error is OutdatedToken else { throw error }
+                token = try await tokenToCarry(of: authenticator, for: request, &call)
+                continue
             }
             guard response.head.status.code == 401, !isLastTry else { return response }
             await call.exchanges.close()
@@ -442,9 +448,11 @@ extension Pipeline {
         case .send: break
         case .replace:
             let ticket = try await ticketToSend(token.authenticator, for: request, &call)
-            guard ticket.lineage == token.ticket.lineage else { throw OutdatedToken() }
+            guard ticket.lineage == token.ticket.lineage else { fallthrough }
             token.ticket = ticket
-        case .authorizeAgain: throw OutdatedToken()
+        case .authorizeAgain:
+            token.isOutdated = true
+            throw OutdatedToken()
         }
         request.headers[.authorization] = token.ticket.field
         // The token may have been refreshed.
@@ -503,6 +511,7 @@ final class SentToken: Sendable {
         /// The token that was sent last, after those that it has replaced.
         var tickets: [Authenticator.Ticket]
         var isDue: Bool
+        var isOutdated = false
     }
 
     init(_ authenticator: Authenticator, _ ticket: Authenticator.Ticket, isDue: Bool) {
@@ -514,6 +523,12 @@ final class SentToken: Sendable {
     var isDue: Bool {
         get { state.withLock(\.isDue) }
         set { state.withLock { $0.isDue = newValue } }
+    }
+
+    /// Whether the request was not sent because the token may be that of another user now.
+    var isOutdated: Bool {
+        get { state.withLock(\.isOutdated) }
+        set { state.withLock { $0.isOutdated = newValue } }
     }
 
     /// The token that was sent last.
