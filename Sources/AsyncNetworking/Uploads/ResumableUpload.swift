@@ -25,8 +25,8 @@ package struct ResumableUpload: Sendable {
     /// The number of bytes of the whole.
     package let length: Int64
     private let options: UploadOptions
-    /// Whether the upload may be created a second time if the server has perhaps completed the first one.
-    private let mayRepeatCreation: Bool
+    /// Whether the request of the program is idempotent, and whether a server recognizes that it was repeated.
+    private let (isIdempotent, isRecognized): (Bool, Bool)
     /// The value of `Upload-Metadata` (tus).
     private let metadata: String?
 
@@ -36,6 +36,8 @@ package struct ResumableUpload: Sendable {
     package private(set) var offset: Int64 = 0
     /// The highest offset since the upload was created. If it grows, the upload makes progress.
     package private(set) var highestOffset: Int64 = 0
+    /// The end of the bytes that were ever sent to this upload, possibly by an earlier process.
+    private var sentEnd: Int64
     private var uploadProtocol: UploadProtocol?
     /// The extensions of the server (tus).
     private var (digest, canBeCancelled): (UploadDigest?, Bool)
@@ -88,23 +90,28 @@ package struct ResumableUpload: Sendable {
     ///   - length: The number of bytes of the whole.
     ///   - options: The options of the program.
     ///   - known: What an earlier process knew; `nil` for a new upload.
-    ///   - mayRepeatCreation: Whether the request of the program is idempotent.
+    ///   - mayRepeatCreation: Whether the method of the program's request is idempotent. Uploads by tus are always created
+    ///     by POST.
+    ///   - isRecognized: Whether the server recognizes by `Idempotency-Key` that the upload was created before.
     ///   - metadata: The value of `Upload-Metadata` (tus); `nil` for none.
     package init(
         length: Int64, options: UploadOptions = .resumable, continuing known: Known? = nil,
-        mayRepeatCreation: Bool = false,
-        metadata: String? = nil
+        mayRepeatCreation: Bool = false, isRecognized: Bool = false, metadata: String? = nil
     ) {
         self.length = length
         self.options = options
         self.known = known
-        self.mayRepeatCreation = mayRepeatCreation
+        (isIdempotent, self.isRecognized) = (mayRepeatCreation, isRecognized)
         self.metadata = metadata
         uploadProtocol = known?.uploadProtocol ?? options.uploadProtocol
         isSupported = uploadProtocol != nil
         (digest, canBeCancelled) = (known?.digest, known?.canBeCancelled ?? false)
         mayBeComplete = known?.mayBeComplete ?? false
+        sentEnd = known == nil ? 0 : length
     }
+
+    /// Whether the upload may be created a second time if the server has perhaps completed the first one.
+    private var mayRepeatCreation: Bool { isRecognized || isIdempotent && uploadProtocol != .tus }
 
     // MARK: Events
 
@@ -165,7 +172,12 @@ package struct ResumableUpload: Sendable {
         if case .discover = exchange { return discover(head) }
         guard let uploadProtocol, exchange != .cancel else { return .finish }
         let reply = UploadReply(head, by: uploadProtocol, now: now)
-        if uploadProtocol == .ietf, exchange != .locate, reply.isComplete == true { return end(reply) }
+        if uploadProtocol == .ietf, exchange != .locate, reply.isComplete == true {
+            if 200...299 ~= reply.status, let range = exchange.range, range.upperBound < length {
+                return .fail(Self.early)
+            }
+            return end(reply)
+        }
         learn(from: reply)
         if let maximum = limits.maximumSize, length > maximum, offset < length {
             return .fail(.tooLarge(maximum: maximum))
@@ -188,7 +200,7 @@ package struct ResumableUpload: Sendable {
         case 400...499 where isReplaying:
             return endAsLocated()
         case 409 where exchange.isAppend:
-            guard uploadProtocol == .ietf, let offset = reply.offset, offset <= length else { return send(.locate) }
+            guard uploadProtocol == .ietf, let offset = reply.offset.flatMap(valid) else { return send(.locate) }
             acknowledge(offset)
             return goOn()
         case 413:
@@ -227,7 +239,7 @@ package struct ResumableUpload: Sendable {
         }
         uploadProtocol = .tus
         let extensions = head.headers.tokens(.tusExtension)
-        limits.maximumSize = head.headers.first(.tusMaximumSize).flatMap { Int64($0) }
+        limits.maximumSize = head.headers.natural(.tusMaximumSize)
         canBeCancelled = extensions.contains("termination")
         if options.verifiesParts, extensions.contains("checksum") {
             let algorithms = head.headers.tokens(.tusChecksumAlgorithm)
@@ -250,7 +262,7 @@ package struct ResumableUpload: Sendable {
             }
             if known == nil { note(url, reply) }
             guard let next = valid(reply.offset ?? range.upperBound) else {
-                return .fail(.server("it has more bytes than the upload"))
+                return .fail(Self.surplus)
             }
             acknowledge(next)
             return goOn()
@@ -260,10 +272,10 @@ package struct ResumableUpload: Sendable {
     private mutating func located(_ reply: UploadReply) -> Action {
         guard let offset = reply.offset else { return .fail(.server("it does not tell how many bytes it has")) }
         if let other = reply.length, other != length { return createAgain() }
-        guard let offset = valid(offset) else { return .fail(.server("it has more bytes than the upload")) }
+        guard let offset = valid(offset) else { return .fail(Self.surplus) }
         acknowledge(offset)
         if reply.isComplete == true {
-            guard offset == length else { return .fail(.server("it has ended the upload before its last byte")) }
+            guard offset == length else { return .fail(Self.early) }
             isReplaying = true
         }
         return goOn()
@@ -278,7 +290,7 @@ package struct ResumableUpload: Sendable {
             if reply.isComplete == nil { return send(.locate) }
         }
         guard let end else { return send(.locate) }
-        guard let offset = valid(end) else { return .fail(.server("it has more bytes than the upload")) }
+        guard let offset = valid(end) else { return .fail(Self.surplus) }
         acknowledge(offset)
         return goOn()
     }
@@ -334,7 +346,7 @@ package struct ResumableUpload: Sendable {
         restarts += 1
         known = nil
         guard restarts <= Self.mostRestarts else { return .fail(.server("it has forgotten the upload repeatedly")) }
-        (offset, highestOffset, mayBeComplete, isReplaying) = (0, 0, false, false)
+        (offset, highestOffset, sentEnd, mayBeComplete, isReplaying) = (0, 0, 0, false, false)
         return uploadProtocol == .ietf || isDiscovered ? create() : send(.discover)
     }
 
@@ -350,7 +362,10 @@ package struct ResumableUpload: Sendable {
     private mutating func send(_ next: UploadExchange) -> Action {
         turns += 1
         guard turns <= Self.mostTurns else { return .fail(.server("it makes no progress")) }
-        if let range = next.range, range.upperBound == length { mayBeComplete = true }
+        if let range = next.range {
+            if range.upperBound == length { mayBeComplete = true }
+            sentEnd = max(sentEnd, range.upperBound)
+        }
         exchange = next
         return .send(message(next))
     }
@@ -409,7 +424,8 @@ package struct ResumableUpload: Sendable {
         if let expiry = reply.expiry { known?.expiry = expiry }
     }
 
-    private func valid(_ offset: Int64) -> Int64? { offset <= length ? offset : nil }
+    /// Returns an offset unless the server cannot have that many bytes.
+    private func valid(_ offset: Int64) -> Int64? { offset <= sentEnd ? offset : nil }
 
     /// Notes the offset of the server, which may be lower than before if it has lost bytes.
     private mutating func acknowledge(_ offset: Int64) {
@@ -431,4 +447,6 @@ package struct ResumableUpload: Sendable {
     /// The size of parts down to which they are halved after a 413 without a limit.
     private static let smallestPart: Int64 = 64 << 10
     private static let (mostTurns, mostRestarts) = (64, 3)
+    private static let surplus = SessionError.UploadFailure.server("it has more bytes than were sent")
+    private static let early = SessionError.UploadFailure.server("it has ended the upload before its last byte")
 }

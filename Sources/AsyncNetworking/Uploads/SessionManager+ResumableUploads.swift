@@ -51,6 +51,8 @@ private final class UploadJob {
     private let source: UploadSource
     private let record: UploadRecord?
     private let policy: RetryPolicy
+    /// The time limit of all exchanges and waits together; `nil` for none.
+    private let deadline: Duration?
     private let stopwatch: Stopwatch
     private var machine: ResumableUpload
     /// The retries since the last progress, when the server had this many bytes.
@@ -66,13 +68,14 @@ private final class UploadJob {
         let request = task.request
         let own = request.retryPolicy ?? pipeline.retryPolicy
         var policy = own.limit > 0 ? own : RetryPolicy(limit: Self.defaultRetries)
+        deadline = policy.deadline
         if let timeout = request.timeout { policy.deadline = min(policy.deadline ?? timeout, timeout) }
         self.policy = policy
         retries = (RetryPlan(policy, isLongLived: true), 0)
         machine = ResumableUpload(
             length: source.length, options: options, continuing: known,
-            mayRepeatCreation: RetryPolicy().methods.contains(request.method)
-                || request.headers.contains(.idempotencyKey),
+            mayRepeatCreation: RetryPolicy().methods.contains(request.method),
+            isRecognized: request.headers.contains(.idempotencyKey),
             metadata: request.headers.first(.uploadMetadata) ?? Self.metadata(of: request, source))
     }
 
@@ -80,6 +83,8 @@ private final class UploadJob {
 
     /// Sends requests until the upload is complete or cannot go on.
     func run(_ request: Request, _ call: inout Call) async throws -> Response<Data> {
+        var request = request
+        if let deadline { request.limitAttempts(to: deadline, since: stopwatch) }
         var action = machine.resume(now: now)
         var (last, located): (Response<Data>?, Response<Data>?)
         while true {
@@ -218,10 +223,9 @@ private final class UploadJob {
         }
         if !message.describesContent {
             request.trailers = nil
-            request.headers.removeAll { field in
-                RedirectPolicy.describesContent(field.name.canonicalName) || Self.creationFields.contains(field.name)
-            }
+            request.headers.removeAll { RedirectPolicy.describesContent($0.name.canonicalName) }
         }
+        if !message.exchange.isCreation { request.headers.removeAll { Self.creationFields.contains($0.name) } }
         if message.exchange == .locate { request.cachePolicy = .reload }
         for field in message.fields { request.headers[field.name] = field.value }
         request.body = message.exchange.range.map { source.part($0) } ?? .none
@@ -236,13 +240,21 @@ private final class UploadJob {
         if machine.highestOffset != retries.offset {
             retries = (RetryPlan(policy, isLongLived: true), machine.highestOffset)
         }
-        if case .failure(let error) = result, !retries.plan.isRetriable(result), !Self.isEarlyEnd(error) {
-            return false
+        var isRetriable = true
+        if case .failure(let error) = result {
+            isRetriable = retries.plan.isRetriable(result) || Self.isEarlyEnd(error)
+        }
+        var decision = isRetriable ? RetryPolicy.Decision.retry() : .stop
+        if let makeDecision = policy.decision, RetryPlan.mayBeDecided(result) {
+            let own = try await makeDecision(
+                RetryPolicy.Context(
+                    request: target, attempt: retries.plan.attempt, result: result, isRetriable: isRetriable))
+            if case .followPolicy = own {} else { decision = own }
         }
         let timing = RetryPlan.Timing(elapsed: stopwatch.elapsed, now: now, unit: pipeline.randomUnit())
         let next = Request(method: .head, url: machine.known?.url ?? target.url)
         let step = retries.plan.step(
-            after: result, of: next, seen: SeenRequests(), decision: .retry(), at: timing)
+            after: result, of: next, seen: SeenRequests(), decision: decision, at: timing)
         guard case .retry(let wait) = step else { return false }
         let budget = retries.plan.budget
         if let budget, !pipeline.withdrawRetry(of: next, from: budget) { return false }

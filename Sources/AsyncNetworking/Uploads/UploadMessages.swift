@@ -26,6 +26,9 @@ package enum UploadExchange: Hashable, Sendable {
         }
     }
 
+    /// Whether the upload is created.
+    var isCreation: Bool { if case .create = self { true } else { false } }
+
     /// Whether bytes are appended to an upload whose URL is known.
     var isAppend: Bool { if case .append = self { true } else { false } }
 }
@@ -171,7 +174,7 @@ extension HTTPFields {
     }
 
     /// The decimal digits of a field of tus, which is not a structured field.
-    fileprivate func natural(_ name: HTTPField.Name) -> Int64? {
+    func natural(_ name: HTTPField.Name) -> Int64? {
         let values = self[values: name]
         return values.count == 1 ? Int64(digits: values[0]) : nil
     }

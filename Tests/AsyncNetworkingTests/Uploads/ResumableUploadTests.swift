@@ -27,6 +27,7 @@ struct UploadDialogue: CustomTestStringConvertible, Sendable {
     var length: Int64 = 10
     var change: @Sendable (inout UploadOptions) -> Void = { _ in }
     var mayRepeatCreation = false
+    var isRecognized = false
     let steps: [UploadStep]
 
     var testDescription: String { name }
@@ -83,8 +84,23 @@ struct UploadDialogue: CustomTestStringConvertible, Sendable {
             name: "the creation of an empty file may have completed it", uploadProtocol: .tus, length: 0,
             steps: [.does("OPTIONS /up"), .gets(204, tus), .does("POST /up 0..<0"), .gets(503), .does("finish")]),
         UploadDialogue(
-            name: "an empty file may be created again", uploadProtocol: .tus, length: 0, mayRepeatCreation: true,
+            name: "an empty file may be created again", uploadProtocol: .tus, length: 0, isRecognized: true,
             steps: [.does("OPTIONS /up"), .gets(204, tus), .does("POST /up 0..<0"), .gets(503), .does("wait")]),
+        UploadDialogue(
+            name: "the creation of an empty file is a POST, whatever the program's method", uploadProtocol: .tus,
+            length: 0, mayRepeatCreation: true,
+            steps: [.does("OPTIONS /up"), .gets(204, tus), .does("POST /up 0..<0"), .gets(503), .does("finish")]),
+        UploadDialogue(
+            name: "more bytes than were sent", uploadProtocol: .tus, change: { $0.partSize = 4 },
+            steps: tusCreation + [
+                .does("PATCH /u/1 0..<4"), .gets(204, ["Upload-Offset": "10"]),
+                .does("fail it has more bytes than were sent"),
+            ]),
+        UploadDialogue(
+            name: "a size limit that is no number", uploadProtocol: .tus,
+            steps: [
+                .does("OPTIONS /up"), .gets(204, tus.merging(["Tus-Max-Size": "-1"]) { $1 }), .does("POST /up 0..<0"),
+            ]),
         UploadDialogue(
             name: "a conflict", uploadProtocol: .tus,
             steps: tusCreation + [
@@ -162,7 +178,7 @@ struct UploadDialogue: CustomTestStringConvertible, Sendable {
             name: "an offset beyond the end", uploadProtocol: .tus,
             steps: tusCreation + [
                 .does("PATCH /u/1 0..<10"), .gets(204, ["Upload-Offset": "11"]),
-                .does("fail it has more bytes than the upload"),
+                .does("fail it has more bytes than were sent"),
             ]),
         UploadDialogue(
             name: "an offset that is not a number", uploadProtocol: .tus,
@@ -295,6 +311,22 @@ struct UploadDialogue: CustomTestStringConvertible, Sendable {
                 .does("HEAD /u/1"), .gets(404), .does("POST /up 0..<10 ?1"),
             ]),
         UploadDialogue(
+            name: "a server that completes an upload before its last byte", uploadProtocol: .ietf,
+            change: { $0.partSize = 4 },
+            steps: [
+                .does("POST /up 0..<4 ?0"), .gets(201, ["Location": "/u/1", "Upload-Complete": "?0"]),
+                .does("PATCH /u/1 4..<8 ?0"), .gets(200, ["Upload-Complete": "?1"]),
+                .does("fail it has ended the upload before its last byte"),
+            ]),
+        UploadDialogue(
+            name: "a conflict with an offset beyond what was sent", uploadProtocol: .ietf, change: { $0.partSize = 4 },
+            steps: [
+                .does("POST /up 0..<4 ?0"), .gets(201, ["Location": "/u/1", "Upload-Complete": "?0"]),
+                .does("PATCH /u/1 4..<8 ?0"), .gets(409, ["Upload-Offset": "9", "Upload-Complete": "?0"]),
+                .does("HEAD /u/1"), .gets(204, ["Upload-Offset": "9", "Upload-Complete": "?0"]),
+                .does("fail it has more bytes than were sent"),
+            ]),
+        UploadDialogue(
             name: "too large by an interim response", uploadProtocol: .ietf,
             steps: [
                 .does("POST /up 0..<10 ?1"), .interim(["Location": "/u/1", "Upload-Limit": "max-size=9"]), .gets(500),
@@ -379,7 +411,8 @@ struct UploadDialogue: CustomTestStringConvertible, Sendable {
     func run() throws {
         var options = UploadOptions.resumable.with { $0.uploadProtocol = uploadProtocol }
         change(&options)
-        var upload = ResumableUpload(length: length, options: options, mayRepeatCreation: mayRepeatCreation)
+        var upload = ResumableUpload(
+            length: length, options: options, mayRepeatCreation: mayRepeatCreation, isRecognized: isRecognized)
         var action: ResumableUpload.Action? = upload.resume(now: 0)
         var last = try url("http://a.example/up")
         for (index, step) in steps.enumerated() {

@@ -374,6 +374,15 @@ import Testing
             ])
     }
 
+    @Test func `the creation of an upload by tus has the key by which the server recognizes it`() async throws {
+        let transport = Self.tus()
+        let key = HTTPField.Name.idempotencyKey
+        _ = try await SessionManager(on: transport).upload(
+            "up", body: .string("abc"), headers: [key: "k"], options: .resumable
+        ).value
+        #expect(transport.requests.map { $0.request.headers[key] } == [nil, "k", nil])
+    }
+
     @Test func `each part has the digest of its content`() async throws {
         let transport = Self.tus()
         _ = try await SessionManager(on: transport).upload(
@@ -470,6 +479,55 @@ import Testing
         #expect(
             try await clock.passWaits(5) == [.seconds(1), .seconds(2), .seconds(1), .seconds(2), .seconds(4)])
         #expect(try await result.statusCode == 503)
+    }
+
+    @Test(arguments: [nil, RetryPolicy.Decision.stop, .followPolicy, .retry(after: .seconds(7))])
+    func `the program decides about the retries of an upload`(decision: RetryPolicy.Decision?) async throws {
+        let clock = ManualClock()
+        let answers = Lock([204, 201, 503, 204, 204])
+        let transport = MockTransport { _ in
+            let status = answers.withLock { $0.removeFirst() }
+            var fields: HTTPFields = status == 201 ? [.location: "/u"] : [:]
+            if status == 204 {
+                fields = try HTTPFields(validating: [("Upload-Offset", answers.withLock { $0.count == 1 } ? "0" : "3")])
+            }
+            return .status(.init(code: status), headers: fields)
+        }
+        let manager = SessionManager(on: transport) {
+            $0.clock = clock
+            $0.retryPolicy = RetryPolicy(limit: 3).with { policy in
+                policy.backoff = Backoff(base: .seconds(1), isJittered: false)
+                if let decision { policy.decision = { _ in decision } }
+            }
+        }
+        let options = UploadOptions.resumable.with { $0.uploadProtocol = .tus }
+        let task = Task { try await manager.upload("up", body: .string("abc"), options: options).value }
+        switch decision {
+        case .stop: #expect(try await sessionError { _ = try await task.value }.statusCode == 503)
+        case .retry: #expect(try await clock.passWaits(1) == [.seconds(7)])
+        case .followPolicy, nil: #expect(try await clock.passWaits(1) == [.seconds(1)])
+        }
+        if decision != .stop { #expect(try await task.value.statusCode == 204) }
+    }
+
+    @Test func `the deadline of the policy limits each exchange of an upload`() async throws {
+        let clock = ManualClock()
+        let transport = MockTransport(clock: clock) { request in
+            clock.advance(by: .seconds(2))
+            switch request.method {
+            case .options: return .status(.noContent)
+            case .post: return .status(.created, headers: [.location: "/u"])
+            default: return .status(.noContent, headers: [.uploadOffset: "3"])
+            }
+        }
+        let manager = SessionManager(on: transport) {
+            $0.clock = clock
+            $0.retryPolicy = RetryPolicy(limit: 3).with { $0.deadline = .seconds(10) }
+        }
+        let options = UploadOptions.resumable.with { $0.uploadProtocol = .tus }
+        _ = try await manager.upload("up", body: .string("abc"), options: options).value
+        #expect(
+            transport.requests.map(\.request.options?.timeouts.total) == [.seconds(10), .seconds(8), .seconds(6)])
     }
 
     @Test func `a session without retries resumes uploads nevertheless, and a lost connection is one of the reasons`()
