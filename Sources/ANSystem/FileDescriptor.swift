@@ -125,10 +125,12 @@ public struct FileDescriptor: ~Copyable, Sendable {
     /// Returns the size of a regular file in bytes if only the user of this process, or root, can modify it. See
     /// fstat(2).
     ///
+    /// - Parameter isPrivate: Whether others must not be able to read it either.
     /// - Throws: `EPERM` if another user can modify the file; otherwise as ``regularFileSize()``.
-    package func protectedFileSize() throws(SystemError) -> Int64 {
+    package func protectedFileSize(isPrivate: Bool = false) throws(SystemError) -> Int64 {
         let status = try regularFileStatus()
-        guard status.st_mode & (S_IWGRP | S_IWOTH) == 0, status.st_uid == geteuid() || status.st_uid == 0 else {
+        let forbidden = isPrivate ? S_IRWXG | S_IRWXO : S_IWGRP | S_IWOTH
+        guard status.st_mode & forbidden == 0, status.st_uid == geteuid() || status.st_uid == 0 else {
             throw SystemError(call: "open", code: EPERM)
         }
         return Int64(status.st_size)

@@ -180,6 +180,13 @@ public struct PartialFile: ~Copyable {
         self.size = size
     }
 
+    /// Discards the bytes before the file is removed, so that one that stays because the process ends meanwhile has none. A
+    /// file with another name, whose bytes are used, keeps them.
+    package mutating func empty() {
+        var status = stat()
+        if unsafe fstat(file.number, &status) == 0, status.st_nlink == 1 { try? truncate(to: 0) }
+    }
+
     /// Waits until the written bytes are on the disk, but not the name of the file in its directory. See fdatasync(2).
     ///
     /// - Throws: The error of fdatasync(2), such as `EIO` or `ENOSPC`; bytes may then be lost.

@@ -171,6 +171,8 @@ private final class MetalinkReader: NSObject, XMLParserDelegate {
             }
             let name = attributes["name"] ?? ""
             guard Self.isRelativePath(name) else { throw Problem("a name that is not a relative path", name) }
+            // A durable download would take it for its record.
+            guard !name.hasSuffix(".part.json") else { throw Problem("the name of a record of a download", name) }
             file = Draft(name: name)
         case ["metalink", "file", "pieces"]:
             guard file.pieces.count < Metalink.maximumDigests else { throw Problem("too many lists of pieces", "") }

@@ -15,7 +15,8 @@ extension HeaderParameters {
     }
 
     /// Returns the last component of a path without control characters, line separators and characters that change the
-    /// direction of text; `nil` if nothing usable is left.
+    /// direction of text; `nil` if nothing usable is left, or if a later durable download would take a file of that name
+    /// for its record.
     static func safeName(_ name: String) -> String? {
         let last = name.unicodeScalars.split { $0 == "/" || $0 == "\\" }.last ?? []
         let safe = String(
@@ -27,7 +28,7 @@ extension HeaderParameters {
                     default: !scalar.properties.isBidiControl
                     }
                 }))
-        return ["", ".", ".."].contains(safe) ? nil : safe
+        return ["", ".", ".."].contains(safe) || safe.hasSuffix(".part.json") ? nil : safe
     }
 
     /// Returns the text of an extended value such as `UTF-8''na%C3%AFve` (RFC 8187 §3.2); `nil` if it is malformed.
@@ -62,8 +63,8 @@ extension ResponseHead {
     ///
     /// Of `Content-Disposition`, `filename*` takes precedence over `filename`. Only the last component after `/` or `\`
     /// is used, so that the name cannot lead to another directory, without control characters, line separators and
-    /// characters that change the direction of text, which could hide the extension; an empty one, `.` and `..` are not
-    /// usable. The name may be that of an existing file, begin with a dot, or be longer than the file
+    /// characters that change the direction of text, which could hide the extension; an empty one, `.`, `..` and one that
+    /// ends with `.part.json`, as records of durable downloads do, are not usable. The name may be that of an existing file, begin with a dot, or be longer than the file
     /// system permits.
     public var suggestedFilename: String? {
         let disposition = headers.first { $0.name == .contentDisposition }.map { HeaderParameters($0.value) }

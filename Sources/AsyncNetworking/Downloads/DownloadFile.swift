@@ -156,7 +156,15 @@ final class DownloadFile {
     private func nameDurably() throws(SessionError) {
         guard isDurable, let location, let old = partial?.path else { return }
         let path = DownloadRecord.partialFile(for: location.path)
-        guard partial?.isFile(at: path) == false else { return try writeFirstRecord() }
+        guard partial?.isFile(at: path) == false else {
+            do throws(SystemError) {
+                // The earlier download may not have been durable.
+                try partial?.flush()
+            } catch {
+                throw .file(path, error)
+            }
+            return try writeFirstRecord()
+        }
         do throws(SystemError) {
             // Locked until the other file takes its place, and without bytes that the new record could count.
             var replaced = try Self.openDurable(path, replacing: location)
@@ -180,11 +188,12 @@ final class DownloadFile {
         let data = identified(data)
         do throws(SystemError) {
             let mode = location?.temporaryMode ?? 0o600
-            let file = try PartialFile(path: data.partialFile, opening: .existing, mode: mode)
+            var file = try PartialFile(path: data.partialFile, opening: .existing, mode: mode)
             let isLongEnough = file.size >= data.offset
             let isVerifiable = data.isVerifiable(with: job.options.pieceDigests) && mayContinue
             guard isLongEnough, data.completedBytes == 0 || isVerifiable && isSelected(data) else {
                 if job.options.startsOverIfNotResumable {
+                    file.empty()
                     DownloadRecord.discard(beside: file.path)
                 } else {
                     file.keep()
@@ -231,6 +240,9 @@ final class DownloadFile {
         job.options.pieceDigests != nil || data.isSelected(by: fields)
     }
 
+    /// Whether the program has the digests of pieces, by which the bytes are verified instead of those of the server.
+    private var hasPieceDigests: Bool { job.options.pieceDigests != nil }
+
     /// Whether bytes of mirrors are verified by the digests of pieces only.
     private var mayHaveWrongBytes: Bool { !job.options.mirrors.isEmpty && expectedDigest == nil }
 
@@ -251,8 +263,12 @@ final class DownloadFile {
             !isChanged && known?.representation.validator?.isConfirmed(by: head) == true
             && known?.totalBytes == head.contentLength
         do throws(SystemError) {
-            // Another download may have left a record, whose bytes these replace.
-            if !isDurable, job.options.resumeData != nil, let path = partial?.path {
+            // Another download may have left a record, whose bytes these replace. Without it, the file would be that of
+            // another program.
+            if !isDurable, job.options.resumeData != nil, let path = partial?.path,
+                FileLocation(DownloadRecord.path(beside: path)).exists
+            {
+                try partial?.rename(to: newPath)
                 DownloadRecord.remove(beside: path)
             }
             if isSame, !parts.isEmpty { try partial?.rewind(to: 0) } else { try partial?.truncate(to: 0) }
@@ -265,14 +281,14 @@ final class DownloadFile {
         let needsPieceDigests = !parts.isEmpty && known?.needsPieceDigests == true
         known = isChanged ? nil : resumeData(of: representation)
         if needsPieceDigests { known?.needsPieceDigests = true }
-        whole = DigestChecks(
-            isChanged ? [] : known == nil ? head.headers.contentDigests : representation.digests, and: expectedDigest)
+        let digests = known == nil ? head.headers.contentDigests : representation.digests
+        whole = DigestChecks(isChanged || hasPieceDigests ? [] : digests, and: expectedDigest)
         (part, late) = (DigestChecks([]), [])
         range = isChanged || head.status != .partialContent ? nil : head.contentRange?.ofWholeFile
-        verifiesTrailers = !isChanged
+        verifiesTrailers = !isChanged && !hasPieceDigests
         hasBegun = true
         flushed = (received, stopwatch.elapsed)
-        try writeRecord()
+        if parts.isEmpty || !isDurable { try writeRecord() } else { try flush() }
     }
 
     /// Accepts a response that continues the existing bytes, or that reports that they are complete. The existing bytes
@@ -287,11 +303,12 @@ final class DownloadFile {
             // The digests of a 416 are those of its own content.
             if let range { known?.representation.learn(from: head, total: range.total) }
             (self.range, source, hasVerifiedPieces) = (range, head.url, false)
-            (verifiesTrailers, late) = (range != nil, [])
+            (verifiesTrailers, late) = (range != nil && !hasPieceDigests, [])
             hasBegun = true
             flushed = (received, stopwatch.elapsed)
-            part = DigestChecks(range == nil ? [] : head.headers.contentDigests)
-            let digests = DigestChecks(known?.representation.digests ?? [], and: expectedDigest)
+            part = DigestChecks(range == nil || hasPieceDigests ? [] : head.headers.contentDigests)
+            let digests = DigestChecks(
+                hasPieceDigests ? [] : known?.representation.digests ?? [], and: expectedDigest)
             guard whole.size != offset || whole.expected != digests.expected else { return }
             whole = digests
             if !whole.expected.isEmpty { try await hash(from: 0, waitUntilRunning) { whole.update($0) } }
@@ -393,6 +410,7 @@ final class DownloadFile {
     /// - Parameter isWanted: Whether the program wants to resume the download.
     func end(after error: any Error, isWanted: Bool) -> ResumeData? {
         defer {
+            partial?.empty()
             if let path = partial?.path { DownloadRecord.remove(beside: path) }
             partial = nil
         }
@@ -482,6 +500,14 @@ extension DownloadFile {
             known = nil
             throw .notResumable(.wrongRange(range))
         }
+        do throws(SystemError) {
+            // What this response has sent does not count, also if the next request fails.
+            try partial?.rewind(to: plan.offset)
+        } catch {
+            throw .file(job.path, error)
+        }
+        parts = ByteRanges()
+        try writeRecord()
         return try startOver(because: .wrongRange(range))
     }
 

@@ -86,7 +86,8 @@ public struct ResumeData: Codable, Hashable, Sendable {
     public func discard() {
         do throws(SystemError) {
             // Locked until the record is removed, and removed with this value.
-            let file = try PartialFile(path: partialFile, opening: .existing)
+            var file = try PartialFile(path: partialFile, opening: .existing)
+            file.empty()
             DownloadRecord.discard(beside: partialFile)
             _ = consume file
         } catch {
@@ -151,7 +152,8 @@ enum DownloadRecord {
 
     private static func bytes(beside partialFile: String) -> Data? {
         guard let file = try? FileDescriptor(openingUnlinked: path(beside: partialFile)),
-            let size = try? file.protectedFileSize(), size <= longestRecord
+            // The file of another download, whose name a server may choose, is not private.
+            let size = try? file.protectedFileSize(isPrivate: true), size <= longestRecord
         else { return nil }
         var bytes = Data(count: Int(size))
         var span = bytes.mutableBytes

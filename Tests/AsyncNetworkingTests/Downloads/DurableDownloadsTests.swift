@@ -454,8 +454,24 @@ import Testing
             }
             let options = DownloadOptions().with { $0.keepsPartialFile = true }
             let task = SessionManager(for: server).download(resuming: left, options: options)
-            await #expect(throws: (any Error).self) { _ = try await task.value }
+            let error = try await sessionError { _ = try await task.value }
             #expect(ResumeData.left(at: file) == nil)
+            #expect(error.resumeData?.completedBytes ?? 0 > 0)
+            // Nor does a file without a record, which would be in the way of the next durable download.
+            server.serve(ServedFile(Self.bytes))
+            _ = try await SessionManager(for: server).download("file", to: .file(file), options: .durable).value
+            #expect(try directory.read("file") == Self.bytes)
+            error.resumeData?.discard()
+            #expect(try directory.contents == ["file"])
+        }
+    }
+
+    @Test func `a file that others may read is no record`() async throws {
+        try await StubServer.with { server in
+            try await breakOff(server)
+            try FileManager.default.setAttributes([.posixPermissions: 0o644], ofItemAtPath: "\(file).part.json")
+            #expect(ResumeData.left(at: file) == nil)
+            #expect(try SessionManager(for: server).restoredDownloads(in: directory.path).isEmpty)
         }
     }
 

@@ -193,6 +193,26 @@ import Testing
         #expect(ResumeData.left(at: file)?.offset == 0)
     }
 
+    @Test func `bytes beyond a range do not count if the request for the whole fails`() async throws {
+        let transport = MockTransport(
+            Self.cut("01234", Self.tag + [.contentLength: "10"]),
+            MockResponse(
+                status: .partialContent, headers: [.contentRange: "bytes 5-8/10"],
+                chunks: [Data("0123".utf8), Data("4".utf8)]),
+            .status(.internalServerError), Self.part("56789", "bytes 5-9/10"))
+        let session = SessionManager(on: transport)
+        for _ in 0..<2 {
+            let error = try await sessionError {
+                _ = try await session.download("x", to: .file(file), options: .durable).value
+            }
+            #expect(error.resumeData?.offset == 5)
+            #expect(ResumeData.left(at: file)?.offset == 5)
+        }
+        #expect(Self.ranges(transport) == [nil, "bytes=5-", nil])
+        #expect(try await session.download("x", to: .file(file), options: .durable).value.size == 10)
+        #expect(try directory.read("file").text == "0123456789")
+    }
+
     @Test func `the digest of an error describes the error`() async throws {
         var digest = HTTPFields()
         digest[try #require(HTTPField.Name("Repr-Digest"))] = try ContentDigest(of: Data("no".utf8)).fieldValue
