@@ -4,6 +4,7 @@ import ANHTTP
 import AsyncNetworking
 import AsyncNetworkingTesting
 import FoundationEssentials
+import Glibc
 import HTTPTypes
 import Synchronization
 import TestSupport
@@ -352,6 +353,44 @@ extension PieceDigests {
                 }
             }
         }
+    }
+
+    @Test func `a wrong piece of a body of unknown size is requested from a mirror`() async throws {
+        try await withServers([Self.served(), Self.served()]) { servers in
+            let reply = Reply(
+                status: 200,
+                headers: ["ETag": "\"1\"", "Repr-Digest": "sha-256=:\(Data(count: 32).base64EncodedString()):"],
+                body: .bytes(Self.damaged), framing: .chunked(size: 10_000))
+            servers[0].route("/file", Script([.reply(reply)]))
+            let options = try options(1, mirrors: [servers[1]])
+            _ = try await SessionManager(for: servers[0]).download("file", to: .file(file), options: options).value
+            #expect(try directory.read("file") == Self.bytes)
+            #expect(servers[0].activity.requests.count == 1)
+        }
+    }
+
+    @Test func `a piece that is right by now is not the reason for a failure`() async throws {
+        try await withServers([Self.served(Self.damaged), Self.served()]) { servers in
+            // The mirror sends the right piece, and neither server anything after that.
+            for (server, file) in [(servers[0], Self.served(Self.damaged)), (servers[1], Self.cut(after: 60_000))] {
+                let isFirst = Atomic(true)
+                server.route("/file") { request in
+                    isFirst.exchange(false, ordering: .relaxed) ? file.script(for: request) : Script([.end(.reset)])
+                }
+            }
+            let options = try options(1, mirrors: [servers[1]])
+            let error = try await sessionError {
+                _ = try await SessionManager(for: servers[0]).download("file", to: .file(file), options: options).value
+            }
+            #expect(error.digestFailure == nil)
+            #expect(error.context?.errno == ECONNRESET)
+        }
+    }
+
+    private static func cut(after count: Int) -> ServedFile {
+        var file = served()
+        file.interruption = .close(after: count)
+        return file
     }
 
     @Test func `a server with a file of another size is left at once`() async throws {

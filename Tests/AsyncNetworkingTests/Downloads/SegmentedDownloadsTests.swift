@@ -109,22 +109,18 @@ private final class Counter: Sendable {
     struct Alone: Sendable, CustomTestStringConvertible {
         var testDescription: String
         var file: ServedFile
-        /// The number of requests that show that.
-        var requests: ClosedRange<Int>
     }
 
     @Test(arguments: [
-        Alone(testDescription: "no ranges", file: ServedFile(bytes, hasRanges: false, pace: pace), requests: 2...4),
         Alone(
             testDescription: "Accept-Ranges: none",
-            file: ServedFile(bytes, headers: ["Accept-Ranges": "none"], hasRanges: false, pace: pace), requests: 1...1),
+            file: ServedFile(bytes, headers: ["Accept-Ranges": "none"], hasRanges: false, pace: pace)),
         Alone(
             testDescription: "a coding",
-            file: ServedFile(bytes, headers: ["Content-Encoding": "gzip"], pace: pace), requests: 1...1),
-        Alone(testDescription: "no validator", file: ServedFile(bytes, entityTag: nil, pace: pace), requests: 1...1),
+            file: ServedFile(bytes, headers: ["Content-Encoding": "gzip"], pace: pace)),
+        Alone(testDescription: "no validator", file: ServedFile(bytes, entityTag: nil, pace: pace)),
         Alone(
-            testDescription: "a weak validator", file: ServedFile(bytes, entityTag: "W/\"1\"", pace: pace),
-            requests: 1...1),
+            testDescription: "a weak validator", file: ServedFile(bytes, entityTag: "W/\"1\"", pace: pace)),
     ])
     func `without ranges the first request brings everything`(_ row: Alone) async throws {
         try await StubServer.with { server in
@@ -133,7 +129,47 @@ private final class Counter: Sendable {
                 .download("file", to: .file(file), options: Self.options(isDurable: true)).value
             #expect(value.response.statusCode == 200)
             #expect(try directory.read("file") == Self.bytes)
-            #expect(row.requests.contains(server.activity.requests.count))
+            #expect(server.activity.requests.count == 1)
+        }
+    }
+
+    @Test func `the first request goes on if the server sends no ranges`() async throws {
+        let gate = try ScriptGate()
+        try await StubServer.with { server in
+            server.route("/file") { request in
+                guard request.headers["Range"] == nil else {
+                    return ServedFile(Self.bytes, hasRanges: false).script(for: request)
+                }
+                let beginning = Reply(
+                    status: 200, headers: ["ETag": "\"1\""], body: .bytes(Self.bytes.prefix(1_000)),
+                    framing: .contentLength(declared: 400_000))
+                return Script([.reply(beginning), .wait(gate), .send(Self.bytes.dropFirst(1_000))])
+            }
+            let task = SessionManager(for: server).download("file", to: .file(file), options: Self.options(4))
+            try await eventually { server.activity.requests.count == 4 }
+            // The unread responses to the others have been closed.
+            try await server.connections(open: 1)
+            gate.open()
+            #expect(try await task.value.response.statusCode == 200)
+            #expect(try directory.read("file") == Self.bytes)
+            #expect(server.activity.requests.count == 4)
+        }
+    }
+
+    @Test func `segments that wait for a connection are not requested again and again`() async throws {
+        let gate = try ScriptGate()
+        try await StubServer.with { server in
+            let slow = ServedFile(Self.bytes, pace: Script.Pace(bytes: 1_000, every: .milliseconds(1)))
+            server.route("/file") { request in
+                request.headers["Range"] == nil
+                    ? slow.script(for: request) : Script([.wait(gate)] + slow.script(for: request).actions)
+            }
+            var options = Self.options(4)
+            options.segmentTuning.interval = .milliseconds(2)
+            _ = try await SessionManager(for: server).download("file", to: .file(file), options: options).value
+            #expect(try directory.read("file") == Self.bytes)
+            #expect(server.activity.requests.count <= 5)
+            gate.open()
         }
     }
 

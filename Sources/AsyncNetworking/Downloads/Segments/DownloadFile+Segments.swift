@@ -13,7 +13,8 @@ extension DownloadFile {
     func segmentPlan(for head: ResponseHead, _ body: ResponseBody) -> SegmentPlan? {
         guard permitsSegments, job.options.wantsSegments || !parts.isEmpty, mayContinue, device == nil, let known,
             known.isVerifiable(with: job.options.pieceDigests),
-            let total = known.totalBytes, total > 0, job.options.pieceDigests?.totalBytes ?? total == total,
+            let total = known.totalBytes ?? job.options.pieceDigests?.totalBytes, total > 0,
+            job.options.pieceDigests?.totalBytes ?? total == total,
             body.provenance == .received, !head.hasContentCoding,
             known.representation.codings.isEmpty,
             head.headers.first(.acceptRanges)?.lowercased() != "none" || head.status == .partialContent
@@ -79,6 +80,9 @@ extension DownloadFile {
             let found = try await digest(
                 of: digests.range(of: piece), by: digests.algorithm, waitUntilRunning: waitUntilRunning)
             guard found == expected else {
+                let range = digests.range(of: piece)
+                try restart(range, done: ByteRanges([0..<range.lowerBound, range.upperBound..<size]))
+                keepsAfterWrongDigest = true
                 throw SessionError.digest(expected: expected, found: found, path: job.path, url: request.url)
             }
         }

@@ -40,8 +40,8 @@ final class SegmentedTransfer {
     private var firstError: (any Error)?
     private var ending: ResponseEnding?
     private var hasChanged = false
-    /// The error of a wrong piece from the server of the download.
-    private var wrongPiece: SessionError?
+    /// The errors of pieces that are wrong, and that the server of the download has sent.
+    private var wrongPieces: [Int: SessionError] = [:]
     /// Whether further segments may begin: not after too many that brought too little.
     private var permitsRequests = true
 
@@ -63,6 +63,8 @@ final class SegmentedTransfer {
     /// A segment.
     private struct Worker {
         let source: Int
+        /// Waits for the response; `nil` for the first one.
+        var opening: Task<Event, Never>?
         var state = State.opening
         /// The exchange of a segment other than the first one.
         var call: Call?
@@ -168,10 +170,10 @@ final class SegmentedTransfer {
             let number = lastNumber + 1
             guard let range = plan.begin(number) else { return }
             lastNumber = number
-            workers[number] = Worker(source: source)
             sources.begin(source)
             let request = request(for: range, from: source)
-            group.addTask { [pipeline, call] in
+            // A task of its own, because it alone is cancelled if it takes too long.
+            let opening = Task(executorPreference: currentTaskExecutor) { [pipeline, call] () -> Event in
                 var call = call
                 do {
                     let response = try await pipeline.respond(to: request, &call)
@@ -179,6 +181,14 @@ final class SegmentedTransfer {
                 } catch {
                     await call.exchanges.close()
                     return .opened(number, .failure(error))
+                }
+            }
+            workers[number] = Worker(source: source, opening: opening)
+            group.addTask {
+                await withTaskCancellationHandler {
+                    await opening.value
+                } onCancel: {
+                    opening.cancel()
                 }
             }
         }
@@ -282,7 +292,10 @@ final class SegmentedTransfer {
             let range = digests.range(of: piece)
             let found = try await file.digest(of: range, by: digests.algorithm) { try await core.waitUntilRunning() }
             let verdict = pieces?.judge(piece, found) ?? .right
-            guard verdict != .right else { continue }
+            guard verdict != .right else {
+                wrongPieces[piece] = nil
+                continue
+            }
             plan.restart(range, isUndivided: verdict == .mixed)
             try file.restart(range, done: plan.done)
             let error = SessionError.digest(
@@ -292,7 +305,7 @@ final class SegmentedTransfer {
             case .right, .mixed: break
             case .hopeless: throw fail(error)
             case .wrong(let source):
-                if source == 0 { wrongPiece = error }
+                if source == 0 { wrongPieces[piece] = error }
                 sources.exclude(source)
                 // Nor after the requests begin anew.
                 file.mirrors.removeAll { $0 == sources.url(source) }
@@ -379,9 +392,13 @@ final class SegmentedTransfer {
 
     /// Measures the speed of the segments: changes their number, and leaves those that are much slower than the others.
     private func tick(_ group: inout TaskGroup<Event>) {
+        defer {
+            report()
+            awaitTick(&group)
+        }
+        guard let speed = progress.measure(plan.done.count, at: stopwatch.elapsed) else { return }
         for number in workers.keys { workers[number]?.pace.measure() }
         let receiving = workers.filter { $0.value.state == .receiving }
-        let speed = progress.measure(plan.done.count, at: stopwatch.elapsed)
         let isReduced = count.settle(at: sources.limit)
         // One that leaves while it waits for its response holds no place.
         if isReduced || receiving.count == sources.running && count.measure(speed, running: receiving.count) {
@@ -398,11 +415,9 @@ final class SegmentedTransfer {
         if let (number, worker) = active.min(by: Self.isSlower),
             usualPace.isMuchFaster(than: worker.pace, patience: tuning.patience)
         {
-            sources.avoid(worker.source)
+            if worker.state == .receiving { sources.avoid(worker.source) }
             leave(number)
         }
-        report()
-        awaitTick(&group)
     }
 
     private static func isSlower(_ left: (key: Int, value: Worker), _ right: (key: Int, value: Worker)) -> Bool {
@@ -413,10 +428,12 @@ final class SegmentedTransfer {
     private func leave(_ number: Int) {
         guard let worker = workers[number], worker.state != .leaving else { return }
         stop(number, worker)
-        // One that waits for its response may hold its place for long.
         sources.end(worker.source)
         workers[number]?.state = .leaving
         worker.body?.cancel()
+        worker.opening?.cancel()
+        // The server has no place for it, or it waits for other requests of the session.
+        if worker.state == .opening { sources.refuse(worker.source, isOverload: true) }
     }
 
     private func report(isLast: Bool = false) {
@@ -450,7 +467,7 @@ final class SegmentedTransfer {
     /// Returns how the download goes on if no server sends a further segment: by a single request, unless the first
     /// response has failed, too.
     private func rest() throws -> PartEnd {
-        if let wrongPiece { throw fail(wrongPiece) }
+        if let wrongPiece = wrongPieces.values.first { throw fail(wrongPiece) }
         let isAlone = lastNumber == 0 || firstError != nil
         file.permitsSegments = file.permitsSegments && isAlone
         guard let rest = file.rest() else {
@@ -504,6 +521,8 @@ private struct SegmentProgress {
     private var reported = Duration.zero
     private var measured = (bytes: Int64(0), time: Duration.zero)
     private var isFirst = true
+    /// Whether there was an interruption since the last measurement.
+    private var isInterrupted = false
 
     /// Returns the rate if progress is to be reported, at most every 50 ms.
     mutating func report(_ bytes: Int64, at time: Duration, isLast: Bool) -> RateEstimate? {
@@ -514,15 +533,17 @@ private struct SegmentProgress {
         return rate
     }
 
-    /// Returns the speed since the last measurement.
-    mutating func measure(_ bytes: Int64, at time: Duration) -> Double {
-        defer { measured = (bytes, time) }
+    /// Returns the speed since the last measurement; `nil` if there was an interruption.
+    mutating func measure(_ bytes: Int64, at time: Duration) -> Double? {
+        defer { (measured, isInterrupted) = ((bytes, time), false) }
+        guard !isInterrupted else { return nil }
         // There are fewer bytes after a wrong piece.
         return Double(max(0, bytes - measured.bytes)) / max((time - measured.time) / .seconds(1), 0.001)
     }
 
     mutating func interrupt() {
         rate.interrupt()
+        isInterrupted = true
     }
 }
 
