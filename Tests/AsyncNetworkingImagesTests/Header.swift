@@ -55,6 +55,9 @@ struct Header: CustomStringConvertible, Sendable {
             box("ftyp", Data("mif1".utf8) + Data(count: 4) + Data("miafavif".utf8))
                 + meta(primary: 1, sizes: [(40, 30)], associations: [1: [1]])),
         Header(
+            "an AVIF whose last box extends to the end of the file", 40, 30,
+            mediaFile([Data(count: 4) + meta(primary: 1, sizes: [(40, 30)], associations: [1: [1]]).dropFirst(4)])),
+        Header(
             "an AVIF with a box with a long size", 40, 30,
             mediaFile([longBox("free", Data(count: 5)), meta(primary: 1, sizes: [(40, 30)], associations: [1: [1]])])),
     ]

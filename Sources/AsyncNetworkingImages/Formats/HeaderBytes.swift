@@ -72,8 +72,6 @@ extension HeaderBytes {
         var file = 0..<Int.max
         while let box = try nextBox(in: &file) {
             guard box.type == "meta" else { continue }
-            // The content of `meta` must be complete.
-            guard box.content.upperBound <= count else { throw Truncation() }
             return try sizeOfPrimaryItem(inMeta: box.content.dropFirst(4))
         }
         return nil
@@ -84,7 +82,8 @@ extension HeaderBytes {
         var primary: Int?
         var properties: [PixelSize?] = []
         var associations: Range<Int>?
-        while let box = try nextBox(in: &content) {
+        // The box may extend to the end of the file, of which only the beginning may have arrived.
+        while primary == nil || associations == nil, let box = try nextBox(in: &content) {
             switch box.type {
             case "pitm":
                 let start = box.content.lowerBound
