@@ -775,6 +775,25 @@ import Testing
         #expect(transport.requests.count == 2)
     }
 
+    @Test func `a change that was redirected to another origin is one there, too`() async throws {
+        let gate = try ScriptGate()
+        let transport = MockTransport { request in
+            switch (request.method, request.url.host()) {
+            case (.get, _): MockResponse([.wait(gate), .head(.ok)])
+            case (_, "a.example"): .status(.temporaryRedirect, headers: [.location: "http://b.example/y"])
+            default: .status(.ok)
+            }
+        }
+        let manager = SessionManager(on: transport) { $0.interceptors = [RequestCoalescing()] }
+        async let before = manager.get("http://b.example/x")
+        try await transport.requests(count: 1)
+        _ = try await manager.post("http://a.example/y", body: .string("a"))
+        async let after = manager.get("http://b.example/x")
+        try await transport.requests(count: 4)
+        gate.open()
+        _ = try await (before, after)
+    }
+
     @Test func `an open circuit permits a stale response`() async throws {
         let isBroken = Lock(false)
         let transport = MockTransport { _ in

@@ -20,7 +20,7 @@ import HTTPTypes
 /// the wait.
 ///
 /// Nothing is stored: a request that begins after the response sends another one. So does one that begins after the session
-/// has sent a request that may change something, such as a POST, to the origin. With a cache,
+/// has sent a request that may change something, such as a POST, to the origin, also by a redirect. With a cache,
 /// ``SessionConfiguration/coalescesRequests`` has the same purpose, and knows which responses may be shared.
 public struct RequestCoalescing: Interceptor {
     private let flights = Flights<Key, Outcome>()
@@ -35,7 +35,12 @@ public struct RequestCoalescing: Interceptor {
             let origin = next.pipeline.origin(of: request.url)
             forgetFlights(to: origin, of: next.pipeline)
             defer { forgetFlights(to: origin, of: next.pipeline) }
-            return try await next(request)
+            let response = try await next(request)
+            // It may have been redirected to another one.
+            for head in response.head.redirectHistory.dropFirst() + [response.head] {
+                forgetFlights(to: next.pipeline.origin(of: head.url), of: next.pipeline)
+            }
+            return response
         }
         guard case .collected(let limit) = next.delivery, request.method == .get, request.body.length == 0,
             request.hasOnlyTimeout, !request.isHedge, !Authenticator.isWithinRefresh
