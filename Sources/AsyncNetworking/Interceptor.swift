@@ -252,12 +252,7 @@ extension Pipeline {
         let passage = Passage(of: request, call, on: self, before: interceptors.dropFirst(), next)
         do {
             let chain = Chain(passage, of: call)
-            var response =
-                if cache?.flights == nil {
-                    try await first.intercept(request, next: chain)
-                } else {
-                    try await WaitGraph.keeping { try await first.intercept(request, next: chain) }
-                }
+            var response = try await first.intercept(request, next: chain)
             let open = await passage.finish(&call)
             if case .lent(let number) = response.body.provenance {
                 guard open.contains(where: { $0.number == number }) else {

@@ -205,7 +205,13 @@ final class Pipeline: Sendable {
     @inline(never)
     func respond(to request: Request, _ call: inout Call) async throws -> OpenResponse {
         call.answer = nil
-        var response = try await perform(request, &call, from: 0)
+        // What the program requests before it has the response, which a flight may wait for, belongs to the flight.
+        var response =
+            if cache?.flights == nil {
+                try await perform(request, &call, from: 0)
+            } else {
+                try await WaitGraph.keeping { try await perform(request, &call, from: 0) }
+            }
         response.head.jsonDecoder = json.decoder
         response.body.jsonDecoder = json.decoder
         if call.monitor != nil {

@@ -154,6 +154,44 @@ import Testing
         #expect(try await get(from: manager).hasPrefix("1 404"))
     }
 
+    @Test(.timeLimit(.minutes(1)), arguments: [404, 301])
+    func `a decision about a response that sends its request again does not wait for that response`(
+        status: Int
+    ) async throws {
+        try await StubServer.with { server in
+            let gate = try ScriptGate()
+            let head =
+                "HTTP/1.1 \(status) S\r\nLocation: /y\r\nCache-Control: max-age=60\r\nContent-Length: 200001\r\n\r\n"
+            let beginning = Data(head.utf8) + Data(count: 200_000)
+            server.route("/", Script([.send(beginning), .wait(gate), .send(Data(count: 1))]), .text("again"))
+            server.route("/y", .text("y"))
+            let session = Lock<SessionManager?>(nil)
+            let again: @Sendable (Request) async throws -> Void = { request in
+                guard let manager = session.withLock({ $0.take() }) else { return }
+                let response = try await manager.data(for: request)
+                #expect(response.text == "again")
+                gate.open()
+            }
+            let manager = SessionManager(for: server) {
+                ($0.cache, $0.coalescesRequests) = (.memory(), true)
+                $0.retryPolicy = RetryPolicy(limit: 1).with {
+                    $0.decision = { context in
+                        try await again(context.request)
+                        return .followPolicy
+                    }
+                }
+                $0.redirectPolicy.decision = { context in
+                    try await again(context.original)
+                    return context.proposed
+                }
+            }
+            session.withLock { $0 = manager }
+            let response = try await manager.data(for: manager.request(.get, "/"))
+            #expect(response.statusCode == (status == 404 ? 404 : 200))
+            #expect(session.withLock(\.self) == nil)
+        }
+    }
+
     @Test(.timeLimit(.minutes(1)), arguments: [true, false])
     func `requests with another patience do not share a transfer`(isTimeout: Bool) async throws {
         let manager = origin.manager { $0.coalescesRequests = true }
