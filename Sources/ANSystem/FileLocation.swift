@@ -20,6 +20,8 @@ public struct FileLocation: Hashable, Sendable {
     package let temporaryMode: UInt32
     /// Whether a directory was found at the path.
     package let isDirectory: Bool
+    /// Whether a file that replaces the one at the path, and keeps its permissions, can be modified by other users.
+    package var isWritableByOthers: Bool { exists && temporaryMode & 0o022 != 0 }
 
     /// Inspects a path once, following symbolic links; later changes are not noticed. See stat(2).
     public init(_ path: String) {

@@ -256,21 +256,26 @@ public struct PartialFile: ~Copyable {
         fchmod(file.number, status.st_mode & 0o777)
     }
 
-    /// Sets the permission bits to those that a new file has by default: 0o666 less the umask, which umask(2) would change
-    /// in order to tell it. They are unchanged if proc(5) does not tell it either.
+    /// Sets the permission bits to those that a new file has by default; they are unchanged if ``defaultMode`` is `nil`.
     package borrowing func adoptDefaultMode() {
-        guard let status = try? FileDescriptor(opening: "/proc/self/status", flags: O_RDONLY) else { return }
+        if let mode = Self.defaultMode { fchmod(file.number, mode) }
+    }
+
+    /// The permission bits that a new file has by default: 0o666 less the umask, which umask(2) would change in order to
+    /// tell it; `nil` if proc(5) does not tell it either.
+    package static var defaultMode: UInt32? {
+        guard let status = try? FileDescriptor(opening: "/proc/self/status", flags: O_RDONLY) else { return nil }
         var bytes = [UInt8](repeating: 0, count: 4096)
         var span = bytes.mutableSpan
         var raw = unsafe span.mutableBytes
-        guard let count = try? status.read(into: &raw, upTo: 4096, at: 0) else { return }
+        guard let count = try? status.read(into: &raw, upTo: 4096, at: 0) else { return nil }
         let lines = bytes[..<count].split(separator: UInt8(ascii: "\n")).lazy.map {
             String(decoding: $0, as: UTF8.self)
         }
         guard let line = lines.first(where: { $0.hasPrefix("Umask:") }),
             let umask = line.split(separator: "\t").last.flatMap({ mode_t($0, radix: 8) })
-        else { return }
-        fchmod(file.number, 0o666 & ~umask)
+        else { return nil }
+        return 0o666 & ~umask
     }
 
     private static func rename(_ path: String, to destination: String, overwriting: Bool) throws(SystemError) {
@@ -335,8 +340,9 @@ public struct AtomicFile: ~Copyable {
     private let device: FileDescriptor?
     /// Whether the permissions of a file that is replaced are kept.
     private let keepsMode: Bool
-    /// The path of the temporary file; `nil` if the bytes are written to the destination directly.
-    package let temporaryPath: String?
+    /// The path of the temporary file; `nil` if the bytes are written to the destination directly, and if other users can
+    /// modify the final file, whose permissions it gets at the end.
+    package let linkablePath: String?
     /// The number of bytes written so far; those of a failed ``write(_:)`` do not count.
     public private(set) var size: Int64 = 0
 
@@ -357,7 +363,7 @@ public struct AtomicFile: ~Copyable {
             try PartialFile(path: path, opening: .new, mode: mode ?? location.temporaryMode)
         }
         self.destination = location.path
-        self.temporaryPath = temporaryPath
+        linkablePath = mode == nil && location.isWritableByOthers ? nil : temporaryPath
         self.device = device
         self.partial = partial
         keepsMode = mode == nil

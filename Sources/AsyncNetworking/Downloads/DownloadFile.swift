@@ -365,6 +365,17 @@ final class DownloadFile {
 
     // MARK: The end
 
+    /// Whether the temporary file may have been created for its owner only.
+    private var mayBePrivate: Bool { location == nil || job.options.resumeData != nil }
+
+    /// The path of the temporary file; `nil` if there is none, and if other users can modify the final file, whose
+    /// permissions it gets at the end.
+    var linkablePath: String? {
+        guard !(location?.isWritableByOthers ?? false) else { return nil }
+        let isNew = mayBePrivate && location?.exists != true
+        return isNew && (PartialFile.defaultMode ?? 0) & 0o022 != 0 ? nil : partial?.path
+    }
+
     /// Moves the complete file to its final path, and returns it.
     func commit(
         _ response: Response<Void>, waitUntilRunning: () async throws -> Void
@@ -389,7 +400,6 @@ final class DownloadFile {
             guard location.isReplaceable || location.isDirectory else { throw SystemError.exists }
             if job.destination.createsIntermediateDirectories { try location.createDirectories() }
             if isDurable { try partial?.flush() }
-            let mayBePrivate = self.location == nil || job.options.resumeData != nil
             if mayBePrivate, file.path != partial?.path, !FileLocation(location.path).exists {
                 partial?.adoptDefaultMode()
             }

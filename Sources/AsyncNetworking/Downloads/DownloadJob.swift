@@ -192,7 +192,7 @@ extension SessionManager {
                 return try await makeSegments(plan).run(head, body, at: 0)
             }
             core.accept(countsExchange: body.origin == .network)
-            if let path = file.partial?.path { await body.willBeWritten(to: path) }
+            if let path = file.linkablePath { await body.willBeWritten(to: path) }
         case .append(let range):
             core.receive(head)
             try await file.beginPart(head, range) { try await core.waitUntilRunning() }

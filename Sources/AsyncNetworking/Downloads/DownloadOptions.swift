@@ -307,7 +307,7 @@ extension ResponseBody {
     {
         do {
             var file = try AtomicFile(destination: path, mode: mode)
-            if let temporaryPath = file.temporaryPath { await willBeWritten(to: temporaryPath) }
+            if let path = file.linkablePath { await willBeWritten(to: path) }
             for try await chunk in self {
                 try file.write(chunk.bytes)
                 try await observer(chunk)

@@ -72,6 +72,23 @@ import Testing
     }
 
     @Test(arguments: [false, true])
+    func `a body that replaces a file that others may write to is copied`(isDownload: Bool) async throws {
+        let manager = origin.manager()
+        let permissions: [FileAttributeKey: Any] = [.posixPermissions: 0o664]
+        #expect(FileManager.default.createFile(atPath: file, contents: nil, attributes: permissions))
+        try FileManager.default.setAttributes(permissions, ofItemAtPath: file)
+        if isDownload {
+            _ = try await manager.download("x", to: .file(file)).value
+        } else {
+            try await write(from: manager)
+        }
+        #expect(try directory.read("file") == body(1))
+        #expect(try links(file) == 1)
+        #expect(try FileManager.default.attributesOfItem(atPath: file)[.posixPermissions] as? Int == 0o664)
+        #expect(try await get(from: manager) == "1 cache")
+    }
+
+    @Test(arguments: [false, true])
     func `a download task stores its file as a link`(isDurable: Bool) async throws {
         let manager = origin.manager()
         let options = DownloadOptions().with { $0.isDurable = isDurable }
