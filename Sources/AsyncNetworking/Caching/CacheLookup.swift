@@ -103,24 +103,18 @@ struct CacheLookup: Sendable {
         let shared = metrics.map { Shared($0.from(.validated)) } ?? (use.isStale ? Self.stale : Self.cached)
         let ending = ResponseEnding(trailers: entry.response.trailers, metrics: shared)
         let head = entry.response.head(for: use, isValidated: metrics != nil, at: sent.url)
-        var body: ResponseBody?
-        switch use.part {
-        case .head, .notModified:
-            await withFiles { session.cache.noteUse(of: entry, key) }
-            body = ResponseBody(Data(), ending: ending)
-        case .whole: body = await self.body(of: entry, nil, ending)
-        case .range(let range): body = await self.body(of: entry, range, ending)
+        let body: ResponseBody? = await withFiles {
+            switch use.part {
+            case .head, .notModified:
+                session.cache.noteUse(of: entry, key)
+                return ResponseBody(Data(), ending: ending)
+            case .whole: return session.cache.body(of: entry, key, nil, ending: ending)
+            case .range(let range): return session.cache.body(of: entry, key, range, ending: ending)
+            }
         }
         guard var body else { return nil }
         body.origin = shared.value.source
         return OpenResponse(head: head, body: body)
-    }
-
-    private func body(
-        of entry: CacheEntry, _ range: Range<Int64>?, _ ending: ResponseEnding
-    ) async -> ResponseBody? {
-        if case .memory = entry.body { return session.cache.body(of: entry, key, range, ending: ending) }
-        return await withFiles { session.cache.body(of: entry, key, range, ending: ending) }
     }
 
     private static let cached = Shared(TransferMetrics().from(.cache))

@@ -1,5 +1,6 @@
 // SPDX-License-Identifier: MIT
 
+import ANCache
 import ANHTTP
 import ANSerialization
 import ANSystem
@@ -100,9 +101,9 @@ extension SessionManager {
             let reason = error as? SessionError
             // A later request would be answered by the same bytes.
             // An interceptor may have sent the request, by whose URL they are stored, to another one.
-            if case .digest = reason, let source = file.source {
-                configuration.cache?.remove(source)
-                configuration.cache?.remove(task.request.url)
+            if case .digest = reason, let source = file.source, let cache = configuration.cache {
+                let urls = [source, task.request.url]
+                await onGlobalExecutor { for url in urls { cache.remove(url) } }
             }
             let isWanted =
                 error is CancellationError ? core.isResumeDataWanted : job.options.keepsPartialFile && reason != nil
