@@ -61,6 +61,17 @@ import Testing
         #expect(found.body == .memory(Data("abc".utf8)))
     }
 
+    @Test func `header bytes that are no UTF-8, and control characters, are found again`() throws {
+        let name = try #require(HTTPField.Name("Location"))
+        var head = ResponseHead.of(301, "Cache-Control: max-age=60")
+        head.headers.append(HTTPField(name: name, lenientValue: Array("/caf".utf8) + [0xE9, 0x01]))
+        let stored = StoredResponse(head, to: .get(), requestTime: start, responseTime: start, owner: 0)
+        disk().insert(CacheEntry(stored, body: .memory(Data())), CacheKey(target: page)) { _ in true }
+        let found = try #require(disk().entries(CacheKey(target: page)).first)
+        #expect(found.response == stored)
+        #expect(found.response.headers.first { $0.name == name }?.reference == "/caf%E9\u{1}")
+    }
+
     @Test func `an update shares the body file, which is removed with its last entry`() async throws {
         let cache = disk()
         try await cache.store(Self.bytes(100_000), "a")
@@ -234,7 +245,7 @@ import Testing
             record += file[range.upperBound...]
             var changed = Data(file.prefix(8)) + (0..<8).map { UInt8(truncatingIfNeeded: record.count >> (8 * $0)) }
             changed += [0, 0, 0, 0, 0, 0, 0, 0]
-            var checksum = Checksum(seed: 0x3165_6863_6163_4E41)
+            var checksum = Checksum(seed: 0x3265_6863_6163_4E41)
             checksum.update(changed.bytes)
             checksum.update(record.bytes)
             let sum = checksum.value

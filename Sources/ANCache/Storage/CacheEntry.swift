@@ -125,8 +125,8 @@ extension CacheEntry {
         self.init(response, body: body, id: id)
     }
 
-    /// The first bytes of each entry's file, which name the version of its form: `ANcache1`.
-    private static let magic: UInt64 = 0x3165_6863_6163_4E41
+    /// The first bytes of each entry's file, which name the version of its form: `ANcache2`.
+    private static let magic: UInt64 = 0x3265_6863_6163_4E41
     private static let prefix = 32
 }
 

@@ -17,16 +17,19 @@ struct RecordWriter {
         }
     }
 
-    mutating func write(_ text: String) {
-        write(UInt32(clamping: text.utf8.count))
-        bytes.append(contentsOf: text.utf8)
+    mutating func write(_ text: String) { write(Array(text.utf8)) }
+
+    mutating func write(_ content: [UInt8]) {
+        write(UInt32(clamping: content.count))
+        bytes.append(contentsOf: content)
     }
 
     mutating func write(_ fields: HTTPFields) {
         write(UInt32(clamping: fields.count))
         for field in fields {
             write(field.name.rawName)
-            write(field.value)
+            // It may be no UTF-8.
+            write(field.valueBytes)
         }
     }
 }
@@ -55,10 +58,12 @@ struct RecordReader {
         return number
     }
 
-    mutating func text() -> String? {
+    mutating func text() -> String? { content().map { String(decoding: $0, as: UTF8.self) } }
+
+    private mutating func content() -> Data? {
         guard let count = number(UInt32.self), bytes.endIndex - position >= Int(count) else { return nil }
         defer { position += Int(count) }
-        return String(decoding: bytes[position..<position + Int(count)], as: UTF8.self)
+        return bytes[position..<position + Int(count)]
     }
 
     mutating func fields() -> HTTPFields? {
@@ -66,8 +71,8 @@ struct RecordReader {
         guard let count = number(UInt32.self), count < UInt16.max else { return nil }
         var fields = HTTPFields()
         for _ in 0..<count {
-            guard let name = text().flatMap({ HTTPField.Name($0) }), let value = text() else { return nil }
-            fields.append(HTTPField(name: name, value: value))
+            guard let name = text().flatMap({ HTTPField.Name($0) }), let value = content() else { return nil }
+            fields.append(HTTPField(name: name, lenientValue: value))
         }
         return fields
     }

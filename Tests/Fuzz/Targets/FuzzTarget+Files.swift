@@ -93,7 +93,7 @@ extension FuzzTarget {
         guard CacheEntry(id: 1, encoded: Data(input)) == nil, input.count >= 2 else { return }
         let content = Data(input[2...])
         let inline = min(Int(input[0]) | Int(input[1]) << 8, content.count)
-        var prefix = Data("ANcache1".utf8)
+        var prefix = Data("ANcache2".utf8)
         for number in [content.count - inline, inline] {
             prefix += (0..<8).map { UInt8(truncatingIfNeeded: number >> (8 * $0)) }
         }
