@@ -185,14 +185,14 @@ struct CacheLookup: Sendable {
     /// responses that it supersedes are removed when it is closed; unless it was refused, not one with the same tag.
     func storing(_ response: OpenResponse, _ times: ExchangeTimes) -> ResponseBody? {
         let head = response.head
-        let acceptsStale = request.directives.maxStale != nil
-        guard acceptsStale || Storability.hasCachingFields(head), Storability.isStorable(head, to: request) else {
-            return nil
-        }
+        // What the program changes may make it useful.
+        guard willCache != nil || acceptsStale || Storability.hasCachingFields(head),
+            Storability.isStorable(head, to: request)
+        else { return nil }
         let owner = session.ownerOfResponse(to: sent, request, head)
         let stored = StoredResponse(
             head, to: request, requestTime: times.request, responseTime: times.response, owner: owner)
-        guard Storability.isUseful(stored, acceptsStale: acceptsStale) else { return nil }
+        guard willCache != nil || Storability.isUseful(stored, acceptsStale: acceptsStale) else { return nil }
         let length = stored.isDecoded ? nil : head.contentLength
         return response.body.reading(
             StoringBodySource(response.body, session.cache.writer(key), expected: length) { body, ending in
@@ -202,6 +202,11 @@ struct CacheLookup: Sendable {
                 endFlight(isAbandoned: Task.isCancelled)
             })
     }
+
+    private var willCache: (@Sendable (CacheProposal) async -> CacheProposal?)? { sent.willCache ?? session.willCache }
+
+    /// Whether the request accepts a stale response.
+    private var acceptsStale: Bool { request.directives.maxStale != nil }
 
     /// Removes the stored responses that a response supersedes although it was not stored.
     ///
@@ -243,7 +248,7 @@ struct CacheLookup: Sendable {
         _ response: StoredResponse, _ body: CacheEntry.Body, _ head: ResponseHead, _ times: ExchangeTimes
     ) async -> Bool {
         var entry = CacheEntry(response, body: body, order: order)
-        if let willCache = sent.willCache ?? session.willCache {
+        if let willCache {
             guard let data = await session.cache.takeBody(body, key),
                 var accepted = await willCache(CacheProposal(request: sent, head: head, body: data)),
                 Storability.isStorable(accepted.head, to: request)
@@ -251,14 +256,14 @@ struct CacheLookup: Sendable {
             if accepted.body != data, accepted.head.headers.contains(.contentLength) {
                 accepted.head.headers[.contentLength] = String(accepted.body.count)
             }
+            let stored = StoredResponse(
+                accepted.head, trailers: response.trailers, bodyLength: Int64(accepted.body.count), to: request,
+                requestTime: times.request, responseTime: times.response, owner: response.owner)
+            guard Storability.isUseful(stored, acceptsStale: acceptsStale) else { return false }
             let writer = session.cache.writer(key)
             await writer.append(Data(accepted.body))
             guard let body = await writer.finish(expected: nil) else { return false }
-            entry = CacheEntry(
-                StoredResponse(
-                    accepted.head, trailers: response.trailers, bodyLength: body.length, to: request,
-                    requestTime: times.request, responseTime: times.response, owner: response.owner),
-                body: body, order: order)
+            entry = CacheEntry(stored, body: body, order: order)
         }
         await withFiles { [entry] in
             session.cache.insert(entry, key, since: start) {

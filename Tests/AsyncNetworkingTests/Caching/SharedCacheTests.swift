@@ -96,6 +96,21 @@ import Testing
         #expect(try await get("y", from: manager) == "4 200 network")
     }
 
+    @Test func `willCache may give a response its lifetime`() async throws {
+        let manager = origin.manager {
+            $0.willCache = { proposal in
+                var proposal = proposal
+                if proposal.request.url.path.hasSuffix("x") { proposal.head.headers[.cacheControl] = "max-age=10" }
+                return proposal
+            }
+        }
+        #expect(try await get("x", from: manager) == "1 200 network")
+        #expect(try await get("x", from: manager) == "1 200 cache")
+        // Without a lifetime and validators, a stored response would be of no use.
+        #expect(try await get("y", from: manager) == "2 200 network")
+        #expect(origin.cache.usage.entries == 1)
+    }
+
     // MARK: Shared transfers
 
     @Test func `identical requests in flight share one transfer`() async throws {
