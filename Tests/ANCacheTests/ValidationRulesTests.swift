@@ -33,6 +33,7 @@ import Testing
         arguments: [
             ("If-None-Match: \"b\"", ["If-None-Match: \"b\", \"a\""]), ("If-None-Match: \"a\"", []),
             ("If-None-Match: W/\"a\", \"b\"", []), ("If-None-Match: *", []),
+            ("If-None-Match: b", ["If-None-Match: b, \"a\""]),
             ("If-Modified-Since: \(modified)", []),
         ] as [(String, [String])])
     func `§4.3.2 the tag is added to those of the request, whose other conditions stay`(
@@ -40,6 +41,30 @@ import Testing
     ) {
         let stored = StoredResponse.of("Cache-Control: max-age=0", "ETag: \"a\"", "Last-Modified: \(Self.modified)")
         #expect(decide(.get(line), stored, at: 1).conditions == conditions)
+    }
+
+    @Test func `§4.3.2 a tag without quotation marks that the request has is not added`() {
+        let stored = StoredResponse.of("Cache-Control: max-age=0", "ETag: a")
+        #expect(decide(.get("If-None-Match: a"), stored, at: 1).conditions == [])
+        #expect(decide(.get("If-None-Match: b, a"), stored, at: 1).conditions == [])
+        #expect(decide(.get("If-None-Match: \"a\""), stored, at: 1).conditions == ["If-None-Match: \"a\", a"])
+    }
+
+    @Test func `a tag that is not UTF-8 cannot be compared, and is not used`() throws {
+        func head(_ status: Int, _ byte: UInt8) throws -> ResponseHead {
+            var head = ResponseHead.of(status, "Cache-Control: max-age=0")
+            let name = try #require(HTTPField.Name("ETag"))
+            head.headers.append(HTTPField(name: name, lenientValue: [0x22, byte, 0x22]))
+            return head
+        }
+        let stored = StoredResponse(
+            try head(200, 0xE9), bodyLength: 10, to: .get(), requestTime: start, responseTime: start, owner: 0)
+        #expect(decide(.get(), stored, at: 1).conditions == [])
+        #expect(try outcome(head(304, 0xE8), .get(), stored) == .mismatch)
+        for (byte, change) in [(0xE8 as UInt8, StoredChange.invalidate(0)), (0xE9, .update(0))] {
+            let changes = StoredChange.after(try head(200, byte), toHead: .get(method: .head), stored: [stored])
+            #expect(changes == [change])
+        }
     }
 
     @Test func `§4.3.1 a request for a range is sent as it is`() {
@@ -164,6 +189,19 @@ import Testing
         #expect(outcome(.of(304, "ETag: \"a\""), .get("If-None-Match: \"a\""), stored) == .notModified(updating: 0))
         #expect(
             outcome(.of(304, "ETag: \"a\""), .get("If-Modified-Since: x"), stored) == .notModified(updating: 0))
+    }
+
+    @Test(
+        arguments: [
+            ("W/\"b\"", "\"a\"", "\"b\"", .reused(0)), ("\"b\"", "a", "\"b\"", .confirmed(0)),
+            ("\"b\"", "a", "a", .notModified(updating: nil)), ("b", "a", "b", .confirmed(0)),
+            ("\"b\"", "W/\"a\"", "\"a\"", .notModified(updating: nil)), ("\"b\"", "\"a\"", "\"c\"", .mismatch),
+        ] as [(String, String, String, ValidationOutcome)])
+    func `§4.3.2 a 304 for a tag that only the cache has sent is not passed on, however the tags are written`(
+        stored: String, own: String, received: String, expected: ValidationOutcome
+    ) {
+        let outcome = outcome(.of(304, "ETag: \(received)"), .get("If-None-Match: \(own)"), .of("ETag: \(stored)"))
+        #expect(outcome == expected)
     }
 
     @Test func `§4.3.3 any other response replaces the stored one`() {

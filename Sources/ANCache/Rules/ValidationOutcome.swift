@@ -43,19 +43,15 @@ package enum ValidationOutcome: Hashable, Sendable {
         by head: ResponseHead, of request: CacheRequest, _ stored: [StoredResponse]
     ) -> ValidationOutcome {
         let index = identified(by: head, for: request, stored)
-        guard request.isConditional else {
-            if let index { return .confirmed(index) }
-            return identified(by: head, for: request, stored, weakly: true).map { .reused($0) } ?? .mismatch
+        if request.isConditional {
+            guard addsTag(to: request, stored) else { return .notModified(updating: index) }
+            // Without a tag it is unknown whether the 304 refers to the program's tag or to that of the cache.
+            guard let tag = head.headers.first(.eTag).flatMap({ EntityTag(ofField: $0) }) else { return .mismatch }
+            let own = EntityTag.list(request.headers[values: .ifNoneMatch])
+            if own.contains(where: { $0.matchesWeakly(tag) }) { return .notModified(updating: index) }
         }
-        // The program receives a stored response only for a tag that is not among its own.
-        let tag = head.headers.first(.eTag).flatMap { EntityTag($0) }
-        let own = EntityTag.list(request.headers[values: .ifNoneMatch])
-        if let index, let tag, !own.isEmpty, !own.contains(where: { $0.matchesWeakly(tag) }) {
-            return .confirmed(index)
-        }
-        // Without a tag it is unknown whether the 304 refers to the program's tag or to that of the cache.
-        if tag == nil, addsTag(to: request, stored) { return .mismatch }
-        return .notModified(updating: index)
+        if let index { return .confirmed(index) }
+        return identified(by: head, for: request, stored, weakly: true).map { .reused($0) } ?? .mismatch
     }
 
     /// Whether the decision has added the tag of a stored response to those of a request.
@@ -121,8 +117,9 @@ package enum StoredChange: Hashable, Sendable {
     private static func isSame(_ head: ResponseHead, as response: StoredResponse) -> Bool {
         guard head.status.code == response.status.code else { return false }
         for name in [HTTPField.Name.eTag, .lastModified, .contentLength] {
-            guard let provided = head.headers.first(name) else { continue }
-            guard let own = response.headers.first(name), WireText(own) == WireText(provided) else { return false }
+            guard let provided = head.headers.first(where: { $0.name == name }) else { continue }
+            guard let own = response.headers.first(where: { $0.name == name }), own.valueBytes == provided.valueBytes
+            else { return false }
         }
         return true
     }

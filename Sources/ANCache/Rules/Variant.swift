@@ -120,8 +120,10 @@ struct EntityTag: Hashable, Sendable {
     /// The opaque tag with its quotes.
     let opaque: WireText
 
-    /// Parses one tag; `nil` for any other text.
+    /// Parses one tag; `nil` for any other text, and for a tag that is no UTF-8: its bytes, which U+FFFD replaces, cannot
+    /// be compared with those of another one, nor sent.
     init?(_ text: some StringProtocol) {
+        guard !text.unicodeScalars.contains("\u{FFFD}") else { return nil }
         var rest = Substring(text.trimmingBlanks)
         isWeak = rest.hasPrefix("W/")
         if isWeak { rest = rest.dropFirst(2) }
@@ -154,7 +156,8 @@ struct EntityTag: Hashable, Sendable {
         opaque == other.opaque
     }
 
-    /// Parses the tags of a list, in which a tag may contain commas. Members that are not tags are omitted.
+    /// Parses the tags of a list, in which a tag may contain commas, or have no quotation marks. Members that are not tags
+    /// are omitted.
     static func list(_ values: [String]) -> [EntityTag] {
         var tags: [EntityTag] = []
         for value in values {
@@ -163,13 +166,13 @@ struct EntityTag: Hashable, Sendable {
             for byte in value.utf8 {
                 if byte == UInt8(ascii: "\"") { isQuoted.toggle() }
                 if byte == UInt8(ascii: ","), !isQuoted {
-                    EntityTag(String(decoding: member, as: UTF8.self)).map { tags.append($0) }
+                    EntityTag(ofField: String(decoding: member, as: UTF8.self)).map { tags.append($0) }
                     member = []
                 } else {
                     member.append(byte)
                 }
             }
-            EntityTag(String(decoding: member, as: UTF8.self)).map { tags.append($0) }
+            EntityTag(ofField: String(decoding: member, as: UTF8.self)).map { tags.append($0) }
         }
         return tags
     }
