@@ -260,10 +260,10 @@ final class Pipeline: Sendable {
     @inline(never)
     private func exchange(_ request: Request, _ call: inout Call) async throws -> OpenResponse {
         let events = begin(request, &call)
-        let time = cache?.now()
+        let sending = cache?.beginSending()
         do {
             var response = try await transport.open(request, delivery: call.delivery, reporting: events)
-            if let time { response.head.requestTime = time.milliseconds }
+            if let sending { response.head.sending = sending }
             response.body.origin = .network
             call.exchanges.own(response.body)
             call.record?.note(request, .success(response.head))

@@ -72,6 +72,50 @@ import Testing
         #expect(found.response.headers.first { $0.name == name }?.reference == "/caf%E9\u{1}")
     }
 
+    @Test func `an entry that cannot be read at present is removed with those of its target`() async throws {
+        let cache = disk()
+        try await cache.store(Self.bytes(10), page)
+        let name = try #require(try directory.files.first)
+        try directory.remove(name)
+        // open(2) fails with ELOOP, for any user.
+        try directory.link(name, to: name)
+        #expect(cache.entries(CacheKey(target: page)).isEmpty)
+        #expect(cache.usage.entries == 1)
+        cache.removeEntries(target: page)
+        #expect(cache.usage.entries == 0)
+        #expect(try directory.files == [])
+    }
+
+    @Test(arguments: [false, true])
+    func `the order of requests is known of entries that are not in memory`(isNewer: Bool) {
+        let (cache, key) = (disk(), CacheKey(target: page))
+        for (number, order) in [(1, isNewer ? 1 : 2), (2, isNewer ? 2 : 1)] as [(Int, UInt64)] {
+            let response = StoredResponse.of("N: \(number)", length: 0)
+            cache.insert(CacheEntry(response, body: .memory(Data()), order: order), key) { _ in true }
+        }
+        #expect(cache.entries(key).map { $0.response.lines.contains("N: 2") } == [isNewer])
+    }
+
+    @Test(arguments: [false, true])
+    func `of two responses that are stored at the same time, the one to the later request stays`(isDisk: Bool) throws {
+        let (cache, key) = (isDisk ? disk() : .memory(), CacheKey(target: page))
+        func entry(_ order: UInt64) -> CacheEntry {
+            CacheEntry(.of("N: \(order)", length: 0), body: .memory(Data()), order: order)
+        }
+        cache.insert(entry(1), key) { _ in true }
+        var isFirst = true
+        cache.insert(entry(2), key) { _ in
+            // Another response is stored after this one has been compared with those that are there.
+            if isFirst {
+                isFirst = false
+                cache.insert(entry(3), key) { _ in true }
+            }
+            return true
+        }
+        #expect(cache.entries(key).map { $0.response.lines.contains("N: 3") } == [true])
+        if isDisk { #expect(try directory.files.count == 1) }
+    }
+
     @Test func `an update shares the body file, which is removed with its last entry`() async throws {
         let cache = disk()
         try await cache.store(Self.bytes(100_000), "a")

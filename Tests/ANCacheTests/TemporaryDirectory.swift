@@ -23,6 +23,11 @@ final class TemporaryDirectory: Sendable {
 
     func write(_ data: Data, to name: String) throws { try data.write(to: URL(filePath: "\(inner)/\(name)")) }
 
+    /// Creates a symbolic link.
+    func link(_ name: String, to other: String) throws {
+        try FileManager.default.createSymbolicLink(atPath: "\(inner)/\(name)", withDestinationPath: "\(inner)/\(other)")
+    }
+
     func remove(_ name: String) throws { try FileManager.default.removeItem(atPath: "\(inner)/\(name)") }
 
     func removeFiles() throws { for file in try files { try remove(file) } }

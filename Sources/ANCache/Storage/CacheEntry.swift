@@ -13,8 +13,8 @@ package final class CacheEntry: Sendable {
     package let response: StoredResponse
     /// The body.
     package let body: Body
-    /// The position of its request, or of the one that last validated it, among those that looked into the cache in this
-    /// process; 0 if another process has stored it.
+    /// The position of its request, or of the one that last validated it, among those that were sent in this process; 0
+    /// if another process has stored it. It is not part of the entry's file.
     package let order: UInt64
 
     /// A stored body.
@@ -98,7 +98,7 @@ extension CacheEntry {
     }
 
     /// Reads an entry's file; `nil` if it is damaged or of another version.
-    package convenience init?(id: UInt64, encoded file: Data) {
+    package convenience init?(id: UInt64, encoded file: Data, order: UInt64 = 0) {
         var lengths = RecordReader(file)
         guard lengths.number(UInt64.self) == Self.magic, let recordLength = lengths.number(UInt64.self),
             let inlineLength = lengths.number(UInt64.self), let expected = lengths.number(UInt64.self),
@@ -122,7 +122,7 @@ extension CacheEntry {
             body = .memory(Data(file[end...]))
         }
         guard record.isAtEnd, response.bodyLength == body.length else { return nil }
-        self.init(response, body: body, id: id)
+        self.init(response, body: body, id: id, order: order)
     }
 
     /// The first bytes of each entry's file, which name the version of its form: `ANcache2`.

@@ -33,6 +33,8 @@ package struct CacheIndex: Sendable {
         /// The files of the entry; `nil` if it is only in memory.
         let name: EntryName?
         let id: UInt64
+        /// The position of its request; see ``CacheEntry/order``.
+        let order: UInt64
         /// The entry, if it is in memory.
         var entry: CacheEntry?
         /// The last use that is known.
@@ -92,7 +94,7 @@ package struct CacheIndex: Sendable {
     /// Adds the files that a scan of the directory found.
     package mutating func add(_ names: some Sequence<EntryName>) {
         for name in names where !slots(name.key).contains(where: { $0.id == name.id }) {
-            append(Slot(name: name, id: name.id, entry: nil, lastUse: UseTime(count: 0)), name.key)
+            append(Slot(name: name, id: name.id, order: 0, entry: nil, lastUse: UseTime(count: 0)), name.key)
         }
     }
 
@@ -100,7 +102,7 @@ package struct CacheIndex: Sendable {
     package mutating func insert(_ entry: CacheEntry, key: CacheKey, name: EntryName?) {
         _ = remove(key) { $0.id == entry.id }
         clock += 1
-        append(Slot(name: name, id: entry.id, entry: nil, lastUse: UseTime(count: clock)), key)
+        append(Slot(name: name, id: entry.id, order: entry.order, entry: nil, lastUse: UseTime(count: clock)), key)
         keep(entry, key: key)
     }
 
@@ -180,7 +182,7 @@ package struct CacheIndex: Sendable {
         return remove(key) { ids.contains($0.id) }
     }
 
-    /// Returns the position of a request among those that look into the cache, starting at 1.
+    /// Returns the position of a request among those that are sent, starting at 1.
     mutating func nextOrder() -> UInt64 {
         lastOrder += 1
         return lastOrder

@@ -28,13 +28,14 @@ struct DiskStore: Sendable {
 
     /// Reads an entry, without a body file; `nil` if it is damaged.
     ///
+    /// - Parameter order: The position of its request; see ``CacheEntry/order``.
     /// - Throws: `ENOENT` if it is missing, or another error of open(2), such as `EMFILE`, which says nothing about the
     ///   entry.
-    func read(_ name: EntryName) throws(SystemError) -> CacheEntry? {
+    func read(_ name: EntryName, order: UInt64) throws(SystemError) -> CacheEntry? {
         let file = try FileDescriptor(reading: path(name.entryFile))
         guard let size = try? file.regularFileSize(),
             size <= Self.longestEntry, let bytes = try? file.data(at: 0, count: Int(size)),
-            let entry = CacheEntry(id: name.id, encoded: bytes),
+            let entry = CacheEntry(id: name.id, encoded: bytes, order: order),
             entry.body.fileID == name.body, CacheKey(target: entry.response.target) == name.key
         else { return nil }
         return entry

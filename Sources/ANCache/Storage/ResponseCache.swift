@@ -81,15 +81,16 @@ public final class ResponseCache: Sendable {
 
     /// Returns the entries of a key. Those on the disk are read, and kept in memory if they fit.
     package func entries(_ key: CacheKey) -> [CacheEntry] {
-        let slots = index.withLock { $0.slots(key) }
-        guard slots.contains(where: { $0.entry == nil }) else { return slots.compactMap(\.entry) }
-        return slots.compactMap { slot in slot.entry ?? slot.name.flatMap { load($0) } }
+        index.withLock { $0.slots(key) }.compactMap(entry)
     }
 
-    private func load(_ name: EntryName) -> CacheEntry? {
+    /// Returns the entry of a slot; `nil` if its file is missing or damaged, in which case it is removed, or cannot be
+    /// read at present.
+    private func entry(_ slot: CacheIndex.Slot) -> CacheEntry? {
+        guard slot.entry == nil, let name = slot.name else { return slot.entry }
         let entry: CacheEntry
         do throws(SystemError) {
-            guard let read = try disk?.read(name) else {
+            guard let read = try disk?.read(name, order: slot.order) else {
                 remove(name.key) { $0.id == name.id }
                 return nil
             }
@@ -142,38 +143,81 @@ public final class ResponseCache: Sendable {
     /// - Parameters:
     ///   - start: The value of ``invalidations`` when the request was sent; `nil` if it does not matter. If the key was
     ///     invalidated since, nothing is added.
-    ///   - isUpdate: Whether the entry is an update, which is not added without one that it replaces. By default it is
-    ///     not.
     ///   - replaced: Whether a stored response is replaced. If one of them is newer, nothing is added; see
     ///     ``CacheEntry/isNewer(than:)``.
     package func insert(
-        _ entry: CacheEntry, _ key: CacheKey, since start: UInt64? = nil, isUpdate: Bool = false,
+        _ entry: CacheEntry, _ key: CacheKey, since start: UInt64? = nil,
         replacing replaced: (StoredResponse) -> Bool
     ) {
-        let replaced = entries(key).filter { replaced($0.response) }
-        let isObsolete = isUpdate ? replaced.isEmpty : replaced.contains { $0.isNewer(than: entry) }
-        guard !isObsolete, entry.response.bodyLength <= limits.longestBody(hasDisk: disk != nil) else {
-            if !isUpdate { discardBody(of: entry, key) }
-            return
+        guard entry.response.bodyLength <= limits.longestBody(hasDisk: disk != nil) else {
+            return discardBody(of: entry, key)
         }
-        let old = replaced.map(\.id)
-        let name: EntryName?
+        // The first `nil` means that no file was written, the second one that the cache is in memory.
+        var files: EntryName??
+        var isAdded = false
+        while !isAdded {
+            // A scan may have found the file of the entry itself.
+            let slots = index.withLock { $0.slots(key) }.filter { $0.id != entry.id }
+            let old = obsolete(slots, after: entry, where: replaced)
+            guard !old.contains(where: \.isNewer) else {
+                if let files { removeFiles(files, of: entry, key) } else { discardBody(of: entry, key) }
+                return
+            }
+            do throws(SystemError) {
+                if files == nil { files = .some(try disk?.write(entry, key: key)) }
+            } catch {
+                discardBody(of: entry, key)
+                return remove(key) { slot in old.contains { $0.id == slot.id } }
+            }
+            let known = Set(slots.map(\.id)).union([entry.id])
+            isAdded = add(entry, key, files ?? nil, since: start) { current in
+                // One that was added meanwhile must be compared with the entry, too.
+                known.isSuperset(of: current) ? old.map(\.id) : nil
+            }
+        }
+    }
+
+    /// Replaces an entry by an update of it, which has the same body, unless the entry is not there any more, or its key
+    /// was invalidated since ``invalidations`` had a value.
+    ///
+    /// - Returns: `false` if the disk fails. The entry then stays.
+    @discardableResult
+    package func update(_ old: CacheEntry, to entry: CacheEntry, _ key: CacheKey, since start: UInt64) -> Bool {
         do throws(SystemError) {
-            name = try disk?.write(entry, key: key)
+            let files = try disk?.write(entry, key: key)
+            let isAdded = add(entry, key, files, since: start) { $0.contains(old.id) ? [old.id] : nil }
+            if !isAdded { removeFiles(files, of: entry, key) }
+            return true
         } catch {
-            discardBody(of: entry, key)
-            return remove(key) { old.contains($0.id) }
+            return false
         }
-        let (removals, isOver) = index.withLock { index in
-            index.insert(entry, key: key, name: name)
-            var ids = old
-            if let start, index.isInvalidated(key, since: start) { ids.append(entry.id) }
-            let removals = index.remove(key) { ids.contains($0.id) }
-            return (removals + index.limitVariants(key), index.isOverLimit)
+    }
+
+    /// Adds an entry in place of those that `replaced` returns, given the numbers of the entries of the key. If it returns
+    /// `nil`, nothing is added, and the result is `false`.
+    private func add(
+        _ entry: CacheEntry, _ key: CacheKey, _ files: EntryName?, since start: UInt64?,
+        replacing replaced: ([UInt64]) -> [UInt64]?
+    ) -> Bool {
+        let removals: [CacheIndex.Removal]? = index.withLock { index in
+            guard var old = replaced(index.slots(key).map(\.id)) else { return nil }
+            index.insert(entry, key: key, name: files)
+            if let start, index.isInvalidated(key, since: start) { old.append(entry.id) }
+            return index.remove(key) { old.contains($0.id) } + index.limitVariants(key)
         }
+        guard let removals else { return false }
         perform(removals)
-        if isOver { evict() }
+        evict()
         scanIfDue()
+        return true
+    }
+
+    /// Removes the files of an entry that is not added, although a scan may have found them. The body stays if another
+    /// entry has it.
+    private func removeFiles(_ files: EntryName?, of entry: CacheEntry, _ key: CacheKey) {
+        guard let files else { return }
+        index.withLock { $0.add([files]) }
+        remove(entry, key)
     }
 
     /// Removes the body file of an entry that is not added.
@@ -183,11 +227,22 @@ public final class ResponseCache: Sendable {
 
     /// Removes the entries of a key that a response supersedes although it is not stored, or not yet, except newer ones.
     package func supersede(_ key: CacheKey, by entry: CacheEntry, where replaced: (StoredResponse) -> Bool) {
-        let ids = entries(key).filter { replaced($0.response) && !$0.isNewer(than: entry) }.map(\.id)
-        if !ids.isEmpty { remove(key) { ids.contains($0.id) } }
+        let old = obsolete(index.withLock { $0.slots(key) }, after: entry, where: replaced).filter { !$0.isNewer }
+        remove(key) { slot in old.contains { $0.id == slot.id } }
     }
 
-    /// Returns the position of a request among those that look into the cache.
+    /// Returns the numbers of the entries that another one replaces, and whether they are newer. One that cannot be read
+    /// at present may be among them, and counts.
+    private func obsolete(
+        _ slots: [CacheIndex.Slot], after entry: CacheEntry, where replaced: (StoredResponse) -> Bool
+    ) -> [(id: UInt64, isNewer: Bool)] {
+        slots.compactMap { slot in
+            guard let old = self.entry(slot) else { return (slot.id, entry.order != 0 && slot.order > entry.order) }
+            return replaced(old.response) ? (slot.id, old.isNewer(than: entry)) : nil
+        }
+    }
+
+    /// Returns the position of a request among those that are sent.
     package func nextOrder() -> UInt64 { index.withLock { $0.nextOrder() } }
 
     /// The number of invalidations so far, for ``insert(_:_:since:replacing:)``.
@@ -213,11 +268,8 @@ public final class ResponseCache: Sendable {
         }
     }
 
-    /// Removes the entries of a key whose stored responses satisfy a condition.
-    package func removeEntries(_ key: CacheKey, where condition: (StoredResponse) -> Bool) {
-        let ids = entries(key).filter { condition($0.response) }.map(\.id)
-        if !ids.isEmpty { remove(key) { ids.contains($0.id) } }
-    }
+    /// Removes an entry of a key.
+    package func remove(_ entry: CacheEntry, _ key: CacheKey) { remove(key) { $0.id == entry.id } }
 
     func remove(_ key: CacheKey, where condition: (CacheIndex.Slot) -> Bool) {
         perform(index.withLock { $0.remove(key, where: condition) })
@@ -313,8 +365,13 @@ extension ResponseCache {
     /// Removes the entries of a normalized target. The responses to requests that are in flight are not stored.
     package func removeEntries(target: String) {
         let key = CacheKey(target: target)
-        index.withLock { $0.invalidate(key) }
-        removeEntries(key) { $0.target == target }
+        let slots = index.withLock { index in
+            index.invalidate(key)
+            return index.slots(key)
+        }
+        // One that cannot be read at present may be of the target.
+        let ids = slots.filter { entry($0)?.response.target ?? target == target }.map(\.id)
+        remove(key) { ids.contains($0.id) }
     }
 
     /// Removes all stored responses, including those that other processes have stored in the directory, before
@@ -355,7 +412,7 @@ extension ResponseCache {
         let slots = index.withLock { Array($0.all.map(\.slot)) }
         return await onGlobalExecutor {
             slots.compactMap { slot in
-                (slot.entry ?? slot.name.flatMap { try? disk?.read($0) }).map { Entry($0.response) }
+                (slot.entry ?? slot.name.flatMap { try? disk?.read($0, order: slot.order) }).map { Entry($0.response) }
             }
         }
     }

@@ -18,7 +18,7 @@ public struct ResponseHead: Sendable {
         var retryHistory = RetryHistory()
         var webSocket: (any WebSocketLink)?
         var callHistory = CallHistory()
-        var requestTime: Int64?
+        var sending: Sending?
     }
 
     /// The status code, 100 to 999, with the server's reason phrase, which is empty over HTTP/2 and HTTP/3.
@@ -63,11 +63,24 @@ public struct ResponseHead: Sendable {
         set { set(\.callHistory, to: newValue) }
     }
 
-    /// The time at which the request was sent, in milliseconds since 1970; set by a session with a cache for a response
-    /// of its transport.
-    package var requestTime: Int64? {
-        get { shared.value.requestTime }
-        set { set(\.requestTime, to: newValue) }
+    /// When the request was sent; set by a session with a cache for a response of its transport.
+    package var sending: Sending? {
+        get { shared.value.sending }
+        set { set(\.sending, to: newValue) }
+    }
+
+    /// When a request was sent.
+    package struct Sending: Sendable {
+        /// The time in milliseconds since 1970.
+        package let time: Int64
+        /// The position among the requests of the sessions that share a cache, starting at 1.
+        package let order: UInt64
+
+        /// Creates a value.
+        package init(time: Int64, order: UInt64) {
+            self.time = time
+            self.order = order
+        }
     }
 
     private mutating func set<Value>(_ property: WritableKeyPath<Contents, Value>, to value: Value) {

@@ -20,7 +20,6 @@ struct CacheLookup: Sendable {
     private let key: CacheKey
     /// The number of invalidations before the request.
     private let start: UInt64
-    private let order: UInt64
 
     init(_ request: Request, _ policy: CachePolicy, mayChangeFields: Bool, in session: SessionCache) {
         self.session = session
@@ -28,7 +27,6 @@ struct CacheLookup: Sendable {
         self.request = session.request(request, policy, mayChangeFields: mayChangeFields)
         key = CacheKey(target: self.request.target)
         start = session.cache.invalidations
-        order = session.cache.nextOrder()
     }
 
     /// Identifies the requests that may share the transfer of this one.
@@ -145,14 +143,14 @@ struct CacheLookup: Sendable {
         response.update(from: head, to: request, requestTime: times.request, responseTime: times.response)
         let owner = session.ownerOfResponse(to: sent, request, head)
         if owner == request.owner.session { response = response.owned(by: owner) }
-        let updated = entry.with(response, order: order)
+        let updated = entry.with(response, order: times.order)
         await withFiles {
             if Storability.permitsKeeping(head) {
                 guard !request.directives.noStore else { return }
-                session.cache.insert(updated, key, since: start, isUpdate: true) { $0 == entry.response }
+                session.cache.update(entry, to: updated, key, since: start)
             } else {
                 // A 304 with no-store ends the storage.
-                session.cache.removeEntries(key) { $0 == entry.response }
+                session.cache.remove(entry, key)
             }
         }
         return updated
@@ -170,9 +168,10 @@ struct CacheLookup: Sendable {
             case .invalidate(let index):
                 let old = entries[index]
                 await withFiles {
-                    session.cache.insert(
-                        old.with(old.response.invalidated(), order: old.order), key, since: start, isUpdate: true
-                    ) { $0 == old.response }
+                    let invalidated = old.with(old.response.invalidated(), order: old.order)
+                    if !session.cache.update(old, to: invalidated, key, since: start) {
+                        session.cache.remove(old, key)
+                    }
                 }
             }
         }
@@ -232,7 +231,7 @@ struct CacheLookup: Sendable {
         let response = StoredResponse(
             head, to: request, requestTime: times.request, responseTime: times.response,
             owner: session.ownerOfResponse(to: sent, request, head))
-        return CacheEntry(response, body: .memory(Data()), order: order)
+        return CacheEntry(response, body: .memory(Data()), order: times.order)
     }
 
     /// Stores a response with its complete body; returns `false` if the program refuses it.
@@ -247,7 +246,7 @@ struct CacheLookup: Sendable {
     private func insert(
         _ response: StoredResponse, _ body: CacheEntry.Body, _ head: ResponseHead, _ times: ExchangeTimes
     ) async -> Bool {
-        var entry = CacheEntry(response, body: body, order: order)
+        var entry = CacheEntry(response, body: body, order: times.order)
         if let willCache {
             guard let data = await session.cache.takeBody(body, key),
                 var accepted = await willCache(CacheProposal(request: sent, head: head, body: data)),
@@ -263,7 +262,7 @@ struct CacheLookup: Sendable {
             let writer = session.cache.writer(key)
             await writer.append(Data(accepted.body))
             guard let body = await writer.finish(expected: nil) else { return false }
-            entry = CacheEntry(stored, body: body, order: order)
+            entry = CacheEntry(stored, body: body, order: times.order)
         }
         await withFiles { [entry] in
             session.cache.insert(entry, key, since: start) {
@@ -279,6 +278,8 @@ struct CacheLookup: Sendable {
 struct ExchangeTimes: Sendable {
     /// The time at which the request was sent.
     let request: CacheTime
+    /// The position of the request; see ``ANCache/CacheEntry/order``.
+    let order: UInt64
     /// The time at which the head of the response was received.
     let response: CacheTime
 }

@@ -121,10 +121,14 @@ extension Pipeline {
     private func exchange(
         _ request: Request, _ call: inout Call, _ next: Next, _ lookup: CacheLookup
     ) async throws -> (OpenResponse, ExchangeTimes) {
-        let start = lookup.session.now()
+        let start = lookup.session.beginSending()
         let response = try await next(request, &call)
-        let sent = response.head.requestTime.map(CacheTime.init(milliseconds:)) ?? start
-        return (response, ExchangeTimes(request: sent, response: lookup.session.now()))
+        let sent = response.head.sending ?? start
+        return (
+            response,
+            ExchangeTimes(
+                request: CacheTime(milliseconds: sent.time), order: sent.order, response: lookup.session.now())
+        )
     }
 
     /// Sends a conditional request.

@@ -42,6 +42,11 @@ final class SessionCache: Sendable {
         sensitiveFields = configuration.redirectPolicy.sensitiveHeaders.union([.authorization, .cookie])
     }
 
+    /// Returns the time and the position of a request that is sent now.
+    func beginSending() -> ResponseHead.Sending {
+        ResponseHead.Sending(time: now().milliseconds, order: cache.nextOrder())
+    }
+
     /// Returns a request as the rules see it.
     @inline(never)
     func request(_ request: Request, _ policy: CachePolicy, mayChangeFields: Bool) -> CacheRequest {

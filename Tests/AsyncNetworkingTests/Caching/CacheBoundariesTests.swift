@@ -121,8 +121,10 @@ import Testing
 
     // MARK: Order
 
-    @Test(arguments: ["200", "304"])
-    func `an older response does not replace a newer one`(kind: String) async throws {
+    @Test(arguments: ["200", "304"], [false, true])
+    func `an older response does not replace a newer one`(kind: String, isOnDisk: Bool) async throws {
+        let directory = try TemporaryDirectory()
+        if isOnDisk { origin.cache = .disk(directory.path, memory: 0) }
         let gate = try ScriptGate()
         let fields: HTTPFields = [.cacheControl: "max-age=60", .eTag: "\"1\""]
         origin.respond { request, number in
@@ -145,6 +147,36 @@ import Testing
         gate.open()
         #expect(try await slow.hasPrefix("v1 200"))
         #expect(try await origin.get(from: manager) == "v2 200 cache")
+    }
+
+    @Test(arguments: [nil, "no-store"] as [String?])
+    func `a request that waits before it is sent is newer than those that are sent meanwhile`(
+        control: String?
+    ) async throws {
+        let gate = try ScriptGate()
+        let isHeld = Lock(false)
+        let manager = origin.manager {
+            $0.attemptInterceptors = [
+                Intercepting { request, next in
+                    if isHeld.withLock({ held in
+                        defer { held = true }; return !held
+                    }) {
+                        try await gate.wait()
+                    }
+                    return try await next(request)
+                }
+            ]
+        }
+        let fields = origin.fields
+        origin.respond { _, number in
+            .data(Data("\(number)".utf8), headers: number == 2 ? [.cacheControl: control ?? "max-age=60"] : fields)
+        }
+        async let slow = origin.get(from: manager, [.cacheControl: "no-cache"])
+        try await eventually { isHeld.withLock(\.self) }
+        #expect(try await origin.get(from: manager) == "1 200 network")
+        gate.open()
+        #expect(try await slow == "2 200 network")
+        #expect(try await origin.get(from: manager) == (control == nil ? "2 200 cache" : "3 200 network"))
     }
 
     @Test(arguments: [true, false])
