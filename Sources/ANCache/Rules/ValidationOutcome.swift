@@ -5,15 +5,15 @@ import HTTPTypes
 
 /// The meaning of a response to a validation request.
 package enum ValidationOutcome: Hashable, Sendable {
-    /// The 304 confirms the stored response with this index, which is updated and answers the request (RFC 9111
-    /// §4.3.4).
-    case confirmed(Int)
+    /// The 304 confirms the stored responses with these indices, which are updated; the first one answers the request
+    /// (RFC 9111 §4.3.4).
+    case confirmed([Int])
     /// The 304 has a strong tag, and confirms the stored response with the weak form of it, which answers the request.
     /// Only responses with the strong tag itself may be updated (§4.3.4), so the next use is validated again.
     case reused(Int)
-    /// The 304 is for the program, which sent the precondition. The stored response with an index is updated, if it is
-    /// the same one.
-    case notModified(updating: Int?)
+    /// The 304 is for the program, which sent the precondition. The stored responses that it confirms are
+    /// updated.
+    case notModified(updating: [Int])
     /// The 304 refers to no stored response, and the program did not ask for one: the request is sent again without
     /// preconditions.
     case mismatch
@@ -42,16 +42,16 @@ package enum ValidationOutcome: Hashable, Sendable {
     private static func confirmation(
         by head: ResponseHead, of request: CacheRequest, _ stored: [StoredResponse]
     ) -> ValidationOutcome {
-        let index = identified(by: head, for: request, stored)
+        let indices = identified(by: head, for: request, stored)
         if request.isConditional {
-            guard addsTag(to: request, stored) else { return .notModified(updating: index) }
+            guard addsTag(to: request, stored) else { return .notModified(updating: indices) }
             // Without a tag it is unknown whether the 304 refers to the program's tag or to that of the cache.
             guard let tag = head.headers.first(.eTag).flatMap({ EntityTag(ofField: $0) }) else { return .mismatch }
             let own = EntityTag.list(request.headers[values: .ifNoneMatch])
-            if own.contains(where: { $0.matchesWeakly(tag) }) { return .notModified(updating: index) }
+            if own.contains(where: { $0.matchesWeakly(tag) }) { return .notModified(updating: indices) }
         }
-        if let index { return .confirmed(index) }
-        return identified(by: head, for: request, stored, weakly: true).map { .reused($0) } ?? .mismatch
+        if !indices.isEmpty { return .confirmed(indices) }
+        return identified(by: head, for: request, stored, weakly: true).first.map { .reused($0) } ?? .mismatch
     }
 
     /// Whether the decision has added the tag of a stored response to those of a request.
@@ -60,40 +60,40 @@ package enum ValidationOutcome: Hashable, Sendable {
         return CacheDecision.addedTag(of: stored[index], to: request) != nil
     }
 
-    /// Returns the index of the stored response that a 304 refers to (RFC 9111 §4.3.4).
+    /// Returns the indices of the stored responses that a 304 refers to (RFC 9111 §4.3.4), beginning with the one that
+    /// the decision has chosen, if it is one of them, or else with the most recent one.
     ///
     /// - Parameter weakly: Whether a strong tag may refer to a response with a weak one. A server that compresses
     ///   responses sends the tag in its weak form with them, and in its strong form with the 304.
     private static func identified(
         by head: ResponseHead, for request: CacheRequest, _ stored: [StoredResponse], weakly: Bool = false
-    ) -> Int? {
+    ) -> [Int] {
         let chosen = stored.indices.filter { CacheDecision.mayBeChosen(stored[$0], for: request) }
         // If no response matches the request's fields, the request asked which of the others is the right one.
         let initial =
             chosen.isEmpty ? stored.indices.filter { CacheDecision.isCandidate(stored[$0], for: request) } : chosen
+        let recent = initial.sorted {
+            (stored[$0].rules.date, stored[$0].responseTime) > (stored[$1].rules.date, stored[$1].responseTime)
+        }
         if let text = head.headers.first(.eTag) {
-            guard let tag = EntityTag(ofField: text) else { return nil }
-            return mostRecent(initial, stored) { response in
-                guard let own = response.rules.entityTag else { return false }
+            guard let tag = EntityTag(ofField: text) else { return [] }
+            let matching = recent.filter { index in
+                guard let own = stored[index].rules.entityTag else { return false }
                 return tag.isWeak || weakly ? own.matchesWeakly(tag) : own.matchesStrongly(tag)
             }
+            if tag.isWeak || weakly { return Array(matching.prefix(1)) }
+            let first = CacheDecision.chooseStored(for: request, from: stored)
+            return matching.filter { $0 == first } + matching.filter { $0 != first }
         }
         if let text = head.headers.first(.lastModified) {
-            return mostRecent(initial, stored) { $0.rules.lastModifiedText?.trimmingBlanks == text.trimmingBlanks }
+            return Array(
+                recent.filter { stored[$0].rules.lastModifiedText?.trimmingBlanks == text.trimmingBlanks }.prefix(1))
         }
         // Without a validator, the 304 can only refer to the one that the request named. The program's own precondition
         // names none.
-        guard initial.count == 1, let only = initial.first else { return nil }
+        guard initial.count == 1, let only = initial.first else { return [] }
         let hasValidator = stored[only].rules.entityTag != nil || stored[only].rules.lastModified != nil
-        return request.isConditional && hasValidator ? nil : only
-    }
-
-    private static func mostRecent(
-        _ indices: [Int], _ stored: [StoredResponse], where condition: (StoredResponse) -> Bool
-    ) -> Int? {
-        indices.filter { condition(stored[$0]) }.max {
-            (stored[$0].rules.date, stored[$0].responseTime) < (stored[$1].rules.date, stored[$1].responseTime)
-        }
+        return request.isConditional && hasValidator ? [] : initial
     }
 }
 

@@ -94,13 +94,17 @@ struct CacheLookup: Sendable {
 
     /// Returns the response for a use of a stored one; `nil` if its body turned out to be damaged.
     ///
-    /// - Parameter metrics: The metrics of the validation; `nil` without one.
+    /// - Parameters:
+    ///   - updated: The stored response as a validation has updated it; `nil` without one.
+    ///   - metrics: The metrics of the validation.
     func response(
-        _ use: StoredUse, of entry: CacheEntry, validatedBy metrics: TransferMetrics? = nil
+        _ use: StoredUse, of entry: CacheEntry, updated: StoredResponse? = nil,
+        validatedBy metrics: TransferMetrics? = nil
     ) async -> OpenResponse? {
+        let stored = updated ?? entry.response
         let shared = metrics.map { Shared($0.from(.validated)) } ?? (use.isStale ? Self.stale : Self.cached)
-        let ending = ResponseEnding(trailers: entry.response.trailers, metrics: shared)
-        let head = entry.response.head(for: use, isValidated: metrics != nil, at: sent.url)
+        let ending = ResponseEnding(trailers: stored.trailers, metrics: shared)
+        let head = stored.head(for: use, isValidated: metrics != nil, at: sent.url)
         let body: ResponseBody? = await withFiles {
             switch use.part {
             case .head, .notModified:
@@ -135,25 +139,28 @@ struct CacheLookup: Sendable {
 
     // MARK: Changes
 
-    /// Updates a stored response from a 304 or a response to HEAD, and returns it.
-    func update(
-        _ entry: CacheEntry, from head: ResponseHead, _ times: ExchangeTimes
-    ) async -> CacheEntry {
+    /// Returns a stored response as a 304 or a response to HEAD updates it.
+    func updated(_ entry: CacheEntry, from head: ResponseHead, _ times: ExchangeTimes) -> StoredResponse {
         var response = entry.response
         response.update(from: head, to: request, requestTime: times.request, responseTime: times.response)
         let owner = session.ownerOfResponse(to: sent, request, head)
-        if owner == request.owner.session { response = response.owned(by: owner) }
-        let updated = entry.with(response, order: times.order)
-        await withFiles {
-            if Storability.permitsKeeping(head) {
-                guard !request.directives.noStore else { return }
-                session.cache.update(entry, to: updated, key, since: start)
-            } else {
-                // A 304 with no-store ends the storage.
-                session.cache.remove(entry, key)
+        return owner == request.owner.session ? response.owned(by: owner) : response
+    }
+
+    /// Updates stored responses from a 304 or a response to HEAD.
+    func update(_ entries: [CacheEntry], from head: ResponseHead, _ times: ExchangeTimes) async {
+        for entry in entries {
+            let updated = entry.with(updated(entry, from: head, times), order: times.order)
+            await withFiles {
+                if Storability.permitsKeeping(head) {
+                    guard !request.directives.noStore else { return }
+                    session.cache.update(entry, to: updated, key, since: start)
+                } else {
+                    // A 304 with no-store ends the storage.
+                    session.cache.remove(entry, key)
+                }
             }
         }
-        return updated
     }
 
     /// Changes the stored responses because of a response that is not stored itself.
@@ -164,7 +171,7 @@ struct CacheLookup: Sendable {
         }
         for change in StoredChange.after(head, toHead: request, stored: entries.map(\.response)) {
             switch change {
-            case .update(let index): _ = await update(entries[index], from: head, times)
+            case .update(let index): await update([entries[index]], from: head, times)
             case .invalidate(let index):
                 let old = entries[index]
                 await withFiles {

@@ -94,16 +94,19 @@ extension Pipeline {
         _ decision: CacheDecision
     ) async throws -> OpenResponse {
         if case .validate(let conditions, let fallback) = decision {
-            // After a 304 for a response that is not there any more, the request is sent without conditions.
-            for conditions in [conditions, [:]] {
-                switch try await validate(request, &call, next, lookup, entries, conditions, ifFailing: fallback) {
-                case .received(let response), .storing(let response): return response
-                case .stored(let use, let entry, let metrics):
-                    if let response = await lookup.response(use, of: entry, validatedBy: metrics) { return response }
-                case .mismatch(let response): if conditions.isEmpty { return response }
-                }
-                try await request.checkToken()
+            switch try await validate(request, &call, next, lookup, entries, conditions, ifFailing: fallback) {
+            case .received(let response), .storing(let response): return response
+            case .confirmed(let confirmed, let head, let times, let metrics):
+                let updated = lookup.updated(confirmed[0], from: head, times)
+                let use = StoredUse.validated(updated, for: lookup.request, at: times.response)
+                // The body is open before the update, which may remove its file.
+                let response = await lookup.response(use, of: confirmed[0], updated: updated, validatedBy: metrics)
+                await lookup.update(confirmed, from: head, times)
+                if let response { return response }
+            case .stored(let use, let entry, let metrics):
+                if let response = await lookup.response(use, of: entry, validatedBy: metrics) { return response }
             }
+            try await request.checkToken()
         }
         return try await forward(request, &call, next, lookup, entries)
     }
@@ -131,39 +134,40 @@ extension Pipeline {
         )
     }
 
-    /// Sends a conditional request.
+    /// Sends a conditional request, and once more without conditions after a 304 for a response that is not there any
+    /// more.
     private func validate(
         _ request: Request, _ call: inout Call, _ next: Next, _ lookup: CacheLookup, _ entries: [CacheEntry],
         _ conditions: HTTPFields, ifFailing fallback: StoredUse?
     ) async throws -> Validation {
-        var request = request
-        for field in conditions { request.headers[field.name] = field.value }
+        var conditional = request
+        for field in conditions { conditional.headers[field.name] = field.value }
         // A stored response is better than a wait.
-        if fallback != nil { request.waitsForConnectivity = false }
+        if fallback != nil { conditional.waitsForConnectivity = false }
         do {
             // A refresh may wait for a route without a limit.
-            if request.waitsForConnectivity == false, request.token?.isDue == true, await lacksRoute(request) {
+            if conditional.waitsForConnectivity == false, request.token?.isDue == true,
+                await lacksRoute(conditional)
+            {
                 throw TransportError(.cannotConnect(.unreachable))
             }
-            let (response, times) = try await exchange(request, &call, next, lookup)
+            let (response, times) = try await exchange(conditional, &call, next, lookup)
             let head = response.head
             let outcome = ValidationOutcome(
                 of: head, to: lookup.request, stored: entries.map(\.response), ifFailing: fallback)
             switch outcome {
-            case .confirmed(let index):
-                let metrics = try await end(of: response, &call)
-                let entry = await lookup.update(entries[index], from: head, times)
-                let use = StoredUse.validated(entry.response, for: lookup.request, at: times.response)
-                return .stored(use, entry, metrics)
+            case .confirmed(let indices):
+                return .confirmed(indices.map { entries[$0] }, head, times, try await end(of: response, &call))
             case .reused(let index):
                 let metrics = try await end(of: response, &call)
                 let use = StoredUse.validated(entries[index].response, for: lookup.request, at: times.response)
                 return .stored(use, entries[index], metrics)
-            case .notModified(let index):
-                if let index { _ = await lookup.update(entries[index], from: head, times) }
+            case .notModified(let indices):
+                await lookup.update(indices.map { entries[$0] }, from: head, times)
                 return .received(response)
-            case .mismatch:
-                return .mismatch(response)
+            case .mismatch where conditions.isEmpty:
+                return .received(response)
+            case .mismatch: break
             case .failed(let use):
                 await call.exchanges.close()
                 return .stored(use, entries[use.index], nil)
@@ -175,6 +179,8 @@ extension Pipeline {
             guard let fallback, error.permitsStaleResponse else { throw error }
             return .stored(fallback, entries[fallback.index], nil)
         }
+        try await request.checkToken()
+        return try await validate(request, &call, next, lookup, entries, [:], ifFailing: fallback)
     }
 
     /// Reads the end of a 304, closes it, and returns its metrics.
@@ -241,9 +247,10 @@ extension Pipeline {
             let entries = await whole.entries()
             switch whole.decide(entries, isRetry: false) {
             case .useWhileValidating(_, let conditions), .validate(let conditions, _):
-                if case .storing(let response)? = try? await validate(
-                    request, &call, next, whole, entries, conditions, ifFailing: nil)
-                {
+                switch try? await validate(request, &call, next, whole, entries, conditions, ifFailing: nil) {
+                case .confirmed(let confirmed, let head, let times, _):
+                    await whole.update(confirmed, from: head, times)
+                case .storing(let response):
                     var left = (request.options ?? options.value).maximumBodySize
                     do {
                         for try await chunk in response.body {
@@ -251,6 +258,7 @@ extension Pipeline {
                             if left < 0 { break }
                         }
                     } catch {}
+                case .received, .stored, nil: break
                 }
             case .use, .forward, .refuse: break
             }
@@ -267,11 +275,11 @@ private enum Validation {
     case received(OpenResponse)
     /// Another response, which is stored when it is read.
     case storing(OpenResponse)
-    /// A stored response answers the request: with the metrics of a successful validation, or because the server
-    /// failed.
+    /// A 304 with a head confirms stored responses, the first of which answers the request.
+    case confirmed([CacheEntry], ResponseHead, ExchangeTimes, TransferMetrics)
+    /// A stored response, which is not updated, answers the request: with the metrics of a successful validation, or
+    /// because the server failed.
     case stored(StoredUse, CacheEntry, TransferMetrics?)
-    /// The response, a 304, refers to no stored response.
-    case mismatch(OpenResponse)
 }
 
 extension Error {

@@ -324,6 +324,25 @@ import Testing
         #expect(origin.requests.last?.headers[.ifNoneMatch] == "\"a\"")
     }
 
+    @Test func `a 304 with a strong tag updates all responses with it that match the request`() async throws {
+        let fields: HTTPFields = [.eTag: "\"a\"", .cacheControl: "max-age=60"]
+        origin.respond { _, number in
+            switch number {
+            case 1: .data(Data("en".utf8), headers: fields + [.vary: "Accept-Language"])
+            case 2: .data(Data("any".utf8), headers: fields)
+            default: .status(.notModified, headers: fields)
+            }
+        }
+        let manager = origin.manager()
+        #expect(try await origin.get(from: manager, [.acceptLanguage: "en"]) == "en 200 network")
+        origin.advance(10)
+        #expect(try await origin.get(from: manager, [.acceptLanguage: "de"]) == "any 200 network")
+        origin.advance(100)
+        #expect(try await origin.get(from: manager, [.acceptLanguage: "en"]) == "en 200 validated")
+        #expect(try await origin.get(from: manager, [.acceptLanguage: "en"]) == "en 200 cache")
+        #expect(try await origin.get(from: manager, [.acceptLanguage: "de"]) == "any 200 cache")
+    }
+
     @Test func `a 304 to a request for another variant moves nothing`() async throws {
         origin.fields = [.cacheControl: "max-age=60", .eTag: "\"en\"", .vary: "Accept-Language"]
         let manager = origin.manager()

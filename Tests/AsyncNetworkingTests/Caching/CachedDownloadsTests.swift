@@ -89,6 +89,27 @@ import Testing
     }
 
     @Test(arguments: [false, true])
+    func `a stored file answers a 304 after which it cannot stay, or be updated`(isRefused: Bool) async throws {
+        origin.fields = [.cacheControl: "max-age=1", .eTag: "\"a\""]
+        let manager = origin.manager()
+        #expect(try await get(from: manager) == "1 network")
+        origin.advance(10)
+        let large = String(repeating: "x", count: 5 << 20)
+        origin.respond { [origin] request, number in
+            guard request.headers.contains(.ifNoneMatch) else {
+                return .data(Data(origin.body(number).utf8), headers: [.cacheControl: "no-store"])
+            }
+            let fields: HTTPFields =
+                isRefused ? [.cacheControl: "no-store", .eTag: "\"a\""] : [.contentType: large, .eTag: "\"a\""]
+            return .status(.notModified, headers: fields)
+        }
+        #expect(try await get(from: manager) == "1 validated")
+        #expect(origin.requests.count == 2)
+        // What could not be updated stays as it was.
+        #expect(try await get(from: manager) == (isRefused ? "3 network" : "1 validated"))
+    }
+
+    @Test(arguments: [false, true])
     func `a download task stores its file as a link`(isDurable: Bool) async throws {
         let manager = origin.manager()
         let options = DownloadOptions().with { $0.isDurable = isDurable }

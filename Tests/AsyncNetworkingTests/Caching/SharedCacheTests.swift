@@ -261,6 +261,23 @@ import Testing
         try await eventually { manager.tasks.isEmpty }
     }
 
+    @Test func `a validation in the background is repeated without conditions after a 304 that refers to nothing`()
+        async throws
+    {
+        let manager = origin.manager()
+        origin.respond { request, number in
+            if request.headers.contains(.ifNoneMatch) { return .status(.notModified, headers: [.eTag: "\"b\""]) }
+            return .data(
+                Data("\(number)".utf8),
+                headers: [.cacheControl: "max-age=10, stale-while-revalidate=60", .eTag: "\"a\""])
+        }
+        #expect(try await get(from: manager) == "1 200 network")
+        origin.advance(30)
+        #expect(try await get(from: manager) == "1 200 stale")
+        try await eventually { origin.requests.count == 3 && manager.tasks.isEmpty }
+        #expect(try await get(from: manager) == "3 200 cache")
+    }
+
     @Test func `the limits of a call are not those of the validation that outlives it`() async throws {
         let manager = origin.manager {
             $0.timeouts.total = .seconds(60)
