@@ -137,6 +137,20 @@ struct CacheLookup: Sendable {
     /// Ends a validation in the background.
     func endValidation() { session.state.withLock { _ = $0.validations.remove(key) } }
 
+    /// Whether the server has refused the credentials of the last validation of the target.
+    var validationWasRefused: Bool { session.state.withLock { $0.refusedValidations.contains(key) } }
+
+    /// Records whether the server has refused the credentials of a validation.
+    func noteValidation(isRefused: Bool) {
+        session.state.withLock { state in
+            if isRefused {
+                state.refusedValidations.insert(key)
+            } else {
+                state.refusedValidations.remove(key)
+            }
+        }
+    }
+
     // MARK: Changes
 
     /// Returns a stored response as a 304 or a response to HEAD updates it.

@@ -29,7 +29,11 @@ extension Pipeline {
         var unreadable: Set<UInt64> = []
         while true {
             let entries = await lookup.entries().filter { !unreadable.contains($0.id) }
-            let decision = lookup.decide(entries, isRetry: call.attempt > 1)
+            var decision = lookup.decide(entries, isRetry: call.attempt > 1)
+            // What was refused in the background may be answered here, by a new token for example.
+            if case .useWhileValidating(_, let conditions) = decision, lookup.validationWasRefused {
+                decision = .validate(conditions, ifFailing: nil)
+            }
             switch decision {
             case .use(let use), .useWhileValidating(let use, _):
                 guard let response = await lookup.response(use, of: entries[use.index]) else {
@@ -153,6 +157,7 @@ extension Pipeline {
             }
             let (response, times) = try await exchange(conditional, &call, next, lookup)
             let head = response.head
+            lookup.noteValidation(isRefused: head.status == .unauthorized)
             let outcome = ValidationOutcome(
                 of: head, to: lookup.request, stored: entries.map(\.response), ifFailing: fallback)
             switch outcome {

@@ -261,6 +261,27 @@ import Testing
         try await eventually { manager.tasks.isEmpty }
     }
 
+    @Test func `after a token was refused in the background, the next use refreshes it`() async throws {
+        let authenticator = Authenticator(for: [try url("http://a.example/")], token: Authenticator.Token("0")) { _ in
+            Authenticator.Token("1")
+        }
+        let manager = origin.manager { $0.authentication.authenticators = [authenticator] }
+        let isRevoked = Lock(false)
+        origin.respond { request, number in
+            if request.headers[.authorization] == "Bearer 0", isRevoked.withLock(\.self) {
+                return .status(.unauthorized, headers: [.wwwAuthenticate: "Bearer"])
+            }
+            return .data(Data("\(number)".utf8), headers: Self.staleWhileRevalidate)
+        }
+        #expect(try await get(from: manager) == "1 200 network")
+        isRevoked.withLock { $0 = true }
+        origin.advance(30)
+        #expect(try await get(from: manager) == "1 200 stale")
+        try await eventually { origin.requests.count == 2 && manager.tasks.isEmpty }
+        #expect(try await get(from: manager) == "4 200 network")
+        #expect(try await get(from: manager) == "4 200 cache")
+    }
+
     @Test func `a validation in the background is repeated without conditions after a 304 that refers to nothing`()
         async throws
     {
