@@ -99,7 +99,7 @@ package struct CacheRequest: Sendable {
 
     /// Returns the value of a field, named in lower case, for comparison with that of another request.
     func value(of name: String) -> Variant.Value {
-        let values = HTTPField.Name(name).map { headers[values: $0] } ?? []
+        let values = headers.filter { $0.name.canonicalName == name }.map(\.byteText)
         switch name {
         case "cookie" where mayAddCookies: return .unknown
         case "accept-encoding" where values.isEmpty && decodesContent: return .checksum(Self.codingsOfTransport)

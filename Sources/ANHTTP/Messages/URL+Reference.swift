@@ -75,6 +75,11 @@ extension HTTPField {
         return text.unicodeScalars.map { UInt8(truncatingIfNeeded: $0.value) }
     }
 
+    /// The value with one character for each byte, by which values that are no UTF-8 differ, too.
+    package var byteText: Swift.String {
+        valueBytes.reduce(into: "") { $0.unicodeScalars.append(UnicodeScalar($1)) }
+    }
+
     private struct CodedValue: Decodable {
         let value: String
     }

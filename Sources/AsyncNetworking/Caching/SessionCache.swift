@@ -107,7 +107,7 @@ final class SessionCache: Sendable {
         var parts: [String] = []
         for field in request.headers where sensitiveFields.contains(field.name) {
             let lineage = field.name == .authorization ? request.token?.ticket.lineage : nil
-            parts += [field.name.canonicalName, lineage?.value ?? field.value]
+            parts += [field.name.canonicalName, lineage?.value ?? field.byteText]
         }
         if let user = request.url.userInformation { parts += ["user", user] }
         if let transport = request.transportAuthentication {

@@ -32,6 +32,21 @@ import Testing
         #expect(try await get(from: two, [.cookie: "a=c"]) == "5 200 network")
     }
 
+    @Test(arguments: ["Cookie", "X-Language"])
+    func `values that are no UTF-8 are different ones if their bytes are`(name: String) async throws {
+        let manager = origin.manager()
+        origin.fields = [.cacheControl: "max-age=60", .vary: "X-Language"]
+        let name = try #require(HTTPField.Name(name))
+        func get(_ byte: UInt8) async throws -> String {
+            var fields = HTTPFields()
+            fields.append(HTTPField(name: name, lenientValue: [0x61, byte]))
+            return try await self.get(from: manager, fields)
+        }
+        #expect(try await get(0xE8) == "1 200 network")
+        #expect(try await get(0xE9) == "2 200 network")
+        #expect(try await get(0xE8) == "1 200 cache")
+    }
+
     @Test func `a response that sets a cookie is not used in another session`() async throws {
         let (one, two) = (origin.manager(), origin.manager())
         origin.fields = [.cacheControl: "public, max-age=60", .setCookie: "a=b"]
