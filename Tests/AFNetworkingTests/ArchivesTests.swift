@@ -69,6 +69,35 @@ import Testing
         #expect(empty.baseURL == nil)
     }
 
+    @Test func `a restored manager has no cookies of others unless the archived one had`() throws {
+        func storage(_ manager: AFURLSessionManager) -> String {
+            let configuration = manager.session.configuration
+            #expect(
+                manager.coreSession.configuration.transfer.handlesCookies == (configuration.httpCookieStorage != nil))
+            guard let storage = configuration.httpCookieStorage else { return "none" }
+            return storage === HTTPCookieStorage.shared ? "shared" : "own"
+        }
+        let without = URLSessionConfiguration.default
+        without.httpCookieStorage = nil
+        for (configuration, expected) in [(without, "none"), (.ephemeral, "own"), (.default, "shared")] {
+            let manager = AFURLSessionManager(sessionConfiguration: configuration)
+            #expect(storage(manager) == expected)
+            #expect(try storage(restored(manager)) == expected)
+            let text = try JSONEncoder().encode(AFArchived(manager))
+            let wrapped = try JSONDecoder().decode(AFArchived<AFURLSessionManager>.self, from: text).object
+            #expect(storage(wrapped) == expected)
+        }
+    }
+
+    @Test func `a compound serializer is archived without those that it skips`() throws {
+        let compound = AFCompoundResponseSerializer(responseSerializers: [AFJSONResponseSerializer(), Skipped()])
+        let text = try JSONEncoder().encode(AFArchived(compound))
+        let wrapped = try JSONDecoder().decode(AFArchived<AFCompoundResponseSerializer>.self, from: text).object
+        for copy in try [restored(compound), wrapped] {
+            #expect(copy.responseSerializers.count == 1 && copy.responseSerializers.first is AFJSONResponseSerializer)
+        }
+    }
+
     private struct Settings: Codable {
         var serializer: AFArchived<AFJSONRequestSerializer>
         var policy: AFArchived<AFSecurityPolicy>
@@ -228,4 +257,16 @@ final class CountingSerializer: AFHTTPRequestSerializer, @unchecked Sendable {
         coder.encode(isOn, forKey: "isOn")
         coder.encode(name as NSString, forKey: "name")
     }
+}
+
+/// A serializer that is not a subclass of the module's, which a compound serializer skips.
+final class Skipped: NSObject, AFURLResponseSerialization, NSSecureCoding, @unchecked Sendable {
+    static var supportsSecureCoding: Bool { true }
+
+    override init() { super.init() }
+    required init?(coder: NSCoder) { super.init() }
+
+    func encode(with coder: NSCoder) {}
+    func responseObject(for response: URLResponse?, data: Data?, error: NSErrorPointer) -> Any? { nil }
+    func copy(with zone: NSZone? = nil) -> Any { self }
 }

@@ -355,9 +355,9 @@ open class AFHTTPSessionManager: AFHTTPSessionVerbs, @unchecked Sendable {
     }
 
     /// Archives the base URL, the serializers, the security policy, and the settings that the manager uses from its
-    /// configuration, except its `URLCache`. Header fields are archived in clear text. Blocks, queues and a shared
-    /// AsyncNetworking session are not archived. For a response serializer that is not an ``AFHTTPResponseSerializer``,
-    /// a new ``AFHTTPResponseSerializer`` is archived.
+    /// configuration, except its `URLCache` and its cookies, as does ``AFURLSessionManager/encode(with:)``. Header fields
+    /// are archived in clear text. Blocks, queues and a shared AsyncNetworking session are not archived. For a response
+    /// serializer that is not an ``AFHTTPResponseSerializer``, a new ``AFHTTPResponseSerializer`` is archived.
     open override func encode(with coder: NSCoder) {
         super.encode(with: coder)
         if let baseURL { coder.encodeValue(baseURL, forKey: "baseURL") }

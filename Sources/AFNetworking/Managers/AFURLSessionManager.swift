@@ -414,8 +414,9 @@ open class AFURLSessionManager: AFURLSessionEvents, NSSecureCoding, NSCopying, R
         state.withLock { $0 = ManagerState(configuration ?? .default) }
     }
 
-    /// Archives the settings that the manager uses from its configuration, except its `URLCache`. Header fields are
-    /// archived in clear text. A shared AsyncNetworking session is not archived.
+    /// Archives the settings that the manager uses from its configuration, except its `URLCache` and its cookies: a
+    /// manager with an `HTTPCookieStorage` of its own is restored with an empty one. Header fields are archived in clear
+    /// text. A shared AsyncNetworking session is not archived.
     open func encode(with coder: NSCoder) {
         coder.encodeValue(ArchivedConfiguration(state.withLock { $0.configuration }), forKey: "sessionConfiguration")
     }

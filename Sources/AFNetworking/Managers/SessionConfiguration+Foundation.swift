@@ -79,7 +79,18 @@ struct ArchivedConfiguration: Codable {
     private let cachePolicy: UInt
     private let setsCookies: Bool
     private let cookieAcceptPolicy: UInt
+    private let cookies: CookieOwner
     private let proxies: [String: String]?
+
+    /// The owner of the cookie storage, whose cookies are not archived.
+    private enum CookieOwner: String, Codable {
+        /// The program: `HTTPCookieStorage.shared`.
+        case program
+        /// The configuration, or whatever else shares its storage.
+        case configuration
+        /// There is no storage, so that cookies are not handled.
+        case nobody
+    }
 
     init(_ configuration: URLSessionConfiguration) {
         timeoutForRequest = configuration.timeoutIntervalForRequest
@@ -89,6 +100,9 @@ struct ArchivedConfiguration: Codable {
         cachePolicy = configuration.requestCachePolicy.rawValue
         setsCookies = configuration.httpShouldSetCookies
         cookieAcceptPolicy = configuration.httpCookieAcceptPolicy.rawValue
+        cookies =
+            configuration.httpCookieStorage.map { $0 === HTTPCookieStorage.shared ? .program : .configuration }
+            ?? .nobody
         proxies = configuration.connectionProxyDictionary.map(Self.texts)
     }
 
@@ -103,6 +117,11 @@ struct ArchivedConfiguration: Codable {
         configuration.httpShouldSetCookies = setsCookies
         if let policy = HTTPCookie.AcceptPolicy(rawValue: cookieAcceptPolicy) {
             configuration.httpCookieAcceptPolicy = policy
+        }
+        switch cookies {
+        case .program: configuration.httpCookieStorage = .shared
+        case .configuration: configuration.httpCookieStorage = URLSessionConfiguration.ephemeral.httpCookieStorage
+        case .nobody: configuration.httpCookieStorage = nil
         }
         configuration.connectionProxyDictionary = proxies
         return configuration

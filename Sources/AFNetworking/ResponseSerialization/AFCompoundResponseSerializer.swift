@@ -65,10 +65,12 @@ open class AFCompoundResponseSerializer: AFHTTPResponseSerializer, @unchecked Se
         super.init(coder: coder)
     }
 
-    /// Archives the acceptable responses and the serializers that are tried, which must be `NSSecureCoding`.
+    /// Archives the acceptable responses and the serializers that are tried, without those that are skipped.
     open override func encode(with coder: NSCoder) {
         super.encode(with: coder)
-        coder.encode(responseSerializers as NSArray, forKey: "responseSerializers")
+        // The decoder ends the process for an object of any other class.
+        let tried = responseSerializers.filter { $0 is AFHTTPResponseSerializer }
+        coder.encode(tried as NSArray, forKey: "responseSerializers")
     }
 
     override func makeEmptyCopy() -> AFHTTPResponseSerializer {
