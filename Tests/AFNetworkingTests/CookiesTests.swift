@@ -77,6 +77,31 @@ import Testing
         #expect(mirror.changes(of: .storage, to: []).isEmpty)
     }
 
+    @Test(arguments: ["/app/", "/app", "/"], ["h.example", ".H.example"])
+    func `a storage receives changes under its own spelling of paths and domains`(path: String, domain: String) throws {
+        let storage = try makeStorage()
+        func store(_ value: String) throws {
+            try storage.setCookie(
+                #require(HTTPCookie(properties: [.name: "sid", .value: value, .path: path, .domain: domain])))
+        }
+        func contents() -> [String] {
+            (storage.cookies ?? []).map { "\($0.domain) \($0.path) \($0.name)=\($0.value)" }
+        }
+        try store("1")
+        let before = contents()
+        // libcurl drops the slash at the end of a path, and writes domains in lower case.
+        var inJar = Cookie(
+            name: "sid", value: "1", domain: "h.example", includesSubdomains: domain.hasPrefix("."),
+            path: path.count > 1 ? "/app" : "/")
+        var mirror = CookieMirror()
+        mirror.note(mirror.changes(of: .storage, to: [inJar]), storage: [inJar], jar: [inJar])
+        inJar.value = "2"
+        storage.apply(mirror.changes(of: .jar, to: [inJar]))
+        #expect(contents() == before.map { $0.replacing("=1", with: "=2") })
+        storage.apply(mirror.changes(of: .jar, to: []))
+        #expect(contents() == [])
+    }
+
     // MARK: Managers
 
     /// An empty JSON object with a cookie.

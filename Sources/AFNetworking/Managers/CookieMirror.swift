@@ -56,7 +56,8 @@ package struct CookieMirror: Sendable {
         return Dictionary(valid.map { (Key($0), $0) }) { _, last in last }
     }
 
-    private struct Key: Hashable, Sendable {
+    /// What identifies a cookie in both stores.
+    fileprivate struct Key: Hashable, Sendable {
         let name: String
         let domain: String
         let includesSubdomains: Bool
@@ -141,11 +142,27 @@ final class CookieSynchronizer: Interceptor {
                 guard state.version == version else { return false }
                 let changes = state.mirror.changes(of: .jar, to: cookies)
                 guard !changes.isEmpty else { return true }
-                for cookie in changes.removed.compactMap(HTTPCookie.init) { storage.deleteCookie(cookie) }
-                for cookie in changes.updated.compactMap(HTTPCookie.init) { storage.setCookie(cookie) }
+                storage.apply(changes)
                 state.note(changes, storage: stored, jar: cookies)
                 return true
             }
+        }
+    }
+}
+
+extension HTTPCookieStorage {
+    /// Carries the changes of the other store over to the cookies that this one has under the same identity: it
+    /// distinguishes paths, and spellings of domains, that the other one does not.
+    package func apply(_ changes: CookieMirror.Changes) {
+        let stored = Dictionary(grouping: cookies ?? []) { CookieMirror.Key(Cookie($0)) }
+        for cookie in changes.removed {
+            for own in stored[CookieMirror.Key(cookie)] ?? [] { deleteCookie(own) }
+        }
+        for cookie in changes.updated {
+            let known = stored[CookieMirror.Key(cookie)] ?? []
+            guard let changed = HTTPCookie(cookie, replacing: known.last) else { continue }
+            for own in known.dropLast() { deleteCookie(own) }
+            setCookie(changed)
         }
     }
 }
@@ -161,11 +178,12 @@ extension Cookie {
 }
 
 extension HTTPCookie {
-    /// Creates a cookie from the core's; `nil` if Foundation rejects it.
-    fileprivate convenience init?(_ cookie: Cookie) {
+    /// Creates a cookie from the core's, with the domain and path of the one that it replaces; `nil` if Foundation
+    /// rejects it.
+    fileprivate convenience init?(_ cookie: Cookie, replacing own: HTTPCookie?) {
         var properties: [HTTPCookiePropertyKey: Any] = [
-            .name: cookie.name, .value: cookie.value, .path: cookie.path,
-            .domain: (cookie.includesSubdomains ? "." : "") + cookie.domain,
+            .name: cookie.name, .value: cookie.value, .path: own?.path ?? cookie.path,
+            .domain: own?.domain ?? (cookie.includesSubdomains ? "." : "") + cookie.domain,
         ]
         properties[.secure] = cookie.isSecure ? "TRUE" : nil
         properties[HTTPCookiePropertyKey("HttpOnly")] = cookie.isHTTPOnly ? "TRUE" : nil
