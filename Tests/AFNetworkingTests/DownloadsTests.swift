@@ -1,6 +1,7 @@
 // SPDX-License-Identifier: MIT
 
 import AFNetworking
+import ANSystem
 import AsyncNetworking
 import AsyncNetworkingTesting
 import Dispatch
@@ -89,6 +90,78 @@ import Testing
             #expect(result.object as? URL == place)
             #expect((result.response as? HTTPURLResponse)?.statusCode == 404)
             try #expect(Data(contentsOf: place) == Data("no".utf8))
+        }
+    }
+
+    /// Serves a file whose first response stops within its body, and whose others follow `continuation`. Returns the
+    /// resume data of a download that was cancelled there.
+    private func interruptedDownload(
+        from server: StubServer, _ continuation: @escaping @Sendable (_ start: Int) -> Script
+    ) async throws -> Data {
+        let gate = try ScriptGate()
+        server.route("/file") { request in
+            if let start = request.headers["Range"]?.dropFirst("bytes=".count).split(separator: "-").first {
+                return continuation(Int(start) ?? 0)
+            }
+            let fields = "Content-Length: 100000\r\nETag: \"1\"\r\nAccept-Ranges: bytes"
+            return Script([
+                .send(Data("HTTP/1.1 200 OK\r\n\(fields)\r\n\r\n".utf8)),
+                .send(StubServer.generatedBytes(100_000).prefix(40_000)), .wait(gate),
+            ])
+        }
+        let manager = AFHTTPSessionManager(for: server)
+        let written = AsyncStream<Void>.makeStream()
+        manager.setDownloadTaskDidWriteDataBlock { _, _, _, _, _ in written.continuation.yield() }
+        let task = manager.downloadTask(
+            with: URLRequest(url: server.url("/file")), progress: nil, destination: nil, completionHandler: nil)
+        task.resume()
+        var iterator = written.stream.makeAsyncIterator()
+        _ = await iterator.next()
+        let data = await withCheckedContinuation { done in task.cancel { done.resume(returning: $0) } }
+        gate.open()
+        return try #require(data)
+    }
+
+    private func resume(_ data: Data, _ manager: AFURLSessionManager, to place: URL) async -> Callback {
+        await callback { done in
+            manager.downloadTask(
+                withResumeData: data, progress: nil, destination: { _, _ in place },
+                completionHandler: { done(Callback(response: $0, object: $1, error: $2 as NSError?)) }
+            ).resume()
+        }
+    }
+
+    @Test func `a download whose continuation the server rejects can be resumed once more`() async throws {
+        try await StubServer.with { server in
+            let isBusy = Lock(true)
+            let data = try await interruptedDownload(from: server) { start in
+                guard !isBusy.set(\.self, to: false) else { return .text("busy", status: 503) }
+                return .reply(
+                    status: 206, headers: ["ETag": "\"1\"", "Content-Range": "bytes \(start)-99999/100000"],
+                    body: .bytes(StubServer.generatedBytes(100_000).dropFirst(start)))
+            }
+            let manager = AFHTTPSessionManager(for: server)
+            let (page, place) = (directory.appending(path: "busy"), directory.appending(path: "resumed"))
+            let rejected = await resume(data, manager, to: page)
+            #expect(rejected.error?.code == -1011 && rejected.object as? URL == page)
+            try #expect(Data(contentsOf: page) == Data("busy".utf8))
+            let left = try #require(rejected.error?.userInfo[NSURLSessionDownloadTaskResumeData] as? Data)
+            #expect(await resume(left, manager, to: place).error == nil)
+            try #expect(Data(contentsOf: place) == StubServer.generatedBytes(100_000))
+        }
+    }
+
+    @Test func `a serializer that accepts the rejection of a continuation ends the download`() async throws {
+        try await StubServer.with { server in
+            let data = try await interruptedDownload(from: server) { _ in .text("busy", status: 503) }
+            let partial = try JSONDecoder().decode(ResumeData.self, from: data).partialFile
+            #expect(FileManager.default.fileExists(atPath: partial))
+            let manager = AFHTTPSessionManager(for: server)
+            manager.responseSerializer.acceptableStatusCodes = nil
+            let page = directory.appending(path: "accepted")
+            let result = await resume(data, manager, to: page)
+            #expect(result.error == nil && result.object as? URL == page)
+            #expect(!FileManager.default.fileExists(atPath: partial))
         }
     }
 

@@ -3,10 +3,11 @@
 public import AsyncNetworking
 
 /// The user info key for the resume data of a failed download, a `Data` for
-/// ``AFURLSessionManager/downloadTask(withResumeData:progress:destination:completionHandler:)``. Absent if the download
-/// cannot be resumed, or was cancelled. The received bytes remain in a file of the temporary directory, even if the
-/// download is never resumed. The data contains its path, the URL and the request's header fields, by default without
-/// `Authorization` and `Cookie`.
+/// ``AFURLSessionManager/downloadTask(withResumeData:progress:destination:completionHandler:)``. The error of a serializer
+/// has it, too, if the server rejected the continuation of a download. Absent if the download cannot be resumed, or was
+/// cancelled. The received bytes remain in a file of the temporary directory, even if the download is never resumed, but
+/// not if a serializer accepts the rejection. The data contains its path, the URL and the request's header fields, by
+/// default without `Authorization` and `Cookie`.
 public let NSURLSessionDownloadTaskResumeData = "NSURLSessionDownloadTaskResumeData"
 
 /// The errors with which a task fails.

@@ -49,7 +49,8 @@ extension TaskDriver {
                     state.response = nil
                 }
             case .failure(let error):
-                guard let rejection = (error as? SessionError)?.rejection else { throw error }
+                guard let error = error as? SessionError, let rejection = error.rejection else { throw error }
+                change { $0.resumeData = error.resumeData }
                 var file = try AtomicFile(destination: temporary.path, mode: 0o600)
                 try file.write(rejection.body.bytes)
                 try file.commit()

@@ -14,6 +14,7 @@ extension TaskDriver {
         switch result {
         case .success:
             serialize(head, into: &ending)
+            ending.concludeRejection()
             if let file = ending.file { ending.object = file }
         case .failure(let error):
             let failure = TaskFailure(error, url: original.url)
@@ -88,8 +89,8 @@ extension TaskDriverState {
             securityPolicy = nil
         }
         return Ending(
-            delivery: delivery, error: challengeError, data: data, file: destinationURL, core: core,
-            securityPolicy: securityPolicy)
+            delivery: delivery, error: challengeError, data: data, file: destinationURL, resumeData: resumeData,
+            core: core, securityPolicy: securityPolicy)
     }
 }
 
@@ -108,11 +109,21 @@ private struct Ending {
     let data: Data
     /// The URL to which a download was moved.
     var file: URL?
+    /// What is left of a download that was rejected.
+    let resumeData: ResumeData?
     let core: TaskCore?
     /// Retained because a policy of a subclass must not be freed while the state of the task is locked.
     let securityPolicy: AFSecurityPolicy?
     /// The task passed to callbacks.
     var dataTask: URLSessionDataTask?
+
+    /// Adds what is left of a rejected download to the error, or removes it if the rejection was accepted as the file.
+    mutating func concludeRejection() {
+        guard let resumeData else { return }
+        guard let error else { return resumeData.discard() }
+        guard let left = resumeData.archived else { return }
+        self.error = (error as NSError).adding([NSURLSessionDownloadTaskResumeData: left])
+    }
 
     /// Posts the completion notification; called on the main queue.
     func post(of task: URLSessionTask) {
