@@ -165,6 +165,35 @@ import Testing
         }
     }
 
+    @Test func `a download that starts over is reported from its beginning`() async throws {
+        try await StubServer.with { server in
+            server.route("/file") { request in
+                guard request.headers["Range"] == nil else {
+                    return .reply(headers: ["ETag": "\"2\""], body: .generated(30_000))
+                }
+                return Script([
+                    .reply(
+                        Reply(
+                            headers: ["ETag": "\"1\""], body: .generated(40_000),
+                            framing: .contentLength(declared: 100_000))), .end(.close),
+                ])
+            }
+            let session = SessionManager {
+                $0.retryPolicy = RetryPolicy(limit: 1).with { $0.backoff = Backoff(base: .zero) }
+            }
+            let manager = AFHTTPSessionManager(session: session)
+            manager.completionQueue = DispatchQueue(label: "completion")
+            let parts = Log<(start: Int64, end: Int64)>()
+            manager.setDownloadTaskDidWriteDataBlock { _, _, count, total, _ in parts.add((total - count, total)) }
+            let place = directory.appending(path: "again")
+            #expect(await download(manager, server.url("/file"), to: place).error == nil)
+            try #expect(Data(contentsOf: place) == StubServer.generatedBytes(30_000))
+            let ends = parts.entries.map(\.end)
+            #expect(ends.last == 30_000)
+            for (part, end) in zip(parts.entries, [0] + ends) { #expect(part.start == end || part.start == 0) }
+        }
+    }
+
     @Test func `a serializer validates the head of a download and receives no body`() async throws {
         try await StubServer.with { server in
             server.route("/file", .text("x"))

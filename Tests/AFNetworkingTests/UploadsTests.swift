@@ -213,6 +213,29 @@ import Testing
         }
     }
 
+    @Test func `a body that is sent again is reported again`() async throws {
+        try await StubServer.with { server in
+            server.route("/", .redirect(307, to: "/next"))
+            server.route("/next", .json("{}"))
+            let manager = AFHTTPSessionManager(for: server)
+            let sent = Log<[Int64]>()
+            manager.setTaskDidSendBodyDataBlock { _, _, count, total, expected in sent.add([count, total, expected]) }
+            var request = URLRequest(url: server.url("/"))
+            request.httpMethod = "POST"
+            request.httpBody = Data(count: 10)
+            var task: URLSessionDataTask?
+            let result = await callback { [request] done in
+                task = manager.dataTask(with: request) {
+                    done(Callback(response: $0, object: $1, error: $2 as NSError?))
+                }
+                task?.resume()
+            }
+            #expect(result.error == nil)
+            #expect(sent.entries == [[10, 10, 10], [10, 10, 10]])
+            #expect(task?.countOfBytesSent == 10)
+        }
+    }
+
     @Test func `a body that a block has removed after a redirect is not sent`() async throws {
         try await StubServer.with { server in
             server.route("/", .redirect(307, to: "/next"))

@@ -79,7 +79,7 @@ extension TaskDriver {
                     session(of: observer), downloadTask: task, didResumeAtOffset: offset,
                     expectedTotalBytes: total ?? NSURLSessionTransferSizeUnknown)
             }
-        case .uploadProgress(let progress): didSend(progress)
+        case .uploadProgress, .exchange(_, .started): noteSending(event)
         case .downloadProgress(let progress): didReceive(progress)
         default: break
         }

@@ -6,10 +6,7 @@ extension TaskDriver {
     /// Reads a response; called in the core task.
     func receive(_ head: ResponseHead, _ body: ResponseBody, _ core: TaskCore) async throws {
         let expected = head.expectedContentLength
-        change { state in
-            state.receive(head)
-            state.counts.received = 0
-        }
+        change { $0.receive(head) }
         if observer != nil {
             try await decide(head)
             if change({ $0.dataTask != nil }) { return try await receiveFile(body, expected, core) }

@@ -184,9 +184,7 @@ final class TaskDriver: Sendable {
                 prepare: { core in
                     state.withLock { $0.core = core }
                     guard request.body.length != 0 else { return }
-                    core.observe { [weak self] event in
-                        if case .uploadProgress(let progress) = event { self?.didSend(progress) }
-                    }
+                    core.observe { [weak self] event in self?.noteSending(event) }
                 },
                 body: { try await self.receive($0, $1, $2) }, ending: { await self.finish($0) })
             return state.withLock { $0.owner = task }
@@ -231,12 +229,21 @@ final class TaskDriver: Sendable {
         }
     }
 
-    /// Counts the bytes of the request body that were sent, and reports them.
-    func didSend(_ progress: TransferProgress) {
+    /// Counts the bytes of the request body that were sent, and reports them. Each exchange sends the body anew.
+    func noteSending(_ event: TaskEvent) {
+        switch event {
+        case .exchange(_, .started): change { $0.counts.sentInExchange = 0 }
+        case .uploadProgress(let progress): didSend(progress)
+        default: break
+        }
+    }
+
+    private func didSend(_ progress: TransferProgress) {
         let (task, sent, isWatched) = state.withLock { state in
-            // The count restarts when a body is sent again.
-            let before = progress.completedBytes < state.counts.sent ? 0 : state.counts.sent
-            let sent = progress.completedBytes - before
+            // The count also restarts within an exchange, when the transport sends the body again.
+            let before = state.counts.sentInExchange
+            let sent = progress.completedBytes - (progress.completedBytes < before ? 0 : before)
+            state.counts.sentInExchange = progress.completedBytes
             state.counts.sent = progress.completedBytes
             state.counts.expectedToSend = progress.totalBytes ?? NSURLSessionTransferSizeUnknown
             return (state.task.object, sent, state.isUploadWatched)

@@ -56,6 +56,7 @@ struct TaskDriverState: Sendable {
     mutating func receive(_ head: ResponseHead) {
         self.head = head
         response = nil
+        counts.received = 0
         counts.expectedToReceive = head.expectedContentLength
     }
 
@@ -111,6 +112,8 @@ struct TaskCallbacks: Sendable {
 /// The numbers of bytes transferred and expected; -1 if a total is unknown.
 struct TaskCounts: Sendable {
     var sent: Int64 = 0
+    /// The part of the current exchange in ``sent``: 0 until it sends the body, too.
+    var sentInExchange: Int64 = 0
     var received: Int64 = 0
     var expectedToSend = NSURLSessionTransferSizeUnknown
     var expectedToReceive = NSURLSessionTransferSizeUnknown
