@@ -511,6 +511,22 @@ import Testing
         }
     }
 
+    @Test func `a refusal without an error does not report that of an earlier challenge`() async throws {
+        try await StubServer.with(.init(tls: .init(TestCertificate.selfSigned()))) { server in
+            let manager = AFHTTPSessionManager(for: server)
+            // While a task is left, the manager keeps the errors of its challenges.
+            let suspended = manager.dataTask(with: URLRequest(url: server.url("/"))) { _, _, _ in }
+            manager.setAuthenticationChallengeHandler { _, _, _, _ in NSError(domain: "mine", code: 7) }
+            #expect(await manager.fetch("").error?.domain == "mine")
+            manager.setAuthenticationChallengeHandler { _, _, _, _ in
+                URLSession.AuthChallengeDisposition.cancelAuthenticationChallenge
+            }
+            let refused = await manager.fetch("").error
+            #expect(refused?.domain == NSURLErrorDomain && refused?.code == -1202)
+            suspended.cancel()
+        }
+    }
+
     @Test func `a challenge names the task that goes to its host`() async throws {
         try await StubServer.with(.init(tls: .init(TestCertificate.selfSigned()))) { server in
             server.route("/", .json("{}"))
@@ -689,6 +705,10 @@ import Testing
             manager.set(\.self, to: made)
             #expect(await made.fetch(server.url("/").absoluteString).error == nil)
         }
+    }
+
+    private static let accepting: AFURLSessionManager.TaskChallengeBlock = { _, _, challenge, _ in
+        challenge.protectionSpace.serverTrust.map(URLCredential.init(trust:))
     }
 
     /// An interceptor that calls a function before the request.

@@ -105,7 +105,7 @@ extension AFURLSessionManager {
             switch decision.disposition {
             case .useCredential where decision.credential?.isOfTrust == true: return .accept
             case .useCredential, .performDefaultHandling: return policyDecision(on: trust)
-            default: return .refuse(HandshakeRefusal.serverCertificate)
+            default: return .refuse(refusal(by: decision, HandshakeRefusal.serverCertificate))
             }
         }
     }
@@ -129,7 +129,8 @@ extension AFURLSessionManager {
         case .decided(let decision):
             switch decision.disposition {
             case .useCredential: return decision.credential?.identity.map { .identity($0) } ?? .none
-            case .cancelAuthenticationChallenge: return .refuse(HandshakeRefusal.clientCertificate)
+            case .cancelAuthenticationChallenge:
+                return .refuse(refusal(by: decision, HandshakeRefusal.clientCertificate))
             default: return .none
             }
         }
@@ -149,23 +150,36 @@ extension AFURLSessionManager {
             disposition: isOfSession ? .cancelAuthenticationChallenge : .performDefaultHandling)
         let challenge = URLAuthenticationChallenge(space)
         let decision = handshakeDecisions.decision(on: subject, task: driver.identifier, fallback: fallback) { store in
+            let store: @Sendable (URLSession.AuthChallengeDisposition, URLCredential?) -> Void = {
+                [error = challenge.endingError] in
+                store(.init(disposition: $0, credential: $1, error: error?.withLock(\.self)))
+            }
             if isOfSession {
-                urlSession(session, didReceive: challenge) { store(.init(disposition: $0, credential: $1)) }
+                urlSession(session, didReceive: challenge, completionHandler: store)
             } else {
-                urlSession(session, task: task, didReceive: challenge) { store(.init(disposition: $0, credential: $1)) }
+                urlSession(session, task: task, didReceive: challenge, completionHandler: store)
             }
         }
         return decision.map { .decided($0) } ?? .pending
     }
 
-    /// Stores the error with which a block ends a challenge. The task that fails reports it: for a challenge during a
-    /// handshake, this need not be the task passed to the block.
+    /// Ends a challenge with the error of a block, which the task that fails reports. For a challenge during a handshake,
+    /// this need not be the task passed to the block.
     func endChallenge(_ challenge: URLAuthenticationChallenge, of task: URLSessionTask, with error: any Error) {
-        if let subject = challenge.protectionSpace.handshakeSubject {
-            state.withLock { $0.handshakeErrors[subject] = error }
+        if challenge.isOfHandshake {
+            challenge.endingError?.withLock { $0 = error }
         } else {
             (task as? any DrivenTask)?.driver.change { $0.challengeError = error }
         }
+    }
+
+    /// Returns the reason for refusing a handshake. That of a decision with an error identifies the error, which is kept
+    /// for the tasks that fail with this reason.
+    private func refusal(by decision: ChallengeDecision, _ reason: String) -> String {
+        guard let error = decision.error as NSError? else { return reason }
+        let reason = "\(reason), with the error \(error.domain) \(error.code)"
+        state.withLock { $0.handshakeErrors[reason] = error }
+        return reason
     }
 
     /// Returns the error with which a block refused a handshake, given the error of the transfer; `nil` for other
@@ -173,13 +187,7 @@ extension AFURLSessionManager {
     func handshakeError(_ failure: any Error) -> (any Error)? {
         guard let error = (failure as? SessionError)?.transport, case .tls(.rejected(let reason)) = error.reason
         else { return nil }
-        let subject: HandshakeSubject? =
-            switch reason {
-            case HandshakeRefusal.serverCertificate: error.context.serverTrust.map { .init($0) }
-            case HandshakeRefusal.clientCertificate: error.context.host.map { .identity(host: $0) }
-            default: nil
-            }
-        return subject.flatMap { subject in state.withLock { $0.handshakeErrors[subject] } }
+        return state.withLock { $0.handshakeErrors[reason] }
     }
 
     /// Sets the block that answers servers and proxies that request a credential, with the signature of AFNetworking 3;
@@ -240,18 +248,20 @@ private enum HandshakeRefusal {
     static let clientCertificate = "the manager's challenge block provided no client certificate"
 }
 
-extension URLProtectionSpace {
-    /// The subject of a challenge during a TLS handshake; `nil` for a challenge of HTTP.
-    fileprivate var handshakeSubject: HandshakeSubject? {
-        if let serverTrust { return .init(serverTrust) }
-        return authenticationMethod == NSURLAuthenticationMethodClientCertificate ? .identity(host: host) : nil
+extension URLAuthenticationChallenge {
+    /// Whether the challenge occurs during a TLS handshake, and not in a response.
+    fileprivate var isOfHandshake: Bool {
+        protectionSpace.serverTrust != nil
+            || protectionSpace.authenticationMethod == NSURLAuthenticationMethodClientCertificate
     }
 }
 
-/// The result of a challenge block: a disposition and an optional credential.
+/// The result of a challenge block.
 struct ChallengeDecision: Sendable {
     let disposition: URLSession.AuthChallengeDisposition
     var credential: URLCredential?
+    /// The error with which the block ended a challenge during a handshake.
+    var error: (any Error)?
 }
 
 /// The result of asking the blocks during a handshake.

@@ -1,5 +1,6 @@
 // SPDX-License-Identifier: MIT
 
+import ANSystem
 public import AsyncNetworking
 
 /// A client certificate with its private key, which identifies the client to a server. On Linux this is a value type of
@@ -127,8 +128,11 @@ extension URLAuthenticationChallenge {
     ) {
         self.init(
             protectionSpace: space, proposedCredential: credential, previousFailureCount: failures,
-            failureResponse: response, error: nil, sender: NoSender())
+            failureResponse: response, error: nil, sender: Sender())
     }
+
+    /// The error with which a block ends the challenge; `nil` for a challenge of other code.
+    var endingError: Lock<(any Error)?>? { (sender as? Sender)?.endingError }
 
     /// Creates the challenge of a server or proxy that requests a credential.
     convenience init(_ challenge: AuthenticationChallenge) {
@@ -159,7 +163,9 @@ extension URLAuthenticationChallenge {
 }
 
 /// A challenge sender that ignores answers: they are passed as return values or to a completion handler.
-private final class NoSender: NSObject, URLAuthenticationChallengeSender {
+private final class Sender: NSObject, URLAuthenticationChallengeSender {
+    let endingError = Lock<(any Error)?>(nil)
+
     func use(_ credential: URLCredential, for challenge: URLAuthenticationChallenge) {}
     func continueWithoutCredential(for challenge: URLAuthenticationChallenge) {}
     func cancel(_ challenge: URLAuthenticationChallenge) {}
