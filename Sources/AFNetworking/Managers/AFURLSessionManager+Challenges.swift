@@ -160,6 +160,8 @@ extension AFURLSessionManager {
                 urlSession(session, task: task, didReceive: challenge, completionHandler: store)
             }
         }
+        // The task may have ended after it was chosen, and before the decision was stored for it.
+        if driver.taskState == .completed { handshakeDecisions.remove(forTask: driver.identifier) }
         return decision.map { .decided($0) } ?? .pending
     }
 
