@@ -711,6 +711,46 @@ import Testing
         challenge.protectionSpace.serverTrust.map(URLCredential.init(trust:))
     }
 
+    @Test func `a block that is set before a redirect to https decides about its server`() async throws {
+        try await StubServer.with(.init(tls: .init(TestCertificate.selfSigned()))) { secure in
+            secure.route("/", .json("{}"))
+            try await StubServer.with { server in
+                server.route("/", .redirect(302, to: secure.url("/").absoluteString))
+                let manager = AFHTTPSessionManager(for: server)
+                manager.setTaskWillPerformHTTPRedirectionBlock { [weak manager] _, _, _, request in
+                    manager?.setAuthenticationChallengeHandler(Self.accepting)
+                    return request
+                }
+                #expect(await manager.fetch("").error == nil)
+            }
+        }
+    }
+
+    @Test func `a body that can be read only once is sent after a handshake that had no block yet`() async throws {
+        try await StubServer.with(.init(tls: .init(TestCertificate.selfSigned()))) { server in
+            server.route("/", .echo)
+            let manager = Lock<AFHTTPSessionManager?>(nil)
+            let made = AFHTTPSessionManager(
+                session: SessionManager {
+                    $0.tls.policy.observer = { _ in
+                        manager.withLock { $0 }?.setAuthenticationChallengeHandler(Self.accepting)
+                    }
+                })
+            made.completionQueue = DispatchQueue(label: "completion")
+            manager.set(\.self, to: made)
+            let result = await made.call {
+                made.post(
+                    server.url("/").absoluteString, parameters: nil, headers: nil,
+                    constructingBodyWith: { form in
+                        let stream = InputStream(data: Data("once".utf8))
+                        form.appendPart(with: stream, name: "a", fileName: "b", length: 4, mimeType: "c/d")
+                    }, progress: nil, success: $0, failure: $1)
+            }
+            #expect(result.error == nil)
+            #expect((result.dictionary?["body"] as? String)?.contains("\r\n\r\nonce\r\n") == true)
+        }
+    }
+
     /// An interceptor that calls a function before the request.
     private struct Calling: Interceptor {
         let call: @Sendable () -> Void

@@ -53,8 +53,9 @@ extension AFURLSessionManager {
     /// an identity; one that cannot be used fails the task with -1205. A shared session with a client certificate of
     /// its own sends that without a call.
     ///
-    /// A block that is set while a task is running applies to its later exchanges. If the handshake has failed by then,
-    /// the exchange is repeated, except in a manager with a cache.
+    /// A block that is set while a task is running applies to its later exchanges, and if the handshake has failed by
+    /// then, the exchange is repeated. In a manager with a cache, it applies to later tasks only, unless a block was set
+    /// when the task began.
     @preconcurrency
     public func setSessionDidReceiveAuthenticationChallenge(_ block: SessionChallengeBlock?) {
         setHook(\.sessionChallenge, block)
@@ -285,7 +286,10 @@ struct LateHandshakeHooks: Interceptor {
         do {
             return try await next(request.with(present))
         } catch let error as TransportError where present == nil {
-            guard case .tls = error.reason, let later = hooks(), request.body.isReplayable else { throw error }
+            guard case .tls(let failure) = error.reason, let later = hooks(),
+                // No other failure of a handshake has read anything of the body.
+                failure != .clientCertificateRefused || request.body.isReplayable
+            else { throw error }
             return try await next(request.with(later))
         }
     }

@@ -30,8 +30,8 @@ extension AFURLSessionManager {
         if decides(\.taskChallenge) {
             request.authentication = core.configuration.authentication.askingBlocks
         }
-        // A response that passed interceptors is not used for the other users of a cache.
-        if hooks != nil || !template.hasCache && request.url.isHTTPS {
+        // A response that passed interceptors is not used for the other users of a cache. A redirect may lead to https.
+        if hooks != nil || !template.hasCache {
             request.attemptInterceptors = [
                 LateHandshakeHooks { [weak self] in self?.state.withLock { $0.handshakeHooks } },
                 handshakeDecisions.interceptor(forTask: driver.identifier),
