@@ -46,6 +46,17 @@ import Testing
         #expect(AFNetworkReachabilityManager.shared() === AFNetworkReachabilityManager.shared())
     }
 
+    @Test func `a report of monitoring that was restarted does not count`() {
+        var reports = ReachabilityReports()
+        let (old, new) = (reports.begin(), reports.begin())
+        var counts: [Bool] = []
+        counts.append(reports.receive(.reachableViaWiFi, of: new))
+        counts.append(reports.receive(.notReachable, of: old))
+        #expect(counts == [true, false] && reports.status == .reachableViaWiFi)
+        counts.append(reports.receive(.notReachable, of: new))
+        #expect(counts.last == true && reports.status == .notReachable)
+    }
+
     @Test func `a manager without a target monitors the default route`() async {
         let manager = AFNetworkReachabilityManager()
         #expect(manager.networkReachabilityStatus == .unknown)

@@ -47,7 +47,7 @@ open class AFNetworkReachabilityManager: NSObject, @unchecked Sendable {
 
     private struct State {
         var target = ReachabilityTarget.defaultRoute
-        var status = AFNetworkReachabilityStatus.unknown
+        var reports = ReachabilityReports()
         var didChange: (@Sendable (AFNetworkReachabilityStatus) -> Void)?
         var monitoring: Task<Void, Never>?
     }
@@ -90,7 +90,7 @@ open class AFNetworkReachabilityManager: NSObject, @unchecked Sendable {
     }
 
     /// The status that was reported last, even if monitoring has been stopped; `.unknown` before the first report.
-    open var networkReachabilityStatus: AFNetworkReachabilityStatus { state.withLock { $0.status } }
+    open var networkReachabilityStatus: AFNetworkReachabilityStatus { state.withLock { $0.reports.status } }
 
     /// Whether there is a route; `false` while the status is unknown.
     open var isReachable: Bool { isReachableViaWWAN || isReachableViaWiFi }
@@ -106,18 +106,21 @@ open class AFNetworkReachabilityManager: NSObject, @unchecked Sendable {
     /// name after its lookup, then each new one, until ``stopMonitoring()`` is called or the manager is released. If
     /// the network cannot be observed, `.unknown` is reported and monitoring ends.
     open func startMonitoring() {
-        stopMonitoring()
         let statuses = ReachabilityMonitor.shared.statuses(for: state.withLock { $0.target })
-        // Ends with `stopMonitoring()`, which `deinit` calls, too.
-        let monitoring = Task { [weak self] in
-            do {
-                for try await status in statuses { self?.report(AFNetworkReachabilityStatus(status)) }
-            } catch {
-                // The monitor reported `.unknown` before it threw the error.
+        let previous = state.withLock { state in
+            let number = state.reports.begin()
+            let previous = state.monitoring
+            // Ends with `stopMonitoring()`, which `deinit` calls, too.
+            state.monitoring = Task { [weak self] in
+                do {
+                    for try await status in statuses { self?.report(AFNetworkReachabilityStatus(status), number) }
+                } catch {
+                    // The monitor reported `.unknown` before it threw the error.
+                }
             }
+            return previous
         }
-        // Another task may have started monitoring meanwhile.
-        state.set(\.monitoring, to: monitoring)?.cancel()
+        previous?.cancel()
     }
 
     /// Stops monitoring; has no effect if it is not active. The status keeps its last value. A report that is already
@@ -144,18 +147,44 @@ open class AFNetworkReachabilityManager: NSObject, @unchecked Sendable {
         state.set(\.didChange, to: block)
     }
 
-    private func report(_ status: AFNetworkReachabilityStatus) {
+    /// Reports a status of the monitoring with a number.
+    private func report(_ status: AFNetworkReachabilityStatus, _ number: Int) {
         MainQueueBuffer.shared.send { [weak self] in
             guard let self else { return }
-            let didChange = state.withLock { state in
-                state.status = status
-                return state.didChange
-            }
+            let (isCurrent, didChange) = state.withLock { ($0.reports.receive(status, of: number), $0.didChange) }
+            guard isCurrent else { return }
             didChange?(status)
             NotificationCenter.default.post(
                 name: .AFNetworkingReachabilityDidChange, object: self,
                 userInfo: [AFNetworkingReachabilityNotificationStatusItem: NSNumber(value: status.rawValue)])
         }
+    }
+}
+
+/// The status that was reported last, and the monitoring that may report others.
+///
+/// A task whose monitoring was restarted may still report a status. The new one reports the current status first, and
+/// would not repeat it after that of the old one.
+package struct ReachabilityReports: Sendable {
+    /// The status that was reported last; `.unknown` before the first report.
+    package private(set) var status = AFNetworkReachabilityStatus.unknown
+    /// The number of the monitoring that began last.
+    private(set) var number = 0
+
+    /// Creates the state before monitoring.
+    package init() {}
+
+    /// Begins to monitor, in place of what was monitored before. Returns the number of the monitoring.
+    package mutating func begin() -> Int {
+        number += 1
+        return number
+    }
+
+    /// Takes a status of a monitoring; returns whether it counts, which it does not after a restart.
+    package mutating func receive(_ status: AFNetworkReachabilityStatus, of number: Int) -> Bool {
+        guard number == self.number else { return false }
+        self.status = status
+        return true
     }
 }
 
