@@ -58,9 +58,10 @@ extension AFURLSessionManager {
     ///
     /// The `RedirectPolicy` of the session applies before and after it: by default a redirect from https to http, or to
     /// an invalid URL, fails with -1010 without a call, and following more than 20 redirects fails with -1007. If the
-    /// origin changes, the proposed request has no `Authorization` and `Cookie` fields; the fields of the returned one
-    /// are sent unchanged. If the returned request has no body, that of the proposed one is sent. One that differs from
-    /// the proposed request and has a body stream, other than a form of this module, fails with -1021.
+    /// origin changes, the proposed request has no `Authorization` and `Cookie` fields; the fields and the body of the
+    /// returned one are sent unchanged. A body that the proposed request does not show, that of an upload from a file, is
+    /// sent if the returned one has the same method and no body. One with a body stream, other than that of the proposed
+    /// request or of a form of this module, fails with -1021.
     @preconcurrency
     public func setTaskWillPerformHTTPRedirectionBlock(
         _ block: (@Sendable (URLSession, URLSessionTask, URLResponse, URLRequest) -> URLRequest?)?
