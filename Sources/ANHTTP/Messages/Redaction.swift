@@ -10,7 +10,7 @@ package import HTTPTypes
 /// | URLs, also in fields and errors | user information, fragments, and the values of the query; path parameters with a secret name |
 /// | header fields | the values of fields with a secret name; of `Authorization` the scheme is kept |
 /// | cookies | all values |
-/// | JSON, at any depth, also if it is cut off | the values of members with a secret name |
+/// | JSON, at any depth, also if it is cut off | the values of members with a secret name, and all within them: numbers become 0; Booleans, `null` and names are kept |
 /// | forms, also multipart | the values of fields with a secret name |
 ///
 /// A name is secret if one of its words, or several words in succession, are among the ``names``: `access_token`,
@@ -270,29 +270,60 @@ public struct Redaction: Hashable, Sendable {
         return (value("content-disposition").flatMap { HeaderParameters($0)["name"] }, value("content-type"))
     }
 
-    /// Replaces the values of members with a secret name. The text may be cut off, and may be several values.
+    /// Replaces the values of members with a secret name, so that each keeps its type: a program still decodes them. The
+    /// text may be cut off, and may be several values.
     private func json(_ text: [UInt8]) -> [UInt8] {
         var result: [UInt8] = []
         var index = 0
+        /// The number of open containers of the hidden value; `nil` outside of one.
+        var depth: Int?
         while index < text.count {
-            guard text[index] == UInt8(ascii: "\"") else {
+            var end = index + 1
+            switch text[index] {
+            case UInt8(ascii: "\""):
+                end = Self.endOfString(text, from: index)
+                let literal = text[index..<end]
+                if text[end...].first(where: { !Self.isBlank($0) }) == UInt8(ascii: ":") {
+                    result += literal
+                    if depth == nil, hides(Self.string(literal)) { depth = 0 }
+                } else {
+                    result += depth == nil ? literal : Self.hiddenText
+                    if depth == 0 { depth = nil }
+                }
+            case UInt8(ascii: "{"), UInt8(ascii: "["):
                 result.append(text[index])
-                index += 1
-                continue
+                depth = depth.map { $0 + 1 }
+            case UInt8(ascii: "}"), UInt8(ascii: "]"):
+                result.append(text[index])
+                depth = depth.flatMap { $0 > 1 ? $0 - 1 : nil }
+            case UInt8(ascii: ","):
+                result.append(text[index])
+                if depth == 0 { depth = nil }
+            case let byte where byte == UInt8(ascii: ":") || byte == 0x1E || Self.isBlank(byte):
+                result.append(byte)
+            default:
+                while end < text.count, !Self.endsLiteral(text[end]) { end += 1 }
+                let literal = text[index..<end]
+                result += depth == nil ? literal : Self.hidden(literal)
+                if depth == 0 { depth = nil }
             }
-            let name = index..<Self.endOfString(text, from: index)
-            var next = name.upperBound
-            while next < text.count, Self.isBlank(text[next]) { next += 1 }
-            index = name.upperBound
-            result += text[name]
-            guard next < text.count, text[next] == UInt8(ascii: ":"), hides(Self.string(text[name])) else { continue }
-            next += 1
-            while next < text.count, Self.isBlank(text[next]) { next += 1 }
-            result += text[index..<next]
-            result += "\"\(Self.mark)\"".utf8
-            index = Self.endOfValue(text, from: next)
+            index = end
         }
         return result
+    }
+
+    private static let hiddenText = Array("\"\(mark)\"".utf8)[...]
+
+    /// Returns what replaces a literal, which need not be valid.
+    private static func hidden(_ literal: ArraySlice<UInt8>) -> ArraySlice<UInt8> {
+        let text = String(decoding: literal, as: UTF8.self)
+        if ["true", "false", "null"].contains(text) { return literal }
+        let isNumber = text.utf8.allSatisfy { (0x30...0x39).contains($0) || "+-.eE".utf8.contains($0) }
+        return isNumber ? [UInt8(ascii: "0")] : hiddenText
+    }
+
+    private static func endsLiteral(_ byte: UInt8) -> Bool {
+        "{}[],:\"".utf8.contains(byte) || byte == 0x1E || isBlank(byte)
     }
 
     private static func string(_ literal: ArraySlice<UInt8>) -> String {
@@ -306,33 +337,6 @@ public struct Redaction: Hashable, Sendable {
             index += text[index] == UInt8(ascii: "\\") ? 2 : 1
         }
         return min(index + 1, text.count)
-    }
-
-    /// The index after the value that begins at an index.
-    private static func endOfValue(_ text: [UInt8], from start: Int) -> Int {
-        var index = start
-        var depth = 0
-        while index < text.count {
-            switch text[index] {
-            case UInt8(ascii: "\""):
-                index = endOfString(text, from: index)
-                if depth == 0 { return index }
-                continue
-            case UInt8(ascii: "{"), UInt8(ascii: "["):
-                depth += 1
-            case UInt8(ascii: "}"), UInt8(ascii: "]"):
-                if depth == 0 { return index }
-                depth -= 1
-                if depth == 0 { return index + 1 }
-            case UInt8(ascii: ",") where depth == 0:
-                return index
-            case let byte where depth == 0 && isBlank(byte):
-                return index
-            default: break
-            }
-            index += 1
-        }
-        return index
     }
 
     private static func isBlank(_ byte: UInt8) -> Bool {
