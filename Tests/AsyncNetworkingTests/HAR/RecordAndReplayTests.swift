@@ -157,6 +157,36 @@ import Testing
             ])
     }
 
+    private static let forms: [(String, String)] = [
+        ("a form", "user=ada&auth=c2UvY3LDpHQ="), ("text", "auth=c2UvY3LDpHQ= end"), ("JSON", #"{"a":"c2UvY3LDpHQ="}"#),
+        ("credentials in a form", "user=ada&auth=dXNlcjpzZS9jcsOkdA=="),
+        ("Base64 without padding", "Basic dTpzZS9jcsOkdA"), ("Base64 in the middle", "x/eHl6LXNlL2Nyw6R0LXh5eg"),
+        ("Base64 for URLs", "eyJhIjoic2UvY3LDpHQifQ.eyJhIjoi_3NlL2Nyw6R0In0.x_-"), ("in lines", "eHl6LXNl\r\nL2Nyw6R0"),
+        ("lower case", "a=se%2fcr%c3%a4t"), ("JSON escapes", #"{"a":"se\/cr\u00e4t"}"#),
+        ("Base64 in JSON in a form", "a=%7b%22b%22%3a%22c2UvY3LDpHQ%3d%22%7d"), ("plain", "se/crät"),
+    ]
+
+    @Test(arguments: forms)
+    func `a canary finds a secret in each encoding`(name: String, text: String) throws {
+        var entry = HAR.Entry(
+            startedDateTime: "", request: HAR.Request(try Request(url: url("http://a.example/"))),
+            timings: HAR.Timings())
+        entry.request.postData = HAR.PostData(mimeType: "text/plain", text: text)
+        let archive = HAR(entries: [entry])
+        #expect(try archive.places(of: ["se/crät"]) == ["0.request.postData.text"])
+        #expect(try archive.places(of: ["se/crat"]) == [])
+    }
+
+    @Test(arguments: ["a=pass+word", #"{"a":"pa\"ss\nword"}"#, #"{"a":"\ud83d\ude00"}"#])
+    func `a canary finds spaces of forms, escaped characters and pairs of surrogates`(text: String) throws {
+        var entry = HAR.Entry(
+            startedDateTime: "", request: HAR.Request(try Request(url: url("http://a.example/"))),
+            timings: HAR.Timings())
+        entry.response.content.text = text
+        let places = try HAR(entries: [entry]).places(of: ["pass word", "pa\"ss\nword", "😀"])
+        #expect(places == ["0.response.content.text"])
+    }
+
     @Test func `a replayed response without its secrets has the types and the fields of its body`() async throws {
         struct Answer: Decodable, Equatable {
             var usage: [String: Int]
