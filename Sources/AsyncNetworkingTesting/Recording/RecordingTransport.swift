@@ -85,12 +85,13 @@ public final class RecordingTransport: Transport {
         _ request: Request, delivery: BodyDelivery, reporting events: (any ExchangeEventSink)?
     ) async throws -> OpenResponse {
         guard sends else { return try await replay.open(request, delivery: delivery, reporting: events) }
+        try replay.checkRunning()
         if let failure = state.withLock(\.failure) { throw failure }
         let reader = MockTransport(receiving: { _ in .status(.ok) }, clock: ContinuousClock())
-        let (request, body) = try await read(request, by: reader)
+        var (request, body) = try await read(request, by: reader)
         if let entry = try? cassette.take(reader.requests[0]) {
-            let mock = MockTransport { _ in MockResponse(entry) }
-            return try await mock.open(request, delivery: delivery, reporting: events)
+            request.recordedEntry = entry
+            return try await replay.open(request, delivery: delivery, reporting: events)
         }
         return try await record(request, body, delivery, events)
     }

@@ -37,8 +37,13 @@ public struct ReplayTransport: Transport {
     init(_ cassette: Cassette) {
         self.cassette = cassette
         mock = MockTransport(
-            receiving: { received in try MockResponse(cassette.take(received)) }, clock: ContinuousClock())
+            receiving: { received in
+                try MockResponse(received.request.recordedEntry ?? cassette.take(received))
+            }, clock: ContinuousClock())
     }
+
+    /// Throws if the transport was shut down.
+    func checkRunning() throws(TransportError) { try mock.checkRunning() }
 
     /// The requests that were recorded and not replayed, as `GET http://a.example/`; empty if all were.
     public var unused: [String] { cassette.unused }
@@ -267,6 +272,18 @@ extension Request {
         self.init(method: method, url: url)
         headers = record.headers.fields
         if let post = record.postData { body = .bytes(post.bytes) }
+    }
+}
+
+extension Request {
+    /// The exchange that was taken from the cassette for the request already; `nil` if it is to be taken.
+    var recordedEntry: HAR.Entry? {
+        get { self[RecordedEntry.self] }
+        set { self[RecordedEntry.self] = newValue }
+    }
+
+    private enum RecordedEntry: RequestAttribute {
+        static var defaultValue: HAR.Entry? { nil }
     }
 }
 

@@ -208,6 +208,15 @@ import Testing
         #expect(try HAR(directory.read("a.har")).entries[0].response.content.size == Int64(body.count))
     }
 
+    @Test func `an update answers nothing after a shutdown`() async throws {
+        _ = try await recording(Self.numbered).get("1")
+        let transport = try RecordingTransport(wrapping: MockTransport(.text("x")), to: path, mode: .update)
+        await transport.shutdown()
+        await #expect { _ = try await SessionManager(on: transport).get("1") } throws: { error in
+            (error as? SessionError)?.reason == .shutDown
+        }
+    }
+
     @Test func `a cassette is updated by what is missing in it`() async throws {
         _ = try await recording(Self.numbered).get("1")
         let other = MockTransport { _ in .text("other") }
