@@ -6,8 +6,8 @@ import FoundationEssentials
 indirect enum JSONNode: Codable, Equatable {
     case null
     case bool(Bool)
-    case integer(Int64)
-    case number(Double)
+    /// A number, of which a `Double` would not keep all digits.
+    case number(Decimal)
     case text(String)
     case array([JSONNode])
     case object([String: JSONNode])
@@ -18,9 +18,7 @@ indirect enum JSONNode: Codable, Equatable {
             self = .null
         } else if let value = try? container.decode(Bool.self) {
             self = .bool(value)
-        } else if let value = try? container.decode(Int64.self) {
-            self = .integer(value)
-        } else if let value = try? container.decode(Double.self) {
+        } else if let value = try? container.decode(Decimal.self) {
             self = .number(value)
         } else if let value = try? container.decode(String.self) {
             self = .text(value)
@@ -36,7 +34,6 @@ indirect enum JSONNode: Codable, Equatable {
         switch self {
         case .null: try container.encodeNil()
         case .bool(let value): try container.encode(value)
-        case .integer(let value): try container.encode(value)
         case .number(let value): try container.encode(value)
         case .text(let value): try container.encode(value)
         case .array(let value): try container.encode(value)
@@ -65,7 +62,7 @@ indirect enum JSONNode: Codable, Equatable {
             for (name, member) in members.sorted(by: { $0.key < $1.key }) {
                 member.visitTexts("\(place).\(name)", body)
             }
-        case .null, .bool, .integer, .number: break
+        case .null, .bool, .number: break
         }
     }
 }

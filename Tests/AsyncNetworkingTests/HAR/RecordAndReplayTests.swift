@@ -217,6 +217,19 @@ import Testing
         }
     }
 
+    @Test(arguments: [
+        (#"{"a":18446744073709551614}"#, #"{"a":18446744073709551615}"#),
+        (#"[0.1]"#, #"[0.1000000000000000055]"#), (#"[12345678901234567890123]"#, #"[12345678901234567890124]"#),
+    ])
+    func `numbers of JSON that differ are different bodies`(recorded: String, sent: String) async throws {
+        func send(_ manager: SessionManager, _ text: String) async throws {
+            _ = try await manager.data(for: manager.request(.post, "a", body: .string(text)))
+        }
+        _ = try await send(recording(Self.numbered), recorded)
+        #expect(try await failure { try await send(replaying(), sent) }.contains("It differs: body"))
+        try await send(replaying(), recorded)
+    }
+
     @Test func `a cassette is updated by what is missing in it`() async throws {
         _ = try await recording(Self.numbered).get("1")
         let other = MockTransport { _ in .text("other") }
