@@ -67,7 +67,8 @@ public struct ReplayMatching: Sendable {
     let matches: (@Sendable (_ sent: Request, _ recorded: Request) -> Bool)?
 
     /// The first exchange with the same method, URL and body that was not replayed yet. The order of the members of JSON
-    /// is not compared.
+    /// is not compared, nor that of query parameters with different names, since that of a dictionary differs between
+    /// runs; a parameter without a value is one with an empty value.
     public static let anyOrder = ReplayMatching(isOrdered: false, matches: nil)
     /// The next exchange, which must have the same method, URL and body: requests are sent in the recorded order.
     public static let ordered = ReplayMatching(isOrdered: true, matches: nil)
@@ -217,9 +218,9 @@ extension HAR.Request {
     /// The differences from another request, with a weight.
     func differences(from other: HAR.Request) -> [(text: String, weight: Int)] {
         var differences: [(text: String, weight: Int)] = []
-        func compare(_ name: String, _ own: String, _ others: String, weight: Int) {
+        func compare(_ name: String, _ own: String?, _ others: String?, weight: Int) {
             guard own != others else { return }
-            differences.append(("\(name) “\(own)” instead of “\(others)”", weight))
+            differences.append(("\(name) “\(own ?? "(none)")” instead of “\(others ?? "(none)")”", weight))
         }
         compare("method", method, other.method, weight: 4)
         let (origin, path) = parts
@@ -228,9 +229,9 @@ extension HAR.Request {
         compare("path", path, otherPath, weight: 4 + Self.distance(path, otherPath))
         let names = Set(queryString.map(\.name) + other.queryString.map(\.name)).sorted()
         for name in names {
-            func values(_ request: HAR.Request) -> String {
+            func values(_ request: HAR.Request) -> String? {
                 let values = request.queryString.filter { $0.name == name }.map(\.value)
-                return values.isEmpty ? "(none)" : values.joined(separator: ", ")
+                return values.isEmpty ? nil : values.joined(separator: "&")
             }
             compare("query parameter \(name)", values(self), values(other), weight: 1)
         }

@@ -230,6 +230,11 @@ import Testing
         try await send(replaying(), recorded)
     }
 
+    @Test func `a query parameter whose value is how a missing one is shown is not a missing one`() async throws {
+        _ = try await recording(Self.numbered).get("1?a=(none)")
+        #expect(try await failure { _ = try await replaying().get("1") }.contains("query parameter a"))
+    }
+
     @Test func `a cassette is updated by what is missing in it`() async throws {
         _ = try await recording(Self.numbered).get("1")
         let other = MockTransport { _ in .text("other") }
