@@ -57,68 +57,160 @@ extension MockResponse {
         append(script, answering: request)
     }
 
+    /// How much of the response was sent.
+    private enum Progress {
+        case nothing
+        case interim
+        /// The head, and a part of the body, or all of it.
+        case head(BodyProgress)
+    }
+
     private mutating func append(_ script: Script, answering request: RecordedRequest) {
-        var hasHead = false
-        /// The sent and the declared number of body bytes, if fewer are sent than declared.
-        var missing: (sent: Int64, declared: Int64)?
+        var progress = Progress.nothing
         for (index, action) in script.actions.enumerated() {
-            switch action {
-            case .readBody:
+            switch (action, progress) {
+            case (.readBody, _):
                 break
-            case .informational(let status, let headers):
-                steps.append(.informational(HTTPResponse.Status(clamping: status), HTTPFields(lenient: headers)))
-            case .reply(let reply):
-                missing = append(reply, to: request)
-                hasHead = true
-            case .respond(let makeReply):
-                missing = append(makeReply(request), to: request)
-                hasHead = true
-            case .delay(let duration):
+            case (.informational(let status, let headers), _):
+                append(interim: status, headers, to: &progress)
+            case (.reply(let reply), _):
+                append(reply, to: request, &progress)
+            case (.respond(let makeReply), _):
+                append(makeReply(request), to: request, &progress)
+            case (.delay(let duration), _):
                 steps.append(.pause(duration))
-            case .wait(let gate):
+            case (.wait(let gate), _):
                 steps.append(.wait(gate))
-            case .hang:
+            case (.hang, _):
                 steps.append(.hang)
-            case .end:
-                guard hasHead else { return steps.append(.lost(.beforeResponse)) }
-                guard let missing, missing.sent < missing.declared else { return }
-                return steps.append(.lost(.inBody(received: missing.sent, expected: missing.declared)))
-            case .send(let data) where hasHead:
-                steps.append(.chunk(data))
-                missing?.sent += Int64(data.count)
-            case .acceptWebSocket(let headers) where !hasHead:
+            case (.end, .nothing), (.end(.reset), .interim):
+                return steps.append(.lost(.beforeResponse))
+            case (.end, .interim):
+                return steps.append(.invalid(.noFinalResponse))
+            case (.end, .head(let body)):
+                return steps.append(contentsOf: body.end(isClosed: true))
+            case (.send(let data), .head(var body)):
+                steps.append(.chunk(body.receive(data)))
+                progress = .head(body)
+            case (.acceptWebSocket(let headers), .nothing), (.acceptWebSocket(let headers), .interim):
                 let fields = HeaderPairs.accepting(webSocketKey: Self.webSocketKey, adding: headers)
                 webSocketActions = Array(script.actions[(index + 1)...])
                 return steps.append(.head(.switchingProtocols, HTTPFields(lenient: fields)))
-            case .send, .generate, .pace, .disconnect, .acceptWebSocket, .message, .echoMessages, .closeWebSocket:
-                return steps.append(.fail(TransportError(.invalidResponse(.notHTTP))))
+            case (.send, _), (.generate, _), (.pace, _), (.disconnect, _), (.acceptWebSocket, _), (.message, _),
+                (.echoMessages, _), (.closeWebSocket, _):
+                return steps.append(.invalid(.notHTTP))
             }
         }
-        if let missing, missing.sent < missing.declared { steps.append(.hang) }
+        if case .head(let body) = progress { steps += body.end(isClosed: false) }
     }
 
     /// The `Sec-WebSocket-Key` that the response answers: the example of RFC 6455 §1.3.
     static let webSocketKey = "dGhlIHNhbXBsZSBub25jZQ=="
 
-    /// Appends the steps of a reply. Returns the sent and the declared number of body bytes if fewer are sent,
-    /// otherwise `nil`.
-    private mutating func append(_ reply: Reply, to request: RecordedRequest) -> (sent: Int64, declared: Int64)? {
+    /// Appends an interim response. A client that receives a switch to another protocol, for which it has not asked,
+    /// expects nothing more.
+    private mutating func append(interim status: Int, _ headers: HeaderPairs, to progress: inout Progress) {
+        steps.append(.informational(HTTPResponse.Status(clamping: status), HTTPFields(lenient: headers)))
+        if status == 101 { steps.append(.invalid(.noFinalResponse)) }
+        if case .nothing = progress { progress = .interim }
+    }
+
+    /// Appends the steps of a reply.
+    private mutating func append(_ reply: Reply, to request: RecordedRequest, _ progress: inout Progress) {
         let encoder = ReplyEncoder(reply, method: request.method)
-        steps.append(.head(HTTPResponse.Status(clamping: reply.status), HTTPFields(lenient: encoder.headers)))
-        guard encoder.sendsBody else { return nil }
-        encoder.forEachPiece { piece in
-            if let pace = reply.pace { steps.append(.pause(pace.interval)) }
-            steps.append(.chunk(Data(piece)))
+        guard !(100..<200).contains(reply.status) else {
+            return append(interim: reply.status, encoder.headers, to: &progress)
         }
-        if case .chunked = reply.framing { trailers = HTTPFields(lenient: reply.trailers) }
-        guard case .contentLength(let declared?) = reply.framing, declared > reply.body.count else { return nil }
-        return (reply.body.count, declared)
+        let framing: ReplyEncoder.ReceivedFraming
+        do throws(TransportError) {
+            framing = try encoder.receivedFraming()
+        } catch {
+            return steps.append(.fail(error))
+        }
+        steps.append(.head(HTTPResponse.Status(clamping: reply.status), HTTPFields(lenient: encoder.headers)))
+        var body = BodyProgress(
+            framing: encoder.sendsBody ? framing : .length(0),
+            isClosed: encoder.mustClose || request.headers.has(token: "close", in: "Connection"))
+        if encoder.sendsBody {
+            encoder.forEachPiece { piece in
+                if let pace = reply.pace { steps.append(.pause(pace.interval)) }
+                steps.append(.chunk(body.receive(Data(piece))))
+            }
+            if case .chunked = reply.framing { trailers = HTTPFields(lenient: reply.trailers) }
+        }
+        progress = .head(body)
+    }
+}
+
+/// The part of a body that a client has received.
+private struct BodyProgress {
+    let framing: ReplyEncoder.ReceivedFraming
+    /// Whether the connection is closed after the script in any case.
+    let isClosed: Bool
+    private var received: Int64 = 0
+
+    init(framing: ReplyEncoder.ReceivedFraming, isClosed: Bool) {
+        self.framing = framing
+        self.isClosed = isClosed
+    }
+
+    /// Receives bytes; returns those that belong to the body.
+    mutating func receive(_ data: Data) -> Data {
+        guard case .length(let length) = framing else { return data }
+        let part = data.prefix(Int(clamping: length - received))
+        received += Int64(part.count)
+        return part
+    }
+
+    /// The steps after the last bytes, and whether the connection is closed then.
+    func end(isClosed: Bool) -> [MockResponse.Step] {
+        let isClosed = isClosed || self.isClosed
+        switch framing {
+        case .length(let length) where received < length:
+            return [isClosed ? .lost(.inBody(received: received, expected: length)) : .hang]
+        case .untilClose where !isClosed: return [.hang]
+        case .length, .chunked, .untilClose: return []
+        }
+    }
+}
+
+extension ReplyEncoder {
+    /// The way in which a client finds the end of a body (RFC 9112 §6.3).
+    fileprivate enum ReceivedFraming {
+        case length(Int64)
+        /// The chunks of ``Reply/Framing/chunked(size:)``.
+        case chunked
+        case untilClose
+    }
+
+    /// Returns the framing by the header fields that are sent.
+    ///
+    /// - Throws: An `invalidResponse` if they are not valid, or if the body has the chunked coding already, which would
+    ///   have to be decoded.
+    fileprivate func receivedFraming() throws(TransportError) -> ReceivedFraming {
+        let headers = headers
+        let lengths = headers.values("Content-Length").flatMap { $0.split(at: ",") }
+            .map { Int64(digits: $0.trimmingBlanks) }
+        guard Set(lengths).count <= 1, !lengths.contains(nil) else {
+            throw TransportError(.invalidResponse(.contentLength))
+        }
+        let codings = headers.values("Transfer-Encoding")
+        guard codings.allSatisfy({ $0.lowercased() == "chunked" }) else {
+            throw TransportError(.invalidResponse(.framing))
+        }
+        if codings.isEmpty { return lengths.first.flatMap { $0.map { .length($0) } } ?? .untilClose }
+        guard case .chunked = reply.framing else { throw TransportError(.invalidResponse(.notHTTP)) }
+        return .chunked
     }
 }
 
 extension MockResponse.Step {
     fileprivate static func lost(_ loss: TransportError.ConnectionLossPhase) -> MockResponse.Step {
         .fail(TransportError(.connectionLost(loss)))
+    }
+
+    fileprivate static func invalid(_ failure: TransportError.ResponseFailure) -> MockResponse.Step {
+        .fail(TransportError(.invalidResponse(failure)))
     }
 }
 

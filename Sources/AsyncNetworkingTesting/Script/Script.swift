@@ -66,7 +66,8 @@ public struct Script: Sendable {
         /// connection. A ``MockTransport`` has read the body before and ignores the action.
         case readBody(upTo: Int64? = nil)
         /// Sends an interim response, such as 100 or 103, by default without header fields. The status is not checked.
-        /// A ``MockTransport`` reports it as an event, and accepts it only before the response.
+        /// A ``MockTransport`` reports it as an event, and accepts it only before the response; after 101, the exchange
+        /// fails.
         case informational(Int, headers: HeaderPairs = [:])
         /// Sends a response: its head, its body, and its trailer fields. Several replies are sent one after the other;
         /// a ``MockTransport`` accepts only one.
@@ -104,7 +105,7 @@ public struct Script: Sendable {
         /// action only on WebSocket connections.
         case disconnect(afterBytes: Int64, by: Ending)
         /// Ends the connection; further actions are not performed. With a ``MockTransport``, every ending has the same
-        /// effect.
+        /// effect, except after an interim response.
         case end(Ending)
         /// Waits until the client closes the connection or its sending side, or the server shuts it down, as by
         /// ``StubServer/stop()`` or ``StubServer/disconnectAll()``; further actions are not performed. With a
