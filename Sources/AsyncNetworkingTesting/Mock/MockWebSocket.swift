@@ -70,7 +70,7 @@ final class MockWebSocket: WebSocketLink {
     }
 
     /// Ends the connection with an error; if it is `nil`, the default, the connection is lost.
-    func end(_ error: TransportError? = nil) {
+    func end(_ error: (any Error)? = nil) {
         state.update { $0.lose(error) }
     }
 
@@ -149,7 +149,7 @@ final class MockWebSocket: WebSocketLink {
             return true
         }
 
-        mutating func lose(_ error: TransportError?) {
+        mutating func lose(_ error: (any Error)?) {
             let loss = TransportError(.connectionLost(.inBody(received: receivedBytes, expected: nil)))
             end(error == nil && !machine.isOpen ? .success(()) : .failure(error ?? loss))
         }

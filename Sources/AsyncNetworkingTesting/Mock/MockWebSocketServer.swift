@@ -31,9 +31,10 @@ struct MockWebSocketServer: Sendable {
         do {
             for action in actions { try await perform(action) }
             socket.end()
+        } catch is Ended {
+            socket.end()
         } catch {
-            // If the task is cancelled, the client does not use the connection any more.
-            socket.end(error as? TransportError)
+            socket.end(error)
         }
     }
 
@@ -41,7 +42,7 @@ struct MockWebSocketServer: Sendable {
         do {
             try await transport.hang()
         } catch {
-            socket.end(error as? TransportError)
+            socket.end(error)
         }
     }
 

@@ -259,6 +259,21 @@ import Testing
         await #expect(throws: CancellationError.self) { try await task.value }
     }
 
+    @Test func `cancelling the call ends the reading of other tasks with the same error`() async throws {
+        let (readers, continuation) = AsyncStream.makeStream(of: Task<Void, any Error>.self)
+        let task = Task {
+            try await withSocket(MockTransport(script: .webSocketEcho)) { socket in
+                let reader = Task { for try await _ in socket {} }
+                continuation.yield(reader)
+                try await reader.value
+            }
+        }
+        let reader = try #require(await readers.first { _ in true })
+        task.cancel()
+        await #expect(throws: CancellationError.self) { try await reader.value }
+        await #expect(throws: CancellationError.self) { try await task.value }
+    }
+
     @Test func `a task that stops reading does not end the connection`() async throws {
         try await withSocket(MockTransport(script: .webSocketEcho)) { socket in
             let reader = Task { try await socket.first { _ in true } }
