@@ -1,8 +1,10 @@
 // SPDX-License-Identifier: MIT
 
 import ANHTTP
+import ANSystem
 import AsyncNetworkingTesting
 import FoundationEssentials
+import HTTPTypes
 import Testing
 
 @Suite struct SimulationTests {
@@ -76,6 +78,17 @@ import Testing
                 throw Wrong()
             }
         }.explore(seeds: 1...20)
+    }
+
+    @Test(arguments: [Duration.seconds(10_000_000_000), .seconds(Int64.max), .nanoseconds(Int64.max)])
+    func `a sleep of centuries does not end`(duration: Duration) async throws {
+        try await Simulation { world in
+            let sleeper = Task { try await Task.sleep(for: duration) }
+            try await Task.sleep(for: .seconds(86_400))
+            sleeper.cancel()
+            guard case .failure(is CancellationError) = await sleeper.result else { throw Wrong() }
+            guard world.clock.now.offset < .seconds(100_000) else { throw Wrong() }
+        }.explore(seeds: 1...5)
     }
 
     @Test func `a wait that never ends is a hang that names open exchanges`() async throws {

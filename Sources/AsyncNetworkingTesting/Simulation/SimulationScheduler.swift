@@ -292,7 +292,8 @@ extension SimulationScheduler {
             // Rounded, because the real time since the deadline was computed is not determined by the seed.
             let nanoseconds = (delay as? Duration)?.clampedNanoseconds ?? 0
             let milliseconds = nanoseconds / 1_000_000 + (nanoseconds % 1_000_000 > 0 ? 1 : 0)
-            add(UnownedJob(job), after: milliseconds.multipliedReportingOverflow(by: 1_000_000).partialValue)
+            let (rounded, isTooLong) = milliseconds.multipliedReportingOverflow(by: 1_000_000)
+            add(UnownedJob(job), after: isTooLong ? .max : rounded)
         }
     }
 #endif
