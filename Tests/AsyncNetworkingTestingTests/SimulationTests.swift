@@ -91,6 +91,21 @@ import Testing
         }.explore(seeds: 1...5)
     }
 
+    @Test func `a failure shows what has happened until then, not how the world is cleaned up`() async throws {
+        let simulation = Simulation { world in
+            let transport = world.transport { _ in .hang }
+            try await transport.withResponse(
+                for: Request(url: #require(URL(string: "https://a.test/1"))), delivery: .streamed
+            ) {
+                _, _ in
+            }
+        }
+        let run = try await simulation.run(seed: 1)
+        let failure = try #require(run.failure)
+        #expect(failure.diagram.hasPrefix("x1 ●\n") && !failure.diagram.contains("✕"))
+        #expect(!run.trace.contains("✕"))
+    }
+
     @Test func `a wait that never ends is a hang that names open exchanges`() async throws {
         let simulation = Simulation { world in
             let transport = world.transport { _ in .hang }

@@ -79,22 +79,20 @@ public struct Simulation: Sendable {
                 result.withLock { $0 = .failure(error) }
             }
         }
-        let reason: SimulationFailure.Reason? = await onThread(scheduler) {
+        return await onThread(scheduler) {
             Self.run(scheduler, world, task) { result.withLock { $0 } }
         }
-        let failure = reason.map { SimulationFailure($0, world) }
-        return Run(failure: failure, world: world, trace: world.trace.text(scheduler.schedule))
     }
 
-    /// Runs the jobs of a world to its end, and returns why the test fails.
+    /// Runs the jobs of a world to its end.
     private static func run(
         _ scheduler: SimulationScheduler, _ world: SimulatedWorld, _ task: Task<Void, Never>,
         result: () -> Result<Void, any Error>?
-    ) -> SimulationFailure.Reason? {
+    ) -> Run {
         let ending = scheduler.run { result() == nil }
         let reason: SimulationFailure.Reason?
         switch (result(), ending) {
-        case (_, .tooManySteps): return .endless(steps: scheduler.schedule.steps)
+        case (_, .tooManySteps): reason = .endless(steps: scheduler.schedule.steps)
         case (.failure(let error)?, _): reason = .threw(error)
         case (nil, .idle): reason = .hang(waiting: world.trace.openLanes)
         case (.success?, .idle):
@@ -102,11 +100,16 @@ public struct Simulation: Sendable {
             let lanes = world.trace.openLanes
             reason = sleepers == 0 && lanes.isEmpty ? nil : .leftOver(sleepers: sleepers, lanes)
         }
+        // Made before what is left is ended, which is no event of the test.
+        let run = Run(
+            failure: reason.map { SimulationFailure($0, world) }, world: world,
+            trace: world.trace.text(scheduler.schedule))
+        guard case .idle = ending else { return run }
         // Ends what is left, so that nothing of this world is kept.
         task.cancel()
         world.close()
         _ = scheduler.run { true }
-        return reason
+        return run
     }
 
     private func onThread<Value: Sendable>(
