@@ -106,6 +106,35 @@ import Testing
         #expect(!run.trace.contains("✕"))
     }
 
+    @Test func `a lost connection has received the chunks before its loss`() async throws {
+        let simulation = Simulation { world in
+            var network = SimulatedNetwork()
+            network.lossRate = 1
+            let transport = world.transport(network) { _ in
+                MockResponse(
+                    headers: [.contentLength: "6"], chunks: [Data("ab".utf8), Data("cd".utf8), Data("ef".utf8)])
+            }
+            let received = Lock(Int64(0))
+            do {
+                try await transport.withResponse(
+                    for: Request(url: #require(URL(string: "https://a.test/1"))), delivery: .streamed
+                ) {
+                    _, body in
+                    for try await chunk in body { received.withLock { $0 += Int64(chunk.count) } }
+                }
+                throw Wrong()
+            } catch let error as TransportError {
+                let count = received.withLock(\.self)
+                switch error.reason {
+                case .connectionLost(.beforeResponse) where count == 0: break
+                case .connectionLost(.inBody(received: count, expected: 6)): break
+                default: throw error
+                }
+            }
+        }
+        try await simulation.explore(seeds: 1...50)
+    }
+
     @Test func `a wait that never ends is a hang that names open exchanges`() async throws {
         let simulation = Simulation { world in
             let transport = world.transport { _ in .hang }

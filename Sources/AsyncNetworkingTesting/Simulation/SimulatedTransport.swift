@@ -7,7 +7,7 @@ import HTTPTypes
 
 /// How the network between a session and the servers of a ``SimulatedWorld`` behaves.
 public struct SimulatedNetwork: Sendable {
-    /// The time before the head of a response, and before each chunk of its body; from 0 to 50 ms by default.
+    /// The time before the head of a response, an interim response, and each chunk of a body; from 0 to 50 ms by default.
     public var latency: ClosedRange<Duration> = .zero ... .milliseconds(50)
     /// The share of exchanges whose connection is lost, at a random place of the response; 0 by default.
     public var lossRate = 0.0
@@ -35,15 +35,34 @@ extension SimulatedWorld {
 
     /// Adds pauses to a response, and perhaps a loss of the connection.
     private func spread(_ response: inout MockResponse, by network: SimulatedNetwork) {
-        var steps = response.steps.flatMap { [.pause(random(in: network.latency)), $0] }
+        var steps = response.steps.flatMap { step in
+            step.isTransferred ? [.pause(random(in: network.latency)), step] : [step]
+        }
         if chance(network.lossRate), !steps.isEmpty {
             let index = random(in: 0...(steps.count - 1))
-            let hasHead = steps.prefix(index).contains { if case .head = $0 { true } else { false } }
-            let phase: TransportError.ConnectionLossPhase =
-                hasHead ? .inBody(received: 0, expected: nil) : .beforeResponse
+            var phase = TransportError.ConnectionLossPhase.beforeResponse
+            for step in steps.prefix(index) {
+                switch (step, phase) {
+                case (.head(_, let fields), _):
+                    phase = .inBody(received: 0, expected: fields[.contentLength].flatMap(Int64.init))
+                case (.chunk(let data), .inBody(let received, let expected)):
+                    phase = .inBody(received: received + Int64(data.count), expected: expected)
+                default: break
+                }
+            }
             steps.replaceSubrange(index..., with: [.fail(TransportError(.connectionLost(phase)))])
         }
         response.steps = steps
+    }
+}
+
+extension MockResponse.Step {
+    /// Whether the step sends something over the network.
+    fileprivate var isTransferred: Bool {
+        switch self {
+        case .informational, .head, .chunk: true
+        case .pause, .wait, .hang, .fail: false
+        }
     }
 }
 
