@@ -135,6 +135,25 @@ import Testing
         try await simulation.explore(seeds: 1...50)
     }
 
+    @Test func `random durations are from the whole of their range`() async throws {
+        try await Simulation { world in
+            var durations: Set<Duration> = []
+            for _ in 0..<20 {
+                let start = world.clock.now
+                try await world.pause(.microseconds(100) ... .microseconds(900))
+                durations.insert(start.duration(to: world.clock.now))
+            }
+            guard durations.count > 10,
+                durations.allSatisfy({ (.microseconds(100) ... .microseconds(900)).contains($0) })
+            else { throw Wrong() }
+            let long = Task { try await world.pause(.zero ... .seconds(Int64.max)) }
+            try await world.pause()
+            long.cancel()
+            _ = await long.result
+            world.moveDate(by: .seconds(Int64.max))
+        }.explore(seeds: 1...5)
+    }
+
     @Test func `a wait that never ends is a hang that names open exchanges`() async throws {
         let simulation = Simulation { world in
             let transport = world.transport { _ in .hang }

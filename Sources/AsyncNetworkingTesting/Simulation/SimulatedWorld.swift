@@ -56,12 +56,15 @@ public final class SimulatedWorld: Sendable {
 
     /// Moves the date without the clock, as when the system's clock is set; a negative duration moves it back.
     public func moveDate(by duration: Duration) {
-        scheduler.moveDate(by: Int64(duration / .milliseconds(1)))
+        scheduler.moveDate(by: duration.clampedNanoseconds / 1_000_000)
     }
 
+    /// In whole milliseconds above the lower bound, so that some events are at the same time, or in nanoseconds for a
+    /// shorter range.
     func random(in range: ClosedRange<Duration>) -> Duration {
-        let width = Int((range.upperBound - range.lowerBound) / .milliseconds(1))
-        return range.lowerBound + .milliseconds(random(in: 0...max(0, width)))
+        let width = (range.upperBound - range.lowerBound).clampedNanoseconds
+        let step: Int64 = width < 1_000_000 ? 1 : 1_000_000
+        return range.lowerBound + .nanoseconds(step) * random(in: 0...Int(width / step))
     }
 
     // MARK: For simulations of this package
