@@ -242,6 +242,7 @@ private final class UploadJob {
         }
         var isRetriable = true
         if case .failure(let error) = result {
+            guard !(error is CancellationError) else { return false }
             isRetriable = retries.plan.isRetriable(result) || Self.isEarlyEnd(error)
         }
         var decision = isRetriable ? RetryPolicy.Decision.retry() : .stop

@@ -24,7 +24,8 @@ struct UploadRunner: Sendable {
         ledger.update { state in
             var plan = UploadOrigin.Plan(
                 uploadProtocol: call.upload.usesTus ? .tus : .ietf, content: content,
-                mayRepeat: call.method == .put || call.hasIdempotencyKey)
+                // Uploads by tus are created by POST.
+                mayRepeat: call.method == .put && !call.upload.usesTus || call.hasIdempotencyKey)
             // A second process may send again what the first one has completed.
             if let earlier = state.plans[call.number] {
                 (plan.mayRepeat, plan.completions, plan.offsets) = (true, earlier.completions, earlier.offsets)
