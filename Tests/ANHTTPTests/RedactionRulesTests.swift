@@ -142,12 +142,38 @@ import Testing
             "content-disposition: form-data; NAME=\"password\"\r\n\r\n",
             "Content-Type: text/plain\r\nContent-Disposition: form-data;\tname=\"password\"\r\n\r\n",
             "Content-Disposition: form-data; name=\"password\"\n\n",
+            "Content-Disposition: form-data;\r\n name=\"password\"\r\n\r\n",
+            "Content-Disposition:\r\n\tform-data;\r\n\tname=password\r\n\r\n",
         ])
     func `fields of forms are recognized however they are written`(head: String) {
         let body = Data("--b\r\n\(head)secret\r\n--b--\r\n".utf8)
         #expect(
             rules.body(body, contentType: "multipart/form-data; boundary=b")
                 == Data("--b\r\n\(head)…\r\n--b--\r\n".utf8))
+    }
+
+    @Test(arguments: ["my--bsecret", "my--b--secret", "--bsecret", "a\r\n--bsecret"])
+    func `a delimiter in a secret is a part of it`(secret: String) {
+        func form(_ password: String) -> Data {
+            Data("--b\r\nContent-Disposition: form-data; name=password\r\n\r\n\(password)\r\n--b--\r\n".utf8)
+        }
+        #expect(rules.body(form(secret), contentType: "multipart/form-data; boundary=b") == form("…"))
+    }
+
+    @Test func `a part without a head is hidden`() {
+        let text = String(
+            decoding: rules.body(
+                Data("--b\r\nsecret\r\n--b--\r\nend".utf8), contentType: "multipart/mixed; boundary=b"),
+            as: UTF8.self)
+        #expect(text == "--b\r\n…\r\n--b--\r\nend")
+    }
+
+    @Test func `a form that is not UTF-8 loses its secrets, and keeps its bytes`() {
+        let (name, rest) = (Data("name=J\u{F6}rg".unicodeScalars.map { UInt8($0.value) }), Data("&password=".utf8))
+        let body = name + rest + Data("secret&a=1".utf8)
+        #expect(
+            rules.body(body, contentType: "application/x-www-form-urlencoded")
+                == name + rest + Data("…&a=1".utf8))
     }
 
     @Test(

@@ -222,9 +222,7 @@ public struct Redaction: Hashable, Sendable {
         guard depth < 8 else { return Data(Self.mark.utf8) }
         guard isOn, !body.isEmpty else { return body }
         let type = HeaderParameters(contentType ?? "").value.lowercased()
-        if type == "application/x-www-form-urlencoded", let text = String(validating: body, as: UTF8.self) {
-            return Data(pairs(text, separator: "&", hidesAll: false).utf8)
-        }
+        if type == "application/x-www-form-urlencoded" { return form(body) }
         if type.utf8.starts(with: "multipart/".utf8), let boundary = HeaderParameters(contentType ?? "")["boundary"] {
             return multipart(body, boundary: boundary, depth: depth)
         }
@@ -234,15 +232,31 @@ public struct Redaction: Hashable, Sendable {
         return Data(json([UInt8](body)))
     }
 
+    private func form(_ body: Data) -> Data {
+        if let text = String(validating: body, as: UTF8.self) {
+            return Data(pairs(text, separator: "&", hidesAll: false).utf8)
+        }
+        // The separators are the same in other encodings of forms, whose bytes stay.
+        let text = String(String.UnicodeScalarView(body.map { UnicodeScalar($0) }))
+        let result = pairs(text, separator: "&", hidesAll: false)
+        return Data(result.unicodeScalars.flatMap { $0.value < 0x100 ? [UInt8($0.value)] : Array(String($0).utf8) })
+    }
+
     private func multipart(_ body: Data, boundary: String, depth: Int) -> Data {
         let delimiter = Data("--\(boundary)".utf8)
         var result = Data()
         var rest = body[...]
-        while let start = rest.firstRange(of: delimiter) {
+        while let start = Self.firstDelimiter(delimiter, in: rest) {
             result += rest[..<start.upperBound]
             rest = rest[start.upperBound...]
-            let part = rest[..<(rest.firstRange(of: delimiter)?.lowerBound ?? rest.endIndex)]
-            guard let end = Self.endOfHead(part) else { continue }
+            // After the last delimiter, there is no part.
+            guard !rest.starts(with: "--".utf8) else { break }
+            let part = rest[..<(Self.firstDelimiter(delimiter, in: rest)?.lowerBound ?? rest.endIndex)]
+            guard let end = Self.endOfHead(part) else {
+                result += Data("\r\n\(Self.mark)\r\n".utf8)
+                rest = rest[part.endIndex...]
+                continue
+            }
             let (name, type) = Self.partFields(part[..<end])
             let isHidden = name.map(hides) ?? false
             result += part[..<end]
@@ -254,6 +268,19 @@ public struct Redaction: Hashable, Sendable {
         return result + rest
     }
 
+    /// The first delimiter that is a line (RFC 2046 §5.1.1): after the beginning or a line end, and before another one,
+    /// blanks, or the dashes of the last delimiter.
+    private static func firstDelimiter(_ delimiter: Data, in data: Data) -> Range<Data.Index>? {
+        var rest = data
+        while let range = rest.firstRange(of: delimiter) {
+            let beginsLine = range.lowerBound == data.startIndex || data[range.lowerBound - 1] == UInt8(ascii: "\n")
+            let next = data[range.upperBound...]
+            if beginsLine, next.first.map(isBlank) ?? true || next.starts(with: "--".utf8) { return range }
+            rest = data[range.upperBound...]
+        }
+        return nil
+    }
+
     /// The index after the empty line that ends the head of a part, whose lines may end without a carriage return.
     private static func endOfHead(_ part: Data) -> Data.Index? {
         let ends = ["\r\n\r\n", "\n\n", "\n\r\n"].compactMap { part.firstRange(of: Data($0.utf8))?.upperBound }
@@ -262,7 +289,15 @@ public struct Redaction: Hashable, Sendable {
 
     /// The name of a form's field, and its type, from the head of its part (RFC 7578 §4.2).
     private static func partFields(_ head: Data) -> (name: String?, type: String?) {
-        let lines = String(decoding: head, as: UTF8.self).split { $0.isNewline }
+        var lines: [Substring] = []
+        for line in String(decoding: head, as: UTF8.self).split(whereSeparator: \.isNewline) {
+            // A line that begins with a blank continues the one before (RFC 5322 §2.2.3).
+            if line.first == " " || line.first == "\t", let last = lines.popLast() {
+                lines.append(last + line)
+            } else {
+                lines.append(line)
+            }
+        }
         func value(_ name: String) -> String? {
             lines.first { $0.lowercased().utf8.starts(with: "\(name):".utf8) }
                 .map { String($0.unicodeScalars.dropFirst(name.utf8.count + 1)) }
