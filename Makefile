@@ -122,14 +122,14 @@ ifneq ($(INSTALL),)
 	@$(SERVERS) setup --interop
 endif
 	@swift build --package-path Tests/Interop --product InteropClient $(QUIET)
-	$(SERVERS) run $(INTEROP_DIR) --only installed -- scripts/interop $(OPTIONS)
+	$(SERVERS) run $(INTEROP_DIR) --only installed -- Tests/Interop/interop $(OPTIONS)
 
 # In a network namespace, whose sockets are full after 4 KB; as root.
 interop-buffers: setup ## The same where sockets are always full: make interop-buffers OPTIONS='--only node'
 	@$(call install,iproute2 procps)
 	@swift build --package-path Tests/Interop --product InteropClient $(QUIET)
 	unshare --net sh -c 'ip link set lo up && sysctl -qw net.ipv4.tcp_wmem="4096 4096 4608" && exec "$$0" "$$@"' \
-		$(SERVERS) run $(INTEROP_DIR) --only installed -- scripts/interop $(OPTIONS)
+		$(SERVERS) run $(INTEROP_DIR) --only installed -- Tests/Interop/interop $(OPTIONS)
 
 endurance: setup ## Perform many exchanges of all kinds, and compare each body: make endurance EXCHANGES=30000
 	@$(call install,nodejs)
@@ -165,7 +165,7 @@ asan: setup-library ## Run the tests under AddressSanitizer
 		--skip RealServerTests
 
 mutants: setup-library ## Count changes of the library that no test notices: make mutants SEED=7 COUNT=80
-	scripts/mutants --seed $(SEED) --count $(COUNT) $(OPTIONS)
+	Tests/Mutants/mutants --seed $(SEED) --count $(COUNT) $(OPTIONS)
 
 # Release builds, because libFuzzer needs speed. lld, because GNU gold fails on the debug information of libFuzzer.
 # Inputs that extend the coverage are kept in the build folder, for the next run.

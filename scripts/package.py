@@ -1,5 +1,5 @@
 # SPDX-License-Identifier: MIT
-"""Copies of the package, which `matrix`, `mutants` and `Tests/Simulation/Plants/plants` build."""
+"""Copies of the package, which `matrix`, `Tests/Mutants/mutants` and `Tests/Simulation/Plants/plants` build."""
 
 import os
 import pathlib

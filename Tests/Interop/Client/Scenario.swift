@@ -2,7 +2,7 @@
 
 import FoundationEssentials
 
-/// The requests to perform, as `scripts/interop` passes them in JSON.
+/// The requests to perform, as `Tests/Interop/interop` passes them in JSON.
 struct Scenario: Decodable, Sendable {
     /// The steps of a round, performed in order.
     let steps: [Step]
