@@ -38,6 +38,8 @@ final class Pipeline: Sendable {
     /// The registry whose cancellation ends waits.
     var registry: TaskRegistry { TaskRegistry(state: state) }
     let clock: any Clock<Duration>
+    /// The clock if it is not the system's.
+    let ownClock: (any Clock<Duration>)?
     /// The current date.
     let now: @Sendable () -> Date
     let randomUnit: @Sendable () -> Double
@@ -73,6 +75,7 @@ final class Pipeline: Sendable {
         routes = configuration.routes
         self.state = state
         clock = configuration.clock
+        ownClock = clock is ContinuousClock ? nil : clock
         randomUnit = configuration.randomUnit
         uptime = Stopwatch(clock)
         self.headers = headers
@@ -94,7 +97,7 @@ final class Pipeline: Sendable {
         // Adds the session's header fields and transfer options where the request has none.
         Step {
             $0.fillDefaults(of: &$1)
-            try $1.limitToTimeLeft(on: $0.clock)
+            try $0.limitToTimeLeft(&$1)
         },
         // Retries failed attempts.
         Step(if: { ($1.retryPolicy?.limit ?? $0.retryPolicy.limit) > 0 }) { try await $0.retry($1, &$2, $3) },
@@ -293,7 +296,7 @@ final class Pipeline: Sendable {
         }
         // An interceptor or a redirect policy may have set another body.
         try request.encodeBody(with: json.encoder)
-        try request.limitToTimeLeft(on: clock)
+        try limitToTimeLeft(&request)
         return nil
     }
 

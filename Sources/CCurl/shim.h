@@ -7,12 +7,27 @@
 #define CCURL_SHIM_H
 
 #include <curl/curl.h>
+#include <stdbool.h>
+#include <strings.h>
 
 // The macros of typecheck-gcc.h would refuse an option that is a variable.
 #undef curl_easy_setopt
 #undef curl_easy_getinfo
 #undef curl_multi_setopt
 #undef curl_share_setopt
+
+extern char **environ;
+
+// Whether a variable of the environment may name a proxy: faster than to ask for each by getenv(3). See libcurl-env(3).
+static inline bool ccurl_environment_names_proxy(void) {
+    for (char **entry = environ; entry && *entry; entry++) {
+        int first = **entry | 0x20;
+        if (first != 'a' && first != 'h') continue;
+        if (!strncasecmp(*entry, "http_proxy=", 11) || !strncasecmp(*entry, "https_proxy=", 12)
+            || !strncasecmp(*entry, "all_proxy=", 10)) return true;
+    }
+    return false;
+}
 
 static inline CURLcode ccurl_set_long(CURL *handle, CURLoption option, long value) {
     return curl_easy_setopt(handle, option, value);

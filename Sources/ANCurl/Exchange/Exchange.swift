@@ -256,8 +256,8 @@ final class Exchange: Sendable {
     static let patience = 64 << 10
     static let patienceTime = Duration.milliseconds(100)
 
-    func receive(_ head: ResponseHead, from address: SocketAddress?) {
-        let isLong = head.contentLength.map { $0 > Self.patience } ?? false
+    func receive(_ head: ResponseHead, length: Int64?, from address: SocketAddress?) {
+        let isLong = length.map { $0 > Self.patience } ?? false
         let patience = head.mayBeDiscarded ? isLong ? -1 : Self.patience : nil
         let hasBody = request.method != .head && head.status.code != 204 && head.status.code != 304
         let isEncoded = options.decodesContent && hasBody && head.headers.contains(.contentEncoding)

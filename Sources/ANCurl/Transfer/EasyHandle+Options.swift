@@ -94,11 +94,10 @@ extension EasyHandle {
         switch policy {
         case .environment:
             // Also for exceptions that libcurl itself does not understand; see CURLOPT_NOPROXY(3).
-            if !policy.mayBeUsed(for: url) || ProxyExceptions.ofEnvironment.contain(url) { try set(CURLOPT_PROXY, "") }
-        // Unlike `NULL`, an empty string keeps libcurl from reading the environment. See CURLOPT_PROXY(3).
-        case .none: try set(CURLOPT_PROXY, "")
+            if !policy.mayBeUsed(for: url) || ProxyExceptions.ofEnvironment.contain(url) { try useNoProxy() }
+        case .none: try useNoProxy()
         case .proxy(let proxy):
-            guard !ProxyExceptions(proxy.bypass).contain(url) else { return try set(CURLOPT_PROXY, "") }
+            guard !ProxyExceptions(proxy.bypass).contain(url) else { return try useNoProxy() }
             if proxy.host.unicodeScalars.contains(where: { "/?#@\\ ".unicodeScalars.contains($0) })
                 || proxy.host.hasControlCharacters
             {
@@ -115,9 +114,14 @@ extension EasyHandle {
                 try set(CURLOPT_PROXYPASSWORD, credential.password)
                 try set(CURLOPT_PROXYAUTH, credential.curlProxyBits)
             }
-            // Unlike `NULL`, an empty string keeps libcurl from reading `no_proxy`.
             try set(CURLOPT_NOPROXY, "")
         }
+    }
+
+    /// Unlike `NULL`, an empty string keeps libcurl from reading the environment. See CURLOPT_PROXY(3).
+    private func useNoProxy() throws(CurlFailure) {
+        try set(CURLOPT_PROXY, "")
+        try set(CURLOPT_NOPROXY, "")
     }
 
     private func apply(_ connection: ConnectionOptions) throws {

@@ -1,6 +1,7 @@
 // SPDX-License-Identifier: MIT
 
 package import ANHTTP
+import CCurl
 import FoundationEssentials
 import Glibc
 
@@ -66,7 +67,10 @@ extension ProxyPolicy {
     }
 
     /// Returns whether there may be a proxy for a URL. Exceptions from the proxy are ignored.
-    func mayBeUsed(for url: URL) -> Bool { mayBeUsed(isSecure: url.isHTTPS, environment: Self.variable) }
+    func mayBeUsed(for url: URL) -> Bool {
+        if case .environment = self, !ccurl_environment_names_proxy() { return false }
+        return mayBeUsed(isSecure: url.isHTTPS, environment: Self.variable)
+    }
 
     fileprivate static func variable(_ name: StaticString) -> String? {
         let name = unsafe UnsafeRawPointer(name.utf8Start).assumingMemoryBound(to: CChar.self)

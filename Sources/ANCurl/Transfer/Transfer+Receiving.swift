@@ -159,7 +159,9 @@ extension Transfer {
                 guard head.status.code != 101 else { throw .invalid(.noFinalResponse) }
             case .final(let head):
                 try receiveHandshake(head)
-                if exchange.handlesCookies, !exchange.isSecure, connection == nil, head.headers.contains(.setCookie) {
+                if exchange.handlesCookies, !exchange.isSecure, connection == nil, loop.context.shares.cookieFlag.isSet,
+                    head.headers.contains(.setCookie)
+                {
                     loop.context.shares.removeOverlays(
                         setBy: head.headers[values: .setCookie], from: exchange.request.url)
                 }
@@ -224,7 +226,7 @@ extension Transfer {
 
     func deliver(_ head: ResponseHead) {
         exchange.events?.receive(.head(head))
-        exchange.receive(head, from: state.metrics.remoteAddress)
+        exchange.receive(head, length: state.parser.framing.contentLength, from: state.metrics.remoteAddress)
         if head.mayBeDiscarded {
             state.receiving.handOverTime = loop.now.advanced(by: Exchange.patienceTime)
         }

@@ -456,7 +456,7 @@ extension Pipeline {
         }
         request.headers[.authorization] = token.ticket.field
         // The token may have been refreshed.
-        try request.limitToTimeLeft(on: clock)
+        try limitToTimeLeft(&request)
     }
 }
 

@@ -102,10 +102,7 @@ extension Request {
     ///
     /// - Throws: `TransportError.timedOut` if no time is left.
     @inline(never)
-    mutating func limitToTimeLeft(on clock: any Clock<Duration>) throws(TransportError) {
-        if !(clock is ContinuousClock) { sessionClock = clock }
-        // One that a redirect policy has set.
-        if hasUnmeasuredTimeout { measureTimeout(by: Stopwatch(clock)) }
+    fileprivate mutating func limitToTimeLeft() throws(TransportError) {
         guard var limits = self[TimeLimits.self], let left = limits.timeLeft else { return }
         guard left > .zero else { throw .timedOut(.request, limits.expired, FailureContext()) }
         guard var options else { return }
@@ -125,6 +122,18 @@ extension Request {
             case .timedOut(let phase) = failure.reason
         else { return error }
         return TransportError.timedOut(phase, limit, failure.context)
+    }
+}
+
+extension Pipeline {
+    /// Limits the total time of an exchange to the time left.
+    ///
+    /// - Throws: `TransportError.timedOut` if no time is left.
+    func limitToTimeLeft(_ request: inout Request) throws(TransportError) {
+        if let ownClock { request.sessionClock = ownClock }
+        // One that a redirect policy has set.
+        if request.hasUnmeasuredTimeout { request.measureTimeout(by: Stopwatch(clock)) }
+        try request.limitToTimeLeft()
     }
 }
 
