@@ -16,6 +16,18 @@ import Testing
         #expect(request.trailers == nil)
     }
 
+    @Test func `an attribute has its default value if only others were set`() throws {
+        enum Purpose: RequestAttribute {
+            static var defaultValue: String? { "browsing" }
+        }
+        var request = try Request(url: .example("http://a/"))
+        #expect(request[Purpose.self] == "browsing")
+        request.isLongLived = true
+        #expect(request[Purpose.self] == "browsing")
+        request[Purpose.self] = nil
+        #expect(request[Purpose.self] == nil)
+    }
+
     @Test func `a change to the options of a copy does not affect the original`() throws {
         var request = try Request(url: .example("http://a/"))
         request.options = TransferOptions().with { $0.maximumBodySize = 1 }

@@ -205,7 +205,8 @@ package struct RequestAttributes: Sendable {
     // Not inlined, so that a request without attributes needs no metadata of an optional value.
     @inline(never) @usableFromInline
     func value<Attribute: RequestAttribute>(of: Attribute.Type) -> Attribute.Value {
-        values[ObjectIdentifier(Attribute.self)] as? Attribute.Value ?? Attribute.defaultValue
+        guard let value = values[ObjectIdentifier(Attribute.self)] else { return Attribute.defaultValue }
+        return value as? Attribute.Value ?? Attribute.defaultValue
     }
 }
 
