@@ -76,6 +76,23 @@ import Testing
         #expect(error?.reason == .webSocketClosed(closure))
     }
 
+    @Test func `closing a connection that was reset is no error if all messages were sent`() async throws {
+        let frames = (0..<8).flatMap {
+            WebSocketFrame(.binary, [UInt8](repeating: $0, count: 2_000)).encoded(mask: nil)
+        }
+        try await StubServer.with { server in
+            let gate = try ScriptGate()
+            server.route("/", Script([.acceptWebSocket(), .send(Data(frames)), .wait(gate), .end(.reset)]))
+            let options = TransferOptions.with { $0.streamBufferSize = 1_000 }
+            try await withLink(to: server, on: CurlTransport(), options: options) { link in
+                _ = try await link.receive()
+                gate.open()
+                try await server.connections(open: 0)
+                try await link.close(WebSocketClosure(code: 1000))
+            }
+        }
+    }
+
     @Test func `what arrived before a reset is received although sending fails while the reader is slow`() async throws
     {
         let closure = WebSocketClosure(code: 1011, reason: "oops")

@@ -52,6 +52,26 @@ import Testing
         #expect(try send().mustServe)
     }
 
+    @Test func `a failure to send ends the waits of senders, before and after it`() async throws {
+        struct Lost: Error {}
+        let sending = try channel.send { WebSocketFrame(.binary, [UInt8](repeating: 0, count: 100_000)) }
+        let count = try #require(sending.awaitedCount)
+        let early = waiting { [channel] in try await channel.wait(forAccepted: count) }
+        channel.failOutput(Lost())
+        await #expect(throws: Lost.self) { try await early.value }
+        await #expect(throws: Lost.self) { try await channel.wait(forAccepted: count) }
+        #expect(throws: Lost.self) { try send() }
+        channel.end(.success(()))
+        await #expect(throws: Lost.self) { try await channel.waitUntilEnded() }
+    }
+
+    @Test func `a failure to send a pong loses no message`() async throws {
+        channel.withOutput { $0.appendPong([1, 2, 3]) }
+        channel.failOutput(CancellationError())
+        channel.end(.success(()))
+        try await channel.waitUntilEnded()
+    }
+
     @Test func `a frame that follows the server's frames is sent at once, others by the loop`() throws {
         let pair = try SocketPair()
         channel.open(socket: pair.socket.number)

@@ -31,8 +31,8 @@ package final class WebSocketChannel: Sendable {
         var reader: Waiter?
         var commands: [Command] = []
         var output = WebSocketOutput()
-        /// The error because of which no more bytes are sent; `nil` if there is none.
-        var outputFailure: (any Error)?
+        /// The error because of which no more bytes are sent, and whether messages were lost; `nil` if there is none.
+        var outputFailure: (error: any Error, hasLostMessages: Bool)?
         /// The socket on which tasks may send; `nil` while there is none, and with TLS.
         var socket: Int32?
         /// The number of frames that were sent since the server has caught up by sending, roughly.
@@ -63,7 +63,7 @@ package final class WebSocketChannel: Sendable {
         /// The error for a message that cannot be sent any more; `nil` if it can.
         var sendError: (any Error)? {
             switch phase {
-            case .open where closure == nil: return outputFailure
+            case .open where closure == nil: return outputFailure?.error
             case .ended(let ending):
                 if case .failure(let error) = ending.result { return error }
             case .open, .closing: break
@@ -75,7 +75,7 @@ package final class WebSocketChannel: Sendable {
     private enum Phase {
         /// Until one side closes the connection or it is lost; also before the handshake.
         case open
-        /// This side has begun to close the connection: received frames are discarded, and none are sent.
+        /// This side has begun to close the connection: received messages are discarded, and none are sent.
         case closing
         /// The exchange is over.
         case ended(Ending)
@@ -219,9 +219,9 @@ package final class WebSocketChannel: Sendable {
         await withTaskCancellationHandler {
             await Waiter.suspend { waiter in
                 let mustWait = state.withLock { state in
-                    guard state.output.acceptedCount < count, state.ending == nil, !Task.isCancelled else {
-                        return false
-                    }
+                    guard state.output.acceptedCount < count, state.outputFailure == nil, state.ending == nil,
+                        !Task.isCancelled
+                    else { return false }
                     state.senders.append((id, count, waiter))
                     return true
                 }
@@ -348,7 +348,8 @@ package final class WebSocketChannel: Sendable {
     /// be received.
     package func failOutput(_ error: any Error) {
         let waiters = state.withLock { state in
-            (state.outputFailure, state.socket) = (error, nil)
+            state.outputFailure = (error, state.output.hasMessages)
+            state.socket = nil
             state.output.discard()
             defer { state.senders = [] }
             return state.senders.map(\.waiter)
@@ -364,7 +365,7 @@ package final class WebSocketChannel: Sendable {
     package func end(_ result: Result<Void, any Error>) {
         let waiters = state.withLock { state in
             if state.ending == nil {
-                var lossError = state.outputFailure
+                var lossError = state.outputFailure.flatMap { $0.hasLostMessages ? $0.error : nil }
                 if state.output.hasMessages {
                     lossError = TransportError(.webSocketClosed(state.closure))
                     if case .failure(let error) = result { lossError = error }

@@ -142,7 +142,8 @@ final class WebSocketConnection {
     // MARK: Sending
 
     private func send(by transfer: Transfer) throws(End) {
-        guard sendFailure == nil else { return }
+        // Frames of the protocol do not wait for a socket that takes no more.
+        guard sendFailure == nil else { return channel.withOutput { $0.discard() } }
         // Tasks use the output between the calls.
         var count: Int
         repeat {
