@@ -36,7 +36,8 @@ package struct ResumableUpload: Sendable {
     package private(set) var offset: Int64 = 0
     /// The highest offset since the upload was created. If it grows, the upload makes progress.
     package private(set) var highestOffset: Int64 = 0
-    /// The end of the bytes that were ever sent to this upload, possibly by an earlier process.
+    /// The end of the bytes that were ever sent to this upload, possibly by an earlier process or call, which a server
+    /// recognizes.
     private var sentEnd: Int64
     private var uploadProtocol: UploadProtocol?
     /// The extensions of the server (tus).
@@ -107,7 +108,7 @@ package struct ResumableUpload: Sendable {
         isSupported = uploadProtocol != nil
         (digest, canBeCancelled) = (known?.digest, known?.canBeCancelled ?? false)
         mayBeComplete = known?.mayBeComplete ?? false
-        sentEnd = known == nil ? 0 : length
+        sentEnd = known == nil && !isRecognized ? 0 : length
     }
 
     /// Whether the upload may be created a second time if the server has perhaps completed the first one.
@@ -173,7 +174,8 @@ package struct ResumableUpload: Sendable {
         guard let uploadProtocol, exchange != .cancel else { return .finish }
         let reply = UploadReply(head, by: uploadProtocol, now: now)
         if uploadProtocol == .ietf, exchange != .locate, reply.isComplete == true {
-            if 200...299 ~= reply.status, let range = exchange.range, range.upperBound < length {
+            let isRepeated = isRecognized && exchange.isCreation
+            if 200...299 ~= reply.status, let range = exchange.range, range.upperBound < length, !isRepeated {
                 return .fail(Self.early)
             }
             return end(reply)
@@ -346,7 +348,8 @@ package struct ResumableUpload: Sendable {
         restarts += 1
         known = nil
         guard restarts <= Self.mostRestarts else { return .fail(.server("it has forgotten the upload repeatedly")) }
-        (offset, highestOffset, sentEnd, mayBeComplete, isReplaying) = (0, 0, 0, false, false)
+        (offset, highestOffset, mayBeComplete, isReplaying) = (0, 0, false, false)
+        if !isRecognized { sentEnd = 0 }
         return uploadProtocol == .ietf || isDiscovered ? create() : send(.discover)
     }
 

@@ -245,6 +245,8 @@ private final class UploadJob {
             guard !(error is CancellationError) else { return false }
             isRetriable = retries.plan.isRetriable(result) || Self.isEarlyEnd(error)
         }
+        // The program's decision may make requests.
+        await call.exchanges.close()
         var decision = isRetriable ? RetryPolicy.Decision.retry() : .stop
         if let makeDecision = policy.decision, RetryPlan.mayBeDecided(result) {
             let own = try await makeDecision(
@@ -259,7 +261,6 @@ private final class UploadJob {
         guard case .retry(let wait) = step else { return false }
         let budget = retries.plan.budget
         if let budget, !pipeline.withdrawRetry(of: next, from: budget) { return false }
-        await call.exchanges.close()
         pipeline.report(.retrying(after: retries.plan.note(result, core.exchanges.last, wait: wait)), of: &call)
         try await pipeline.pause(wait, beforeRetryOf: next, from: budget)
         return true

@@ -319,6 +319,18 @@ struct UploadDialogue: CustomTestStringConvertible, Sendable {
                 .does("fail it has ended the upload before its last byte"),
             ]),
         UploadDialogue(
+            name: "a server that recognizes a completed upload by its key", uploadProtocol: .ietf,
+            change: { $0.partSize = 4 }, isRecognized: true,
+            steps: [.does("POST /up 0..<4 ?0"), .gets(200, ["Upload-Complete": "?1"]), .does("finish")]),
+        UploadDialogue(
+            name: "a server that recognizes an upload by its key", uploadProtocol: .ietf, change: { $0.partSize = 4 },
+            isRecognized: true,
+            steps: [
+                .does("POST /up 0..<4 ?0"),
+                .gets(201, ["Location": "/u/1", "Upload-Complete": "?0", "Upload-Offset": "8"]),
+                .does("PATCH /u/1 8..<10 ?1"),
+            ]),
+        UploadDialogue(
             name: "a conflict with an offset beyond what was sent", uploadProtocol: .ietf, change: { $0.partSize = 4 },
             steps: [
                 .does("POST /up 0..<4 ?0"), .gets(201, ["Location": "/u/1", "Upload-Complete": "?0"]),
