@@ -32,14 +32,16 @@ extension Pipeline {
     }
 
     /// Whether the response to a request may change what is known about its host: it comes from a server whose
-    /// certificate and name were verified (RFC 6797 §8.1, RFC 7838 §2.1). An evaluator may have accepted them in spite of
-    /// their failures.
+    /// certificate and name were verified (RFC 6797 §8.1, RFC 7838 §2.1).
     func learns(from request: Request) -> Bool {
         guard usesStrictTransport || usesAlternativeServices, request.url.isHTTPS else { return false }
+        let policy = Self.policy(for: request)
+        return !policy.allowsInvalidCertificates && policy.validatesDomainName
+    }
+
+    private static func policy(for request: Request) -> SecurityPolicy {
         let tls = request.options?.tls ?? TLSOptions()
-        let policy =
-            tls.hostPolicies.isEmpty ? tls.policy : tls.hostPolicies.value(for: HostName(request.url)) ?? tls.policy
-        return !policy.allowsInvalidCertificates && policy.validatesDomainName && policy.evaluator == nil
+        return tls.hostPolicies.isEmpty ? tls.policy : tls.hostPolicies.value(for: HostName(request.url)) ?? tls.policy
     }
 
     /// Sends a request over https, over an alternative service if there is one, and notes what the response says about
@@ -51,6 +53,8 @@ extension Pipeline {
             } else {
                 try await next(request, &call)
             }
+        // An evaluator may have accepted the server in spite of a failure.
+        guard Self.policy(for: request).evaluator == nil else { return response }
         if usesStrictTransport { noteStrictTransport(response.head, to: request.url) }
         if usesAlternativeServices { noteAlternatives(response.head, to: request.url) }
         return response
