@@ -125,11 +125,12 @@ public struct FileDescriptor: ~Copyable, Sendable {
     /// Returns the size of a regular file in bytes if only the user of this process, or root, can modify it. See
     /// fstat(2).
     ///
-    /// - Parameter isPrivate: Whether others must not be able to read it either.
+    /// - Parameter isPrivate: Whether others must not be able to read it either, unless the file system shows all files as
+    ///   executable because it has no permissions.
     /// - Throws: `EPERM` if another user can modify the file; otherwise as ``regularFileSize()``.
     package func protectedFileSize(isPrivate: Bool = false) throws(SystemError) -> Int64 {
         let status = try regularFileStatus()
-        let forbidden = isPrivate ? S_IRWXG | S_IRWXO : S_IWGRP | S_IWOTH
+        let forbidden = isPrivate && status.st_mode & S_IXUSR == 0 ? S_IRWXG | S_IRWXO : S_IWGRP | S_IWOTH
         guard status.st_mode & forbidden == 0, status.st_uid == geteuid() || status.st_uid == 0 else {
             throw SystemError(call: "open", code: EPERM)
         }

@@ -161,6 +161,7 @@ final class DownloadFile {
                 // The earlier download may not have been durable.
                 try partial?.flush()
             } catch {
+                partial.take()?.keep()
                 throw .file(path, error)
             }
             return try writeFirstRecord()
@@ -263,6 +264,7 @@ final class DownloadFile {
             !isChanged && known?.representation.validator?.isConfirmed(by: head) == true
             && known?.totalBytes == head.contentLength
         do throws(SystemError) {
+            if isSame, !parts.isEmpty { try partial?.rewind(to: 0) } else { try partial?.truncate(to: 0) }
             // Another download may have left a record, whose bytes these replace. Without it, the file would be that of
             // another program.
             if !isDurable, job.options.resumeData != nil, let path = partial?.path,
@@ -271,7 +273,6 @@ final class DownloadFile {
                 try partial?.rename(to: newPath)
                 DownloadRecord.remove(beside: path)
             }
-            if isSame, !parts.isEmpty { try partial?.rewind(to: 0) } else { try partial?.truncate(to: 0) }
         } catch {
             throw .file(job.path, error)
         }
@@ -517,7 +518,7 @@ extension DownloadFile {
             throw .file(job.path, error)
         }
         parts = ByteRanges()
-        try writeRecord()
+        if isDurable { try flush() }
         return try startOver(because: .wrongRange(range))
     }
 

@@ -417,6 +417,8 @@ final class SegmentedTransfer {
         {
             if worker.state == .receiving { sources.avoid(worker.source) }
             leave(number)
+            // The server has no place for it, or it waits for other requests of the session.
+            if worker.state == .opening { sources.refuse(worker.source, isOverload: true) }
         }
     }
 
@@ -432,8 +434,6 @@ final class SegmentedTransfer {
         workers[number]?.state = .leaving
         worker.body?.cancel()
         worker.opening?.cancel()
-        // The server has no place for it, or it waits for other requests of the session.
-        if worker.state == .opening { sources.refuse(worker.source, isOverload: true) }
     }
 
     private func report(isLast: Bool = false) {
