@@ -17,7 +17,7 @@ import Testing
         ("0.\(zeros)1e144", nil), ("0.\(zeros)1e168", nil), ("0.\(zeros)1e400", nil),
         (#"["\#(long)", "\\", "\"\#(long)"]"#, nil), (#"["\\", \#(long)]"#, 7), ("'\(long)'", 1), ("/\(long)", 1),
         ("// \(long)", 3), (#""\#(long)"#, nil), ("[1e+, \(long)]", 6), ("[0x, \(long)]", 5),
-        (String(repeating: "e", count: 200), 0), ("", nil),
+        (String(repeating: "e", count: 200), nil), ("", nil),
     ])
     func `numbers that exceed the decoder's limits are found in JSON`(document: String, offset: Int?) {
         let failure = JSONNumbers.failure(in: Data(document.utf8), isJSON5: false)
@@ -35,6 +35,11 @@ import Testing
         let failure = JSONNumbers.failure(in: Data(document.utf8), isJSON5: true)
         #expect(failure?.offset == offset)
         #expect(failure?.isMalformed == isMalformed)
+    }
+
+    @Test func `a long name of JSON5 is no number`() {
+        let document = Data("{\(String(repeating: "e", count: 200)): 1, _\(Self.zeros)e1: 2}".utf8)
+        #expect(JSONNumbers.failure(in: document, isJSON5: true) == nil)
     }
 
     @Test(arguments: 0..<300)

@@ -157,7 +157,10 @@ package struct JSONNumbers {
     /// Returns whether `Decimal` may be unable to hold a number that the decoder of an integer would read as one: from
     /// 2^53, the first integers that not all doubles distinguish, to those of 128 bits.
     private static func exceedsDecimal(_ word: ArraySlice<UInt8>) -> Bool {
-        guard word.count > maximumLength, word.contains(where: { $0 | 0x20 == UInt8(ascii: "e") }) else { return false }
+        // A name of JSON5 begins with a letter.
+        guard word.count > maximumLength, let first = word.first, isOfNumber(first), first | 0x20 != UInt8(ascii: "e"),
+            word.contains(where: { $0 | 0x20 == UInt8(ascii: "e") })
+        else { return false }
         guard let value = Double(String(decoding: word, as: UTF8.self)) else { return true }
         return (0x1p53..<0x1p128).contains(value.magnitude)
     }
