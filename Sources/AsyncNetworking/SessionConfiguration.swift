@@ -93,8 +93,8 @@ public struct SessionConfiguration: Sendable {
     /// resolved while there is no default route, waits for a route and is then sent again; `false` by default.
     ///
     /// ``ANHTTP/Timeouts/connectivity`` limits the wait, and so do `Request.timeout` and ``RetryPolicy/deadline``; by
-    /// default there is no limit. The wait does not count as a retry. A request whose body is not replayable fails
-    /// without waiting. `Request.waitsForConnectivity` overrides this setting for one request.
+    /// default there is no limit. The wait does not count as a retry. A request whose body is not replayable, or that a
+    /// server may have seen and that may not be repeated, fails without waiting. `Request.waitsForConnectivity` overrides this setting for one request.
     public var waitsForConnectivity = false
     /// The response cache; `nil`, the default, for none. Several sessions may share one; ``cachePartition`` keeps the
     /// responses of their users apart. See ``ANCache/ResponseCache``.

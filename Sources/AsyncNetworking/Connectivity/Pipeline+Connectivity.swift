@@ -102,8 +102,9 @@ extension Request {
     /// It also waits if the host name cannot be resolved while there is no default route.
     /// ``ANHTTP/Timeouts/connectivity`` limits the wait, and so do `timeout` and the deadline of the retry policy; by
     /// default there is no limit. A request for which there is a stored response that may be used if the server fails does
-    /// not wait, nor does a validation in the background. A request whose body is not replayable fails without waiting, as does any request if
-    /// the system's routes cannot be read.
+    /// not wait, nor does a validation in the background. A request whose body is not replayable fails without waiting, as
+    /// does one that an interceptor has sent before if its method may not be repeated, and any request if the system's
+    /// routes cannot be read.
     public var waitsForConnectivity: Bool? {
         get { self[WaitsForConnectivity.self] }
         set { self[WaitsForConnectivity.self] = newValue }

@@ -73,6 +73,7 @@ final class EventReader {
             guard let chunks = connection?.body else {
                 let head = try await connect()
                 guard head.status != .noContent else { return false }
+                plan.open()
                 statuses.send(.open(head))
                 return true
             }
@@ -191,7 +192,7 @@ struct ReconnectionPlan {
     /// The number of attempts that ended since something was received.
     private(set) var failures = 0
     /// The session's uptime since which there was no success: the beginning of the first attempt, or the end of the first
-    /// one that failed after something was received; `nil` while something is received.
+    /// one that was lost; `nil` while one is open.
     private var start: Duration?
 
     init(_ request: Request, _ policy: RetryPolicy, reconnectionTime: Duration) {
@@ -225,6 +226,11 @@ struct ReconnectionPlan {
     /// Records that an attempt begins, at an uptime of the session.
     mutating func begin(at uptime: Duration) {
         start = start ?? uptime
+    }
+
+    /// Records that a response was accepted, whose connection may be lost later.
+    mutating func open() {
+        start = nil
     }
 
     /// Records that a part of a response arrived.

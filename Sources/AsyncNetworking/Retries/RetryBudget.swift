@@ -72,7 +72,8 @@ package struct RetryBucket: Sendable {
         tokens = max(tokens, min(capacity, tokens + seconds * perSecond))
         // A policy with a smaller capacity takes nothing away.
         tokens = max(tokens, min(budget.capacity, tokens + amount))
-        capacity = max(capacity, budget.capacity)
+        // A policy with a larger capacity adds to the count of one that began it.
+        if budget.capacity > capacity { (tokens, capacity) = (tokens + budget.capacity - capacity, budget.capacity) }
         perSecond = max(perSecond, budget.perSecond)
         lastChange = now
     }

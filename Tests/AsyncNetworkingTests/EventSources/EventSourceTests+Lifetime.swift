@@ -48,18 +48,21 @@ extension EventSourceTests {
         #expect(transport.requests.isEmpty)
     }
 
-    /// A connection that is lost 100 s after its only event.
-    private static let lostLate = MockResponse([
-        .head(.ok, [.contentType: "text/event-stream"]), .chunk(Data("data: 1\n\n".utf8)), .pause(.seconds(100)),
-        .fail(TransportError(.connectionLost(.inBody(received: 9, expected: nil)))),
-    ])
+    /// A connection that is lost 100 s after its only event, if it has any.
+    private static func lostLate(events: String) -> MockResponse {
+        MockResponse([
+            .head(.ok, [.contentType: "text/event-stream"]), .chunk(Data(events.utf8)), .pause(.seconds(100)),
+            .fail(TransportError(.connectionLost(.inBody(received: 9, expected: nil)))),
+        ])
+    }
 
     private static let hasty = RetryPolicy(limit: .max).with { $0.deadline = .seconds(5) }
 
-    @Test func `the deadline of a policy begins when a connection is lost`() async throws {
+    @Test(arguments: ["data: 1\n\n", ""])
+    func `the deadline of a policy begins when a connection is lost`(events: String) async throws {
         let isFirst = Lock(true)
         let transport = MockTransport(clock: clock) { _ in
-            isFirst.withLock { exchange(&$0, with: false) } ? Self.lostLate : .status(.noContent)
+            isFirst.withLock { exchange(&$0, with: false) } ? Self.lostLate(events: events) : .status(.noContent)
         }
         let session = session(transport) { $0.timeouts.idle = nil }
         let source = session.events(for: try Self.request(policy: Self.hasty))

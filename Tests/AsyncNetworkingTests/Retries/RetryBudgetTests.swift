@@ -63,6 +63,18 @@ import Testing
         #expect(!bucket.isFull)
     }
 
+    @Test func `a policy with a larger budget adds to the count of one that began it`() {
+        let (small, whole) = (
+            RetryPolicy.Budget(capacity: 1, perRequest: 0, perSecond: 0),
+            RetryPolicy.Budget(capacity: 10, perRequest: 0, perSecond: 0)
+        )
+        var bucket = RetryBucket(small, now: .zero)
+        let isFirst = bucket.withdraw(small, now: .zero)
+        #expect(isFirst && bucket.tokens == 0)
+        bucket.deposit(whole, now: .zero)
+        #expect(bucket.tokens == 9)
+    }
+
     @Test func `a policy with a smaller budget takes none of the time of another one`() {
         let whole = RetryPolicy.Budget(capacity: 10, perRequest: 0, perSecond: 1)
         let small = RetryPolicy.Budget(capacity: 0, perRequest: 0, perSecond: 0)
