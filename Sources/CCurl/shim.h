@@ -21,10 +21,12 @@ extern char **environ;
 // Whether a variable of the environment may name a proxy: faster than to ask for each by getenv(3). See libcurl-env(3).
 static inline bool ccurl_environment_names_proxy(void) {
     for (char **entry = environ; entry && *entry; entry++) {
-        int first = **entry | 0x20;
-        if (first != 'a' && first != 'h') continue;
-        if (!strncasecmp(*entry, "http_proxy=", 11) || !strncasecmp(*entry, "https_proxy=", 12)
-            || !strncasecmp(*entry, "all_proxy=", 10)) return true;
+        const char *name = *entry;
+        if ((name[0] | 0x20) == 'a' && (name[1] | 0x20) == 'l') {
+            if (!strncasecmp(name, "all_proxy=", 10)) return true;
+        } else if ((name[0] | 0x20) == 'h' && (name[1] | 0x20) == 't') {
+            if (!strncasecmp(name, "http_proxy=", 11) || !strncasecmp(name, "https_proxy=", 12)) return true;
+        }
     }
     return false;
 }
