@@ -91,6 +91,17 @@ import Testing
             (#"{"a":1,"token":"secr"#, #"{"a":1,"token":"…""#), (#"{"a":1,"token":"#, #"{"a":1,"token":"#),
             (#"{"a":1,"token"#, #"{"a":1,"token"#), (#"["token",":"]"#, #"["token",":"]"#), ("{", "{"),
             (#"{"a":"\"#, #"{"a":"\"#),
+            (
+                #"{"sessions":{"4fd1":{"user_id":7},"c2Vj-cmV0":true},"d":{"4fd1":1}}"#,
+                #"{"sessions":{"…1":{"user_id":0},"…2":true},"d":{"4fd1":1}}"#
+            ),
+            (#"{"tokens":[{"aaaaaaaaaaaaaaaaaaaaaaaaa":1,"":2}]}"#, #"{"tokens":[{"…1":0,"":0}]}"#),
+            (#"{"token":"secret":"secret","b":"c"}"#, #"{"token":"…":"…","b":"c"}"#),
+            (#"{"token":"secret":{"secret":1}"secret"},{"b":"c"}"#, #"{"token":"…":{"secret":0}"…"},{"b":"c"}"#),
+            (#"{"token":/*c*/"secret","b":"c"}"#, #"{"token":"…""…","b":"c"}"#),
+            (#"{"token"/*c*/:"secret","b":"c"}"#, #"{"token"/*c*/:"…","b":"c"}"#),
+            (#"{"token":b"secret","b":"c"}"#, #"{"token":"…""…","b":"c"}"#),
+            (#"{"token":"a" "secret"}{"b":"c"}"#, #"{"token":"…" "…"}{"b":"c"}"#),
         ])
     func `members of JSON lose their secrets, also if it is cut off`(text: String, expected: String) {
         for type in ["application/json", "application/vnd.api+json; charset=utf-8", "text/plain", nil] {

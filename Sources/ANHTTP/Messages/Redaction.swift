@@ -10,7 +10,7 @@ package import HTTPTypes
 /// | URLs, also in fields and errors | user information, fragments, and the values of the query; path parameters with a secret name |
 /// | header fields | the values of fields with a secret name; of `Authorization` the scheme is kept |
 /// | cookies | all values |
-/// | JSON, at any depth, also if it is cut off | the values of members with a secret name, and all within them: numbers become 0; Booleans, `null` and names are kept |
+/// | JSON, at any depth, also if it is cut off | the values of members with a secret name, and all within them: numbers become 0; Booleans, `null`, and names of up to 24 letters and underscores are kept, other names numbered |
 /// | forms, also multipart | the values of fields with a secret name |
 ///
 /// A name is secret if one of its words, or several words in succession, are among the ``names``: `access_token`,
@@ -310,41 +310,63 @@ public struct Redaction: Hashable, Sendable {
     private func json(_ text: [UInt8]) -> [UInt8] {
         var result: [UInt8] = []
         var index = 0
-        /// The number of open containers of the hidden value; `nil` outside of one.
+        /// The number of open containers of the hidden value, which ends only before a delimiter outside of them: what is
+        /// no JSON may follow its first token. `nil` outside of a hidden value.
         var depth: Int?
+        /// The string before a colon, from which a comment may separate it.
+        var name: ArraySlice<UInt8>?
+        var hiddenNames = 0
         while index < text.count {
             var end = index + 1
             switch text[index] {
             case UInt8(ascii: "\""):
                 end = Self.endOfString(text, from: index)
                 let literal = text[index..<end]
-                if text[end...].first(where: { !Self.isBlank($0) }) == UInt8(ascii: ":") {
-                    result += literal
-                    if depth == nil, hides(Self.string(literal)) { depth = 0 }
-                } else {
-                    result += depth == nil ? literal : Self.hiddenText
-                    if depth == 0 { depth = nil }
+                name = literal
+                let isName = text[end...].first { !Self.isBlank($0) } == UInt8(ascii: ":")
+                switch depth {
+                case nil: result += literal
+                case let depth? where depth > 0 && isName:
+                    if Self.isPlain(literal.dropFirst().dropLast()) {
+                        result += literal
+                    } else {
+                        // A dictionary keeps as many members.
+                        hiddenNames += 1
+                        result += "\"\(Self.mark)\(hiddenNames)\"".utf8
+                    }
+                case _?: result += Self.hiddenText
                 }
+            case UInt8(ascii: ":"):
+                result.append(text[index])
+                if depth == nil, let name, hides(Self.string(name)) { depth = 0 }
             case UInt8(ascii: "{"), UInt8(ascii: "["):
                 result.append(text[index])
                 depth = depth.map { $0 + 1 }
+                name = nil
             case UInt8(ascii: "}"), UInt8(ascii: "]"):
                 result.append(text[index])
-                depth = depth.flatMap { $0 > 1 ? $0 - 1 : nil }
+                depth = depth.flatMap { $0 > 0 ? $0 - 1 : nil }
+                name = nil
             case UInt8(ascii: ","):
                 result.append(text[index])
                 if depth == 0 { depth = nil }
-            case let byte where byte == UInt8(ascii: ":") || byte == 0x1E || Self.isBlank(byte):
+                name = nil
+            case let byte where byte == 0x1E || Self.isBlank(byte):
                 result.append(byte)
             default:
                 while end < text.count, !Self.endsLiteral(text[end]) { end += 1 }
                 let literal = text[index..<end]
                 result += depth == nil ? literal : Self.hidden(literal)
-                if depth == 0 { depth = nil }
             }
             index = end
         }
         return result
+    }
+
+    /// Whether a name within a hidden value looks like one of the program, and not like the identifier of a session.
+    private static func isPlain(_ name: ArraySlice<UInt8>) -> Bool {
+        name.count <= 24
+            && name.allSatisfy { UInt8(ascii: "a")...UInt8(ascii: "z") ~= $0 | 0x20 || $0 == UInt8(ascii: "_") }
     }
 
     private static let hiddenText = Array("\"\(mark)\"".utf8)[...]
