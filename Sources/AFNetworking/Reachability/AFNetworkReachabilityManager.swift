@@ -104,7 +104,8 @@ open class AFNetworkReachabilityManager: NSObject, @unchecked Sendable {
 
     /// Starts monitoring, or restarts it if it is active. The current status is reported on the main queue, for a host
     /// name after its lookup, then each new one, until ``stopMonitoring()`` is called or the manager is released. If
-    /// the network cannot be observed, `.unknown` is reported and monitoring ends.
+    /// the network cannot be observed, `.unknown` is reported and monitoring ends. A restart does not call
+    /// ``stopMonitoring()``, and what was reported before it is not delivered any more.
     open func startMonitoring() {
         let statuses = ReachabilityMonitor.shared.statuses(for: state.withLock { $0.target })
         let previous = state.withLock { state in
@@ -123,8 +124,8 @@ open class AFNetworkReachabilityManager: NSObject, @unchecked Sendable {
         previous?.cancel()
     }
 
-    /// Stops monitoring; has no effect if it is not active. The status keeps its last value. A report that is already
-    /// scheduled on the main queue is still delivered.
+    /// Stops monitoring; has no effect if it is not active. The status keeps its last value. A report since the last start
+    /// that is already scheduled on the main queue is still delivered.
     open func stopMonitoring() {
         state.set(\.monitoring, to: nil)?.cancel()
     }
