@@ -14,7 +14,6 @@ extension TaskDriver {
         switch result {
         case .success:
             serialize(head, into: &ending)
-            ending.concludeRejection()
             if let file = ending.file { ending.object = file }
         case .failure(let error):
             let failure = TaskFailure(error, url: original.url)
@@ -22,6 +21,8 @@ extension TaskDriver {
             ending.file = nil
             ending.error = ending.error ?? manager.handshakeError(error) ?? failure.effective
         }
+        // The body of a rejection may not have been written.
+        ending.concludeRejection()
         // Calls scheduled earlier on the manager's queue must run before the task ends.
         let isWatched = isFollowed || manager.isObserved
         if isWatched { await onSessionQueue {} }
