@@ -14,13 +14,13 @@ import Testing
 
     @Test(.timeLimit(.minutes(1))) func `a client certificate for one host does not wait for that of another`() async {
         for host in ["a", "b"] {
-            _ = decisions.decision(on: .identity(host: host), task: 1, fallback: 0) { call in
+            _ = decisions.decision(on: .identity(host: host), task: 1, isOver: { false }, fallback: 0) { call in
                 calls.withLock { $0.append(call) }
             }
         }
         calls.withLock { $0[0](1) }
         await decisions.wait(for: nil, host: "A", task: 1)
-        #expect(decisions.decision(on: .identity(host: "b"), task: 1, fallback: 0) { _ in } == nil)
+        #expect(decisions.decision(on: .identity(host: "b"), task: 1, isOver: { false }, fallback: 0) { _ in } == nil)
     }
 
     private let calls = Lock<[@Sendable (Int) -> Void]>([])
@@ -28,19 +28,19 @@ import Testing
 
     /// Returns the decision, and keeps the function that takes it if it is asked for.
     private func ask(for task: Int, about subject: HandshakeSubject? = nil) -> Int? {
-        decisions.decision(on: subject ?? self.subject, task: task, fallback: 0) { answer in
+        decisions.decision(on: subject ?? self.subject, task: task, isOver: { false }, fallback: 0) { answer in
             callback.withLock { $0 = answer }
         }
     }
 
     @Test func `a decision made before the callback returns applies to one handshake`() {
         for answer in [7, 8] {
-            #expect(decisions.decision(on: subject, task: 1, fallback: 0) { $0(answer) } == answer)
+            #expect(decisions.decision(on: subject, task: 1, isOver: { false }, fallback: 0) { $0(answer) } == answer)
         }
     }
 
     @Test func `only the first decision counts`() {
-        let first = decisions.decision(on: subject, task: 1, fallback: 0) { store in
+        let first = decisions.decision(on: subject, task: 1, isOver: { false }, fallback: 0) { store in
             store(1)
             store(2)
         }
@@ -68,6 +68,18 @@ import Testing
         #expect(ask(for: 4) == nil)
     }
 
+    @Test func `a decision for a task that ended during the call is not kept`() {
+        for isOver in [true, false] {
+            let answer = decisions.decision(on: subject, task: 1, isOver: { isOver }, fallback: 0) { answer in
+                callback.withLock { $0 = answer }
+            }
+            #expect(answer == nil)
+            callback.set(\.self, to: nil)?(5)
+            #expect(ask(for: 2) == (isOver ? nil : 5))
+            decisions.remove(forTask: 2)
+        }
+    }
+
     @Test func `a decision of an earlier call is ignored`() {
         #expect(ask(for: 1) == nil)
         let store = callback.set(\.self, to: nil)
@@ -78,7 +90,7 @@ import Testing
     }
 
     @Test func `the fallback is the decision if the function is released uncalled`() {
-        #expect(decisions.decision(on: subject, task: 1, fallback: 9) { _ in } == 9)
+        #expect(decisions.decision(on: subject, task: 1, isOver: { false }, fallback: 9) { _ in } == 9)
         #expect(ask(for: 1) == nil)
         callback.set(\.self, to: nil)
         #expect(ask(for: 1) == 0)
@@ -86,8 +98,8 @@ import Testing
 
     @Test func `decisions on different subjects are independent`() {
         #expect(ask(for: 1) == nil)
-        #expect(decisions.decision(on: .identity(host: "b"), task: 1, fallback: 0) { $0(2) } == 2)
-        #expect(decisions.decision(on: .trust(host: "a", []), task: 1, fallback: 0) { $0(3) } == 3)
+        #expect(decisions.decision(on: .identity(host: "b"), task: 1, isOver: { false }, fallback: 0) { $0(2) } == 2)
+        #expect(decisions.decision(on: .trust(host: "a", []), task: 1, isOver: { false }, fallback: 0) { $0(3) } == 3)
     }
 
     @Test func `waiting returns at once if there is nothing to wait for, and when the calling task is cancelled`() async

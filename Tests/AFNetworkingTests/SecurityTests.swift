@@ -527,6 +527,49 @@ import Testing
         }
     }
 
+    private struct Refusal: Error, Equatable {
+        let host: String
+    }
+
+    /// A manager that passes challenges on as its own.
+    private final class Wrapping: AFHTTPSessionManager, @unchecked Sendable {
+        override func urlSession(
+            _ session: URLSession, task: URLSessionTask, didReceive challenge: URLAuthenticationChallenge,
+            completionHandler: @escaping (URLSession.AuthChallengeDisposition, URLCredential?) -> Void
+        ) {
+            let own = URLAuthenticationChallenge(authenticationChallenge: challenge, sender: NoSender())
+            super.urlSession(session, task: task, didReceive: own, completionHandler: completionHandler)
+        }
+    }
+
+    private final class NoSender: NSObject, URLAuthenticationChallengeSender {
+        func use(_ credential: URLCredential, for challenge: URLAuthenticationChallenge) {}
+        func continueWithoutCredential(for challenge: URLAuthenticationChallenge) {}
+        func cancel(_ challenge: URLAuthenticationChallenge) {}
+        func performDefaultHandling(for challenge: URLAuthenticationChallenge) {}
+        func rejectProtectionSpaceAndContinue(with challenge: URLAuthenticationChallenge) {}
+    }
+
+    @Test(arguments: [false, true])
+    func `each task reports the error of the block for its own host`(wraps: Bool) async throws {
+        try await StubServer.with(.init(tls: .init(TestCertificate.selfSigned()))) { server in
+            let manager = wraps ? Wrapping(for: server) : AFHTTPSessionManager(for: server)
+            manager.setAuthenticationChallengeHandler { _, _, challenge, _ in
+                Refusal(host: challenge.protectionSpace.host)
+            }
+            // While a task is left, the manager keeps the errors of its challenges.
+            let suspended = manager.dataTask(with: URLRequest(url: server.url("/"))) { _, _, _ in }
+            for host in ["localhost", "127.0.0.1", "localhost"] {
+                let request = URLRequest(url: server.url("/", host: host))
+                let result = await callback { done in
+                    manager.dataTask(with: request) { done(Callback(object: $2)) }.resume()
+                }
+                #expect(result.object as? Refusal == Refusal(host: host))
+            }
+            suspended.cancel()
+        }
+    }
+
     @Test func `a challenge names the task that goes to its host`() async throws {
         try await StubServer.with(.init(tls: .init(TestCertificate.selfSigned()))) { server in
             server.route("/", .json("{}"))

@@ -106,7 +106,7 @@ extension AFURLSessionManager {
             switch decision.disposition {
             case .useCredential where decision.credential?.isOfTrust == true: return .accept
             case .useCredential, .performDefaultHandling: return policyDecision(on: trust)
-            default: return .refuse(refusal(by: decision, HandshakeRefusal.serverCertificate))
+            default: return .refuse(refusal(by: decision, on: .init(trust), HandshakeRefusal.serverCertificate))
             }
         }
     }
@@ -131,7 +131,7 @@ extension AFURLSessionManager {
             switch decision.disposition {
             case .useCredential: return decision.credential?.identity.map { .identity($0) } ?? .none
             case .cancelAuthenticationChallenge:
-                return .refuse(refusal(by: decision, HandshakeRefusal.clientCertificate))
+                return .refuse(refusal(by: decision, on: .identity(host: host), HandshakeRefusal.clientCertificate))
             default: return .none
             }
         }
@@ -150,10 +150,14 @@ extension AFURLSessionManager {
         let fallback = ChallengeDecision(
             disposition: isOfSession ? .cancelAuthenticationChallenge : .performDefaultHandling)
         let challenge = URLAuthenticationChallenge(space)
-        let decision = handshakeDecisions.decision(on: subject, task: driver.identifier, fallback: fallback) { store in
+        let decision = handshakeDecisions.decision(
+            on: subject, task: driver.identifier, isOver: { driver.taskState == .completed }, fallback: fallback
+        ) { store in
+            let state = state
+            state.withLock { $0.challengeErrors[subject] = nil }
             let store: @Sendable (URLSession.AuthChallengeDisposition, URLCredential?) -> Void = {
-                [error = challenge.endingError] in
-                store(.init(disposition: $0, credential: $1, error: error?.withLock(\.self)))
+                let error = state.withLock { $0.challengeErrors.removeValue(forKey: subject) }
+                store(.init(disposition: $0, credential: $1, error: error))
             }
             if isOfSession {
                 urlSession(session, didReceive: challenge, completionHandler: store)
@@ -161,27 +165,25 @@ extension AFURLSessionManager {
                 urlSession(session, task: task, didReceive: challenge, completionHandler: store)
             }
         }
-        // The task may have ended after it was chosen, and before the decision was stored for it.
-        if driver.taskState == .completed { handshakeDecisions.remove(forTask: driver.identifier) }
         return decision.map { .decided($0) } ?? .pending
     }
 
     /// Ends a challenge with the error of a block, which the task that fails reports. For a challenge during a handshake,
     /// this need not be the task passed to the block.
     func endChallenge(_ challenge: URLAuthenticationChallenge, of task: URLSessionTask, with error: any Error) {
-        if challenge.isOfHandshake {
-            challenge.endingError?.withLock { $0 = error }
+        if let subject = challenge.protectionSpace.handshakeSubject {
+            state.withLock { $0.challengeErrors[subject] = error }
         } else {
             (task as? any DrivenTask)?.driver.change { $0.challengeError = error }
         }
     }
 
-    /// Returns the reason for refusing a handshake. That of a decision with an error identifies the error, which is kept
-    /// for the tasks that fail with this reason.
-    private func refusal(by decision: ChallengeDecision, _ reason: String) -> String {
-        guard let error = decision.error as NSError? else { return reason }
-        let reason = "\(reason), with the error \(error.domain) \(error.code)"
-        state.withLock { $0.handshakeErrors[reason] = error }
+    /// Returns the reason for refusing a handshake. That of a decision with an error identifies the error, with the
+    /// subject, and the error is kept for the tasks that fail with both.
+    private func refusal(by decision: ChallengeDecision, on subject: HandshakeSubject, _ reason: String) -> String {
+        guard let error = decision.error else { return reason }
+        let reason = "\(reason), with the error \((error as NSError).domain) \((error as NSError).code)"
+        state.withLock { $0.handshakeErrors[subject, default: [:]][reason] = error }
         return reason
     }
 
@@ -190,7 +192,11 @@ extension AFURLSessionManager {
     func handshakeError(_ failure: any Error) -> (any Error)? {
         guard let error = (failure as? SessionError)?.transport, case .tls(.rejected(let reason)) = error.reason
         else { return nil }
-        return state.withLock { $0.handshakeErrors[reason] }
+        return state.withLock { state in
+            state.handshakeErrors.first { subject, errors in
+                errors[reason] != nil && subject.isAbout(error.context.serverTrust, host: error.context.host)
+            }?.value[reason]
+        }
     }
 
     /// Sets the block that answers servers and proxies that request a credential, with the signature of AFNetworking 3;
@@ -251,11 +257,11 @@ private enum HandshakeRefusal {
     static let clientCertificate = "the manager's challenge block provided no client certificate"
 }
 
-extension URLAuthenticationChallenge {
-    /// Whether the challenge occurs during a TLS handshake, and not in a response.
-    fileprivate var isOfHandshake: Bool {
-        protectionSpace.serverTrust != nil
-            || protectionSpace.authenticationMethod == NSURLAuthenticationMethodClientCertificate
+extension URLProtectionSpace {
+    /// The subject of a challenge during a TLS handshake; `nil` for that of a response.
+    fileprivate var handshakeSubject: HandshakeSubject? {
+        if let serverTrust { return .init(serverTrust) }
+        return authenticationMethod == NSURLAuthenticationMethodClientCertificate ? .identity(host: host) : nil
     }
 }
 

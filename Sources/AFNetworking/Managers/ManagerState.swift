@@ -34,9 +34,12 @@ struct ManagerState: Sendable {
     /// The tasks that have not ended, by identifier. The manager retains them.
     private var unfinished: [Int: (task: URLSessionTask, generation: Int)] = [:]
     private var templates: [Template] = []
-    /// The errors with which a challenge block refused handshakes, by the reasons of the refusals, kept until no task is
-    /// left.
-    var handshakeErrors: [String: any Error] = [:]
+    /// The errors with which a challenge block ends challenges during a handshake, until the answer is stored. A subclass
+    /// may have replaced the challenge by one of its own.
+    var challengeErrors: [HandshakeSubject: any Error] = [:]
+    /// The errors with which a challenge block refused handshakes, by the subjects and reasons of the refusals, kept until
+    /// no task is left.
+    var handshakeErrors: [HandshakeSubject: [String: any Error]] = [:]
 
     init(_ configuration: URLSessionConfiguration) {
         self.configuration = configuration.copy() as? URLSessionConfiguration ?? configuration

@@ -1,6 +1,5 @@
 // SPDX-License-Identifier: MIT
 
-import ANSystem
 public import AsyncNetworking
 
 /// A client certificate with its private key, which identifies the client to a server. On Linux this is a value type of
@@ -131,9 +130,6 @@ extension URLAuthenticationChallenge {
             failureResponse: response, error: nil, sender: Sender())
     }
 
-    /// The error with which a block ends the challenge; `nil` for a challenge of other code.
-    var endingError: Lock<(any Error)?>? { (sender as? Sender)?.endingError }
-
     /// Creates the challenge of a server or proxy that requests a credential.
     convenience init(_ challenge: AuthenticationChallenge) {
         let space = challenge.protectionSpace
@@ -164,8 +160,6 @@ extension URLAuthenticationChallenge {
 
 /// A challenge sender that ignores answers: they are passed as return values or to a completion handler.
 private final class Sender: NSObject, URLAuthenticationChallengeSender {
-    let endingError = Lock<(any Error)?>(nil)
-
     func use(_ credential: URLCredential, for challenge: URLAuthenticationChallenge) {}
     func continueWithoutCredential(for challenge: URLAuthenticationChallenge) {}
     func cancel(_ challenge: URLAuthenticationChallenge) {}

@@ -42,10 +42,12 @@ package final class HandshakeDecisions<Decision: Sendable>: Sendable {
     /// - Parameters:
     ///   - subject: The subject. `call` is not called while a decision on it is kept or pending.
     ///   - task: The identifier of the task for which the decision is made.
+    ///   - isOver: Returns whether the task has ended, as it may while `call` is running: nothing else would then remove
+    ///     the decision.
     ///   - fallback: The decision if `call` releases the function that takes the decision without calling it.
     ///   - call: Calls the callback. It may call its argument at once or later.
     package func decision(
-        on subject: HandshakeSubject, task: Int, fallback: Decision,
+        on subject: HandshakeSubject, task: Int, isOver: () -> Bool, fallback: Decision,
         _ call: (@escaping @Sendable (Decision) -> Void) -> Void
     ) -> Decision? {
         let callID = UUID()
@@ -56,6 +58,7 @@ package final class HandshakeDecisions<Decision: Sendable>: Sendable {
         }
         if let entry { return entry.decision }
         call(callback(on: subject, callID, fallback))
+        defer { if isOver() { remove(forTask: task) } }
         // A decision made before `call` returned applies to this handshake only.
         return state.withLock { state in
             guard var entry = state.entries[subject], entry.callID == callID else { return nil }
@@ -130,7 +133,7 @@ package enum HandshakeSubject: Hashable, Sendable {
     }
 
     /// Whether the subject is about these certificates, or about the client certificate for a host if `trust` is `nil`.
-    fileprivate func isAbout(_ trust: ServerTrust?, host: String?) -> Bool {
+    func isAbout(_ trust: ServerTrust?, host: String?) -> Bool {
         switch self {
         case .trust: trust.map { self == .init($0) } ?? false
         case .identity(let other): trust == nil && (host.map { HostName($0) == HostName(other) } ?? true)
