@@ -75,6 +75,26 @@ import Testing
             testDescription: "chunks and a length",
             script: Script([reply(200, ["Content-Length": "5"], "0123456789", .chunked)]),
             expected: .response(200, "0123456789")),
+        Row(
+            testDescription: "bytes after the chunks",
+            script: Script([reply(200, [:], "0123456789", .chunked), .send(Data("abc".utf8)), .end(.close)]),
+            expected: .response(200, "0123456789")),
+        Row(
+            testDescription: "a reset after the chunks",
+            script: Script([reply(200, [:], "0123456789", .chunked), .end(.reset)]),
+            expected: .response(200, "0123456789")),
+        Row(
+            testDescription: "the end of a body without a length",
+            script: Script([reply(200, [:], "0123456789", .asGiven), .end(.close)]),
+            expected: .response(200, "0123456789")),
+        Row(
+            testDescription: "a reset of a body without a length",
+            script: Script([reply(200, [:], "0123456789", .asGiven), .end(.reset)]),
+            expected: .failure(.connectionLost(.inBody(received: 10, expected: nil)))),
+        Row(
+            testDescription: "a reset of a body that ends with the connection",
+            script: Script([reply(200, [:], "0123456789", .untilClose), .end(.reset)]),
+            expected: .failure(.connectionLost(.inBody(received: 10, expected: nil)))),
     ]
 
     @Test(arguments: rows)

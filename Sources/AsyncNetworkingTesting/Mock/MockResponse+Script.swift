@@ -87,8 +87,8 @@ extension MockResponse {
                 return steps.append(.lost(.beforeResponse))
             case (.end, .interim):
                 return steps.append(.invalid(.noFinalResponse))
-            case (.end, .head(let body)):
-                return steps.append(contentsOf: body.end(isClosed: true))
+            case (.end(let ending), .head(let body)):
+                return steps.append(contentsOf: body.end(by: ending))
             case (.send(let data), .head(var body)):
                 steps.append(.chunk(body.receive(data)))
                 progress = .head(body)
@@ -101,7 +101,7 @@ extension MockResponse {
                 return steps.append(.invalid(.notHTTP))
             }
         }
-        if case .head(let body) = progress { steps += body.end(isClosed: false) }
+        if case .head(let body) = progress { steps += body.end(by: body.isClosed ? .close : nil) }
     }
 
     /// The `Sec-WebSocket-Key` that the response answers: the example of RFC 6455 §1.3.
@@ -121,15 +121,15 @@ extension MockResponse {
         guard !(100..<200).contains(reply.status) else {
             return append(interim: reply.status, encoder.headers, to: &progress)
         }
-        let framing: ReplyEncoder.ReceivedFraming
+        let length: Int64?
         do throws(TransportError) {
-            framing = try encoder.receivedFraming()
+            length = try encoder.receivedLength()
         } catch {
             return steps.append(.fail(error))
         }
         steps.append(.head(HTTPResponse.Status(clamping: reply.status), HTTPFields(lenient: encoder.headers)))
         var body = BodyProgress(
-            framing: encoder.sendsBody ? framing : .length(0),
+            length: encoder.sendsBody ? length : 0,
             isClosed: encoder.mustClose || request.headers.has(token: "close", in: "Connection"))
         if encoder.sendsBody {
             encoder.forEachPiece { piece in
@@ -144,50 +144,40 @@ extension MockResponse {
 
 /// The part of a body that a client has received.
 private struct BodyProgress {
-    let framing: ReplyEncoder.ReceivedFraming
+    /// The length by the header fields, or that of the chunks; `nil` if the end of the connection ends the body.
+    let length: Int64?
     /// Whether the connection is closed after the script in any case.
     let isClosed: Bool
     private var received: Int64 = 0
 
-    init(framing: ReplyEncoder.ReceivedFraming, isClosed: Bool) {
-        self.framing = framing
+    init(length: Int64?, isClosed: Bool) {
+        self.length = length
         self.isClosed = isClosed
     }
 
     /// Receives bytes; returns those that belong to the body.
     mutating func receive(_ data: Data) -> Data {
-        guard case .length(let length) = framing else { return data }
-        let part = data.prefix(Int(clamping: length - received))
+        let part = length.map { data.prefix(Int(clamping: $0 - received)) } ?? data
         received += Int64(part.count)
         return part
     }
 
-    /// The steps after the last bytes, and whether the connection is closed then.
-    func end(isClosed: Bool) -> [MockResponse.Step] {
-        let isClosed = isClosed || self.isClosed
-        switch framing {
-        case .length(let length) where received < length:
-            return [isClosed ? .lost(.inBody(received: received, expected: length)) : .hang]
-        case .untilClose where !isClosed: return [.hang]
-        case .length, .chunked, .untilClose: return []
-        }
+    /// The steps after the last bytes, given the end of the connection; `nil` if it stays open.
+    func end(by ending: Script.Ending?) -> [MockResponse.Step] {
+        if received == length { return [] }
+        guard let ending else { return [.hang] }
+        // The end of the connection is that of the body, unless the connection is lost.
+        return length == nil && ending != .reset ? [] : [.lost(.inBody(received: received, expected: length))]
     }
 }
 
 extension ReplyEncoder {
-    /// The way in which a client finds the end of a body (RFC 9112 §6.3).
-    fileprivate enum ReceivedFraming {
-        case length(Int64)
-        /// The chunks of ``Reply/Framing/chunked(size:)``.
-        case chunked
-        case untilClose
-    }
-
-    /// Returns the framing by the header fields that are sent.
+    /// Returns the length of the body that a client receives, by the header fields that are sent (RFC 9112 §6.3); `nil`
+    /// if the end of the connection ends it.
     ///
     /// - Throws: An `invalidResponse` if they are not valid, or if the body has the chunked coding already, which would
     ///   have to be decoded.
-    fileprivate func receivedFraming() throws(TransportError) -> ReceivedFraming {
+    fileprivate func receivedLength() throws(TransportError) -> Int64? {
         let headers = headers
         let lengths = headers.values("Content-Length").flatMap { $0.split(at: ",") }
             .map { Int64(digits: $0.trimmingBlanks) }
@@ -198,9 +188,9 @@ extension ReplyEncoder {
         guard codings.allSatisfy({ $0.lowercased() == "chunked" }) else {
             throw TransportError(.invalidResponse(.framing))
         }
-        if codings.isEmpty { return lengths.first.flatMap { $0.map { .length($0) } } ?? .untilClose }
+        if codings.isEmpty { return lengths.first ?? nil }
         guard case .chunked = reply.framing else { throw TransportError(.invalidResponse(.notHTTP)) }
-        return .chunked
+        return reply.body.count
     }
 }
 

@@ -83,8 +83,9 @@ public final class MockTransport: Transport {
     /// | a reply with a status from 100 to 199 | an interim response; after 101, fails with `invalidResponse` |
     /// | an end before a reply | `connectionLost`; after an interim response, `invalidResponse` unless it is a reset |
     /// | less than the declared length, and an end or `Connection: close` | `connectionLost` |
+    /// | no declared length, and a reset | `connectionLost` |
     /// | less than the declared length, or none declared, or no reply, and no end | hangs |
-    /// | more than the declared length | the rest is ignored |
+    /// | more than the declared length, or after the chunks | the rest is ignored |
     /// | lengths that differ or are not numbers, another transfer coding than `chunked` | `invalidResponse` |
     ///
     /// A reply is divided into chunks with the size of ``Reply/Framing/chunked(size:)``, otherwise of 64,256 bytes. Its
