@@ -187,6 +187,20 @@ import Testing
         #expect(places == ["0.response.content.text"])
     }
 
+    @Test(arguments: ["se/crät", "auth=c2UvY3LDpHQ=", "a=se%2Fcr%C3%A4t", #"{"a":"se\/cr\u00e4t"}"#])
+    func `a canary finds secrets in bodies that are not text`(text: String) throws {
+        let bytes = (Data([0xFF, 0x00]) + Data(text.utf8) + Data([0xFF])).base64EncodedString()
+        var entry = HAR.Entry(
+            startedDateTime: "", request: HAR.Request(try Request(url: url("http://a.example/"))),
+            timings: HAR.Timings())
+        entry.time = 1e200
+        entry.request.postData = HAR.PostData(mimeType: "image/png", text: bytes, encoding: "base64")
+        entry.response.content.text = bytes
+        entry.response.content.encoding = "base64"
+        let places = try HAR(entries: [entry]).places(of: ["se/crät"])
+        #expect(places == ["0.request.postData.text", "0.response.content.text"])
+    }
+
     @Test func `a replayed response without its secrets has the types and the fields of its body`() async throws {
         struct Answer: Decodable, Equatable {
             var usage: [String: Int]
@@ -220,6 +234,8 @@ import Testing
     @Test(arguments: [
         (#"{"a":18446744073709551614}"#, #"{"a":18446744073709551615}"#),
         (#"[0.1]"#, #"[0.1000000000000000055]"#), (#"[12345678901234567890123]"#, #"[12345678901234567890124]"#),
+        ("[\(String(repeating: "1", count: 50))0]", "[\(String(repeating: "1", count: 50))1]"),
+        ("[1e400]", "[1e401]"), (#"["1"]"#, "[1]"), (#"["n1"]"#, "[1]"), (#"{"a\"1":1}"#, #"{"a\"1":-1}"#),
     ])
     func `numbers of JSON that differ are different bodies`(recorded: String, sent: String) async throws {
         func send(_ manager: SessionManager, _ text: String) async throws {
@@ -228,6 +244,15 @@ import Testing
         _ = try await send(recording(Self.numbered), recorded)
         #expect(try await failure { try await send(replaying(), sent) }.contains("It differs: body"))
         try await send(replaying(), recorded)
+    }
+
+    @Test(arguments: ["1e128", "1E+200", "5e-324", "-0.5", "1e400", #""s1""#, #""n\"1""#, #"{"n":[1,"2",true,null]}"#])
+    func `members have no order beside any number`(number: String) async throws {
+        func send(_ manager: SessionManager, _ text: String) async throws {
+            _ = try await manager.data(for: manager.request(.post, "a", body: .string(text)))
+        }
+        _ = try await send(recording(Self.numbered), #"{"a":\#(number),"b":"x"}"#)
+        try await send(replaying(), #"{"b": "x", "a": \#(number)}"#)
     }
 
     @Test func `a query parameter whose value is how a missing one is shown is not a missing one`() async throws {
