@@ -13,8 +13,9 @@ import HTTPTypes
 ///
 /// A ``RecordingTransport`` writes cassettes; archives of browsers and of a `HARRecorder` can be replayed, too, as far as
 /// they contain bodies. Each exchange is replayed once. Responses come at once, with their bodies as they were after
-/// decompression. A request for which there is no exchange fails with a ``ReplayFailure``, and an exchange that failed
-/// when it was recorded fails with one, too.
+/// decompression, of which `Content-Length` is the size, and without digests, which may be those of other bytes. A request
+/// for which there is no exchange fails with a ``ReplayFailure``, and an exchange that failed when it was recorded fails
+/// with one, too.
 public struct ReplayTransport: Transport {
     private let mock: MockTransport
     private let cassette: Cassette
@@ -298,12 +299,20 @@ extension [HAR.Pair] {
 
 extension MockResponse {
     /// Creates the response of a recorded exchange.
+    ///
+    /// A client would compare the fields that describe the body with one that is decoded, cut off, or without secrets.
     init(_ entry: HAR.Entry) {
         let content = entry.response.content
         let text = content.text ?? ""
         let body = content.encoding == "base64" ? Data(base64Encoded: text) ?? Data() : Data(text.utf8)
+        var headers = entry.response.headers.fields
+        if !body.isEmpty {
+            let digests = ["Content-Digest", "Repr-Digest", "Digest", "Content-MD5"]
+            for name in digests.compactMap({ HTTPField.Name($0) }) { headers[name] = nil }
+            if headers[.contentLength] != nil { headers[.contentLength] = "\(body.count)" }
+        }
         self.init(
-            status: .init(code: entry.response.status, reasonPhrase: entry.response.statusText),
-            headers: entry.response.headers.fields, chunks: body.isEmpty ? [] : [body])
+            status: .init(code: entry.response.status, reasonPhrase: entry.response.statusText), headers: headers,
+            chunks: body.isEmpty ? [] : [body])
     }
 }

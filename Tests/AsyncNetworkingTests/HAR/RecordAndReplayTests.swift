@@ -201,6 +201,25 @@ import Testing
         #expect(places == ["0.request.postData.text", "0.response.content.text"])
     }
 
+    @Test func `a response of any archive has the fields of the body that is replayed`() async throws {
+        var entry = HAR.Entry(
+            startedDateTime: "", request: HAR.Request(try Request(url: url("http://a.example/v1/a"))),
+            timings: HAR.Timings())
+        entry.response.status = 200
+        entry.response.headers = [
+            HAR.Pair("content-length", "900"), HAR.Pair("Repr-Digest", "sha-256=:AA==:"), HAR.Pair("Digest", "md5=AA"),
+            HAR.Pair("ETag", "\"1\""),
+        ]
+        for (text, fields) in [
+            ("{}", [.contentLength: "2", .eTag: "\"1\""]),
+            (nil, entry.response.headers.reduce(into: [:]) { $0[HTTPField.Name($1.name) ?? .eTag] = $1.value }),
+        ] as [(String?, HTTPFields)] {
+            entry.response.content.text = text
+            _ = try directory.write(HAR(entries: [entry]).data(), to: "a.har")
+            #expect(try await replaying().get("a").head.headers == fields)
+        }
+    }
+
     @Test func `a replayed response without its secrets has the types and the fields of its body`() async throws {
         struct Answer: Decodable, Equatable {
             var usage: [String: Int]
@@ -274,6 +293,29 @@ import Testing
         // The first update begins a cassette.
         let empty = try RecordingTransport(wrapping: other, to: "\(directory.path)/b.har", mode: .update)
         #expect(try await SessionManager(on: empty).get("1").text == "other")
+    }
+
+    @Test func `a request that is cancelled while its body is read leaves its exchange to its repetition`() async throws
+    {
+        _ = try await recording(Self.numbered).post("1", body: .string("abc"))
+        let other = MockTransport { _ in .text("other") }
+        let transport = try RecordingTransport(wrapping: other, to: path, mode: .update)
+        let (gate, cancelled) = (try ScriptGate(), Lock<Task<Void, any Error>?>(nil))
+        var request = Request(method: .post, url: try url("http://a.example/v1/1"))
+        request.body = .writer { writer in
+            try await writer.write(Data("abc".utf8))
+            cancelled.withLock(\.self)?.cancel()
+        }
+        let task = Task { [request] in
+            try await gate.wait()
+            try await transport.open(request, delivery: .streamed, reporting: nil).close()
+        }
+        cancelled.withLock { $0 = task }
+        gate.open()
+        await #expect(throws: CancellationError.self) { try await task.value }
+        let repeated = try await SessionManager(on: transport).post("1", body: .string("abc"))
+        #expect(repeated.text == "POST 1")
+        #expect(other.requests.isEmpty)
     }
 
     @Test func `a failure in a cassette is replaced by an update`() async throws {
