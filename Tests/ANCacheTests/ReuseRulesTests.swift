@@ -73,6 +73,17 @@ import Testing
         #expect(decision.name == (matches ? "fresh" : "forward"))
     }
 
+    @Test func `§4.1 bytes that are no ASCII letters are compared exactly`() throws {
+        func request(_ byte: UInt8) -> CacheRequest {
+            var fields = HTTPFields()
+            fields.append(HTTPField(name: .acceptLanguage, lenientValue: Array("EN, ".utf8) + [byte]))
+            return CacheRequest(target: page, headers: fields)
+        }
+        let stored = StoredResponse.of("Cache-Control: max-age=60", "Vary: Accept-Language", to: request(0xC4))
+        #expect(decide(request(0xC4), stored, at: 1).name == "fresh")
+        #expect(decide(request(0xE4), stored, at: 1).name == "forward")
+    }
+
     @Test func `§4.1 several variants are stored, and each answers its requests`() {
         let german = StoredResponse.of(
             "Cache-Control: max-age=60", "Vary: Accept-Language", to: .get("Accept-Language: de"))

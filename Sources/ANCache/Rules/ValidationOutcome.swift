@@ -75,8 +75,14 @@ package enum ValidationOutcome: Hashable, Sendable {
         let recent = initial.sorted {
             (stored[$0].rules.date, stored[$0].responseTime) > (stored[$1].rules.date, stored[$1].responseTime)
         }
-        if let text = head.headers.first(.eTag) {
-            guard let tag = EntityTag(ofField: text) else { return [] }
+        if let field = head.headers.first(where: { $0.name == .eTag }) {
+            guard let tag = EntityTag(ofField: field.value) else {
+                // A text that is no tag was not sent as a precondition, but still tells responses apart.
+                let same = recent.filter { index in
+                    stored[index].headers.first { $0.name == .eTag }?.valueBytes == field.valueBytes
+                }
+                return Array(same.prefix(1))
+            }
             let matching = recent.filter { index in
                 guard let own = stored[index].rules.entityTag else { return false }
                 return tag.isWeak || weakly ? own.matchesWeakly(tag) : own.matchesStrongly(tag)

@@ -79,7 +79,9 @@ package struct Variant: Hashable, Sendable {
         }
         let members = HeaderScanner.members(of: values).map { member in
             let parts = member.split(at: ";").map(\.trimmingBlanks).joined(separator: ";")
-            return name == "accept" ? parts : parts.lowercased()
+            // Other letters stand for bytes that are no UTF-8.
+            let lowercased = parts.utf8.map { 0x41...0x5A ~= $0 ? $0 | 0x20 : $0 }
+            return name == "accept" ? parts : String(decoding: lowercased, as: UTF8.self)
         }
         return Checksum.of(members.joined(separator: ","))
     }
