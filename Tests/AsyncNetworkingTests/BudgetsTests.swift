@@ -775,6 +775,37 @@ import Testing
         #expect(transport.requests.count == 2)
     }
 
+    @Test(.timeLimit(.minutes(1)), arguments: [false, true])
+    func `a change that fails, or is repeated, may have been redirected to any origin`(isRepeated: Bool) async throws {
+        let gate = try ScriptGate()
+        let changes = Lock(0)
+        let transport = MockTransport { request in
+            guard request.method != .get else { return MockResponse([.wait(gate), .head(.ok)]) }
+            changes.withLock { $0 += 1 }
+            switch changes.withLock(\.self) {
+            case 1: return .status(.temporaryRedirect, headers: [.location: "http://b.example/y"])
+            case 2: return .failure(TransportError(.connectionLost(.beforeResponse)))
+            default: return .status(.ok)
+            }
+        }
+        let manager = SessionManager(on: transport) {
+            $0.interceptors = [RequestCoalescing()]
+            $0.retryPolicy = RetryPolicy(limit: isRepeated ? 1 : 0).with { $0.backoff = Backoff(base: .zero) }
+        }
+        async let before = manager.get("http://b.example/x")
+        try await transport.requests(count: 1)
+        let change = Task { try await manager.put("http://a.example/y", body: .string("a")) }
+        if isRepeated {
+            _ = try await change.value
+        } else {
+            _ = try await sessionError { _ = try await change.value }
+        }
+        async let after = manager.get("http://b.example/x")
+        try await transport.requests(count: isRepeated ? 5 : 4)
+        gate.open()
+        _ = try await (before, after)
+    }
+
     @Test func `a change that was redirected to another origin is one there, too`() async throws {
         let gate = try ScriptGate()
         let transport = MockTransport { request in

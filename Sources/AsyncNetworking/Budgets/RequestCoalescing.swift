@@ -20,8 +20,9 @@ import HTTPTypes
 /// the wait.
 ///
 /// Nothing is stored: a request that begins after the response sends another one. So does one that begins after the session
-/// has sent a request that may change something, such as a POST, to the origin, also by a redirect. With a cache,
-/// ``SessionConfiguration/coalescesRequests`` has the same purpose, and knows which responses may be shared.
+/// has sent a request that may change something, such as a POST, to the origin, also by a redirect. If that request fails
+/// or is repeated, it counts as one to each origin. With a cache, ``SessionConfiguration/coalescesRequests`` has the same
+/// purpose, and knows which responses may be shared.
 public struct RequestCoalescing: Interceptor {
     private let flights = Flights<Key, Outcome>()
 
@@ -32,13 +33,13 @@ public struct RequestCoalescing: Interceptor {
     public func intercept(_ request: Request, next: Chain) async throws -> OpenResponse {
         guard [.get, .head, .options, .trace].contains(request.method) else {
             // What is read during or after a change may differ from what is in flight.
-            let origin = next.pipeline.origin(of: request.url)
-            forgetFlights(to: origin, of: next.pipeline)
-            defer { forgetFlights(to: origin, of: next.pipeline) }
+            forgetFlights(to: [request.url], of: next.pipeline)
+            // A redirect may have led it anywhere, unless a single attempt has a response that says where.
+            var urls: [URL]?
+            defer { forgetFlights(to: urls, of: next.pipeline) }
             let response = try await next(request)
-            // It may have been redirected to another one.
-            for head in response.head.redirectHistory.dropFirst() + [response.head] {
-                forgetFlights(to: next.pipeline.origin(of: head.url), of: next.pipeline)
+            if response.head.retryHistory.earlierAttempts.isEmpty {
+                urls = [request.url] + (response.head.redirectHistory + [response.head]).map(\.url)
             }
             return response
         }
@@ -66,8 +67,10 @@ public struct RequestCoalescing: Interceptor {
         }
     }
 
-    private func forgetFlights(to origin: Origin, of pipeline: Pipeline) {
-        flights.forget { pipeline.origin(of: $0.url) == origin }
+    /// Lets later requests to the origins of some URLs be sent; `nil` for all origins.
+    private func forgetFlights(to urls: [URL]?, of pipeline: Pipeline) {
+        let origins = urls?.map { pipeline.origin(of: $0) }
+        flights.forget { origins?.contains(pipeline.origin(of: $0.url)) ?? true }
     }
 
     /// Sends the request, and gives its response to those that wait.
