@@ -263,7 +263,7 @@ public struct PartialFile: ~Copyable {
 
     /// The permission bits that a new file has by default: 0o666 less the umask, which umask(2) would change in order to
     /// tell it; `nil` if proc(5) does not tell it either.
-    package static var defaultMode: UInt32? {
+    private static var defaultMode: UInt32? {
         guard let status = try? FileDescriptor(opening: "/proc/self/status", flags: O_RDONLY) else { return nil }
         var bytes = [UInt8](repeating: 0, count: 4096)
         var span = bytes.mutableSpan

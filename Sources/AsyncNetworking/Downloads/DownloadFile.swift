@@ -370,11 +370,9 @@ final class DownloadFile {
     private var mayBePrivate: Bool { location == nil || job.options.resumeData != nil }
 
     /// The path of the temporary file; `nil` if there is none, and if other users can modify the final file, whose
-    /// permissions it gets at the end.
+    /// permissions it gets at the end, or if these are not known yet.
     var linkablePath: String? {
-        guard !(location?.isWritableByOthers ?? false) else { return nil }
-        let isNew = mayBePrivate && location?.exists != true
-        return isNew && (PartialFile.defaultMode ?? 0) & 0o022 != 0 ? nil : partial?.path
+        mayBePrivate || location?.isWritableByOthers == true ? nil : partial?.path
     }
 
     /// Moves the complete file to its final path, and returns it.
