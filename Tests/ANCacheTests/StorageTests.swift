@@ -391,8 +391,8 @@ import Testing
         let cache = disk()
         try await cache.store(Self.bytes(10), "a")
         let manager = FileManager.default
-        let name = try #require(manager.contentsOfDirectory(atPath: directory.path + "/v1").first)
-        let path = directory.path + "/v1/" + name
+        let name = try #require(manager.contentsOfDirectory(atPath: directory.path + "/v2").first)
+        let path = directory.path + "/v2/" + name
         for _ in 0..<2 {
             try manager.setAttributes([.modificationDate: Date(timeIntervalSince1970: 1)], ofItemAtPath: path)
             _ = try await cache.body("a")
@@ -403,7 +403,7 @@ import Testing
 
     @Test func `entries whose bodies are missing are removed from the directory`() async throws {
         try await disk().store(Self.bytes(100_000), "a")
-        let version = directory.path + "/v1"
+        let version = directory.path + "/v2"
         for name in try FileManager.default.contentsOfDirectory(atPath: version) where name.hasSuffix(".body") {
             try FileManager.default.removeItem(atPath: version + "/" + name)
         }

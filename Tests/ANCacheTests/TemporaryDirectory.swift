@@ -5,7 +5,7 @@ import FoundationEssentials
 /// A directory for a cache, removed with the value.
 final class TemporaryDirectory: Sendable {
     let path = "/tmp/an-cache-\(UInt64.random(in: 0...UInt64.max))"
-    private var inner: String { path + "/v1" }
+    private var inner: String { path + "/v2" }
 
     deinit { try? removeAll() }
 

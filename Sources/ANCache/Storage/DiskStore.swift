@@ -16,7 +16,7 @@ struct DiskStore: Sendable {
     /// Creates the directory, readable by its owner only, if it is missing.
     init(directory: String) throws(SystemError) {
         // A version of the form of the files has a directory of its own.
-        self.directory = directory + "/v1"
+        self.directory = directory + "/v2"
         try createDirectory()
     }
 
