@@ -115,8 +115,8 @@ public struct SessionConfiguration: Sendable {
     /// default, stores responses unchanged. `Request.willCache` replaces it for one request.
     ///
     /// It is called by the task that reads the body, when it has read it to the end, for a response that may be stored,
-    /// also one that lacks a lifetime, and fits into the cache; not for a 304, which only updates the stored header fields. It receives the complete
-    /// body in memory, also of responses that would otherwise be streamed to the disk.
+    /// also one that lacks a lifetime, and fits into the cache; not for a 304, which only updates the stored header
+    /// fields. It receives the complete body in memory, also of responses that would otherwise be streamed to the disk.
     public var willCache: (@Sendable (CacheProposal) async -> CacheProposal?)?
     /// Whether a request that the ``cache`` cannot answer waits while one of this session for the same URL and
     /// credentials is in flight, and then uses its stored response; `false` by default. It has no effect without a

@@ -22,9 +22,6 @@ struct SessionState: Sendable {
     var alternativeServices = HostTable<AlternativeService>()
     /// The stored responses that are being validated in the background, by target.
     var validations: Set<CacheKey> = []
-    /// The stored responses, by target, whose last validation was answered by 401. The next one is made for a caller, for
-    /// whom a new token can be obtained.
-    var refusedValidations: Set<CacheKey> = []
 
     /// Creates the state of a session with at most `limit` concurrent tasks; `nil` for no limit.
     static func make(maximumConcurrentTasks limit: Int?) -> Lock<SessionState> {

@@ -189,6 +189,21 @@ import Testing
         #expect(decide(.get(request), stored, at: 100).name == expected)
     }
 
+    @Test(arguments: [(100 as Int64, true), (101, false)])
+    func `RFC 5861 §3 if it is validated before, the response may be used as long if the server fails`(
+        seconds: Int64, isPermitted: Bool
+    ) {
+        let stored = StoredResponse.of("Cache-Control: max-age=60, stale-while-revalidate=40", "ETag: \"a\"")
+        let decision = CacheDecision(
+            for: .get(), stored: [stored], now: after(seconds), validatesInBackground: false)
+        guard case .validate(let fields, let fallback) = decision else {
+            Issue.record("not validated")
+            return
+        }
+        #expect(fields == [.ifNoneMatch: "\"a\""])
+        #expect(fallback?.isStale == (isPermitted ? true : nil))
+    }
+
     @Test(arguments: [
         ("max-age=60, stale-if-error=40", "X: y", true), ("max-age=60, stale-if-error=39", "X: y", false),
         ("max-age=60", "Cache-Control: stale-if-error=40", true),

@@ -23,8 +23,12 @@ package enum CacheDecision: Hashable, Sendable {
     ///   - request: The request.
     ///   - stored: The stored responses for its target, in any order; the indices of the result refer to them.
     ///   - now: The time.
-    package init(for request: CacheRequest, stored: [StoredResponse], now: CacheTime) {
-        let decision = Self.decide(request, stored, now)
+    ///   - validatesInBackground: Whether a response may be used before it is validated. If not, it may still be used if
+    ///     the server fails.
+    package init(
+        for request: CacheRequest, stored: [StoredResponse], now: CacheTime, validatesInBackground: Bool = true
+    ) {
+        let decision = Self.decide(request, stored, now, validatesInBackground)
         switch decision {
         case .validate, .forward: self = request.directives.onlyIfCached ? .refuse : decision
         case .useWhileValidating(let use, _): self = request.directives.onlyIfCached ? .use(use) : decision
@@ -33,7 +37,7 @@ package enum CacheDecision: Hashable, Sendable {
     }
 
     private static func decide(
-        _ request: CacheRequest, _ stored: [StoredResponse], _ now: CacheTime
+        _ request: CacheRequest, _ stored: [StoredResponse], _ now: CacheTime, _ validatesInBackground: Bool
     ) -> CacheDecision {
         guard request.mayUseStored, !stored.isEmpty else { return .forward }
         guard let index = chooseStored(for: request, from: stored) else {
@@ -45,17 +49,15 @@ package enum CacheDecision: Hashable, Sendable {
         let use = StoredUse(index: index, age: age, isStale: !response.isFresh(atAge: age))
         let presented = use.presented(response, to: request)
         if permits(use, of: response, for: request) { return presented.map { .use($0) } ?? .forward }
-        let staleness = response.staleness(atAge: age)
-        if response.mayBeStale, let presented, mayWait(request, age), request.mode != .revalidate,
-            let limit = response.rules.staleWhileRevalidate, staleness <= limit
-        {
+        let mayWait = response.mayBeUsedBeforeValidation(atAge: age) && mayWait(request, age)
+        if mayWait, validatesInBackground, let presented {
             return .useWhileValidating(presented, validators(of: response))
         }
         var fallback: StoredUse?
         if response.mayBeStale {
             let limit = [response.rules.staleIfError, request.directives.staleIfError.map(CacheTime.init(seconds:))]
                 .compactMap(\.self).max()
-            if let limit, staleness <= limit {
+            if mayWait || limit.map({ response.staleness(atAge: age) <= $0 }) ?? false {
                 fallback = presented
                 fallback?.isStale = true
             }
@@ -142,10 +144,10 @@ package enum CacheDecision: Hashable, Sendable {
         return directives.minFresh == nil && response.staleness(atAge: use.age) <= maximum
     }
 
-    /// Whether the request's own directives accept a response of an age while a newer one is fetched.
+    /// Whether the request accepts a response of an age while a newer one is fetched.
     private static func mayWait(_ request: CacheRequest, _ age: CacheTime) -> Bool {
         let directives = request.directives
-        return !directives.noCache && directives.minFresh == nil
+        return !directives.noCache && directives.minFresh == nil && request.mode != .revalidate
             && age <= directives.maxAge.map(CacheTime.init(seconds:)) ?? .forever
     }
 

@@ -112,4 +112,14 @@ extension StoredResponse {
     var mayBeStale: Bool {
         !isInvalidated && !rules.noCache && !rules.mustRevalidate
     }
+
+    /// Whether the response may be used at an age before a validation has ended (RFC 5861 §3).
+    func mayBeUsedBeforeValidation(atAge age: CacheTime) -> Bool {
+        mayBeStale && rules.staleWhileRevalidate.map { staleness(atAge: age) <= $0 } ?? false
+    }
+
+    /// Whether the response answers requests at a time without waiting for a validation.
+    package func answersAtOnce(at now: CacheTime) -> Bool {
+        age(at: now).map { isFresh(atAge: $0) || mayBeUsedBeforeValidation(atAge: $0) } ?? false
+    }
 }

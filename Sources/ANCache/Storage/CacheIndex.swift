@@ -26,7 +26,6 @@ package struct CacheIndex: Sendable {
     private(set) var invalidations: UInt64 = 0
     private var invalidated: [CacheKey: UInt64] = [:]
     private var allInvalidated: UInt64 = 0
-    private var lastOrder: UInt64 = 0
 
     /// An entry of the index.
     struct Slot: Sendable {
@@ -41,6 +40,8 @@ package struct CacheIndex: Sendable {
         var lastUse: UseTime
         /// The memory that the entry occupies; 0 if it is not in memory.
         var memoryCost = 0
+        /// Whether the server has refused the credentials of its last validation in the background.
+        var isRefused = false
     }
 
     /// The time of a use. Those in this process are later than those that a file records.
@@ -182,10 +183,9 @@ package struct CacheIndex: Sendable {
         return remove(key) { ids.contains($0.id) }
     }
 
-    /// Returns the position of a request among those that are sent, starting at 1.
-    mutating func nextOrder() -> UInt64 {
-        lastOrder += 1
-        return lastOrder
+    /// Records that the server has refused the credentials of a validation of an entry in the background.
+    mutating func noteRefusal(of id: UInt64, key: CacheKey) {
+        if let place = buckets[key]?.firstIndex(where: { $0.id == id }) { buckets[key]?[place].isRefused = true }
     }
 
     // MARK: Invalidations

@@ -108,6 +108,17 @@ public final class ResponseCache: Sendable {
         return entry
     }
 
+    /// Records that the server has refused the credentials of a validation of an entry in the background, until the
+    /// entry is updated, replaced or removed.
+    package func noteRefusal(of entry: CacheEntry, _ key: CacheKey) {
+        index.withLock { $0.noteRefusal(of: entry.id, key: key) }
+    }
+
+    /// Whether the server has refused the credentials of the last validation of an entry in the background.
+    package func isRefused(_ entry: CacheEntry, _ key: CacheKey) -> Bool {
+        index.withLock { $0.slots(key) }.contains { $0.id == entry.id && $0.isRefused }
+    }
+
     /// Records the use of an entry, also one that needs no body.
     package func noteUse(of entry: CacheEntry, _ key: CacheKey) {
         if let name = index.withLock({ $0.use(entry.id, key: key) }) { disk?.touch(name) }
@@ -181,7 +192,6 @@ public final class ResponseCache: Sendable {
     /// was invalidated since ``invalidations`` had a value.
     ///
     /// - Returns: `false` if the disk fails. The entry then stays.
-    @discardableResult
     package func update(_ old: CacheEntry, to entry: CacheEntry, _ key: CacheKey, since start: UInt64) -> Bool {
         do throws(SystemError) {
             let files = try disk?.write(entry, key: key)
@@ -216,8 +226,12 @@ public final class ResponseCache: Sendable {
     /// entry has it.
     private func removeFiles(_ files: EntryName?, of entry: CacheEntry, _ key: CacheKey) {
         guard let files else { return }
-        index.withLock { $0.add([files]) }
-        remove(entry, key)
+        let removals = index.withLock { index in
+            // Otherwise it is not known whether another entry has the body.
+            index.add([files])
+            return index.remove(key) { $0.id == entry.id }
+        }
+        perform(removals)
     }
 
     /// Removes the body file of an entry that is not added.
@@ -241,9 +255,6 @@ public final class ResponseCache: Sendable {
             return replaced(old.response) ? (slot.id, old.isNewer(than: entry)) : nil
         }
     }
-
-    /// Returns the position of a request among those that are sent.
-    package func nextOrder() -> UInt64 { index.withLock { $0.nextOrder() } }
 
     /// The number of invalidations so far, for ``insert(_:_:since:replacing:)``.
     package var invalidations: UInt64 { index.withLock(\.invalidations) }
@@ -496,7 +507,7 @@ extension ResponseCache {
     /// Creates a cache in a directory, with a part of it in memory. Negative limits count as 0.
     ///
     /// The directory is scanned before this function returns, which takes about 2 ms for 1,000 responses, and responses
-    /// above the limits are removed. It is created if it is missing; the responses are in its subdirectory `v1`, which
+    /// above the limits are removed. It is created if it is missing; the responses are in its subdirectory `v2`, which
     /// is created so that only its owner can read it. If the directory cannot be used, the cache is in memory only,
     /// with the capacity `memory`; see ``diskFailure``.
     ///

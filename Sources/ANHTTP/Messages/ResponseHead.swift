@@ -2,6 +2,7 @@
 
 public import FoundationEssentials
 public import HTTPTypes
+import Synchronization
 
 /// The head of a response: status and header fields.
 public struct ResponseHead: Sendable {
@@ -73,13 +74,17 @@ public struct ResponseHead: Sendable {
     package struct Sending: Sendable {
         /// The time in milliseconds since 1970.
         package let time: Int64
-        /// The position among the requests of the sessions that share a cache, starting at 1.
+        /// The position among the requests of the process, of which a cache may get the responses of any, starting at 1.
         package let order: UInt64
 
-        /// Creates a value.
-        package init(time: Int64, order: UInt64) {
+        private static let last = Atomic<UInt64>(0)
+
+        /// Creates the value of a request that is sent now, with the next position.
+        ///
+        /// - Parameter time: The time in milliseconds since 1970.
+        package init(time: Int64) {
             self.time = time
-            self.order = order
+            order = Self.last.add(1, ordering: .relaxed).newValue
         }
     }
 

@@ -80,11 +80,15 @@ struct CacheLookup: Sendable {
     /// - Parameter isRetry: Whether the request is sent again after a failure, which may be stored and is then no
     ///   answer.
     func decide(_ entries: [CacheEntry], isRetry: Bool) -> CacheDecision {
-        let decision = CacheDecision(for: request, stored: entries.map(\.response), now: session.now())
+        let (stored, now) = (entries.map(\.response), session.now())
+        let decision = CacheDecision(for: request, stored: stored, now: now)
         switch decision {
         case .use(let use), .useWhileValidating(let use, _):
-            let isFailure = entries[use.index].response.status.code >= 400
-            return isRetry && isFailure && !request.directives.onlyIfCached ? .forward : decision
+            let entry = entries[use.index]
+            if isRetry, entry.response.status.code >= 400, !request.directives.onlyIfCached { return .forward }
+            guard case .useWhileValidating = decision, session.cache.isRefused(entry, key) else { return decision }
+            // What was refused in the background may be answered here, by a new token for example.
+            return CacheDecision(for: request, stored: stored, now: now, validatesInBackground: false)
         case .validate, .forward, .refuse:
             return decision
         }
@@ -137,19 +141,9 @@ struct CacheLookup: Sendable {
     /// Ends a validation in the background.
     func endValidation() { session.state.withLock { _ = $0.validations.remove(key) } }
 
-    /// Whether the server has refused the credentials of the last validation of the target.
-    var validationWasRefused: Bool { session.state.withLock { $0.refusedValidations.contains(key) } }
-
-    /// Records whether the server has refused the credentials of a validation.
-    func noteValidation(isRefused: Bool) {
-        session.state.withLock { state in
-            if isRefused {
-                state.refusedValidations.insert(key)
-            } else {
-                state.refusedValidations.remove(key)
-            }
-        }
-    }
+    /// Records that the server has refused the credentials of a validation in the background. The next one is made for a
+    /// caller, for whom a new token can be obtained.
+    func noteRefusal(of entry: CacheEntry) { session.cache.noteRefusal(of: entry, key) }
 
     // MARK: Changes
 
@@ -168,7 +162,11 @@ struct CacheLookup: Sendable {
             await withFiles {
                 if Storability.permitsKeeping(head) {
                     guard !request.directives.noStore else { return }
-                    session.cache.update(entry, to: updated, key, since: start)
+                    let isUpdated = session.cache.update(entry, to: updated, key, since: start)
+                    // One that is not validated before its next use could contradict the update.
+                    if !isUpdated, entry.response.answersAtOnce(at: times.response) {
+                        session.cache.remove(entry, key)
+                    }
                 } else {
                     // A 304 with no-store ends the storage.
                     session.cache.remove(entry, key)

@@ -111,8 +111,9 @@ public struct CacheProposal: Sendable {
 extension Request {
     /// A closure that changes the response to this request before it is stored in the session's cache, or returns `nil`
     /// to prevent that; `nil`, the default, uses ``AsyncNetworking/SessionConfiguration/willCache``. The task that
-    /// reads the body calls it when it has read the body to its end, for a response that may be stored and fits into
-    /// the cache; not for a 304, which only updates the stored header fields. It receives the complete body in memory.
+    /// reads the body calls it when it has read the body to its end, for a response that may be stored, also one that
+    /// lacks a lifetime, and fits into the cache; not for a 304, which only updates the stored header fields. It receives
+    /// the complete body in memory, also of responses that would otherwise be streamed to the disk.
     /// The caller receives the response unchanged. Without a cache it has no effect.
     public var willCache: (@Sendable (CacheProposal) async -> CacheProposal?)? {
         get { self[WillCache.self] }

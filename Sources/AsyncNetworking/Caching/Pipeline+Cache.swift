@@ -29,11 +29,7 @@ extension Pipeline {
         var unreadable: Set<UInt64> = []
         while true {
             let entries = await lookup.entries().filter { !unreadable.contains($0.id) }
-            var decision = lookup.decide(entries, isRetry: call.attempt > 1)
-            // What was refused in the background may be answered here, by a new token for example.
-            if case .useWhileValidating(_, let conditions) = decision, lookup.validationWasRefused {
-                decision = .validate(conditions, ifFailing: nil)
-            }
+            let decision = lookup.decide(entries, isRetry: call.attempt > 1)
             switch decision {
             case .use(let use), .useWhileValidating(let use, _):
                 guard let response = await lookup.response(use, of: entries[use.index]) else {
@@ -41,7 +37,7 @@ extension Pipeline {
                     continue
                 }
                 if case .useWhileValidating = decision {
-                    validate(request, next, lookup, credentialOrigin: call.credentialOrigin)
+                    validate(entries[use.index], request, next, lookup, credentialOrigin: call.credentialOrigin)
                 }
                 lookup.endFlight(isAbandoned: false)
                 try Task.checkCancellation()
@@ -157,7 +153,6 @@ extension Pipeline {
             }
             let (response, times) = try await exchange(conditional, &call, next, lookup)
             let head = response.head
-            lookup.noteValidation(isRefused: head.status == .unauthorized)
             let outcome = ValidationOutcome(
                 of: head, to: lookup.request, stored: entries.map(\.response), ifFailing: fallback)
             switch outcome {
@@ -231,7 +226,9 @@ extension Pipeline {
     private static let longestValidation = Duration.seconds(300)
 
     /// Validates a stored response in the background, unless that is being done or was just done.
-    private func validate(_ request: Request, _ next: Next, _ lookup: CacheLookup, credentialOrigin: Origin?) {
+    private func validate(
+        _ entry: CacheEntry, _ request: Request, _ next: Next, _ lookup: CacheLookup, credentialOrigin: Origin?
+    ) {
         guard lookup.beginValidation() else { return }
         guard let task = try? registry.begin(.data, request) else { return lookup.endValidation() }
         var request = request.outlivingCall()
@@ -263,7 +260,9 @@ extension Pipeline {
                             if left < 0 { break }
                         }
                     } catch {}
-                case .received, .stored, nil: break
+                case .received(let response):
+                    if response.head.status == .unauthorized { lookup.noteRefusal(of: entry) }
+                case .stored, nil: break
                 }
             case .use, .forward, .refuse: break
             }

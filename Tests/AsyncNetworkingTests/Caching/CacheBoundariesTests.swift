@@ -270,6 +270,27 @@ import Testing
         #expect(try await origin.get(from: manager) == "3 200 network")
     }
 
+    @Test func `a response that comes from another session is as old as its request`() async throws {
+        let other = Origin()
+        let session = other.manager()
+        for number in 0..<3 { _ = try await other.get("\(number)", from: session) }
+        other.fields = [.cacheControl: "max-age=60"]
+        let isFirst = Lock(true)
+        let manager = origin.manager {
+            $0.attemptInterceptors = [
+                Intercepting { request, next in
+                    guard isFirst.withLock({ $0 }) else { return try await next(request) }
+                    isFirst.set(\.self, to: false)
+                    let response = try await session.data(for: request)
+                    return OpenResponse(head: response.head, body: ResponseBody(response.value))
+                }
+            ]
+        }
+        #expect(try await origin.get(from: manager).hasPrefix("4 200"))
+        #expect(try await origin.get(from: manager, [.cacheControl: "no-cache"]) == "1 200 network")
+        #expect(try await origin.get(from: manager) == "1 200 cache")
+    }
+
     @Test func `a response to HEAD with another status invalidates`() async throws {
         origin.respond { request, number in
             request.method == .head

@@ -109,6 +109,42 @@ import Testing
         #expect(try await get(from: manager) == (isRefused ? "3 network" : "1 validated"))
     }
 
+    @Test(arguments: ["max-age=3600", "max-age=0, stale-while-revalidate=3600"])
+    func `a response that could not be updated is not used where the update may not permit it`(control: String)
+        async throws
+    {
+        origin.fields = [.cacheControl: control, .eTag: "\"a\""]
+        let manager = origin.manager()
+        #expect(try await get(from: manager) == "1 network")
+        let large = String(repeating: "x", count: 5 << 20)
+        origin.respond { [origin] request, number in
+            guard request.headers.contains(.ifNoneMatch) else {
+                return .data(Data(origin.body(number).utf8), headers: [.cacheControl: "no-store"])
+            }
+            return .status(
+                .notModified, headers: [.cacheControl: "max-age=0", .contentType: large, .eTag: "\"a\""])
+        }
+        let request = try manager.request(.get, "x", headers: [.cacheControl: "no-cache"])
+        let validated = try await manager.data(for: request)
+        #expect(validated.metrics.source == .validated)
+        #expect(validated.value == body(1))
+        #expect(try await get(from: manager) == "3 network")
+    }
+
+    @Test func `a download whose path a closure chooses is copied, as others may be permitted to write to its file`()
+        async throws
+    {
+        let manager = origin.manager()
+        #expect(FileManager.default.createFile(atPath: file, contents: nil))
+        try FileManager.default.setAttributes([.posixPermissions: 0o664], ofItemAtPath: file)
+        let destination = DownloadDestination.chosen(temporaryDirectory: directory.path) { [file] _ in file }
+        _ = try await manager.download("x", to: destination).value
+        #expect(try directory.read("file") == body(1))
+        #expect(try links(file) == 1)
+        #expect(try FileManager.default.attributesOfItem(atPath: file)[.posixPermissions] as? Int == 0o664)
+        #expect(try await get(from: manager) == "1 cache")
+    }
+
     @Test(arguments: [false, true])
     func `a download task stores its file as a link`(isDurable: Bool) async throws {
         let manager = origin.manager()

@@ -297,6 +297,87 @@ import Testing
         #expect(try await get(from: manager) == "4 200 cache")
     }
 
+    /// Stores a response from February whose validation in the background is answered by 401, and later ones by
+    /// `response`.
+    private func refuseInBackground(
+        from manager: SessionManager, then response: @escaping @Sendable (Int) -> MockResponse
+    ) async throws {
+        let february = "Tue, 01 Feb 1994 00:00:00 GMT"
+        var fields = Self.staleWhileRevalidate
+        (fields[.eTag], fields[.lastModified]) = ("\"a\"", february)
+        origin.respond { [fields] _, number in
+            switch number {
+            case 1: .data(Data("1".utf8), headers: fields)
+            case 2: .status(.unauthorized)
+            default: response(number)
+            }
+        }
+        #expect(try await get(from: manager) == "1 200 network")
+        origin.advance(30)
+        #expect(try await get(from: manager) == "1 200 stale")
+        try await eventually { origin.requests.count == 2 && manager.tasks.isEmpty }
+    }
+
+    private static let january = "Sat, 01 Jan 1994 00:00:00 GMT"
+
+    @Test(
+        arguments: [
+            ([.ifModifiedSince: january], nil, january), ([.ifNoneMatch: "\"b\""], "\"b\", \"a\"", nil),
+            ([.range: "bytes=0-0"], nil, nil),
+        ] as [(HTTPFields, String?, String?)])
+    func `after a refusal in the background, a request has its own conditions`(
+        own: HTTPFields, tags: String?, time: String?
+    ) async throws {
+        let manager = origin.manager()
+        try await refuseInBackground(from: manager) { .data(Data("\($0)".utf8)) }
+        #expect(try await get(from: manager, own) == "3 200 network")
+        let sent = origin.requests[2].headers
+        #expect([sent[.ifNoneMatch], sent[.ifModifiedSince], sent[.range]] == [tags, time, own[.range]])
+    }
+
+    @Test(arguments: [MockResponse.status(.serviceUnavailable), .failure(TransportError(.cannotConnect(.refused)))])
+    func `after a refusal in the background, the stored response is used if the server fails`(failure: MockResponse)
+        async throws
+    {
+        let manager = origin.manager()
+        try await refuseInBackground(from: manager) { _ in failure }
+        #expect(try await get(from: manager) == "1 200 stale")
+        #expect(try await get(from: manager, [.cacheControl: "only-if-cached"]) == "1 200 stale")
+        #expect(origin.requests.count == 3)
+    }
+
+    @Test func `a refusal in the background is one for the user of the response`() async throws {
+        let manager = origin.manager()
+        origin.respond { _, number in
+            number == 3
+                ? .status(.unauthorized) : .data(Data("\(number)".utf8), headers: Self.staleWhileRevalidate)
+        }
+        let (ada, bob): (HTTPFields, HTTPFields) = ([.authorization: "ada"], [.authorization: "bob"])
+        #expect(try await get(from: manager, ada) == "1 200 network")
+        #expect(try await get(from: manager, bob) == "2 200 network")
+        origin.advance(30)
+        #expect(try await get(from: manager, ada) == "1 200 stale")
+        try await eventually { origin.requests.count == 3 && manager.tasks.isEmpty }
+        #expect(try await get(from: manager, bob) == "2 200 stale")
+        try await eventually { origin.requests.count == 4 && manager.tasks.isEmpty }
+        #expect(try await get(from: manager, bob) == "4 200 cache")
+        #expect(try await get(from: manager, ada) == "5 200 network")
+    }
+
+    @Test func `a refusal for a caller is none in the background`() async throws {
+        let manager = origin.manager()
+        origin.respond { _, number in
+            number == 2
+                ? .status(.unauthorized) : .data(Data("\(number)".utf8), headers: Self.staleWhileRevalidate)
+        }
+        #expect(try await get(from: manager) == "1 200 network")
+        origin.advance(30)
+        #expect(try await get(from: manager, [.cacheControl: "no-cache"]) == " 401 network")
+        #expect(try await get(from: manager) == "1 200 stale")
+        await manager.shutdown()
+        #expect(origin.requests.count == 3)
+    }
+
     @Test func `a validation in the background is repeated without conditions after a 304 that refers to nothing`()
         async throws
     {
