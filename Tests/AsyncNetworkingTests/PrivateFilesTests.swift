@@ -48,7 +48,7 @@ import Testing
         _ = try await manager.get("x")
         await manager.shutdown()
         // An entry and its body, beside the salt.
-        #expect(try modes(in: "v1") == [0o600, 0o600])
+        #expect(try modes(in: "v2") == [0o600, 0o600])
     }
 
     @Test func `a download that has no place yet can be read by its owner only`() async throws {

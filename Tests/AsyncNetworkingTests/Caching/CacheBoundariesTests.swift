@@ -572,7 +572,7 @@ import Testing
         origin.cache = .disk(directory.path)
         let manager = origin.manager()
         _ = try await origin.get(from: manager)
-        try FileManager.default.removeItem(atPath: directory.path + "/v1")
+        try FileManager.default.removeItem(atPath: directory.path + "/v2")
         #expect(try await origin.get(from: manager).hasSuffix("200 network"))
         // The directory was created again.
         #expect(try await origin.get(from: manager).hasSuffix("200 cache"))

@@ -190,7 +190,7 @@ import Testing
         #expect(try await get(from: manager) == "2 cache")
     }
 
-    @Test func `a file that could not be moved is completed from the response linked to it`() async throws {
+    @Test func `a file that could not be moved is completed from the stored response`() async throws {
         origin.fields = [.cacheControl: "max-age=60", .eTag: "\"1\"", .contentLength: "\(Self.size)"]
         let manager = origin.manager()
         let missing = directory.path + "/missing/file"
@@ -199,7 +199,8 @@ import Testing
             _ = try await manager.download("x", to: destination).value
         }
         let data = try #require(error.resumeData)
-        #expect(try links(data.partialFile) == 2)
+        // The permissions at a chosen path are not known when the response is stored, which is then a copy.
+        #expect(try links(data.partialFile) == 1)
         let download = try await manager.download(resuming: data, to: .file(file)).value
         #expect(download.response.metrics.source == .cache)
         #expect(try directory.read("file") == body(1))

@@ -530,7 +530,7 @@ import Testing
         origin.fields = [.cacheControl: "max-age=60"]
         origin.body = { number in String(repeating: "\(number)", count: 100_000) }
         _ = try await get(from: manager)
-        let files = directory.path + "/v1"
+        let files = directory.path + "/v2"
         for file in try FileManager.default.contentsOfDirectory(atPath: files) where file.hasSuffix(".body") {
             try Data("x".utf8).write(to: URL(filePath: "\(files)/\(file)"))
         }
