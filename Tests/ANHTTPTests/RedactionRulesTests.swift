@@ -95,6 +95,10 @@ import Testing
                 #"{"sessions":{"4fd1":{"user_id":7},"c2Vj-cmV0":true},"d":{"4fd1":1}}"#,
                 #"{"sessions":{"…1":{"user_id":0},"…2":true},"d":{"4fd1":1}}"#
             ),
+            (
+                #"{"tokens":{"b2":"y"},"passwords":{"a1":"x"}}"#,
+                #"{"tokens":{"…1":"…"},"passwords":{"…1":"…"}}"#
+            ),
             (#"{"tokens":[{"aaaaaaaaaaaaaaaaaaaaaaaaa":1,"":2}]}"#, #"{"tokens":[{"…1":0,"":0}]}"#),
             (#"{"token":"secret":"secret","b":"c"}"#, #"{"token":"…":"…","b":"c"}"#),
             (#"{"token":"secret":{"secret":1}"secret"},{"b":"c"}"#, #"{"token":"…":{"secret":0}"…"},{"b":"c"}"#),

@@ -80,7 +80,7 @@ struct ManagerState: Sendable {
     /// Removes an ended task and returns the invalidated sessions whose last task it was.
     mutating func end(_ identifier: Int) -> [ManagerSession] {
         unfinished[identifier] = nil
-        if unfinished.isEmpty { handshakeErrors = [:] }
+        if unfinished.isEmpty { (handshakeErrors, challengeErrors) = ([:], [:]) }
         return takeEndedSessions()
     }
 

@@ -338,7 +338,8 @@ public struct Redaction: Hashable, Sendable {
                 }
             case UInt8(ascii: ":"):
                 result.append(text[index])
-                if depth == nil, let name, hides(Self.string(name)) { depth = 0 }
+                // The order of members with hidden values says nothing of their names.
+                if depth == nil, let name, hides(Self.string(name)) { (depth, hiddenNames) = (0, 0) }
             case UInt8(ascii: "{"), UInt8(ascii: "["):
                 result.append(text[index])
                 depth = depth.map { $0 + 1 }
