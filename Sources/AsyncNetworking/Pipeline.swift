@@ -114,7 +114,7 @@ final class Pipeline: Sendable {
         // Adds `Cache-Control` from the cache policy.
         Step { try ($1.cachePolicy ?? $0.cachePolicy).apply(to: &$1) },
         // Refreshes a token that is due.
-        Step(if: { $1.token?.isDue == true }) { try await $0.refreshToken($1, &$2, $3) },
+        Step(if: { $1.token?.standing == .due }) { try await $0.refreshToken($1, &$2, $3) },
         // Waits for a route if the host is unreachable.
         Step(if: { $1.waitsForConnectivity ?? $0.waitsForConnectivity }) { try await $0.whenConnected($1, &$2, $3) },
         // The interceptors around each exchange.

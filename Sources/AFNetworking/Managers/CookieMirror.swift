@@ -56,7 +56,7 @@ package struct CookieMirror: Sendable {
         return Dictionary(valid.map { (Key($0), $0) }) { _, last in last }
     }
 
-    /// What identifies a cookie in both stores.
+    /// The identity of a cookie in both stores.
     fileprivate struct Key: Hashable, Sendable {
         let name: String
         let domain: String

@@ -79,17 +79,17 @@ struct ArchivedConfiguration: Codable {
     private let cachePolicy: UInt
     private let setsCookies: Bool
     private let cookieAcceptPolicy: UInt
-    private let cookies: CookieOwner
+    private let cookieStorage: CookieStorageKind
     private let proxies: [String: String]?
 
-    /// The owner of the cookie storage, whose cookies are not archived.
-    private enum CookieOwner: String, Codable {
-        /// The program: `HTTPCookieStorage.shared`.
-        case program
-        /// The configuration, or whatever else shares its storage.
-        case configuration
-        /// There is no storage, so that cookies are not handled.
-        case nobody
+    /// The kind of a cookie storage, whose cookies are not archived.
+    private enum CookieStorageKind: String, Codable {
+        /// `HTTPCookieStorage.shared`.
+        case shared
+        /// Another storage, which becomes an empty one.
+        case separate
+        /// No storage: cookies are not handled.
+        case absent
     }
 
     init(_ configuration: URLSessionConfiguration) {
@@ -100,9 +100,8 @@ struct ArchivedConfiguration: Codable {
         cachePolicy = configuration.requestCachePolicy.rawValue
         setsCookies = configuration.httpShouldSetCookies
         cookieAcceptPolicy = configuration.httpCookieAcceptPolicy.rawValue
-        cookies =
-            configuration.httpCookieStorage.map { $0 === HTTPCookieStorage.shared ? .program : .configuration }
-            ?? .nobody
+        cookieStorage =
+            configuration.httpCookieStorage.map { $0 === HTTPCookieStorage.shared ? .shared : .separate } ?? .absent
         proxies = configuration.connectionProxyDictionary.map(Self.texts)
     }
 
@@ -118,10 +117,10 @@ struct ArchivedConfiguration: Codable {
         if let policy = HTTPCookie.AcceptPolicy(rawValue: cookieAcceptPolicy) {
             configuration.httpCookieAcceptPolicy = policy
         }
-        switch cookies {
-        case .program: configuration.httpCookieStorage = .shared
-        case .configuration: configuration.httpCookieStorage = URLSessionConfiguration.ephemeral.httpCookieStorage
-        case .nobody: configuration.httpCookieStorage = nil
+        switch cookieStorage {
+        case .shared: configuration.httpCookieStorage = .shared
+        case .separate: configuration.httpCookieStorage = URLSessionConfiguration.ephemeral.httpCookieStorage
+        case .absent: configuration.httpCookieStorage = nil
         }
         configuration.connectionProxyDictionary = proxies
         return configuration

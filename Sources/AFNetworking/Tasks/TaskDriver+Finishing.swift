@@ -110,7 +110,7 @@ private struct Ending {
     let data: Data
     /// The URL to which a download was moved.
     var file: URL?
-    /// What is left of a download that was rejected.
+    /// The resume data of a download whose continuation the server rejected.
     let resumeData: ResumeData?
     let core: TaskCore?
     /// Retained because a policy of a subclass must not be freed while the state of the task is locked.

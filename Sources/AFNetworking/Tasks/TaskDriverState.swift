@@ -33,7 +33,7 @@ struct TaskDriverState: Sendable {
     var challengeError: (any Error)?
     /// The URL to which the download was moved.
     var destinationURL: URL?
-    /// What is left of a download whose continuation the server rejected; the body of the rejection was moved.
+    /// The resume data of a download whose continuation the server rejected; the body of the rejection was moved.
     var resumeData: ResumeData?
     /// The part of the body received so far, if it is collected in memory.
     var data = Data()

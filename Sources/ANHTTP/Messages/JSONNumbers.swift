@@ -18,10 +18,9 @@ extension JSONDecoder {
 
 /// The numbers of a JSON or JSON5 document at which Foundation's decoder ends the process.
 ///
-/// In both formats, this is a number with an exponent and so many characters that `Decimal` cannot hold it, if an integer
-/// is decoded from it, and the value is one that integers but not all doubles distinguish. In JSON5, these are also
-/// hexadecimal digits that are followed by other characters that occur in numbers, as in `0x1e+`, and an exponent
-/// without digits.
+/// In both formats, this is a number with an exponent that is too long for `Decimal`, when an integer is decoded from it
+/// and its value is 2^53 or more. In JSON5, it is also a number whose hexadecimal digits are followed by other characters
+/// of numbers, as in `0x1e+`, or whose exponent has no digits.
 package struct JSONNumbers {
     /// The first number at which the decoder would end the process.
     package struct Failure {

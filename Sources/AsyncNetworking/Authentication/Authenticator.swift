@@ -368,12 +368,14 @@ extension Pipeline {
             do {
                 response = try await answerChallenges(attempt, &call, next, by: policy)
                 // An interceptor may have answered in place of the request that was not sent.
-                if token.isOutdated, call.exchangeCount == exchangeCount { throw OutdatedToken() }
+                if token.standing == .outdated, call.exchangeCount == exchangeCount { throw OutdatedToken() }
             } catch let failure as RefreshFailure {
                 throw failure.cause
             } catch {
                 // An interceptor may have replaced the error.
-                let isUnsent = token.isOutdated && call.exchangeCount == exchangeCount && !(error is CancellationError)
+                let isUnsent =
+                    token.standing == .outdated && call.exchangeCount == exchangeCount
+                    && !(error is CancellationError)
                 guard isUnsent || error is OutdatedToken else { throw error }
                 token = try await tokenToCarry(of: authenticator, for: request, &call)
                 continue
@@ -410,7 +412,7 @@ extension Pipeline {
                 let isEnd = error is CancellationError || (error as? TransportError)?.reason == .shutDown
                 throw isEnd || error is OutdatedToken ? error : RefreshFailure(cause: error)
             }
-            token.isDue = false
+            token.standing = .usable
         }
         return try await next(request, &call)
     }
@@ -451,7 +453,7 @@ extension Pipeline {
             guard ticket.lineage == token.ticket.lineage else { fallthrough }
             token.ticket = ticket
         case .authorizeAgain:
-            token.isOutdated = true
+            token.standing = .outdated
             throw OutdatedToken()
         }
         request.headers[.authorization] = token.ticket.field
@@ -510,25 +512,26 @@ final class SentToken: Sendable {
     private struct State: Sendable {
         /// The token that was sent last, after those that it has replaced.
         var tickets: [Authenticator.Ticket]
-        var isDue: Bool
-        var isOutdated = false
+        var standing: Standing
+    }
+
+    /// Whether the token can be sent.
+    enum Standing {
+        case usable
+        /// It has to be refreshed before, which has not been tried.
+        case due
+        /// It may be that of another user now, so that the request was not sent.
+        case outdated
     }
 
     init(_ authenticator: Authenticator, _ ticket: Authenticator.Ticket, isDue: Bool) {
         self.authenticator = authenticator
-        state = Lock(State(tickets: [ticket], isDue: isDue))
+        state = Lock(State(tickets: [ticket], standing: isDue ? .due : .usable))
     }
 
-    /// Whether the token has to be refreshed before it is sent: it is due, and no refresh was tried.
-    var isDue: Bool {
-        get { state.withLock(\.isDue) }
-        set { state.withLock { $0.isDue = newValue } }
-    }
-
-    /// Whether the request was not sent because the token may be that of another user now.
-    var isOutdated: Bool {
-        get { state.withLock(\.isOutdated) }
-        set { state.withLock { $0.isOutdated = newValue } }
+    var standing: Standing {
+        get { state.withLock(\.standing) }
+        set { state.withLock { $0.standing = newValue } }
     }
 
     /// The token that was sent last.

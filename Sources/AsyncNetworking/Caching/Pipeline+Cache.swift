@@ -146,7 +146,7 @@ extension Pipeline {
         if fallback != nil { conditional.waitsForConnectivity = false }
         do {
             // A refresh may wait for a route without a limit.
-            if conditional.waitsForConnectivity == false, request.token?.isDue == true,
+            if conditional.waitsForConnectivity == false, request.token?.standing == .due,
                 await lacksRoute(conditional)
             {
                 throw TransportError(.cannotConnect(.unreachable))
