@@ -124,7 +124,7 @@ import Testing
     @Test func `constants are the names of header fields that they say`() throws {
         var names: [String] = []
         for file in SourceTree.sources {
-            for line in file.lines {
+            for line in file.lines where line.contains("HTTPField.Name(") {
                 names += line.matches(of: /HTTPField\.Name\(constant: "([^"]*)"\)/).map { String($0.1) }
                 #expect(line.firstMatch(of: /HTTPField\.Name\(.*\) \?\? \./) == nil, "\(file.path): another field")
             }
@@ -142,8 +142,9 @@ import Testing
         let search =
             /(\w*)(?:\[[^\[\]]*\])?(?:\.dropFirst\(\))?\.(?:split\(separator: "|replacing\("|firstRange\(of: "[^"]*"\)|(?:first|last)Index\(of: ")/
         let surprises = file.lines.filter { line in
-            !line.trimmingCharacters(in: .whitespaces).hasPrefix("//")
-                && line.matches(of: search).contains { !["unicodeScalars", "utf8", "scalars"].contains($0.1) }
+            // The first condition is the fastest one.
+            ["split(", "replacing(", "firstRange(", "Index("].contains { line.contains($0) }
+                && !line.trimmingCharacters(in: .whitespaces).hasPrefix("//") && line.matches(of: search).contains { !["unicodeScalars", "utf8", "scalars"].contains($0.1) }
         }
         #expect(surprises == [])
     }
