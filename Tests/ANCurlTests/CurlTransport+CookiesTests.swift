@@ -66,4 +66,62 @@ import Testing
                 ])
         }
     }
+
+    /// libcurl stores a cookie when it receives its line, whatever becomes of the head, and by laxer rules than those of
+    /// `Cookie`.
+    @Test(arguments: [
+        "HTTP/1.1 103 Early Hints\r\nSet-Cookie: id=evil; Domain=example.test; Path=/\r\n\r\nHTTP/1.1 200 OK\r\n",
+        "HTTP/1.1 200 OK\r\nSet-Cookie: id=evil; Domain=example.test; Path=/\r\nno field\r\n",
+        "HTTP/1.1 200 OK\r\nSet-Cookie: id=evil; Domain=example.test; Path=/\r\nX-Cut",
+        "HTTP/1.1 200 OK\r\nSet-Cookie: id=evil; Domain=example.test; Path=/; Secure=1\r\n",
+        "HTTP/1.1 200 OK\r\nSet-Cookie: id=evil; Domain=example.test; Path=/; x=\u{1}\r\n",
+        "HTTP/1.1 200 OK\r\nset-cookie: ; \t;ID =evil; Domain=example.test; Path=/\r\n",
+        "HTTP/1.1 200 OK\r\nSet-Cookie: id=evil; Domain=example.test; Path=/\r\n ; Secure\r\n",
+    ])
+    func `no header line without TLS overlays a secure cookie of its site`(head: String) async throws {
+        try await StubServer.with { server in
+            server.fallback { _ in .raw(head.contains("X-Cut") ? head : head + "Content-Length: 0\r\n\r\n") }
+            let port = server.endpoint.port
+            let transport = try CurlTransport(
+                options: .with {
+                    $0.connection.hostOverrides = [
+                        .init(host: "a.example.test", port: port, address: "127.0.0.1", addressPort: port)
+                    ]
+                })
+            let secure = Cookie(name: "id", value: "mine", domain: "a.example.test", isSecure: true)
+            await transport.features.cookies?.set([secure])
+            let url = try #require(URL(string: "http://a.example.test:\(port)/"))
+            _ = try? await transport.collect(Request(url: url))
+            #expect(server.activity.requests.count == 1)
+            let cookies = await (transport.features.cookies?.cookies() ?? []).filter { !$0.isExpired() }
+            #expect(cookies == [secure])
+        }
+    }
+
+    /// RFC 6265 §5.3 and §5.4: the host is that of the URL. For libcurl it is that of the field.
+    @Test func `a Host field does not change which cookies are sent and stored`() async throws {
+        try await StubServer.with { server in
+            server.fallback { request in
+                .reply(
+                    headers: ["Set-Cookie": "new=1; Path=/"],
+                    body: .string(request.headers.values("Cookie").joined(separator: " | ")))
+            }
+            let transport = try CurlTransport()
+            let (mine, other) = (
+                Cookie(name: "id", value: "mine", domain: "127.0.0.1"),
+                Cookie(name: "id", value: "other", domain: "other.test")
+            )
+            await transport.features.cookies?.set([mine, other])
+            let host = HTTPField.Name(constant: "host")
+            let request = server.request(headers: [host: "other.test", .cookie: "own=1"])
+            #expect(try await transport.text(request) == "id=mine; own=1")
+            #expect(server.activity.requests.last?.headers.values("Host") == ["other.test"])
+            let new = Cookie(name: "new", value: "1", domain: "127.0.0.1")
+            #expect(Set(await (transport.features.cookies?.cookies() ?? [])) == [mine, other, new])
+            #expect(try await transport.text(server.request(headers: [host: "other.test"])).contains("new=1"))
+            let without = server.request(
+                headers: [host: "other.test"], options: .with { $0.handlesCookies = false })
+            #expect(try await transport.text(without) == "")
+        }
+    }
 }

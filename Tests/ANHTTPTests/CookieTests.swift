@@ -253,4 +253,13 @@ import Testing
             #expect(!text.contains("s3cret"))
         }
     }
+
+    @Test(arguments: [
+        ("Set-Cookie: id=x; Path=/\r\n", "id"), ("SET-COOKIE:id=x", "id"), ("set-cookie: ;; \t id\t =x=y; a=b", "id"),
+        ("Set-Cookie: id", "id"), ("Set-Cookie: =x; id=y", nil), ("Set-Cookie:\r\n", nil), ("Set-Cookie2: a=b", nil),
+        ("X-Set-Cookie: a=b", nil), ("Set-Cookie", nil), ("", nil),
+    ])
+    func `the name of a cookie is read from its line`(line: String, name: String?) {
+        #expect(Cookie.name(setBy: Array(line.utf8)) == name)
+    }
 }

@@ -1,7 +1,7 @@
 // SPDX-License-Identifier: MIT
 
 import ANHTTP
-import FoundationEssentials
+import Foundation
 import Testing
 
 @Suite struct JSONNumbersTests {
@@ -56,5 +56,15 @@ import Testing
             try JSONDecoder().decodeUntrusted([Int].self, from: Data("[\(Self.long)]".utf8))
         }
         #expect(try JSONDecoder().decodeUntrusted([Int].self, from: Data("[1e16]".utf8)) == [10_000_000_000_000_000])
+    }
+
+    @Test(arguments: [
+        String.Encoding.utf16, .utf16LittleEndian, .utf16BigEndian, .utf32, .utf32LittleEndian, .utf32BigEndian,
+    ])
+    func `an untrusted document that is not UTF-8 is an error, because its numbers are not inspected`(
+        encoding: String.Encoding
+    ) throws {
+        let document = try #require("[\(Self.long)]".data(using: encoding))
+        #expect(throws: DecodingError.self) { try JSONDecoder().decodeUntrusted([Int].self, from: document) }
     }
 }

@@ -4,6 +4,7 @@ import ANHTTP
 import CCurl
 import FoundationEssentials
 import Glibc
+import HTTPTypes
 
 /// The data shared by a transport's easy handles, on all its event loops: TLS sessions, addresses and, optionally,
 /// cookies.
@@ -67,9 +68,11 @@ final class HandleShares: Sendable {
         return cookies
     }
 
-    /// Returns the cookies for a URL as the value of a field, those with longer paths first (RFC 6265 §5.4); `nil` if there
-    /// are none.
-    func text(for url: URL) -> String? {
+    /// Returns the cookies for an exchange as the value of a field, those with longer paths first (RFC 6265 §5.4); `nil`
+    /// if there are none, or if it sends none.
+    func text(for exchange: Exchange) -> String? {
+        guard exchange.cookies != .none, cookieFlag.isSet else { return nil }
+        let url = exchange.request.url
         let cookies = cookies().filter { $0.matches(url) && !$0.isExpired() }
             .sorted { $0.path.utf8.count > $1.path.utf8.count }
         return cookies.isEmpty ? nil : cookies.map { "\($0.name)=\($0.value)" }.joined(separator: "; ")
@@ -78,17 +81,16 @@ final class HandleShares: Sendable {
     /// The size from which libcurl leaves out cookies, and the request's own `Cookie` field with them.
     static let maximumFieldSize = 8190 - "Cookie: ".utf8.count
 
-    /// Removes cookies that a response without TLS has set and that overlay secure ones (RFC 6265bis §5.7): libcurl checks
-    /// this only for cookies of the same domain.
-    func removeOverlays(setBy fields: [String], from url: URL) {
-        let names = Set(fields.compactMap { Cookie(setCookie: $0, from: url)?.name.lowercased() })
-        guard !names.isEmpty, let host = Cookie.host(of: url) else { return }
+    /// Removes cookies with a name that a response without TLS has set, and that overlay secure ones (RFC 6265bis §5.7):
+    /// libcurl checks this only for cookies of the same domain.
+    func removeOverlays(named name: String, from url: URL) {
+        guard let host = Cookie.host(of: url) else { return }
         withCookies {
             let stored = stored
             let secure = stored.filter { $0.isSecure && !$0.isExpired() }
             store(
                 stored.filter { cookie in
-                    !cookie.isSecure && cookie.mayBeSet(by: host) && names.contains(cookie.name.lowercased())
+                    !cookie.isSecure && cookie.mayBeSet(by: host) && cookie.name.lowercased() == name.lowercased()
                         && secure.contains(where: cookie.overlays)
                 }
                 .map(\.ended))
@@ -154,6 +156,27 @@ extension CurlEngine {
     func remove(_ cookies: [Cookie]) { context.shares.remove(cookies) }
 
     func removeAll() { context.shares.removeAll() }
+}
+
+/// Who sends the stored cookies with a request, and stores those of its responses.
+enum CookieHandling {
+    /// Nobody.
+    case none
+    /// libcurl.
+    case libcurl
+    /// The engine: libcurl does not see the messages of a WebSocket connection, and considers an explicit `Host` field the
+    /// host of the cookies, which is that of the URL (RFC 6265 §5.3, §5.4).
+    case engine
+
+    init(_ request: borrowing Request, _ options: TransferOptions) {
+        if !(request.handlesCookies ?? options.handlesCookies) {
+            self = .none
+        } else if request.webSocketOptions != nil || request.headers.contains(HTTPField.Name(constant: "host")) {
+            self = .engine
+        } else {
+            self = .libcurl
+        }
+    }
 }
 
 extension Cookie {

@@ -21,8 +21,8 @@ final class Exchange: Sendable {
     let sendsBody: Bool
     /// Whether the URL's scheme is `https`.
     let isSecure: Bool
-    /// Whether cookies are sent and stored.
-    let handlesCookies: Bool
+    /// Who sends and stores cookies.
+    let cookies: CookieHandling
     /// The authentication that libcurl performs; `nil` if it performs none.
     let authentication: TransportAuthentication?
     /// Whether responses may be challenges to which libcurl responds.
@@ -56,7 +56,7 @@ final class Exchange: Sendable {
                 true
             }
         isSecure = request.url.isHTTPS
-        handlesCookies = request.handlesCookies ?? sharedOptions.value.handlesCookies
+        cookies = CookieHandling(request, sharedOptions.value)
         authentication = request.transportAuthentication
         try authentication?.checkCapabilities()
         webSocket = request.webSocketOptions.map { WebSocketChannel($0, memory: context.memory) }

@@ -215,7 +215,7 @@ extension Exchange {
         _ request: borrowing Request, _ options: SharedTransferOptions
     ) throws(TransportError) -> HeaderList {
         try HeaderList(
-            request, options, upload, sendsBody: sendsBody, leavesOutCookies: handlesCookies,
+            request, options, upload, sendsBody: sendsBody, leavesOutCookies: cookies != .none,
             isSigned: authentication?.signature != nil)
     }
 

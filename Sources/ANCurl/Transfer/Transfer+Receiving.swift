@@ -150,6 +150,11 @@ extension Transfer {
             noteAlternativeAnswered()
             state.parser.isOnMultiplexedConnection = state.connection.isHTTP2 || state.connection.isHTTP3
         }
+        if exchange.cookies == .libcurl, !exchange.isSecure, loop.context.shares.cookieFlag.isSet,
+            let name = unsafe Cookie.name(setBy: Array(line))
+        {
+            loop.context.shares.removeOverlays(named: name, from: exchange.request.url)
+        }
         do throws(HeaderParser.Failure) {
             switch unsafe try state.parser.receive(line.assumingMemoryBound(to: UInt8.self)) {
             case .none: break
@@ -158,13 +163,10 @@ extension Transfer {
                 // A 101 would switch to another protocol, which no request asks for.
                 guard head.status.code != 101 else { throw .invalid(.noFinalResponse) }
             case .final(let head):
-                try receiveHandshake(head)
-                if exchange.handlesCookies, !exchange.isSecure, connection == nil, loop.context.shares.cookieFlag.isSet,
-                    head.headers.contains(.setCookie)
-                {
-                    loop.context.shares.removeOverlays(
-                        setBy: head.headers[values: .setCookie], from: exchange.request.url)
+                if exchange.cookies == .engine {
+                    loop.context.shares.store(head.headers[values: .setCookie], from: exchange.request.url)
                 }
+                try receiveHandshake(head)
                 reviewReuse(after: .answered(status: head.status.code, sentPart))
                 switch use(of: head) {
                 case .response:
@@ -202,14 +204,9 @@ extension Transfer {
         }
     }
 
-    /// Stores the cookies of a response to the opening handshake of a WebSocket connection, which libcurl does not see,
-    /// and checks a response that switches protocols.
+    /// Checks a response to the opening handshake of a WebSocket connection that switches protocols.
     private func receiveHandshake(_ head: ResponseHead) throws(HeaderParser.Failure) {
-        guard let connection else { return }
-        if exchange.handlesCookies {
-            loop.context.shares.store(head.headers[values: .setCookie], from: exchange.request.url)
-        }
-        guard head.status.code == 101 else { return }
+        guard let connection, head.status.code == 101 else { return }
         do throws(WebSocketViolation) {
             try connection.accept(head, independentStream)
         } catch {

@@ -81,8 +81,11 @@ final class Transfer: PriorityQueueElement {
         guard headSize <= EasyHandle.maximumHeadSize else {
             throw TransportError(.invalidRequest(.option("The head is larger than 1 MB, which libcurl does not send.")))
         }
-        if let own = headers.cookies, exchange.handlesCookies, loop.context.shares.cookieFlag.isSet,
-            let stored = loop.context.shares.text(for: exchange.request.url),
+        var cookies = headers.cookies
+        if exchange.cookies == .engine {
+            let stored = loop.context.shares.text(for: exchange)
+            cookies = stored.map { text in cookies.map { "\(text); \($0)" } ?? text } ?? cookies
+        } else if let own = cookies, let stored = loop.context.shares.text(for: exchange),
             stored.utf8.count >= HandleShares.maximumFieldSize
         {
             let reason =
@@ -98,8 +101,8 @@ final class Transfer: PriorityQueueElement {
             let bufferSize = ReceiveBuffer(for: exchange.delivery, speedLimits).rawValue
             try handle.set(CURLOPT_BUFFERSIZE, min(bufferSize, exchange.memory?.chunk ?? .max))
             try handle.apply(loop.context.limits)
-            try loop.context.shares.attach(to: handle, withCookies: exchange.handlesCookies)
-            if let cookies = headers.cookies { try handle.set(CURLOPT_COOKIE, cookies) }
+            try loop.context.shares.attach(to: handle, withCookies: exchange.cookies == .libcurl)
+            if let cookies { try handle.set(CURLOPT_COOKIE, cookies) }
             if let security = exchange.security {
                 try handle.apply(security, resumesSessions: exchange.options.tls.resumesSessions)
             }

@@ -16,7 +16,8 @@ extension CurlEngine {
             channel, handshake, ConnectionStream(transfer.handle), socket: socket,
             capacity: transfer.exchange.options.streamBufferSize, now: state.now)
         do throws(TransportError) {
-            let head = try handshake.head(of: transfer.exchange.request, cookies: cookies(for: transfer))
+            let head = try handshake.head(
+                of: transfer.exchange.request, cookies: context.shares.text(for: transfer.exchange))
             channel.withOutput { $0.append(head) }
         } catch {
             return finish(transfer, .failure(error))
@@ -24,12 +25,6 @@ extension CurlEngine {
         transfer.connection = connection
         state.upgraded[socket] = transfer
         serve(transfer)
-    }
-
-    /// Returns the stored cookies for a transfer's URL, those with longer paths first (RFC 6265 §5.4).
-    private func cookies(for transfer: Transfer) -> String? {
-        guard transfer.exchange.handlesCookies, context.shares.cookieFlag.isSet else { return nil }
-        return context.shares.text(for: transfer.exchange.request.url)
     }
 
     /// Sends and receives what is possible on a WebSocket connection, and watches its socket for more.

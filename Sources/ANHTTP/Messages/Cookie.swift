@@ -240,6 +240,27 @@ extension Cookie {
         includesSubdomains = false
     }
 
+    /// Returns the name of the cookie that libcurl may have stored when it received a header line; `nil` for other lines.
+    ///
+    /// Its rules are laxer than those of ``init(setCookie:from:now:)``: it passes over empty parts at the beginning, and
+    /// stores cookies of interim heads, and of heads that are not valid as a whole.
+    package static func name(setBy line: [UInt8]) -> String? {
+        let field = "set-cookie:".utf8
+        guard line.prefix(field.count).elementsEqual(field, by: { $0 | 0x20 == $1 }) else { return nil }
+        let blanks: Set<UInt8> = [UInt8(ascii: " "), UInt8(ascii: "\t"), UInt8(ascii: "\r"), UInt8(ascii: "\n")]
+        for part in line.dropFirst(field.count).split(separator: UInt8(ascii: ";")) {
+            let name = part.prefix { $0 != UInt8(ascii: "=") }
+            guard let first = name.firstIndex(where: { !blanks.contains($0) }),
+                let last = name.lastIndex(where: { !blanks.contains($0) })
+            else {
+                if name.count < part.count { return nil }
+                continue
+            }
+            return String(decoding: name[first...last], as: UTF8.self)
+        }
+        return nil
+    }
+
     /// Returns the name and value of an attribute, without blanks around them; no value without an equals sign.
     private static func pair(_ part: Substring.UTF8View) -> (name: String, value: String?) {
         let pair = part.split(separator: UInt8(ascii: "="), maxSplits: 1, omittingEmptySubsequences: false)

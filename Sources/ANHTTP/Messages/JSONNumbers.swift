@@ -6,11 +6,14 @@ extension JSONDecoder {
     /// Decodes a document that the program did not write itself, and in which a number must not end the process; see
     /// ``JSONNumbers``.
     ///
-    /// - Throws: `DecodingError`.
+    /// - Throws: `DecodingError`, also for UTF-16 and UTF-32, in which numbers are not inspected.
     package func decodeUntrusted<Value: Decodable>(_ type: Value.Type, from data: Data) throws -> Value {
+        func corrupted(_ description: String) -> DecodingError {
+            .dataCorrupted(.init(codingPath: [], debugDescription: description))
+        }
+        guard !JSONNumbers.isWide(data) else { throw corrupted("The document is not UTF-8.") }
         guard JSONNumbers.failure(in: data, isJSON5: allowsJSON5) == nil else {
-            let description = "A number exceeds the limits of the decoder."
-            throw DecodingError.dataCorrupted(.init(codingPath: [], debugDescription: description))
+            throw corrupted("A number exceeds the limits of the decoder.")
         }
         return try decode(type, from: data)
     }
@@ -36,6 +39,12 @@ package struct JSONNumbers {
         var numbers = JSONNumbers(document, isJSON5: isJSON5)
         numbers.inspect()
         return numbers.failure
+    }
+
+    /// Returns whether Foundation's decoder reads a document as UTF-16 or UTF-32, which have a zero or a byte order mark at
+    /// the beginning.
+    package static func isWide(_ document: Data) -> Bool {
+        document.prefix(4).contains { $0 == 0 || $0 >= 0xFE }
     }
 
     /// Returns the maximum number of arrays and objects around a value of a JSON5 document, up to the first failure.

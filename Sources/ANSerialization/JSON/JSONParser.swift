@@ -1,5 +1,6 @@
 // SPDX-License-Identifier: MIT
 
+import ANHTTP
 import FoundationEssentials
 
 /// A parser for UTF-8 encoded JSON, strictly by RFC 8259, in a single pass and with limited depth.
@@ -61,9 +62,9 @@ struct JSONParser {
     }
 
     /// Returns whether a document may be one that `JSONDecoder` accepts although it is not JSON: in UTF-16 or UTF-32,
-    /// which have a zero or a byte order mark at the beginning, or with a comma before a bracket, possibly in a string.
+    /// or with a comma before a bracket, possibly in a string.
     static func mayBeExtended(_ data: Data) -> Bool {
-        if data.prefix(4).contains(where: { $0 == 0 || $0 >= 0xFE }) { return true }
+        if JSONNumbers.isWide(data) { return true }
         let span = data.span
         var isAfterComma = false
         for index in span.indices {
