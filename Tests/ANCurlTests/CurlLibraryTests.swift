@@ -42,4 +42,32 @@ import Testing
         #expect(library().tlsLibrary.isEmpty)
         #expect(library(tls: "OpenSSL/3.0.17").tlsLibrary == "OpenSSL/3.0.17")
     }
+
+    @Test(
+        arguments: [
+            (0x07_58_01, [.lostAnswers]), (0x08_0A_01, [.lostAnswers]), (0x08_0B_00, [.lostAnswers, .unlockedCookies]),
+            (0x08_0D_00, [.lostAnswers, .unlockedCookies, .droppedFields]),
+            (0x08_0E_01, [.unlockedCookies, .droppedFields]),
+            (0x08_10_00, [.unlockedLookups, .keptLookups, .droppedFields]),
+            (0x08_13_00, [.unlockedLookups, .keptLookups, .droppedFields]),
+            (0x08_14_00, [.keptLookups, .droppedFields]),
+            (0x08_15_00, [.keptLookups, .droppedFields]), (0x08_16_00, []), (0x09_00_00, []),
+        ] as [(UInt32, CurlDefects)])
+    func `each version has the defects that it was released with`(version: UInt32, defects: CurlDefects) {
+        #expect(CurlDefects(version: version) == defects)
+        #expect(library(version).defects == defects)
+    }
+
+    @Test func `failed look-ups are noted until one succeeds`() {
+        var lookups = FailedLookups()
+        lookups.note("a.test", hasFailed: true)
+        lookups.note("b.test", hasFailed: false)
+        #expect(lookups.contains("a.test"))
+        #expect(!lookups.contains("b.test"))
+        lookups.note("a.test", hasFailed: false)
+        #expect(!lookups.contains("a.test"))
+        for number in 0...FailedLookups.maximumCount { lookups.note("\(number).test", hasFailed: true) }
+        #expect(!lookups.contains("0.test"))
+        #expect(lookups.contains("\(FailedLookups.maximumCount).test"))
+    }
 }

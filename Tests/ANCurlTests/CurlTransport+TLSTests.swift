@@ -42,6 +42,27 @@ import Testing
         return failure
     }
 
+    /// libcurl 7.88 sends two buffers of a head over TLS, and waits for the response.
+    @Test(arguments: [20_000, 40_000, 70_000, 140_000, 300_000, 900_000], [nil, "body"])
+    func `a head of any size up to 1 MB is sent, or the request fails`(size: Int, body: String?) async throws {
+        let isSent = try size < 307_000 || !CurlLibrary.current.get().defects.contains(.droppedFields)
+        try await withServer { server in
+            let value = String(repeating: "a", count: size)
+            let request = server.request(
+                method: body == nil ? .get : .post, headers: [HTTPField.Name(constant: "x-large"): value],
+                body: body.map { .string($0) } ?? .none, options: trusting)
+            guard isSent else {
+                let failure = try await CurlTransport().failure(request)
+                guard case .invalidRequest = failure.reason else { throw failure }
+                return
+            }
+            #expect(try await CurlTransport().text(request) == "secret")
+            let received = try #require(server.activity.requests.last)
+            #expect(received.headers.values("x-large") == [value])
+            #expect(String(decoding: received.body, as: UTF8.self) == body ?? "")
+        }
+    }
+
     @Test func `a trusted server is spoken to, and the metrics say how`() async throws {
         try await withServer { server in
             let transport = try CurlTransport()

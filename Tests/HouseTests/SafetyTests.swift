@@ -144,7 +144,8 @@ import Testing
         let surprises = file.lines.filter { line in
             // The first condition is the fastest one.
             ["split(", "replacing(", "firstRange(", "Index("].contains { line.contains($0) }
-                && !line.trimmingCharacters(in: .whitespaces).hasPrefix("//") && line.matches(of: search).contains { !["unicodeScalars", "utf8", "scalars"].contains($0.1) }
+                && !line.trimmingCharacters(in: .whitespaces).hasPrefix("//")
+                && line.matches(of: search).contains { !["unicodeScalars", "utf8", "scalars"].contains($0.1) }
         }
         #expect(surprises == [])
     }

@@ -371,6 +371,7 @@ actor CurlEngine {
         noteFinished(transfer)
         let exchange = transfer.exchange
         if let events = exchange.events { transfer.reportEnd(result, to: events) }
+        if context.defects.contains(.keptLookups) { noteLookup(of: transfer, result) }
         exchange.webSocket?.disconnect()
         let isSpoilt = transfer.isExclusive && (try? result.get()) == nil
         if isSpoilt { transfer.reviewReuse(after: .failed) }
@@ -384,6 +385,14 @@ actor CurlEngine {
         leave(exchange, connected: transfer.state.clock.connected != nil)
         active[ObjectIdentifier(exchange)] = nil
         finish(exchange, result)
+    }
+
+    /// Notes whether the name of a transfer's server was found, if that is known.
+    private func noteLookup(of transfer: Transfer, _ result: Result<ResponseEnding, any Error>) {
+        let hasFailed =
+            if case .failure(let error as TransportError) = result { error.reason == .cannotResolve } else { false }
+        guard hasFailed || transfer.state.clock.connected != nil else { return }
+        context.failedLookups.withLock { $0.note(transfer.exchange.request.url.authority, hasFailed: hasFailed) }
     }
 
     /// Notes that the connection of a transfer carries several exchanges at the same time, so that others may follow.

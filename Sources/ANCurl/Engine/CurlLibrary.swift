@@ -12,11 +12,8 @@ public struct CurlLibrary: Sendable {
     public let tlsLibrary: String
     /// Whether HTTP/2 is supported, and whether exchanges share its connections.
     package let http2: HTTP2Sharing
-    /// Whether several threads can share cookies. libcurl 8.11 to 8.15 read the list of cookies for a request without the lock
-    /// (be39ed19, fixed in 8.16 by c278c508e2).
-    package let sharesCookies: Bool
-    /// Whether libcurl may lose responses over HTTP/2; see ``HTTP2Answers``.
-    let losesAnswers: Bool
+    /// The defects that the engine avoids.
+    package let defects: CurlDefects
     /// Whether HTTP/3 is supported. Otherwise ``ANHTTP/HTTPVersionPolicy/http3`` and
     /// ``ANHTTP/HTTPVersionPolicy/http3Only`` fail with ``ANHTTP/TransportError/Reason/unsupported(_:)``.
     public let hasHTTP3: Bool
@@ -69,8 +66,7 @@ public struct CurlLibrary: Sendable {
         version = unsafe String(cString: info.version)
         tlsLibrary = unsafe info.ssl_version.map { unsafe String(cString: $0) } ?? ""
         http2 = unsafe HTTP2Sharing(version: info.version_num, hasHTTP2: has(CURL_VERSION_HTTP2))
-        losesAnswers = unsafe info.version_num < 0x08_0E_00
-        sharesCookies = unsafe !(0x08_0B_00..<0x08_10_00).contains(info.version_num)
+        defects = unsafe CurlDefects(version: info.version_num)
         hasHTTP3 = has(CURL_VERSION_HTTP3)
         usesNGTCP2 = unsafe info.quic_version.map { unsafe String(cString: $0).hasPrefix("ngtcp2/") } ?? false
         hasHTTPSProxy = has(CURL_VERSION_HTTPS_PROXY)
@@ -80,4 +76,65 @@ public struct CurlLibrary: Sendable {
         if has(CURL_VERSION_SPNEGO) { schemes.insert(.negotiate) }
         authenticationSchemes = schemes
     }
+}
+
+/// Defects of some versions of libcurl that the engine avoids while it runs.
+package struct CurlDefects: OptionSet, Sendable {
+    package let rawValue: UInt8
+
+    /// Responses over HTTP/2 may be lost; see ``HTTP2Answers``.
+    package static let lostAnswers = Self(rawValue: 1 << 0)
+    /// The list of cookies for a request is read without the lock (be39ed19, fixed by c278c508e2): threads cannot share
+    /// cookies.
+    package static let unlockedCookies = Self(rawValue: 1 << 1)
+    /// Failed name look-ups are cached without the lock (fixed by 1bf663e32f): threads cannot share addresses.
+    package static let unlockedLookups = Self(rawValue: 1 << 2)
+    /// Failed name look-ups are cached for 30 s also if the DNS server could not be asked (fixed by c3ae9ef822); see
+    /// ``FailedLookups``.
+    package static let keptLookups = Self(rawValue: 1 << 3)
+    /// Header fields of more than 300 KiB are left out (fixed by 5bb7d7a4f2).
+    package static let droppedFields = Self(rawValue: 1 << 4)
+
+    /// The size in bytes of the lines that are sent by all versions.
+    static let longestLine = 300 << 10
+
+    package init(rawValue: UInt8) {
+        self.rawValue = rawValue
+    }
+
+    /// Creates the set of the defects of a version, in the form of curl_version_info(3).
+    package init(version: UInt32) {
+        self = Self.table.reduce(into: []) { set, row in if row.versions.contains(version) { set.insert(row.defect) } }
+    }
+
+    private static let table: [(defect: Self, versions: Range<UInt32>)] = [
+        (.lostAnswers, 0..<0x08_0E_00), (.unlockedCookies, 0x08_0B_00..<0x08_10_00),
+        (.unlockedLookups, 0x08_10_00..<0x08_14_00), (.keptLookups, 0x08_10_00..<0x08_16_00),
+        (.droppedFields, 0x08_0D_00..<0x08_16_00),
+    ]
+}
+
+/// The servers whose names were not found the last time, for versions of libcurl with ``CurlDefects/keptLookups``.
+/// Requests to them do not use cached addresses.
+package struct FailedLookups: Sendable {
+    private var servers: Set<String> = []
+
+    /// Creates an empty list.
+    package init() {}
+
+    /// Returns whether the last look-up for a server failed.
+    package func contains(_ server: String) -> Bool { servers.contains(server) }
+
+    /// Notes how a look-up for a server ended.
+    package mutating func note(_ server: String, hasFailed: Bool) {
+        guard hasFailed else {
+            servers.remove(server)
+            return
+        }
+        // Cached failures expire anyway.
+        if servers.count == Self.maximumCount { servers.removeAll() }
+        servers.insert(server)
+    }
+
+    package static let maximumCount = 1000
 }

@@ -70,9 +70,9 @@ final class Dispatcher: Sendable {
         case over
     }
 
-    /// - Parameter sharesCookies: Whether several threads can share libcurl's cookies; if not, there is one loop.
-    init(_ limits: ConnectionLimits, sharesCookies: Bool) {
-        let maximum = sharesCookies ? limits.maximumEventLoops : 1
+    /// With ``CurlDefects/unlockedCookies``, there is one loop.
+    init(_ limits: ConnectionLimits, _ defects: CurlDefects) {
+        let maximum = defects.contains(.unlockedCookies) ? 1 : limits.maximumEventLoops
         hasChoice = maximum > 1
         let perOrigin = limits.maximumConnectionsPerHost > 0 ? limits.maximumConnectionsPerHost : .max
         state = Lock(

@@ -11,8 +11,10 @@ final class EngineContext: Sendable {
     let defaultOptions: SharedTransferOptions
     /// Whether exchanges share HTTP/2 connections.
     let http2: HTTP2Sharing
-    /// See ``CurlLibrary/losesAnswers``.
-    let losesAnswers: Bool
+    /// The defects of libcurl that the engines avoid.
+    let defects: CurlDefects
+    /// See ``FailedLookups``.
+    let failedLookups = Lock(FailedLookups())
     /// The cached TLS security settings with which servers are verified.
     let securities = SecurityCache()
     /// The memory of collected response bodies.
@@ -29,10 +31,10 @@ final class EngineContext: Sendable {
         self.limits = limits
         self.defaultOptions = SharedTransferOptions(defaultOptions)
         self.http2 = http2
-        losesAnswers = library.losesAnswers
+        defects = library.defects
         memory = limits.memoryBudget.map(MemoryBudget.init)
-        shares = try HandleShares()
-        dispatcher = Dispatcher(limits, sharesCookies: library.sharesCookies)
+        shares = try HandleShares(defects)
+        dispatcher = Dispatcher(limits, defects)
     }
 }
 

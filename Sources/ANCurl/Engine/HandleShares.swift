@@ -7,7 +7,7 @@ import Glibc
 import HTTPTypes
 
 /// The data shared by a transport's easy handles, on all its event loops: TLS sessions, addresses and, optionally,
-/// cookies.
+/// cookies. With ``CurlDefects/unlockedLookups``, each event loop has its own addresses.
 ///
 /// A share with cookies provides them to every handle that is attached to it, so handles without cookies use a separate
 /// share, with its own TLS sessions.
@@ -21,8 +21,9 @@ final class HandleShares: Sendable {
     /// Set before a cookie can be sent.
     let cookieFlag = CookieFlag()
 
-    init() throws(TransportError) {
-        let kinds = [CURL_LOCK_DATA_SSL_SESSION, CURL_LOCK_DATA_DNS]
+    init(_ defects: CurlDefects) throws(TransportError) {
+        let kinds =
+            [CURL_LOCK_DATA_SSL_SESSION] + (defects.contains(.unlockedLookups) ? [] : [CURL_LOCK_DATA_DNS])
         sessionShare = try CurlShare(kinds)
         let cookieShare = try CurlShare(kinds + [CURL_LOCK_DATA_COOKIE])
         unsafe handle = try Self.makeHandle(attachedTo: cookieShare)

@@ -45,8 +45,15 @@ final class MultiHandle {
         // libcurl sets no limit for 0.
         set(CURLMOPT_MAX_TOTAL_CONNECTIONS, limits.maximumConnections.map { max(1, $0) } ?? 0)
         set(CURLMOPT_MAX_CONCURRENT_STREAMS, ConnectionLimits.maximumStreams)
+        for (option, value) in Self.recentOptions { set(option, value) }
         set(CURLMOPT_PIPELINING, Int(loop.context.http2 == .multiplexed ? CURLPIPE_MULTIPLEX : CURLPIPE_NOTHING))
     }
+
+    /// Options of libcurl 8.20 and later by their numbers, which older headers do not name, and older versions refuse:
+    /// CURLMOPT_RESOLVE_THREADS_MAX(3), because names whose servers do not answer would soon occupy the 20 threads that
+    /// look up all names; and CURLMOPT_QUICK_EXIT(3), without which freeing the handle waits for these threads, on the
+    /// loop.
+    private static let recentOptions = [(CURLMoption(20), 256), (CURLMoption(21), 1)]
 
     deinit {
         // libcurl would otherwise call back during cleanup.

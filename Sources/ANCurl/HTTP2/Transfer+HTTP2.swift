@@ -57,7 +57,7 @@ extension Transfer {
             exchange.options.connection.dnsOverHTTPS == nil,
             let session = unsafe ccurl_tls_session(handle.raw),
             let monitor = unsafe HTTP2Monitor(
-                OpaquePointer(session), socket: socket, keepsAnswers: loop.context.losesAnswers)
+                OpaquePointer(session), socket: socket, keepsAnswers: loop.context.defects.contains(.lostAnswers))
         else { return nil }
         loop.watchFrames(monitor)
         return monitor

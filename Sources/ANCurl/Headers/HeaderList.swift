@@ -18,6 +18,8 @@ package struct HeaderList: ~Copyable {
     private let text: UnsafeMutableRawBufferPointer
     /// The size of all lines in bytes.
     private(set) var textCount = 0
+    /// The size of the longest line in bytes.
+    private(set) var longestLine = 0
     private var nodeCount = 0
     private var overrideStart = 0
     /// The value of the request's own `Cookie` fields, joined, if they were omitted from the list; `nil` if there are
@@ -98,9 +100,11 @@ package struct HeaderList: ~Copyable {
             unsafe ($0 + textCount).assumingMemoryBound(to: CChar.self)
         }
         nodeCount += 1
+        let start = textCount
         write(name)
         write(separator)
         unsafe write(UnsafeRawBufferPointer(value))
+        longestLine = max(longestLine, textCount - start)
         unsafe text[textCount] = 0
         textCount += 1
     }

@@ -17,7 +17,8 @@ extension EasyHandle {
         try set(CURLOPT_SUPPRESS_CONNECT_HEADERS, true)
         // Time limits are enforced on the loop, which knows the phases and pauses; libcurl's default would be 300 s.
         try set(CURLOPT_CONNECTTIMEOUT_MS, Int(Int32.max))
-        // Without this, ending a transfer during its name lookup waits for getaddrinfo(3), on the loop.
+        // Without this, ending a transfer during its name lookup waits for getaddrinfo(3), on the loop. Since 8.20, an
+        // option of the multi handle has this effect.
         try set(CURLOPT_QUICK_EXIT, true)
         // libcurl would also offer GSS-API (RFC 1961): it would give a ticket of the system's user to any proxy that
         // selects it, and wait for the proxy's answers on the loop. See CURLOPT_SOCKS5_AUTH(3).
@@ -28,7 +29,8 @@ extension EasyHandle {
     func apply(_ limits: ConnectionLimits) throws(CurlFailure) {
         // Recent versions of libcurl (8.23) set no limit for 0.
         try set(CURLOPT_MAXAGE_CONN, max(1, limits.maximumIdleAge.wholeSeconds))
-        if let age = limits.maximumAge { try set(CURLOPT_MAXLIFETIME_CONN, max(1, age.wholeSeconds)) }
+        // The default is no limit up to 8.16, and a day in later versions.
+        try set(CURLOPT_MAXLIFETIME_CONN, limits.maximumAge.map { max(1, $0.wholeSeconds) } ?? 0)
     }
 
     /// Sets the options given by ``TransferOptions``, with the value of CURLOPT_HTTP_VERSION(3).

@@ -12,7 +12,8 @@ extension EasyHandle {
     /// The body is sent through the read callback for any method: `CURLOPT_UPLOAD` states that there is one,
     /// `CURLOPT_CUSTOMREQUEST` sets the method. See CURLOPT_UPLOAD(3) and CURLOPT_CUSTOMREQUEST(3).
     ///
-    /// - Parameter uploadBufferSize: The minimum size of the buffer for the body; libcurl requires at least 16 KiB.
+    /// - Parameter uploadBufferSize: The minimum size of the buffer for the request; libcurl requires at least 16 KiB, and
+    ///   uses 64 KiB by default.
     func apply(
         _ exchange: Exchange, url: String, headers: borrowing HeaderList, uploadBufferSize: Int
     ) throws(CurlFailure) {
@@ -42,10 +43,14 @@ extension EasyHandle {
             // See ``ChunkedBody``.
             try set(CURLOPT_HTTP_TRANSFER_DECODING, false)
             // libcurl allocates it for each request.
-            let largest = exchange.context.memory == nil ? 256 << 10 : Int64(uploadBufferSize)
-            let size = min(max(exchange.upload.length ?? .max, Int64(uploadBufferSize)), largest)
+            let largest: Int64 = exchange.context.memory == nil ? 256 << 10 : 0
+            let size = max(min(exchange.upload.length ?? .max, largest), Int64(uploadBufferSize))
             try set(CURLOPT_UPLOAD_BUFFERSIZE, Int(size))
             try set(CURLOPT_INFILESIZE_LARGE, offset: exchange.upload.length ?? -1)
+        } else if uploadBufferSize > 64 << 10 {
+            try set(CURLOPT_UPLOAD_BUFFERSIZE, uploadBufferSize)
+        }
+        if exchange.sendsBody {
             if method != .put { try set(CURLOPT_CUSTOMREQUEST, method.rawValue) }
         } else if method == .head {
             try set(CURLOPT_NOBODY, true)

@@ -81,6 +81,10 @@ final class Transfer: PriorityQueueElement {
         guard headSize <= EasyHandle.maximumHeadSize else {
             throw TransportError(.invalidRequest(.option("The head is larger than 1 MB, which libcurl does not send.")))
         }
+        if loop.context.defects.contains(.droppedFields), headers.longestLine > CurlDefects.longestLine {
+            let reason = "A header field is larger than 300 KiB, which this version of libcurl does not send."
+            throw TransportError(.invalidRequest(.option(reason)))
+        }
         var cookies = headers.cookies
         if exchange.cookies == .engine {
             let stored = loop.context.shares.text(for: exchange)
@@ -101,13 +105,20 @@ final class Transfer: PriorityQueueElement {
             let bufferSize = ReceiveBuffer(for: exchange.delivery, speedLimits).rawValue
             try handle.set(CURLOPT_BUFFERSIZE, min(bufferSize, exchange.memory?.chunk ?? .max))
             try handle.apply(loop.context.limits)
+            if loop.context.defects.contains(.keptLookups),
+                loop.context.failedLookups.withLock({ $0.contains(exchange.request.url.authority) })
+            {
+                try handle.set(CURLOPT_DNS_CACHE_TIMEOUT, 0)
+            }
             try loop.context.shares.attach(to: handle, withCookies: exchange.cookies == .libcurl)
             if let cookies { try handle.set(CURLOPT_COOKIE, cookies) }
             if let security = exchange.security {
                 try handle.apply(security, resumesSessions: exchange.options.tls.resumesSessions)
             }
-            // A head that does not fit into the buffer is cut by older versions of libcurl.
-            let leastBuffer = allowsHTTP2 && loop.context.http2 == .exclusive ? 64 << 10 : 16 << 10
+            // A head that does not fit into the buffer, with cookies and credentials, is cut by older versions of libcurl.
+            let leastBuffer = max(
+                allowsHTTP2 && loop.context.http2 == .exclusive ? 64 << 10 : 16 << 10,
+                headSize > 4 << 10 ? headSize + (16 << 10) : 0)
             try handle.apply(exchange, url: url, headers: headers, uploadBufferSize: leastBuffer)
             // Over plain TCP, libcurl would wait for the first response before it opens a second connection, to learn
             // whether the server speaks HTTP/2; over TLS it knows after the handshake.
