@@ -665,6 +665,19 @@ import Testing
         }
     }
 
+    @Test func `a connection that ends within trailers is an error`() async throws {
+        try await withServer { server in
+            server.fallback { _ in
+                var script = Script.http2([.head(1), .data(1, "ok")])
+                script.actions.removeLast()
+                script.actions += [.send(HTTP2Frame.trailers(1, "x-sum", "7").bytes.prefix(14)), .end(.close)]
+                return script
+            }
+            let failure = try await CurlTransport().failure(server.request(options: options()))
+            if case .connectionLost = failure.reason {} else { #expect(failure.reason == .invalidResponse(.framing)) }
+        }
+    }
+
     @Test(arguments: [Script.Ending.close, .reset])
     func `a large request that GOAWAY leaves out is sent again, though sending it failed first`(
         ending: Script.Ending

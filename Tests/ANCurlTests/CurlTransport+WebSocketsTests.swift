@@ -119,6 +119,27 @@ import Testing
         }
     }
 
+    /// RFC 6455 §5.5.1.
+    @Test(
+        arguments: [
+            [0xFF, 0xFF], WebSocketFrame(.text, Array("more".utf8)).encoded(mask: 7),
+            [0x82, 0x7F, 0, 0, 0, 1, 0, 0, 0, 0],
+        ] as [[UInt8]])
+    func `what follows a close frame is discarded`(bytes: [UInt8]) async throws {
+        try await StubServer.with { server in
+            let close = WebSocketFrame(.close, WebSocketClosure(code: 1000).payload).encoded(mask: nil)
+            server.route("/", Script([.acceptWebSocket(), .send(Data(close + bytes)), .hang]))
+            let transport = try CurlTransport()
+            // Which has no effect on a WebSocket connection.
+            let options = TransferOptions.with { $0.httpVersion = .http2PriorKnowledge }
+            try await withLink(to: server, on: transport, options: options) { link in
+                #expect(await transport.features.snapshot().connections.first?.version == .http1_1)
+                let frames = try await link.receive()
+                #expect(frames == nil)
+            }
+        }
+    }
+
     @Test(arguments: [1000, 1011])
     func `a server's close frame counts although the answer cannot be sent`(code: UInt16) async throws {
         let closure = WebSocketClosure(code: code)

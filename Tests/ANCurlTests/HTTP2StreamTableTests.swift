@@ -37,11 +37,19 @@ import Testing
         #expect(!second.hasHead && !second.isEnded && second.bodySize == 0)
     }
 
-    @Test func `a head can be the end of a stream`() {
+    @Test func `a head or trailers can be the end of a stream, when all of them have arrived`() {
         var table = HTTP2StreamTable()
-        let stream = table.open()
+        let (first, second) = (table.open(), table.open())
         table.receive(.headers(stream: 1, endsStream: true))
-        #expect(stream.isEnded)
+        #expect(first.hasHead && !first.isEnded)
+        table.receive(.headersEnd(stream: 1))
+        #expect(first.isEnded)
+        table.receive(.headers(stream: 3, endsStream: false))
+        table.receive(.headersEnd(stream: 3))
+        #expect(!second.isEnded)
+        table.receive(.headers(stream: 3, endsStream: true))
+        table.receive(.reset(stream: 3, code: 0))
+        #expect(!second.isEnded)
     }
 
     @Test(arguments: [(UInt32(7), true), (0, false), (8, false), (11, false)])

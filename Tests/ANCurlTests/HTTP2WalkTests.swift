@@ -40,6 +40,7 @@ import Testing
             switch number(0...3) {
             case 0:
                 table.receive(.headers(stream: stream, endsStream: isEnd))
+                table.receive(.headersEnd(stream: stream))
                 if isKnown, isEnd { ended.insert(stream) }
             case 1:
                 table.receive(.data(stream: stream, count: 7, endsStream: isEnd))

@@ -91,6 +91,23 @@ import Testing
         for other in [der, good] { #expect(failure(der + other) == .badSecurityPolicy(.revocationLists)) }
     }
 
+    @Test func `a pinned certificate whose issuer is not sent is checked against the list of its issuer`() async throws
+    {
+        let authority = try TestCertificateAuthority()
+        let leaf = try authority.issue().derData
+        func failure(_ lists: Data) -> TransportError.TLSFailure? {
+            var policy = SecurityPolicy.pinning(certificates: [leaf])
+            policy.trustRoots = .pem(authority.pemData)
+            policy.revocationLists = .data(lists)
+            return policy.evaluate([leaf], for: "localhost").trust.failure
+        }
+        let empty = try await list(of: authority)
+        #expect(failure(empty) == nil)
+        let serial = SecurityPolicy().evaluate([leaf], for: nil).trust.presented[0].serialNumber
+        let revoking = try await list(of: authority, revoking: [serial.uppercased()])
+        #expect(failure(revoking) == .revoked)
+    }
+
     @Test(.exitTest) func `evaluations free their memory`() async {
         // In a process of its own, where no other test allocates memory.
         await #expect(processExitsWith: .success) {

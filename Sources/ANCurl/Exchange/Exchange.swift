@@ -67,10 +67,12 @@ final class Exchange: Sendable {
         }
         answersChallenges =
             authentication?.answersChallenges == true || sharedOptions.value.answersProxyChallenges
+        // The connection of a WebSocket is its own in any case, and must outlive libcurl's transfer.
         needsOwnConnection =
-            authentication?.needsOwnConnection == true
-            || !isSecure && sharedOptions.value.httpVersion == .http2PriorKnowledge
-                && context.http2 != .multiplexed
+            webSocket == nil
+            && (authentication?.needsOwnConnection == true
+                || !isSecure && sharedOptions.value.httpVersion == .http2PriorKnowledge
+                    && context.http2 != .multiplexed)
         if isSecure {
             security = try context.securities.security(sharedOptions, for: request.url)
         } else if let resolver = sharedOptions.value.connection.dnsOverHTTPS {

@@ -174,10 +174,11 @@ import COpenSSL
     private func receive(_ event: HTTP2FrameScanner.Event) {
         streams.receive(event)
         switch event {
-        case .headers(let stream, endsStream: true), .data(let stream, _, endsStream: true), .reset(let stream, _):
+        case .data(let stream, _, endsStream: true), .reset(let stream, _):
             ended.append(stream)
         case .headersEnd(let stream):
             answers?.endHeaders(stream)
+            if streams[stream]?.isEnded == true { ended.append(stream) }
         default: break
         }
     }

@@ -50,17 +50,18 @@ package struct HTTP2StreamTable {
         switch event {
         case .headers(let number, let endsStream):
             streams[number]?.hasHead = true
-            if endsStream { streams[number]?.isEnded = true }
+            if endsStream { streams[number]?.end = .afterHeaders }
+        case .headersEnd(let number):
+            if streams[number]?.end == .afterHeaders { streams[number]?.end = .reached }
         case .data(let number, let count, let endsStream):
             streams[number]?.bodySize += count
-            if endsStream { streams[number]?.isEnded = true }
+            if endsStream { streams[number]?.end = .reached }
         case .reset(let number, let code):
             streams[number]?.isReset = true
             if streams[number]?.rejection == nil { streams[number]?.rejection = HTTP2Stream.Rejection(code: code) }
         case .goAway(let last, _):
             lastStream = min(last, lastStream ?? last)
             for stream in streams.values where stream.number > last { stream.rejection = .leftOut }
-        case .headersEnd: break
         case .violation:
             isBroken = true
         }
@@ -75,12 +76,21 @@ package final class HTTP2Stream {
     package fileprivate(set) var hasHead = false
     /// The size of the body in bytes, as announced by frame headers so far.
     package fileprivate(set) var bodySize = 0
-    /// Whether the server has ended the stream by END_STREAM.
-    package fileprivate(set) var isEnded = false
+    fileprivate var end = End.open
+    /// Whether the server has ended the stream by END_STREAM, with the whole header block that has it.
+    package var isEnded: Bool { end == .reached }
     /// Whether the server has reset the stream.
     package fileprivate(set) var isReset = false
     /// Why the server does not answer on the stream, if it says so.
     package fileprivate(set) var rejection: Rejection?
+
+    /// How far the server has ended the stream.
+    fileprivate enum End {
+        case open
+        /// At the end of the header block, of which frames are missing.
+        case afterHeaders
+        case reached
+    }
 
     /// The reason for which a server does not answer on a stream.
     package enum Rejection {

@@ -247,7 +247,12 @@ extension Transfer {
     func prepareTLS(of handle: UnsafeMutableRawPointer?, _ context: OpaquePointer) -> CURLcode {
         // libcurl would otherwise honour `SSLKEYLOGFILE`.
         unsafe SSL_CTX_set_keylog_callback(context, nil)
-        guard unsafe !Self.takeProxyMark(from: context) else { return CURLE_OK }
+        if unsafe Self.takeProxyMark(from: context) {
+            // libcurl 8.15 and later make OpenSSL read several records at once. Those after a response would be found in the
+            // socket, but not in the session of a proxy, before the connection is used again.
+            unsafe _ = SSL_CTX_ctrl(context, SSL_CTRL_SET_READ_AHEAD, 0, nil)
+            return CURLE_OK
+        }
         do throws(TransportError) {
             // For DNS over HTTPS, libcurl creates its own handle from this one's options. A policy for the server does
             // not apply to the resolver.

@@ -30,8 +30,12 @@ import FoundationEssentials
         }
     }
 
-    /// Creates a store of only the policy's pinned certificates.
+    /// Creates a store of only the policy's pinned certificates. The lists were used with the trusted authorities, unless
+    /// the policy accepts certificates without any: the issuer of a pinned certificate, which signs its list, may be
+    /// unknown here.
     convenience init(pinnedBy policy: SecurityPolicy) throws(SecurityFailure) {
+        var policy = policy
+        if !policy.allowsInvalidCertificates { policy.revocationLists = nil }
         try self.init(policy: policy)
         try add(policy.pinnedCertificates, else: .badSecurityPolicy(.malformedCertificate))
     }

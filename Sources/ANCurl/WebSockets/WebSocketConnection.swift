@@ -145,9 +145,8 @@ final class WebSocketConnection {
         // Frames of the protocol do not wait for a socket that takes no more.
         guard sendFailure == nil else { return channel.withOutput { $0.discard() } }
         // Tasks use the output between the calls.
-        var count: Int
-        repeat {
-            count = try channel.withOutput { output throws(End) in
+        for _ in 0..<Self.sendsPerTurn {
+            let count = try channel.withOutput { output throws(End) in
                 try output.sendOnce { bytes throws(End) in
                     do throws(ConnectionStream.Failure) {
                         return try stream.send(bytes)
@@ -157,7 +156,8 @@ final class WebSocketConnection {
                     }
                 }
             }
-        } while count > 0
+            if count == 0 { break }
+        }
         if phase == .failing { throw .complete }
         if phase == .ending, !channel.hasOutput { clock.finish(at: transfer.loop.now) }
     }
@@ -255,7 +255,7 @@ final class WebSocketConnection {
     /// Handles the frames that have arrived, until the reader's buffer is full.
     private func handleFrames(of transfer: Transfer) throws(End) {
         do throws(WebSocketViolation) {
-            while wantsInput, let frame = try decoder.next() {
+            while phase == .open, wantsInput, let frame = try decoder.next() {
                 switch try machine.receive(frame) {
                 case .none: break
                 case .deliver(let frame):
@@ -307,6 +307,8 @@ final class WebSocketConnection {
 
     /// The maximum number of bytes read in one turn of the loop, in buffers. Other connections follow.
     private static let readsPerTurn = 16
+    /// The maximum number of TLS records or parts sent in one turn, between those of other connections.
+    private static let sendsPerTurn = 64
     /// The number of bytes of a refusing response's body after which the rest is discarded.
     private static let refusalSize = 64 << 10
 }
