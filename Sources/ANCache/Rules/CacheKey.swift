@@ -67,23 +67,23 @@ package struct CacheKey: Hashable, Sendable {
     }
 }
 
-/// The random salt of a cache, which is part of each checksum of a credential.
+/// The random salt of a cache or of a download's record, which is part of each checksum of a secret.
 ///
-/// Checksums of different caches cannot be compared, and cannot be used to test guesses without the salt.
-package struct CacheSalt: Hashable, Sendable {
-    private let bytes: [UInt8]
+/// Checksums with different salts cannot be compared, and cannot be used to test guesses without the salt.
+package struct CacheSalt: Codable, Hashable, Sendable {
+    private let bytes: Data
 
     /// No salt, for checksums that are not stored.
-    package static let none = CacheSalt(bytes: [])
+    package static let none = CacheSalt(bytes: Data())
 
-    private init(bytes: [UInt8]) {
+    private init(bytes: Data) {
         self.bytes = bytes
     }
 
     /// Creates a random salt.
-    init() {
+    package init() {
         var generator = SystemRandom()
-        bytes = (0..<Self.length).map { _ in .random(in: .min ... .max, using: &generator) }
+        bytes = Data((0..<Self.length).map { _ in .random(in: .min ... .max, using: &generator) })
     }
 
     /// Reads the salt of a directory, and creates it in a file that only its owner can read if it is missing or
@@ -108,13 +108,13 @@ package struct CacheSalt: Hashable, Sendable {
         guard let file = try? FileDescriptor(reading: path), (try? file.regularFileSize()) == Int64(length),
             let bytes = try? file.data(at: 0, count: length)
         else { return nil }
-        return CacheSalt(bytes: Array(bytes))
+        return CacheSalt(bytes: bytes)
     }
 
     private func write(to path: String) throws(SystemError) {
         let temporary = "\(path).\(String(UInt64.systemRandom(in: .min ... .max), radix: 36)).part"
         var file = try PartialFile(path: temporary, opening: .new, mode: 0o600)
-        try file.write(Data(bytes).bytes)
+        try file.write(bytes.bytes)
         try file.move(to: path, overwriting: false)
     }
 
@@ -124,7 +124,7 @@ package struct CacheSalt: Hashable, Sendable {
     /// Returns the checksum of a list of texts.
     package func checksum(of texts: [String]) -> UInt64 {
         let digest = MessageDigest(.sha256)
-        digest.update(Data(bytes).bytes)
+        digest.update(bytes.bytes)
         for text in texts {
             // The length keeps `("a", "bc")` apart from `("ab", "c")`.
             var part = Data("\(text.utf8.count):".utf8)

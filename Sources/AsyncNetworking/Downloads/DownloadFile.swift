@@ -278,7 +278,7 @@ final class DownloadFile {
         }
         if !isSame { parts = ByteRanges() }
         (source, hasVerifiedPieces) = (head.url, false)
-        let representation = Representation(head, to: fields)
+        let representation = Representation(head, to: fields, sensitive: job.sensitiveHeaders)
         let needsPieceDigests = !parts.isEmpty && known?.needsPieceDigests == true
         known = isChanged ? nil : resumeData(of: representation)
         if needsPieceDigests { known?.needsPieceDigests = true }

@@ -21,7 +21,8 @@ public struct DownloadOptions: Sendable {
     ///
     /// The record, which has mode 0600, contains the URL and the header fields of the request, both of which may be
     /// secret. Of the fields, only those in ``RedirectPolicy/sensitiveHeaders`` are left out: add the names of other
-    /// secret fields there. Fields of ``SessionConfiguration/headers`` are not stored.
+    /// secret fields there. Fields of ``SessionConfiguration/headers`` are not stored, except for a salted checksum of
+    /// those that select the representation.
     ///
     /// Because ranges refer to the encoded bytes, the request asks for no content coding (`Accept-Encoding: identity`,
     /// unless it has the field), and a body that is encoded nevertheless is stored encoded.

@@ -1,5 +1,6 @@
 // SPDX-License-Identifier: MIT
 
+import ANCache
 package import ANHTTP
 import ANSerialization
 package import HTTPTypes
@@ -148,22 +149,25 @@ package struct Representation: Codable, Hashable, Sendable {
     package var codings: [String] = []
     /// The digests of the whole that the server sent.
     package var digests: [ContentDigest] = []
-    /// The values of the request's fields that select among representations, by name: those of content negotiation, and
-    /// those that `Vary` names. An empty text stands for an absent field.
-    package var selection: [String: String] = [:]
+    /// The request's fields that select among representations; `nil` if they are unknown.
+    private var selection: Selection?
 
     /// Creates a representation of which nothing is known.
     package init() {}
 
     /// Creates the representation of a response that contains the whole, whose bytes are stored as received.
-    package init(_ head: ResponseHead, to fields: HTTPFields) {
+    ///
+    /// - Parameters:
+    ///   - fields: The header fields of the request with those of the session.
+    ///   - sensitive: The names of the fields of which nothing is stored.
+    package init(_ head: ResponseHead, to fields: HTTPFields, sensitive: Set<HTTPField.Name> = []) {
         validator = Validator(of: head)
         totalBytes = head.contentLength
         codings = head.headers.contentCodings
         // The content of a response with the whole is the representation (RFC 9530 §2, appendix A).
         digests = Array(Set(head.headers.representationDigests + head.headers.contentDigests))
             .sorted { $0.description < $1.description }
-        for name in Self.selectingFields(head.headers) { selection[name] = Self.value(of: name, in: fields) }
+        selection = Selection(by: head.headers, of: fields, sensitive: sensitive)
     }
 
     /// Whether a later response can be identified as the same representation, or verified by a digest of the server.
@@ -175,7 +179,7 @@ package struct Representation: Codable, Hashable, Sendable {
     /// the date of the last modification is the same for representations in several languages or formats.
     package func isSelected(by fields: HTTPFields) -> Bool {
         if case .entityTag = validator { return true }
-        return selection.allSatisfy { WireText($0.value) == WireText(Self.value(of: $0.key, in: fields)) }
+        return selection?.matches(fields) ?? true
     }
 
     /// Whether a response with a part belongs to another representation.
@@ -194,26 +198,44 @@ package struct Representation: Codable, Hashable, Sendable {
         digests = Array(Set(digests + head.headers.representationDigests)).sorted { $0.description < $1.description }
     }
 
-    /// The names of the fields of content negotiation and in `Vary`, in lower case, except `Accept-Encoding`, whose
-    /// result is known, and credentials, which are not stored.
-    private static func selectingFields(_ headers: HTTPFields) -> Set<String> {
-        let varying = headers[values: .vary].flatMap { $0.split(at: ",") }.map { $0.trimmingBlanks.lowercased() }
-        return Set(["accept", "accept-charset", "accept-language"] + varying.prefix(mostFields))
-            .subtracting(["accept-encoding", "authorization", "cookie", "*", ""])
-    }
-
-    private static let mostFields = 64
-
-    private static func value(of name: String, in fields: HTTPFields) -> String {
-        HTTPField.Name(name).map { fields[values: $0].joined(separator: ", ") } ?? ""
-    }
-
     /// A strong validator (RFC 9110 §8.8.1): responses with the same one are identical byte for byte.
     package enum Validator: Codable, Hashable, Sendable {
         /// The value of `ETag`, with its quotation marks.
         case entityTag(WireText)
         /// The value of `Last-Modified`, as received.
         case lastModified(WireText)
+    }
+
+    /// The fields of a request that select among representations: those of content negotiation, and those that `Vary`
+    /// names.
+    ///
+    /// Instead of their values, which may be secrets of the session, only a checksum of them is stored. Of sensitive
+    /// fields, whose values may be short enough to be guessed, nothing is.
+    private struct Selection: Codable, Hashable {
+        /// The names in lower case.
+        let names: [String]
+        let salt: CacheSalt
+        let checksum: UInt64
+
+        init(by headers: HTTPFields, of fields: HTTPFields, sensitive: Set<HTTPField.Name>) {
+            let varying = headers[values: .vary].flatMap { $0.split(at: ",") }.map { $0.trimmingBlanks.lowercased() }
+            // The result of `Accept-Encoding` is known.
+            names = Set(["accept", "accept-charset", "accept-language"] + varying.prefix(Self.mostFields))
+                .subtracting(["accept-encoding", "authorization", "cookie", "*", ""])
+                .subtracting(sensitive.map(\.canonicalName))
+                .sorted()
+            salt = CacheSalt()
+            checksum = Self.checksum(names, fields, salt)
+        }
+
+        func matches(_ fields: HTTPFields) -> Bool { checksum == Self.checksum(names, fields, salt) }
+
+        private static func checksum(_ names: [String], _ fields: HTTPFields, _ salt: CacheSalt) -> UInt64 {
+            salt.checksum(
+                of: names.map { HTTPField.Name($0).map { fields[values: $0].joined(separator: ", ") } ?? "" })
+        }
+
+        private static let mostFields = 64
     }
 }
 

@@ -10,6 +10,7 @@ import Testing
 @Suite struct RepresentationTests {
     private static let date = "Sun, 06 Nov 1994 08:49:37 GMT"
     private static let later = "Sun, 06 Nov 1994 08:49:38 GMT"
+    private static let modified: HTTPFields = [.lastModified: date, .date: later]
     private static func digest(_ byte: UInt8) -> String {
         ContentDigest(.sha256, Data(repeating: byte, count: 32)).fieldValue
     }
@@ -27,8 +28,8 @@ import Testing
         // Texts that `String` considers equal: composed and decomposed.
         ([.eTag: "\"\u{E9}\""], [.eTag: "\"e\u{301}\""], false),
         ([.eTag: "\"\u{E9}\""], [.eTag: "\"\u{E9}\""], true),
-        ([.lastModified: date, .date: later], [.lastModified: later], false),
-        ([.lastModified: date, .date: later], [.lastModified: date], true),
+        (modified, [.lastModified: later], false),
+        (modified, [.lastModified: date], true),
         ([.contentEncoding: "gzip"], [.contentEncoding: "gzip"], true),
         ([.contentEncoding: "gzip"], [.contentEncoding: "X-GZip"], true),
         ([.contentEncoding: "x-gzip"], [:], true),
@@ -82,12 +83,12 @@ import Testing
 
     /// Fields of a response, those of its request and of a later request, and whether that selects the same.
     private static let selections: [(response: HTTPFields, first: HTTPFields, next: HTTPFields, isSame: Bool)] = [
-        ([.lastModified: date, .date: later], [.accept: "text/csv"], [.accept: "application/json"], false),
-        ([.lastModified: date, .date: later], [.accept: "text/csv"], [.accept: "text/csv"], true),
-        ([.lastModified: date, .date: later], [:], [.acceptLanguage: "de"], false),
-        ([.lastModified: date, .date: later], [:], [.from: "me"], true),
-        ([.lastModified: date, .date: later, .vary: "From"], [:], [.from: "me"], false),
-        ([.lastModified: date, .date: later], [:], [.acceptEncoding: "identity"], true),
+        (modified, [.accept: "text/csv"], [.accept: "application/json"], false),
+        (modified, [.accept: "text/csv"], [.accept: "text/csv"], true),
+        (modified, [:], [.acceptLanguage: "de"], false),
+        (modified, [:], [.from: "me"], true),
+        (modified + [.vary: "From"], [:], [.from: "me"], false),
+        (modified, [:], [.acceptEncoding: "identity"], true),
         (repr(1), [.accept: "text/csv"], [:], false),
         // The server compares tags, which differ between representations.
         ([.eTag: "\"1\""], [.accept: "text/csv"], [.accept: "application/json"], true),
@@ -98,6 +99,16 @@ import Testing
         let selection = Self.selections[index]
         let representation = Representation(try Self.head(selection.response), to: selection.first)
         #expect(representation.isSelected(by: selection.next) == selection.isSame)
+    }
+
+    @Test func `the values of the fields that select a representation are not stored`() throws {
+        let key = try #require(HTTPField.Name("X-Api-Key"))
+        let head = try Self.head(Self.modified + [.vary: "X-Api-Key, From"])
+        let representation = Representation(head, to: [key: "secret-1", .from: "secret-2"], sensitive: [key])
+        let text = String(decoding: try JSONEncoder().encode(representation), as: UTF8.self)
+        #expect(!text.contains("secret"))
+        #expect(representation.isSelected(by: [.from: "secret-2"]))
+        #expect(!representation.isSelected(by: [key: "secret-1", .from: "secret-3"]))
     }
 
     @Test func `further requests of a download are limited by the bytes received`() {
@@ -272,6 +283,33 @@ import Testing
         ).value
         #expect(try directory.read("file").text == "[12]")
         #expect(Self.ranges(transport) == [nil])
+    }
+
+    @Test(arguments: [("secret-user", "bytes=2-"), ("another", nil)])
+    func `a server cannot have secrets stored by naming their fields in Vary`(user: String, range: String?) async throws
+    {
+        let key = try #require(HTTPField.Name("X-Api-Key"))
+        let headers = Self.date + [.contentLength: "4", .vary: "X-Api-Key, Proxy-Authorization, From"]
+        let transport = Self.transport(
+            Self.cut("01", headers),
+            range == nil ? MockResponse(headers: headers, chunks: [Data("0123".utf8)]) : Self.part("23", "bytes 2-3/4"))
+        func api(_ user: String) -> SessionManager {
+            session(transport, limit: 0) {
+                $0.headers = [.from: user, .proxyAuthorization: "secret-proxy"]
+                $0.redirectPolicy.sensitiveHeaders.insert(key)
+            }
+        }
+        let error = try await sessionError {
+            _ = try await api("secret-user").download(
+                "x", to: .file(file), headers: [key: "secret-key"], options: .durable
+            ).value
+        }
+        let data = try #require(error.resumeData)
+        #expect(try !JSONEncoder().encode(data).text.contains("secret"))
+        #expect(try !directory.read("file.part.json").text.contains("secret"))
+        _ = try await api(user).download("x", to: .file(file), options: .durable).value
+        #expect(try directory.read("file").text == "0123")
+        #expect(Self.ranges(transport) == [nil, range])
     }
 
     @Test(arguments: ["gzip", "x-gzip"])
