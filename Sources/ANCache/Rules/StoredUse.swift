@@ -2,7 +2,7 @@
 
 package import ANHTTP
 package import FoundationEssentials
-import HTTPTypes
+package import HTTPTypes
 
 /// The use of one stored response for a request: which one, its age, and the part of it that answers the request.
 package struct StoredUse: Hashable, Sendable {
@@ -112,12 +112,29 @@ extension StoredResponse {
             head.headers[.contentLength] = nil
         case .range(let positions):
             head.status = .partialContent
-            // The digest is that of the whole content (RFC 9530 §2).
-            head.headers[.contentDigest] = nil
+            head.headers.removeContentDigests()
             head.headers[.contentLength] = String(positions.count)
             head.headers[.contentRange] = "bytes \(positions.lowerBound)-\(positions.upperBound - 1)/\(bodyLength)"
         }
         return head
+    }
+
+    /// Returns the trailer fields that follow the part of the body that answers a request.
+    package func trailers(for use: StoredUse) -> HTTPFields {
+        var trailers = trailers
+        switch use.part {
+        case .whole: break
+        case .head, .notModified: trailers = [:]
+        case .range: trailers.removeContentDigests()
+        }
+        return trailers
+    }
+}
+
+extension HTTPFields {
+    /// Removes the digests of the whole content, which are not those of a part (RFC 9530 §2).
+    fileprivate mutating func removeContentDigests() {
+        removeAll { $0.name == .contentDigest || $0.name.canonicalName == "content-md5" }
     }
 }
 

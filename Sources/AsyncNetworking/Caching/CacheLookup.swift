@@ -107,7 +107,7 @@ struct CacheLookup: Sendable {
     ) async -> OpenResponse? {
         let stored = updated ?? entry.response
         let shared = metrics.map { Shared($0.from(.validated)) } ?? (use.isStale ? Self.stale : Self.cached)
-        let ending = ResponseEnding(trailers: stored.trailers, metrics: shared)
+        let ending = ResponseEnding(trailers: stored.trailers(for: use), metrics: shared)
         let head = stored.head(for: use, isValidated: metrics != nil, at: sent.url)
         let body: ResponseBody? = await withFiles {
             switch use.part {

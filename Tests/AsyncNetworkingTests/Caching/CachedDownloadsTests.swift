@@ -211,6 +211,36 @@ import Testing
     private static let digestOfSecond = ContentDigest(
         "sha-256:125db7ae6beacec772c29b31b83dc423293359e0f92706094d81073caadb05c9")
 
+    @Test func `a part of a stored response has no digest of the whole`() async throws {
+        let digests = try HTTPFields(validating: [
+            ("Content-Digest", ContentDigest(of: Data("0123".utf8)).fieldValue), ("Content-MD5", "YQ=="),
+        ])
+        let fields: HTTPFields = [.cacheControl: "max-age=60", .eTag: "\"1\""]
+        origin.respond { _, _ in
+            MockResponse(
+                headers: fields + digests, chunks: [Data("0123".utf8)], trailers: digests + [.from: "me"])
+        }
+        let manager = origin.manager()
+        for expected in [ResponseSource.network, .cache] {
+            let whole = try await manager.data(for: try manager.request(.get, "x"))
+            #expect(whole.trailers == digests + [.from: "me"])
+            #expect(whole.metrics.source == expected)
+        }
+        let part = try manager.request(.get, "x", headers: [.range: "bytes=2-"])
+        let download = try await manager.download(part, to: .file(file)).value
+        #expect(download.response.metrics.source == .cache)
+        #expect(try directory.read("file") == Data("23".utf8))
+        for (method, headers, trailers) in [
+            (HTTPRequest.Method.get, [.range: "bytes=2-"], [.from: "me"]), (.head, [:], [:]),
+            (.get, [.ifNoneMatch: "\"1\""], [:]),
+        ] as [(HTTPRequest.Method, HTTPFields, HTTPFields)] {
+            let response = try await manager.data(for: try manager.request(method, "x", headers: headers))
+            #expect(response.metrics.source == .cache)
+            #expect(response.trailers == trailers)
+            #expect(digests.contains { response.headers.contains($0.name) } == !headers.contains(.range))
+        }
+    }
+
     @Test(arguments: ["truncate", "shorten", "append", "overwrite", "permit"])
     func `a file that the program changes is not used as a stored body`(change: String) async throws {
         let manager = origin.manager()
