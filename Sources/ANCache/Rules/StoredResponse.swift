@@ -29,6 +29,8 @@ package struct StoredResponse: Sendable, Hashable {
     package private(set) var owner: UInt64
     /// Whether the body was stored without its content coding.
     package let isDecoded: Bool
+    /// Whether the program has replaced the body of the server by another one, which the fields may not describe.
+    package let isReplaced: Bool
     /// Whether the end of the body was marked, so that it cannot have been the loss of the connection.
     package let isDelimited: Bool
     /// Whether the response must be validated before it is used, because it may have been changed by another request.
@@ -41,7 +43,7 @@ package struct StoredResponse: Sendable, Hashable {
     package init(
         target: String, status: HTTPResponse.Status, version: HTTPVersion, headers: HTTPFields, trailers: HTTPFields,
         bodyLength: Int64, requestTime: CacheTime, responseTime: CacheTime, variant: Variant, owner: UInt64,
-        isDecoded: Bool, isDelimited: Bool = false, isInvalidated: Bool = false
+        isDecoded: Bool, isReplaced: Bool = false, isDelimited: Bool = false, isInvalidated: Bool = false
     ) {
         self.target = target
         self.status = status
@@ -54,6 +56,7 @@ package struct StoredResponse: Sendable, Hashable {
         self.variant = variant
         self.owner = owner
         self.isDecoded = isDecoded
+        self.isReplaced = isReplaced
         self.isDelimited = isDelimited
         self.isInvalidated = isInvalidated
         rules = ResponseRules(status: status, headers, requestTime: requestTime, responseTime: responseTime)
@@ -62,14 +65,14 @@ package struct StoredResponse: Sendable, Hashable {
     /// Creates the stored form of a received response, which must be storable; see ``Storability``.
     package init(
         _ head: ResponseHead, trailers: HTTPFields = [:], bodyLength: Int64 = 0, to request: CacheRequest,
-        requestTime: CacheTime, responseTime: CacheTime, owner: UInt64
+        requestTime: CacheTime, responseTime: CacheTime, owner: UInt64, isReplaced: Bool = false
     ) {
         let headers = Self.storable(head.headers, received: responseTime)
         self.init(
             target: request.target, status: head.status, version: head.version, headers: headers, trailers: trailers,
             bodyLength: bodyLength, requestTime: requestTime, responseTime: responseTime,
             variant: Variant(headers, of: request), owner: owner,
-            isDecoded: request.decodesContent && !headers.contentCodings.isEmpty,
+            isDecoded: request.decodesContent && !headers.contentCodings.isEmpty, isReplaced: isReplaced,
             // A connection of HTTP/1 may delimit the body by its end (RFC 9112 §6.3).
             isDelimited: head.version == .http2 || head.version == .http3 || head.status == .noContent
                 || head.headers.contains(.contentLength)

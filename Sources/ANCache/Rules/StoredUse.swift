@@ -60,7 +60,7 @@ package struct StoredUse: Hashable, Sendable {
         }
         let ranges = request.headers[values: .range]
         guard !ranges.isEmpty, response.status.code == 200, Self.appliesRange(to: response, request) else { return use }
-        guard ranges.count == 1, !response.isDecoded, let range = ByteRange(ranges[0]),
+        guard ranges.count == 1, !response.isDecoded, !response.isReplaced, let range = ByteRange(ranges[0]),
             let positions = range.positions(in: response.bodyLength)
         else { return nil }
         use.part = .range(positions)

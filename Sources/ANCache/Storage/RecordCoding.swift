@@ -89,7 +89,8 @@ extension StoredResponse {
         record.write(responseTime.milliseconds)
         record.write(bodyLength)
         record.write(owner)
-        record.write(UInt8((isDecoded ? 1 : 0) | (isInvalidated ? 2 : 0) | (isDelimited ? 4 : 0)))
+        let flags = (isDecoded ? 1 : 0) | (isInvalidated ? 2 : 0) | (isDelimited ? 4 : 0) | (isReplaced ? 8 : 0)
+        record.write(UInt8(flags))
         record.write(headers)
         record.write(trailers)
         record.write(UInt8(variant.isAny ? 1 : 0))
@@ -119,8 +120,8 @@ extension StoredResponse {
             target: target, status: HTTPResponse.Status(code: Int(code), reasonPhrase: reason), version: version,
             headers: headers, trailers: trailers, bodyLength: bodyLength,
             requestTime: CacheTime(milliseconds: requestTime), responseTime: CacheTime(milliseconds: responseTime),
-            variant: variant, owner: owner, isDecoded: flags & 1 != 0, isDelimited: flags & 4 != 0,
-            isInvalidated: flags & 2 != 0)
+            variant: variant, owner: owner, isDecoded: flags & 1 != 0, isReplaced: flags & 8 != 0,
+            isDelimited: flags & 4 != 0, isInvalidated: flags & 2 != 0)
     }
 
     private static func variant(_ record: inout RecordReader) -> Variant? {

@@ -120,6 +120,7 @@ struct CacheLookup: Sendable {
         }
         guard var body else { return nil }
         body.origin = shared.value.source
+        if stored.isReplaced { body.provenance = .replaced }
         return OpenResponse(head: head, body: body)
     }
 
@@ -209,7 +210,8 @@ struct CacheLookup: Sendable {
         else { return nil }
         let owner = session.ownerOfResponse(to: sent, request, head)
         let stored = StoredResponse(
-            head, to: request, requestTime: times.request, responseTime: times.response, owner: owner)
+            head, to: request, requestTime: times.request, responseTime: times.response, owner: owner,
+            isReplaced: response.body.provenance == .replaced)
         guard willCache != nil || Storability.isUseful(stored, acceptsStale: acceptsStale) else { return nil }
         let length = stored.isDecoded ? nil : head.contentLength
         return response.body.reading(
@@ -276,7 +278,8 @@ struct CacheLookup: Sendable {
             }
             let stored = StoredResponse(
                 accepted.head, trailers: response.trailers, bodyLength: Int64(accepted.body.count), to: request,
-                requestTime: times.request, responseTime: times.response, owner: response.owner)
+                requestTime: times.request, responseTime: times.response, owner: response.owner,
+                isReplaced: response.isReplaced || accepted.body != data)
             guard Storability.isUseful(stored, acceptsStale: acceptsStale) else { return false }
             let writer = session.cache.writer(key)
             await writer.append(Data(accepted.body))

@@ -241,6 +241,38 @@ import Testing
         }
     }
 
+    @Test(arguments: [false, true])
+    func `a stored body that the program has replaced is not that of the server`(byWillCache: Bool) async throws {
+        let fields: HTTPFields = [
+            .cacheControl: "max-age=60", .eTag: "\"1\"",
+            .contentDigest: try ContentDigest(of: Data("abc".utf8)).fieldValue,
+        ]
+        let replace = Intercepting { request, next in
+            var response = try await next(request)
+            response.body = response.body.transforming { _ in Data("ABC".utf8) }
+            return response
+        }
+        let manager = origin.manager {
+            if byWillCache {
+                $0.willCache = { proposal in
+                    var proposal = proposal
+                    proposal.body = Data("ABC".utf8)
+                    return proposal
+                }
+            } else {
+                $0.attemptInterceptors = [replace]
+            }
+        }
+        origin.respond { _, _ in MockResponse(headers: fields, chunks: [Data("abc".utf8)]) }
+        _ = try await manager.download("x", to: .file(file)).value
+        let again = try await manager.download("x", to: .file(file)).value
+        #expect(again.response.metrics.source == .cache)
+        #expect(try directory.read("file") == Data("ABC".utf8))
+        // The bytes of a range are those of the server.
+        let part = try manager.request(.get, "x", headers: [.range: "bytes=1-"])
+        #expect(try await manager.data(for: part).metrics.source == .network)
+    }
+
     @Test(arguments: ["truncate", "shorten", "append", "overwrite", "permit"])
     func `a file that the program changes is not used as a stored body`(change: String) async throws {
         let manager = origin.manager()
