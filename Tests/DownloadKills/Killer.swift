@@ -86,7 +86,7 @@ final class Killer: Sendable {
         if status != 128 + SIGKILL { note("\(place): status \(status)") }
         if FileManager.default.fileExists(atPath: path) {
             try check(path, place)
-        } else if let data = ResumeData.left(at: path), data.needsPieceDigests != true {
+        } else if let data = ResumeData.left(at: path), data.hasMirrorBytes != true {
             try check(data, place)
         }
     }

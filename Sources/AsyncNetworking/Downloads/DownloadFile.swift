@@ -45,6 +45,10 @@ final class DownloadFile {
     var permitsSegments = true
     /// The mirrors that may be used.
     var mirrors: [URL]
+    /// Whether a mirror has taken the place of the request's URL.
+    private(set) var isFromMirror = false
+    /// Whether the bytes of mirrors have been requested again, because the digest of the whole was wrong.
+    var hasLeftMirrors = false
     /// Whether all pieces that the program knows the digests of have been verified.
     var hasVerifiedPieces = false
     /// Whether the file has right bytes after the error of a wrong digest, which that of a piece is.
@@ -220,7 +224,7 @@ final class DownloadFile {
         else { return }
         parts = data.parts?.within(data.offset..<max(data.offset, min(size, data.totalBytes ?? 0))) ?? ByteRanges()
         resumed.offset = data.offset
-        if data.needsPieceDigests == true { resumed.needsPieceDigests = true }
+        if data.hasMirrorBytes == true { resumed.hasMirrorBytes = true }
         known = resumed
         longest = data.completedBytes
         planRest(after: data)
@@ -242,10 +246,7 @@ final class DownloadFile {
     }
 
     /// Whether the program has the digests of pieces, by which the bytes are verified instead of those of the server.
-    private var hasPieceDigests: Bool { job.options.pieceDigests != nil }
-
-    /// Whether bytes of mirrors are verified by the digests of pieces only.
-    private var mayHaveWrongBytes: Bool { !job.options.mirrors.isEmpty && expectedDigest == nil }
+    var hasPieceDigests: Bool { job.options.pieceDigests != nil }
 
     private var newPath: String {
         switch job.destination.target {
@@ -279,9 +280,9 @@ final class DownloadFile {
         if !isSame { parts = ByteRanges() }
         (source, hasVerifiedPieces) = (head.url, false)
         let representation = Representation(head, to: fields, sensitive: job.sensitiveHeaders)
-        let needsPieceDigests = !parts.isEmpty && known?.needsPieceDigests == true
+        let hasMirrorBytes = !parts.isEmpty && known?.hasMirrorBytes == true
         known = isChanged ? nil : resumeData(of: representation)
-        if needsPieceDigests { known?.needsPieceDigests = true }
+        if hasMirrorBytes { known?.hasMirrorBytes = true }
         let digests = known == nil ? head.headers.contentDigests : representation.digests
         whole = DigestChecks(isChanged || hasPieceDigests ? [] : digests, and: expectedDigest)
         (part, late) = (DigestChecks([]), [])
@@ -477,8 +478,10 @@ extension DownloadFile {
         default: return nil
         }
         mirrors.removeFirst()
+        isFromMirror = true
         // Another server has validators of its own.
         known?.representation.validator = nil
+        known?.hasMirrorBytes = true
         if let known { planRest(after: known) }
         var request = job.request(request, at: mirror)
         next(hasProgress: false).prepare(&request)
@@ -560,7 +563,7 @@ extension DownloadFile {
         return ResumeData(
             url: request.url, headers: headers, representation: representation, offset: 0, partialFile: path,
             destination: location?.path, overwritesExisting: job.destination.overwritesExisting,
-            expectedDigest: expectedDigest, needsPieceDigests: mayHaveWrongBytes ? true : nil)
+            expectedDigest: expectedDigest, hasMirrorBytes: isFromMirror ? true : nil)
     }
 
     /// Flushes the written bytes to the disk, then updates the record.

@@ -145,6 +145,11 @@ extension SessionManager {
                 }
                 switch end {
                 case .complete(var response):
+                    if let rest = try file.leaveMirrors() {
+                        next = first
+                        rest.prepare(&next)
+                        continue
+                    }
                     if let history = call.retries?.history, !history.earlierAttempts.isEmpty {
                         response.metrics.retryHistory = history
                     }

@@ -51,8 +51,9 @@ public struct ResumeData: Codable, Hashable, Sendable {
     ///
     /// OpenSSL cannot store the state of an unfinished digest, so resuming a download hashes the partial file again.
     package var expectedDigest: ContentDigest?
-    /// `true` if bytes of mirrors may be among them that only the digests of pieces verify, which are not stored.
-    package var needsPieceDigests: Bool?
+    /// `true` if bytes of mirrors may be among them, which only the digests of the program verify. Those of pieces are not
+    /// stored.
+    package var hasMirrorBytes: Bool?
     /// The request to resume the download with: a GET request for ``url`` with the stored header fields, which do not
     /// include sensitive ones such as `Authorization`. The download adds `Range` and `If-Range`.
     public var request: Request { Request(url: url, headers: headers) }
@@ -73,7 +74,7 @@ public struct ResumeData: Codable, Hashable, Sendable {
 
     /// Whether a later response can be identified as the same version, or verified by digests.
     func isVerifiable(with pieces: PieceDigests?) -> Bool {
-        expectedDigest != nil || pieces != nil || needsPieceDigests != true && representation.isVerifiable
+        expectedDigest != nil || pieces != nil || hasMirrorBytes != true && representation.isVerifiable
     }
 
     /// Whether a request with these fields selects the same representation; see ``Representation/isSelected(by:)``. The

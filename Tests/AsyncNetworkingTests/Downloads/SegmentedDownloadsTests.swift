@@ -561,6 +561,51 @@ private final class Counter: Sendable {
         }
     }
 
+    @Test(arguments: [true, false])
+    func `wrong bytes of a mirror are requested again in a later process that needs a single request`(
+        hasMirrors: Bool
+    ) async throws {
+        let bytes = Self.bytes.prefix(60_000)
+        let (gate, records) = (try ScriptGate(), Lock<[Int64?]>([]))
+        let whole: HTTPFields = [.contentLength: "60000", .eTag: "\"1\""]
+        @Sendable func part(_ range: String, _ content: Data) -> [MockResponse.Step] {
+            let fields: HTTPFields = [.contentRange: range.replacing("=", with: " ") + "/60000"]
+            return [.head(.partialContent, fields), .chunk(content)]
+        }
+        let transport = MockTransport { [file] request in
+            let isFirst = records.withLock { records in
+                records.append(ResumeData.left(at: file)?.offset)
+                return records.count == 1
+            }
+            switch request.headers[.range] {
+            case nil where isFirst:
+                return MockResponse([.head(.ok, whole), .wait(gate), .chunk(bytes.prefix(30_000)), .hang])
+            case nil: return MockResponse([.head(.ok, whole), .chunk(bytes)])
+            case "bytes=55000-"?: return MockResponse(part("bytes=55000-59999", bytes.suffix(5_000)))
+            case let range?:
+                gate.open()
+                return MockResponse(part(range, Data(repeating: 7, count: 25_000)) + [.hang])
+            }
+        }
+        let manager = SessionManager(on: transport)
+        var options = try mirrored([], 2).with { $0.isDurable = true }
+        options.expectedDigest = try ContentDigest(of: bytes)
+        options.mirrors = [try url("http://b.example/file")]
+        let first = manager.download("file", to: .file(file), options: options)
+        for await progress in first.progress where progress.completedBytes == 55_000 { break }
+        first.cancel()
+        _ = try? await first.value
+        #expect(ResumeData.left(at: file)?.offset == 55_000)
+        options.segments = 1
+        if !hasMirrors { options.mirrors = [] }
+        _ = try await manager.download("file", to: .file(file), options: options).value
+        #expect(try directory.read("file") == bytes)
+        #expect(transport.requests.map { $0.request.headers[.range] }.suffix(2) == ["bytes=55000-", nil])
+        #expect(transport.requests.map(\.request.url.absoluteString).suffix(2).allSatisfy { $0.contains("a.example") })
+        #expect(records.withLock(\.self).last == .some(0), "The wrong bytes do not count any more.")
+        await manager.shutdown()
+    }
+
     @Test func `one of three mirrors lies, one is slow, and one has another file`() async throws {
         try await StubServer.with { server in
             try await StubServer.with { liar in

@@ -96,8 +96,11 @@ extension DownloadFile {
 
     /// Writes bytes of a segment, and hashes those before the first gap; flushes a durable download when due.
     ///
-    /// - Parameter done: The bytes that are there, including these.
-    func write(_ bytes: Data, at offset: Int64, done: ByteRanges) throws(SessionError) {
+    /// - Parameters:
+    ///   - done: The bytes that are there, including these.
+    ///   - isFromMirror: Whether a mirror has sent the bytes.
+    func write(_ bytes: Data, at offset: Int64, done: ByteRanges, isFromMirror: Bool) throws(SessionError) {
+        if isFromMirror { known?.hasMirrorBytes = true }
         do throws(SystemError) {
             try partial?.write(bytes.bytes, at: offset)
             received += Int64(bytes.count)
@@ -111,9 +114,7 @@ extension DownloadFile {
     }
 
     /// Hashes what has not been hashed of a complete file. The digests are compared when it is committed.
-    ///
-    /// - Returns: Whether they are the expected ones.
-    func verifySegments(waitUntilRunning: () async throws -> Void) async throws -> Bool {
+    func hashSegments(waitUntilRunning: () async throws -> Void) async throws {
         do {
             while !whole.expected.isEmpty, whole.size < size {
                 try hashFurther(upTo: 1 << 20)
@@ -122,14 +123,19 @@ extension DownloadFile {
         } catch let error as SystemError {
             throw SessionError.file(job.path, error)
         }
-        return whole.isVerified
     }
 
-    /// Returns a request for all bytes but some, which stay, because the digest of the whole is wrong.
-    func keep(only trusted: ByteRanges) throws(SessionError) -> FurtherRequest {
+    /// Returns a request for all bytes but some, which stay, if the digest of the whole is wrong and bytes of mirrors may
+    /// be among the others; `nil` otherwise, and the second time.
+    func leaveMirrors(keeping trusted: ByteRanges = ByteRanges()) throws(SessionError) -> FurtherRequest? {
+        guard known?.hasMirrorBytes == true, !hasPieceDigests, !hasLeftMirrors, !whole.isVerified,
+            !isFromMirror || !trusted.isEmpty
+        else { return nil }
+        (mirrors, hasLeftMirrors) = ([], true)
+        known?.hasMirrorBytes = isFromMirror ? true : nil
         try beginSegments(trusted)
         whole = DigestChecks([])
-        try flushIfDue()
+        if isDurable { try flush() }
         if let data = currentResumeData { planRest(after: data) } else { plan = ResumePlan() }
         return try followUp()
     }

@@ -267,7 +267,8 @@ final class SegmentedTransfer {
         sources.receive(from: worker.source)
         if receipt.count > 0 {
             let range = receipt.offset..<receipt.offset + Int64(receipt.count)
-            try file.write(bytes.prefix(receipt.count), at: receipt.offset, done: plan.done)
+            try file.write(
+                bytes.prefix(receipt.count), at: receipt.offset, done: plan.done, isFromMirror: worker.source != 0)
             if worker.source == 0 { trusted.insert(range) }
             pieces?.receive(range, from: worker.source)
             if let range = receipt.givenUp { try giveUp(range, from: worker.source) }
@@ -453,11 +454,8 @@ final class SegmentedTransfer {
     // MARK: The end
 
     private func complete(_ head: ResponseHead) async throws -> PartEnd {
-        let isVerified = try await file.verifySegments { try await core.waitUntilRunning() }
-        if !isVerified, pieces == nil, !file.mirrors.isEmpty {
-            file.mirrors = []
-            return .next(try file.keep(only: trusted))
-        }
+        try await file.hashSegments { try await core.waitUntilRunning() }
+        if let rest = try file.leaveMirrors(keeping: trusted) { return .next(rest) }
         var response = Response((), head: head, ending: ending ?? ResponseEnding())
         response.metrics.segmentHistory = history
         response.metrics.responseBodyBytes = file.received
