@@ -187,12 +187,17 @@ actor UploadRecord {
     /// The facts that an earlier process, or this one, has noted last.
     var known: ResumableUpload.Known? { contents.known }
 
-    /// Writes what is known, if it has changed, and flushes it to the disk.
+    /// Writes what is known, if it has changed, and flushes it to the disk. The record of an upload of which nothing is known
+    /// any more is emptied.
     func note(_ known: ResumableUpload.Known?) throws(SessionError) {
         guard known != contents.known else { return }
         contents.known = known
-        // The file is removed when it is closed.
-        guard known != nil else { return }
+        guard known != nil else {
+            // The upload may be complete: it does not fail because of its record, by which the server is asked at most.
+            try? file?.truncate(to: 0)
+            try? file?.flush()
+            return
+        }
         // Encoding these types as JSON cannot fail.
         guard let bytes = try? JSONEncoder().encode(contents) else { return }
         do throws(SystemError) {

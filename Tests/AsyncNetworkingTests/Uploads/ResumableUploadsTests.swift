@@ -374,6 +374,26 @@ import Testing
             ])
     }
 
+    @Test func `while an upload that the server has forgotten is created again, the record is empty`() async throws {
+        let path = try directory.write(Data("ab".utf8), to: "body")
+        let records = Lock<[String]>([])
+        let transport = MockTransport { [directory] request in
+            let name = try directory.contents.first { $0.hasSuffix(".upload") } ?? ""
+            let text = try String(decoding: directory.read(name), as: UTF8.self)
+            let number = records.withLock { records in
+                records.append(text.contains("u\\/1") ? "first" : text.contains("u\\/2") ? "second" : text)
+                return records.count
+            }
+            if number == 2 { return .status(.notFound) }
+            let fields = [("Location", number == 1 ? "/u/1" : "/u/2"), ("Upload-Complete", number == 4 ? "?1" : "?0")]
+            return .status(.ok, headers: try HTTPFields(validating: fields))
+        }
+        let options = UploadOptions.durable.with { ($0.uploadProtocol, $0.partSize) = (.ietf, 1) }
+        _ = try await SessionManager(on: transport).upload("up", body: .file(path), options: options).value
+        #expect(records.withLock(\.self) == ["", "first", "", "second"])
+        #expect(try directory.contents == ["body"])
+    }
+
     @Test func `the creation of an upload by tus has the key by which the server recognizes it`() async throws {
         let transport = Self.tus()
         let key = HTTPField.Name.idempotencyKey
