@@ -390,11 +390,11 @@ package struct ResumableUpload: Sendable {
             return message
         case .create(let range):
             message.fields[.uploadLength] = "\(length)"
-            message.describesContent = !isTus
             if isTus {
                 message.method = .post
                 message.fields[.uploadMetadata] = metadata
             } else {
+                message.contentFields = range == 0..<length ? .all : .ofWhole
                 message.fields[.uploadComplete] = range.upperBound == length ? "?1" : "?0"
             }
         case .locate: message.method = .head

@@ -221,10 +221,8 @@ private final class UploadJob {
                 request[OtherOrigin.self] = true
             }
         }
-        if !message.describesContent {
-            request.trailers = nil
-            request.headers.removeAll { RedirectPolicy.describesContent($0.name.canonicalName) }
-        }
+        if message.contentFields != .all { request.trailers = nil }
+        request.headers.removeAll { !message.contentFields.include($0.name.canonicalName) }
         if !message.exchange.isCreation { request.headers.removeAll { Self.creationFields.contains($0.name) } }
         if message.exchange == .locate { request.cachePolicy = .reload }
         for field in message.fields { request.headers[field.name] = field.value }

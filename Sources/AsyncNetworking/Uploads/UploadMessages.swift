@@ -41,11 +41,33 @@ package struct UploadMessage: Hashable, Sendable {
     /// The URL; `nil` for that of the program's request.
     package var url: URL?
     package var fields: HTTPFields = [:]
-    /// Whether the request has the program's fields that describe the content: those that the server applies to the
-    /// whole.
-    package var describesContent = false
+    /// The program's fields that describe the content, as far as the request has them.
+    package var contentFields = ContentFields.none
     /// The algorithm of the digest of the content, which the message has if its content is not empty; `nil` for none.
     package var digest: UploadDigest?
+
+    /// The program's fields that describe the content, and its trailer fields, as far as a request has them.
+    package enum ContentFields: Hashable, Sendable {
+        /// None of them.
+        case none
+        /// Those that the server applies to the whole, of which the request has a part. Those of a message's content, such
+        /// as `Content-Digest`, would describe the part.
+        case ofWhole
+        /// All of them: the content is the whole.
+        case all
+
+        /// Whether a request has a field of the program, which is named in lower case.
+        func include(_ name: String) -> Bool {
+            guard RedirectPolicy.describesContent(name) else { return true }
+            switch (self, name) {
+            case (.none, _), (.ofWhole, "content-digest"), (.ofWhole, "content-length"), (.ofWhole, "content-md5"),
+                (.ofWhole, "content-range"), (.ofWhole, "digest"), (.ofWhole, "trailer"),
+                (.ofWhole, "transfer-encoding"):
+                return false
+            case (.ofWhole, _), (.all, _): return true
+            }
+        }
+    }
 }
 
 /// An algorithm for the digest of the content of one request, and the field that contains it.

@@ -527,7 +527,7 @@ extension UploadMessage {
             creation.fields.lines.sorted() == [
                 "Upload-Complete: ?0", "Upload-Draft-Interop-Version: 8", "Upload-Length: 10",
             ])
-        #expect(creation.describesContent)
+        #expect(creation.contentFields == .ofWhole)
         #expect(upload.cancellation() == nil)
         let part = try Self.message(
             upload.receive(try Self.head(201, ["Location": "/u/1", "Upload-Complete": "?0"]), now: 0))
@@ -537,7 +537,7 @@ extension UploadMessage {
                 "Upload-Offset: 4",
             ])
         #expect(part.digest == .contentDigest)
-        #expect(!part.describesContent)
+        #expect(part.contentFields == .none)
         #expect(upload.cancellation()?.words == "DELETE /u/1")
         #expect(upload.cancellation()?.fields.lines == ["Upload-Draft-Interop-Version: 8"])
     }

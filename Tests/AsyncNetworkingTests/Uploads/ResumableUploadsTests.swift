@@ -374,6 +374,35 @@ import Testing
             ])
     }
 
+    @Test(arguments: [nil, 3 as Int64])
+    func `a creation by the draft with a part has the fields of the whole, but not those of a message`(
+        partSize: Int64?
+    ) async throws {
+        let transport = MockTransport { request in
+            let fields = [
+                ("Location", "/u/1"),
+                ("Upload-Complete", request.body.length == 3 && request.method == .post ? "?0" : "?1"),
+            ]
+            return .status(.ok, headers: try HTTPFields(validating: fields))
+        }
+        let fields = [
+            ("Content-Type", "text/plain"), ("Content-Language", "de"), ("Content-Disposition", "inline"),
+            ("Repr-Digest", "sha-256=:YQ==:"), ("From", "me"),
+        ]
+        let ofMessage = [("Content-Digest", "sha-256=:YQ==:"), ("Content-MD5", "YQ=="), ("Digest", "md5=YQ==")]
+        let manager = SessionManager(on: transport)
+        var request = try manager.request(
+            .post, "up", body: .string("abcdef"), headers: try HTTPFields(validating: fields + ofMessage))
+        request.trailers = { [:] }
+        let options = UploadOptions.resumable.with { ($0.uploadProtocol, $0.partSize) = (.ietf, partSize) }
+        _ = try await manager.upload(request, options: options).value
+        let requests = transport.requests.map(\.request)
+        let creation = requests[0].headers.lines.filter { !$0.hasPrefix("Upload-") }
+        let expected = fields + (partSize == nil ? ofMessage : [])
+        #expect(creation.sorted() == expected.map { "\($0): \($1)" }.sorted())
+        #expect(requests.map { $0.trailers == nil } == (partSize == nil ? [false] : [true, true]))
+    }
+
     @Test func `while an upload that the server has forgotten is created again, the record is empty`() async throws {
         let path = try directory.write(Data("ab".utf8), to: "body")
         let records = Lock<[String]>([])
