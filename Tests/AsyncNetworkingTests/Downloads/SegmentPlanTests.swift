@@ -345,10 +345,23 @@ extension SegmentAnswerTests.Row {
         #expect(sources.limit == 5)
     }
 
+    @Test(arguments: [(0, 20), (64 << 10, 21), (1 << 20, 36)])
+    func `a server that sends too little too often is not used further`(received: Int, permitted: Int) throws {
+        var sources = sources
+        let head = ResponseHead(status: .partialContent, url: try url("http://a.example/"))
+        sources.receive(received, from: 0)
+        for _ in 0..<permitted { sources.accept(head, from: 0, isShort: true) }
+        for _ in 0..<100 { sources.accept(head, from: 0) }
+        for number in [1, 2] { sources.exclude(number) }
+        #expect(sources.next == 0)
+        sources.accept(head, from: 0, isShort: true)
+        #expect(sources.next == nil)
+    }
+
     @Test func `a server that fails three times without a byte is not used further`() {
         var sources = sources
         for _ in 0..<2 { sources.fail(0) }
-        sources.receive(from: 0)
+        sources.receive(1, from: 0)
         for _ in 0..<2 { sources.fail(0) }
         #expect(begin(&sources).contains(0))
         sources.end(0)

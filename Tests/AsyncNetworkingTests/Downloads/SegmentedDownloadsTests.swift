@@ -606,6 +606,34 @@ private final class Counter: Sendable {
         await manager.shutdown()
     }
 
+    @Test func `a mirror that sends one byte for each request is left`() async throws {
+        let bytes = Self.bytes.prefix(1_000)
+        let gate = try ScriptGate()
+        let count = Counter()
+        let transport = MockTransport { request in
+            guard let range = request.headers[.range] else {
+                let fields: HTTPFields = [.contentLength: "1000", .eTag: "\"1\""]
+                return MockResponse([
+                    .head(.ok, fields), .chunk(bytes.prefix(1)), .wait(gate), .chunk(bytes.dropFirst()),
+                ])
+            }
+            let ends = range.dropFirst("bytes=".count).split(separator: "-").compactMap { Int($0) }
+            let isMirror = request.url.absoluteString.contains("b.example")
+            let last = isMirror ? ends[0] : ends[1]
+            if isMirror, count.next() == 20 { gate.open() }
+            return MockResponse(
+                status: .partialContent, headers: [.contentRange: "bytes \(ends[0])-\(last)/1000"],
+                chunks: [bytes[ends[0]...last]])
+        }
+        var options = Self.options(2)
+        options.segmentTuning.minimum = 10
+        options.expectedDigest = try ContentDigest(of: bytes)
+        options.mirrors = [try url("http://b.example/file")]
+        _ = try await SessionManager(on: transport).download("file", to: .file(file), options: options).value
+        #expect(try directory.read("file") == bytes)
+        #expect(count.next() == 21)
+    }
+
     @Test func `one of three mirrors lies, one is slow, and one has another file`() async throws {
         try await StubServer.with { server in
             try await StubServer.with { liar in

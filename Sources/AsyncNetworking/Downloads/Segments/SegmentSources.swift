@@ -10,6 +10,7 @@ package import FoundationEssentials
 /// | it sends no ranges, another file, or a wrong piece | no further requests |
 /// | it is overloaded, while other segments of its host run | never more segments of the host than those |
 /// | it refuses a request, or a connection fails, three times without a byte between | no further requests |
+/// | it sends fewer bytes than requested, more often than ``FollowUpLimit`` permits | no further requests |
 /// | a segment of it is much slower than the others | a request only if no other server can take one |
 package struct SegmentSources: Sendable {
     private var sources: [Source]
@@ -28,6 +29,10 @@ package struct SegmentSources: Sendable {
         /// Whether it has sent a range of the file.
         var hasAnswered = false
         var isSlow = false
+        /// The number of bytes that have arrived.
+        var received: Int64 = 0
+        /// The limit on responses with fewer bytes than requested.
+        var parts = FollowUpLimit()
     }
 
     private static let mostFailures = 3
@@ -87,16 +92,20 @@ package struct SegmentSources: Sendable {
     }
 
     /// Notes a response with a range of the file.
-    package mutating func accept(_ head: ResponseHead, from number: Int) {
+    ///
+    /// - Parameter isShort: Whether it ends before the requested range does.
+    package mutating func accept(_ head: ResponseHead, from number: Int, isShort: Bool = false) {
         sources[number].hasAnswered = true
+        if isShort, !sources[number].parts.permitsNext(after: sources[number].received) { exclude(number) }
         if sources[number].representation.validator == nil {
             sources[number].representation.validator = Representation.Validator(of: head)
         }
     }
 
     /// Notes that bytes have arrived.
-    package mutating func receive(from number: Int) {
+    package mutating func receive(_ count: Int, from number: Int) {
         sources[number].failures = 0
+        sources[number].received += Int64(count)
     }
 
     /// Notes a failure of a segment that has ended.

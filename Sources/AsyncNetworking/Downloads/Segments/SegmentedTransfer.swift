@@ -217,7 +217,7 @@ final class SegmentedTransfer {
             to: head, at: segment.next, of: plan.total, sources.representation(worker.source),
             isReplaced: body.provenance == .replaced)
         if case .take(let responseEnd) = answer {
-            sources.accept(head, from: worker.source)
+            sources.accept(head, from: worker.source, isShort: responseEnd < segment.end)
             plan.limit(number, to: responseEnd)
             return receiveNext(number, &group)
         }
@@ -264,7 +264,7 @@ final class SegmentedTransfer {
         worker.hasBytes = true
         if receipt.end == .whole { worker.state = .ending }
         workers[number] = worker
-        sources.receive(from: worker.source)
+        sources.receive(receipt.count, from: worker.source)
         if receipt.count > 0 {
             let range = receipt.offset..<receipt.offset + Int64(receipt.count)
             try file.write(
