@@ -99,9 +99,10 @@ public struct DownloadOptions: Sendable {
     /// The content of a mirror is trusted only because the file has the ``pieceDigests`` or the ``expectedDigest``,
     /// without which a download with mirrors fails with ``ANHTTP/TransportError/Reason/invalidRequest(_:)``. If only the
     /// latter is known and differs, the bytes of mirrors are requested again from the URL of the request. A mirror that
-    /// fails, has another size or wrong pieces, changes, or is slow is not used further. Requests to mirrors have the
-    /// request's header fields except, at another origin, those in ``RedirectPolicy/sensitiveHeaders``. A request with a
-    /// body, which other origins would receive, fails with `invalidRequest` as well.
+    /// fails, has another size or wrong pieces, changes, sends too little, or is slow is not used further. Requests to
+    /// mirrors have the request's header fields except, at another origin, those in
+    /// ``RedirectPolicy/sensitiveHeaders``. A request with a body, which other origins would receive, fails with
+    /// `invalidRequest` as well.
     ///
     /// With one of ``segments``, mirrors are used only if a piece is wrong, or if the request fails, after its retries,
     /// before a response is accepted: then the first mirror takes the place of the request's URL.

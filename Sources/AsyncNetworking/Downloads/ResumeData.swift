@@ -51,8 +51,8 @@ public struct ResumeData: Codable, Hashable, Sendable {
     ///
     /// OpenSSL cannot store the state of an unfinished digest, so resuming a download hashes the partial file again.
     package var expectedDigest: ContentDigest?
-    /// `true` if bytes of mirrors may be among them, which only the digests of the program verify. Those of pieces are not
-    /// stored.
+    /// `true` if bytes of mirrors may be among them, which only the digests of the program verify. Those of pieces are
+    /// not stored.
     package var hasMirrorBytes: Bool?
     /// The request to resume the download with: a GET request for ``url`` with the stored header fields, which do not
     /// include sensitive ones such as `Authorization`. The download adds `Range` and `If-Range`.

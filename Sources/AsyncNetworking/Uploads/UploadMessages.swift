@@ -50,8 +50,8 @@ package struct UploadMessage: Hashable, Sendable {
     package enum ContentFields: Hashable, Sendable {
         /// None of them.
         case none
-        /// Those that the server applies to the whole, of which the request has a part. Those of a message's content, such
-        /// as `Content-Digest`, would describe the part.
+        /// Those that the server applies to the whole, of which the request has a part. Those of a message's content,
+        /// such as `Content-Digest`, would describe the part.
         case ofWhole
         /// All of them: the content is the whole.
         case all

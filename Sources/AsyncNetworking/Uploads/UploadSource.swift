@@ -187,8 +187,8 @@ actor UploadRecord {
     /// The facts that an earlier process, or this one, has noted last.
     var known: ResumableUpload.Known? { contents.known }
 
-    /// Writes what is known, if it has changed, and flushes it to the disk. The record of an upload of which nothing is known
-    /// any more is emptied.
+    /// Writes what is known, if it has changed, and flushes it to the disk. The record of an upload of which nothing is
+    /// known any more is emptied.
     func note(_ known: ResumableUpload.Known?) throws(SessionError) {
         guard known != contents.known else { return }
         contents.known = known

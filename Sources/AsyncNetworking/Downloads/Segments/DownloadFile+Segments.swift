@@ -125,8 +125,8 @@ extension DownloadFile {
         }
     }
 
-    /// Returns a request for all bytes but some, which stay, if the digest of the whole is wrong and bytes of mirrors may
-    /// be among the others; `nil` otherwise, and the second time.
+    /// Returns a request for all bytes but some, which stay, if the digest of the whole is wrong and bytes of mirrors
+    /// may be among the others; `nil` otherwise, and the second time.
     func leaveMirrors(keeping trusted: ByteRanges = ByteRanges()) throws(SessionError) -> FurtherRequest? {
         guard known?.hasMirrorBytes == true, !hasPieceDigests, !hasLeftMirrors, !whole.isVerified,
             !isFromMirror || !trusted.isEmpty
