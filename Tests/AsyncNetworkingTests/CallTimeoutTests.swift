@@ -88,6 +88,24 @@ import Testing
         #expect(transport.requests.map(\.request.options?.timeouts.total) == [.seconds(3), .seconds(1)])
     }
 
+    @Test(arguments: [true, false])
+    func `the time limit that a redirect policy sets is that of all further exchanges together`(
+        setsItOnce: Bool
+    ) async throws {
+        let transport = slowTransport { _ in .redirect(.found, to: "/next") }
+        let manager = manager(transport) {
+            $0.redirectPolicy.decision = { redirection in
+                var request = redirection.proposed
+                if redirection.original.timeout == nil || !setsItOnce { request.timeout = .seconds(3) }
+                return request
+            }
+        }
+        let error = try await sessionError { _ = try await manager.get("x") }
+        #expect(error.isTimeout)
+        #expect(error.context?.timeLimit == .seconds(3))
+        #expect(transport.requests.map(\.request.options?.timeouts.total) == [nil, .seconds(3), .seconds(1)])
+    }
+
     @Test(arguments: [0, 3])
     func `each request of an interceptor has its own time limit`(retries: Int) async throws {
         let transport = slowTransport { request in

@@ -297,6 +297,28 @@ import Testing
         #expect(error.context?.timeLimit == .seconds(10))
     }
 
+    @Test func `the time limit that a redirect policy sets limits the wait for a route`() async throws {
+        let (clock, routes) = (ManualClock(), Routes())
+        let transport = MockTransport(clock: clock) { request in
+            request.url.path() == "/next" ? Self.unreachable : .redirect(.found, to: "/next")
+        }
+        let manager = manager(transport, routes) {
+            $0.clock = clock
+            $0.redirectPolicy.decision = { redirection in
+                var request = redirection.proposed
+                request.timeout = .seconds(3)
+                return request
+            }
+        }
+        let task = Task { try await manager.get("x") }
+        try await eventually { await routes.waiting == 1 }
+        #expect(try await clock.sleepers(count: 1) == [.seconds(3)])
+        clock.advance(by: .seconds(3))
+        let error = try await sessionError { _ = try await task.value }
+        #expect(error.reason == .timedOut(.connectivity))
+        #expect(error.context?.timeLimit == .seconds(3))
+    }
+
     @Test func `the pause before another wait ends with the connectivity limit`() async throws {
         let (clock, routes) = (ManualClock(), Routes())
         let transport = MockTransport(Self.unreachable)

@@ -431,8 +431,7 @@ extension Pipeline {
     ) async throws -> Authenticator.Ticket {
         report(.refreshingToken, of: &call)
         let ticket = try await waiting(upTo: request.timeLeft) { try await authenticator.renew(after: refused) }
-        // The error will name the limit of the call.
-        guard let ticket else { throw TransportError.timedOut(.request, nil, FailureContext()) }
+        guard let ticket else { throw TransportError.timedOut(.request, request.expiredTimeout, FailureContext()) }
         return ticket
     }
 

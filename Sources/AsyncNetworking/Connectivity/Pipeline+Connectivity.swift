@@ -72,8 +72,8 @@ extension Pipeline {
         let left = waitLeft(for: request, since: stopwatch)
         let end: Void? = try await waiting(upTo: left) { [routes] in try await routes.waitForRoute(to: target) }
         guard end != nil else {
-            // If the time of the call is over, the error will name that limit.
-            throw TransportError.timedOut(.connectivity, request.options?.timeouts.connectivity, error.context)
+            let limit = request.expiredTimeout ?? request.options?.timeouts.connectivity
+            throw TransportError.timedOut(.connectivity, limit, error.context)
         }
     }
 

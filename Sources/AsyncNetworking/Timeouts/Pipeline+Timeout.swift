@@ -12,7 +12,7 @@ extension Request {
     /// each request anew.
     ///
     /// An interceptor or a redirect policy can change it, but not remove it: a request without a limit keeps that of the
-    /// call. If the call had none, the time is measured from the interceptor that sets one.
+    /// call. If the call had none, the time is measured from the interceptor or the redirect that sets one.
     ///
     /// When it expires, the call fails with ``ANHTTP/TransportError/Reason/timedOut(_:)``; with zero or less, nothing
     /// is sent. A retry whose wait would not end before is not made; the call then ends with the last response or
@@ -98,6 +98,10 @@ extension Request {
         self[TimeLimits.self]?.call?.stopwatch = stopwatch
     }
 
+    /// The limit of the call or of its attempts that has expired; `nil` if both have time left.
+    @inline(never)
+    var expiredTimeout: Duration? { self[TimeLimits.self]?.expired }
+
     /// Limits the total time of an exchange to the time left.
     ///
     /// - Throws: `TransportError.timedOut` if no time is left.
@@ -118,8 +122,8 @@ extension Request {
     /// exchange or wait.
     @inline(never)
     func namingTimeout(_ error: any Error) -> any Error {
-        guard let limit = self[TimeLimits.self]?.expired, let failure = error as? TransportError,
-            case .timedOut(let phase) = failure.reason
+        guard let failure = error as? TransportError, case .timedOut(let phase) = failure.reason,
+            let limit = expiredTimeout
         else { return error }
         return TransportError.timedOut(phase, limit, failure.context)
     }
@@ -131,8 +135,6 @@ extension Pipeline {
     /// - Throws: `TransportError.timedOut` if no time is left.
     func limitToTimeLeft(_ request: inout Request) throws(TransportError) {
         if let ownClock { request.sessionClock = ownClock }
-        // One that a redirect policy has set.
-        if request.hasUnmeasuredTimeout { request.measureTimeout(by: Stopwatch(clock)) }
         try request.limitToTimeLeft()
     }
 }
