@@ -52,6 +52,51 @@ import Testing
         }
     }
 
+    /// A route source that knows no status before its caller is cancelled.
+    private struct SlowRoutes: RouteSource {
+        let checks = Lock(0)
+
+        func isUnreachable(_ target: ReachabilityTarget) async -> Bool {
+            checks.withLock { $0 += 1 }
+            for await _ in AsyncStream<Never>.makeStream().stream {}
+            return false
+        }
+
+        func waitForRoute(to target: ReachabilityTarget) async throws(CancellationError) {}
+    }
+
+    /// What a session checks a route for.
+    enum RouteCheck: CaseIterable {
+        case wait, circuit, validation
+    }
+
+    /// Starts a request whose failure, or whose stored response, lets the session check the route.
+    private func startChecking(
+        for check: RouteCheck, _ routes: SlowRoutes, timeout: Duration? = nil, on clock: any Clock<Duration>
+    ) async throws -> (manager: SessionManager, task: Task<Response<Data>, any Error>) {
+        let authenticator = Authenticator(for: [try url("http://a.example/")], token: Authenticator.Token("0")) { _ in
+            throw Planned()
+        }
+        let stored = MockResponse.data(Data("stored".utf8), headers: [.cacheControl: "max-age=0, stale-if-error=60"])
+        let manager = SessionManager(on: MockTransport(check == .validation ? stored : Self.unreachable)) {
+            ($0.routes, $0.clock) = (routes, clock)
+            switch check {
+            case .wait: $0.waitsForConnectivity = true
+            case .circuit: $0.attemptInterceptors = [CircuitBreaker()]
+            case .validation:
+                ($0.cache, $0.cachePartition) = (.memory(), "ada")
+                $0.authentication.authenticators = [authenticator]
+            }
+        }
+        if check == .validation {
+            _ = try await manager.get("x")
+            await authenticator.setToken(Authenticator.Token("0", expires: Date(timeIntervalSince1970: 0)))
+        }
+        let task = Task { try await manager.get("x", timeout: timeout) }
+        try await eventually { routes.checks.withLock(\.self) == 1 }
+        return (manager, task)
+    }
+
     private static let unreachable = MockResponse.failure(TransportError(.cannotConnect(.unreachable)))
 
     private func manager(
@@ -290,6 +335,7 @@ import Testing
         }
         let manager = manager(transport, routes) { $0.clock = clock }
         let task = Task { try await manager.get("x", timeout: .seconds(10)) }
+        try await eventually { await routes.waiting == 1 }
         #expect(try await clock.sleepers(count: 1) == [.seconds(2)])
         clock.advance(by: .seconds(2))
         let error = try await sessionError { _ = try await task.value }
@@ -336,6 +382,39 @@ import Testing
         clock.advance(by: .milliseconds(200))
         let error = try await sessionError { _ = try await task.value }
         guard case .timedOut(.connectivity) = error.reason else { throw error }
+    }
+
+    @Test(arguments: [RouteCheck.wait, .circuit])
+    func `the check of a route ends with the time of the call`(check: RouteCheck) async throws {
+        let clock = ManualClock()
+        let (_, task) = try await startChecking(for: check, SlowRoutes(), timeout: .seconds(10), on: clock)
+        #expect(try await clock.sleepers(count: 1) == [.seconds(10)])
+        clock.advance(by: .seconds(10))
+        let error = try await sessionError { _ = try await task.value }
+        #expect(error.reason == .timedOut(.connectivity))
+        #expect(error.context?.timeLimit == .seconds(10))
+    }
+
+    @Test func `a stored response replaces one whose route cannot be checked in time`() async throws {
+        let clock = ManualClock()
+        let (_, task) = try await startChecking(for: .validation, SlowRoutes(), timeout: .seconds(10), on: clock)
+        #expect(try await clock.sleepers(count: 1) == [.seconds(10)])
+        clock.advance(by: .seconds(10))
+        #expect(try await task.value.metrics.source == .stale)
+    }
+
+    @Test(arguments: RouteCheck.allCases)
+    func `a request that is cancelled while its route is checked ends by that`(check: RouteCheck) async throws {
+        let (_, task) = try await startChecking(for: check, SlowRoutes(), on: ContinuousClock())
+        task.cancel()
+        await #expect(throws: CancellationError.self) { try await task.value }
+    }
+
+    @Test(arguments: RouteCheck.allCases)
+    func `the end of a session does not wait for the check of a route`(check: RouteCheck) async throws {
+        let (manager, task) = try await startChecking(for: check, SlowRoutes(), on: ContinuousClock())
+        await manager.shutdown(draining: .zero)
+        await #expect(throws: CancellationError.self) { try await task.value }
     }
 
     @Test func `cancelling the task or the session's requests ends the wait`() async throws {

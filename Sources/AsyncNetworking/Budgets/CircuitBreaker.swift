@@ -77,10 +77,18 @@ public struct CircuitBreaker: Interceptor {
             await states.record(outcome, of: pass, origin)
             return response
         } catch {
-            var isServers = await next.hasSent && !(error is CancellationError) && isFailure(.failure(error))
-            if isServers { isServers = await next.pipeline.missingRoute(of: request, after: error) == nil }
-            await states.record(isServers ? .failure : .unknown, of: pass, origin)
-            throw error
+            var (outcome, failure) = (Circuit.Outcome.unknown, error)
+            if await next.hasSent, !(error is CancellationError), isFailure(.failure(error)) {
+                do {
+                    let route = try await next.pipeline.missingRoute(of: request, after: error)
+                    if route == nil { outcome = .failure }
+                } catch {
+                    // The call ends before it is known whether there is a route.
+                    failure = error
+                }
+            }
+            await states.record(outcome, of: pass, origin)
+            throw failure
         }
     }
 

@@ -147,7 +147,7 @@ extension Pipeline {
         do {
             // A refresh may wait for a route without a limit.
             if conditional.waitsForConnectivity == false, request.token?.standing == .due,
-                await lacksRoute(conditional)
+                try await lacksRoute(conditional)
             {
                 throw TransportError(.cannotConnect(.unreachable))
             }

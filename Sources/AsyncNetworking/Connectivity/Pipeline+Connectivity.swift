@@ -35,7 +35,7 @@ extension Pipeline {
                 return try await next(request, &call)
             } catch let error as TransportError {
                 guard request.body.isReplayable, (request.retryPolicy ?? retryPolicy).permitsRepeating(record.seen),
-                    let target = await missingRoute(of: request, after: error)
+                    let target = try await missingRoute(of: request, after: error)
                 else { throw error }
                 report(.waitingForConnectivity(error), of: &call)
                 // Prevents a busy loop if routes appear and vanish quickly, or do not help.
@@ -51,19 +51,37 @@ extension Pipeline {
 
     /// Returns the target to which there is no route, for which reason a request failed; `nil` if it failed for another
     /// reason.
-    func missingRoute(of request: Request, after error: any Error) async -> ReachabilityTarget? {
-        guard let target = (error as? TransportError)?.neededRoute(request), await routes.isUnreachable(target) else {
-            return nil
-        }
+    ///
+    /// - Throws: The errors of ``isUnreachable(_:for:)``.
+    func missingRoute(of request: Request, after error: any Error) async throws -> ReachabilityTarget? {
+        guard let target = (error as? TransportError)?.neededRoute(request),
+            try await isUnreachable(target, for: request)
+        else { return nil }
         return target
     }
 
     /// Whether there certainly is no route to the host of a request, which is not sent to a proxy of the program.
-    func lacksRoute(_ request: Request) async -> Bool {
+    ///
+    /// - Throws: The errors of ``isUnreachable(_:for:)``.
+    func lacksRoute(_ request: Request) async throws -> Bool {
         if case .proxy? = request.options?.proxy { return false }
         // The name of the host is looked up only without a default route.
-        guard await routes.isUnreachable(.defaultRoute) else { return false }
-        return await routes.isUnreachable(.host(HostName(request.url).zonedText))
+        guard try await isUnreachable(.defaultRoute, for: request) else { return false }
+        return try await isUnreachable(.host(HostName(request.url).zonedText), for: request)
+    }
+
+    /// Whether there certainly is no route to a target, which may take as long as the lookup of a name.
+    ///
+    /// - Throws: `TransportError.timedOut` if the time of the request is over before that is known, and the errors of
+    ///   ``waiting(upTo:_:)``.
+    private func isUnreachable(_ target: ReachabilityTarget, for request: Request) async throws -> Bool {
+        let result = try await waiting(upTo: request.timeLeft) { [routes] in await routes.isUnreachable(target) }
+        // A check that is cancelled has found out nothing.
+        try Task.checkCancellation()
+        guard let result else {
+            throw TransportError.timedOut(.connectivity, request.expiredTimeout, FailureContext(request.url))
+        }
+        return result
     }
 
     private func waitForRoute(
