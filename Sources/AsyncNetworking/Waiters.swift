@@ -89,10 +89,11 @@ extension Lock {
 }
 
 /// The waits of requests for shared transfers and for refreshes of tokens. A request may itself belong to one: a wait that
-/// would close a circle, which would never end, is refused.
+/// would close a circle, which would never end, is refused. It may also belong to a task that has one of the limited slots
+/// of its session, represented by the scheduler: no task may wait for such a slot then.
 enum WaitGraph {
-    /// The transfers and refreshes to which the current task belongs, also those that have ended since: tasks that the
-    /// program has created within one keep this value.
+    /// The transfers, refreshes and schedulers to which the current task belongs, also those that have ended since: tasks
+    /// that the program has created within one keep this value.
     @TaskLocal private static var members: [Member] = []
 
     private static let waits = Lock<[Wait]>([])
@@ -102,7 +103,7 @@ enum WaitGraph {
         let awaited: ObjectIdentifier
     }
 
-    /// The transfers and refreshes to which the requests of a function belong, until it returns.
+    /// What the requests of a function belong to, until it returns.
     private final class Member: Sendable {
         private let objects: Lock<[any AnyObject & Sendable]>
         private let keeps: Bool
@@ -127,7 +128,7 @@ enum WaitGraph {
         members.contains { $0.contains(where: predicate) }
     }
 
-    /// Runs a closure whose requests belong to a transfer or a refresh.
+    /// Runs a closure whose requests belong to a transfer, a refresh or a scheduler.
     static func leading<Result>(
         _ object: any AnyObject & Sendable, _ body: () async throws -> Result
     ) async rethrows -> Result {

@@ -35,9 +35,8 @@ extension SessionManager {
         let wanted = try? request.get()
         let (core, isTaken) = registry.begin { id in
             TaskCore(
-                id: id, kind: kind, request: wanted, priority: priority,
-                scheduler: Authenticator.isWithinRefresh ? .unlimited : scheduler, stopwatch: pipeline.uptime,
-                monitors: pipeline.monitors)
+                id: id, kind: kind, request: wanted, priority: priority, scheduler: scheduler.ofNewTask,
+                stopwatch: pipeline.uptime, monitors: pipeline.monitors)
         }
         prepare(core)
         guard isTaken, let wanted else {

@@ -29,8 +29,7 @@ public final class SessionTask<Value: Sendable>: Identifiable, Sendable {
         self.work = Task {
             let result: Result<Value, any Error>
             do {
-                try await core.waitUntilRunning()
-                result = .success(try await work(task))
+                result = .success(try await core.run { try await work(task) })
                 core.finish(.succeeded)
             } catch {
                 result = .failure(error)

@@ -229,6 +229,14 @@ package final class TaskCore: Sendable {
         if isCancelled { stopWork() }
     }
 
+    /// Runs the work when the task is running. What the closures of the program start meanwhile takes no slot.
+    ///
+    /// - Throws: The errors of the work and of ``waitUntilRunning()``.
+    func run<Value>(_ work: () async throws -> Value) async throws -> Value {
+        try await waitUntilRunning()
+        return try await scheduler.run(work)
+    }
+
     /// Returns immediately if the task is running; waits while it is suspended or queued.
     ///
     /// - Throws: `CancellationError` if the task or the calling task is cancelled.

@@ -131,7 +131,7 @@ public struct RequestPriority: RawRepresentable, Hashable, Comparable, Sendable 
 }
 
 /// Starts waiting tasks as far as the limit on concurrent tasks permits.
-struct TaskScheduler: Sendable {
+final class TaskScheduler: Sendable {
     /// The state with the queue; `nil` for no limit.
     private let state: Lock<SessionState>?
 
@@ -144,8 +144,19 @@ struct TaskScheduler: Sendable {
         state = nil
     }
 
-    /// That of the tasks that refresh a token, for which the others may be waiting.
-    static let unlimited = TaskScheduler()
+    private static let unlimited = TaskScheduler()
+
+    /// The scheduler of a task that is being created: one without a limit for a task for which another one that has a
+    /// slot may be waiting, because it refreshes a token, or was started by a closure of that one.
+    var ofNewTask: TaskScheduler {
+        Authenticator.isWithinRefresh || WaitGraph.isWithin { $0 === self } ? .unlimited : self
+    }
+
+    /// Runs the work of a task that has a slot.
+    func run<Value>(_ work: () async throws -> Value) async rethrows -> Value {
+        guard state != nil else { return try await work() }
+        return try await WaitGraph.leading(self, work)
+    }
 
     /// Performs the action of a task after a change of its state.
     ///

@@ -460,6 +460,95 @@ extension SessionTask {
         #expect(try await tasks[0].value.statusCode == 200)
     }
 
+    @Test(arguments: ["interceptor", "redirect", "challenge", "retry", "body"])
+    func `a task that a closure of a running one starts does not wait for its slot`(closure: String) async throws {
+        let session = Lock<SessionManager?>(nil)
+        defer { session.set(\.self, to: nil) }
+        let transport = MockTransport { request in
+            switch request.url.lastPathComponent {
+            case "inner": .text("inner")
+            case "redirect": .redirect(.found, to: "next")
+            case "challenge": .status(.unauthorized, headers: [.wwwAuthenticate: #"Basic realm="a""#])
+            case "retry": .status(.serviceUnavailable)
+            default: .text("outer")
+            }
+        }
+        @Sendable func runInner() async throws {
+            let manager = try #require(session.withLock { $0 })
+            #expect(try await manager.upload("inner", body: .string("a")).value.text == "inner")
+        }
+        let manager = SessionManager(on: transport) {
+            $0.maximumConcurrentTasks = 1
+            $0.interceptors = [
+                Intercepting { request, next in
+                    if request.url.lastPathComponent == "interceptor" { try await runInner() }
+                    return try await next(request)
+                }
+            ]
+            $0.redirectPolicy.decision = { _ in
+                try await runInner()
+                return nil
+            }
+            $0.authentication.challengeHandler = { _ in
+                try await runInner()
+                return .performDefaultHandling
+            }
+            $0.retryPolicy = RetryPolicy(limit: 1).with {
+                $0.decision = { context in
+                    if context.request.url.lastPathComponent == "retry" { try await runInner() }
+                    return .stop
+                }
+            }
+        }
+        session.set(\.self, to: manager)
+        let body = RequestBody.writer { writer in
+            if closure == "body" { try await runInner() }
+            try await writer.write(Data("a".utf8))
+        }
+        let task = try manager.makeDataTask(for: manager.request(.post, closure, body: body))
+        task.resume()
+        try await task.reaches(.finished)
+        #expect(transport.requests.count { $0.request.url.lastPathComponent == "inner" } == 1)
+    }
+
+    @Test func `a task that a closure starts waits for a slot of another session, and after the end of its own task`()
+        async throws
+    {
+        let gates = [try ScriptGate(), try ScriptGate()]
+        let (other, _) = manager(on: gates[0], limit: 1)
+        let blocking = other.upload("x", body: .string("a"))
+        let session = Lock<SessionManager?>(nil)
+        defer { session.set(\.self, to: nil) }
+        let (early, late) = (Lock<UploadTask?>(nil), Lock<Task<UploadTask?, any Error>?>(nil))
+        let transport = MockTransport { request in
+            request.url.lastPathComponent == "blocking" ? MockResponse([.wait(gates[0]), .head(.ok)]) : .text("end")
+        }
+        let manager = SessionManager(on: transport) {
+            $0.maximumConcurrentTasks = 1
+            $0.interceptors = [
+                Intercepting { request, next in
+                    if request.url.lastPathComponent == "first" {
+                        early.set(\.self, to: other.upload("early", body: .string("a")))
+                        let left = Task {
+                            try await gates[1].wait()
+                            return session.withLock(\.self)?.upload("late", body: .string("a"))
+                        }
+                        late.set(\.self, to: left)
+                    }
+                    return try await next(request)
+                }
+            ]
+        }
+        session.set(\.self, to: manager)
+        _ = try await manager.upload("first", body: .string("a")).value
+        let second = manager.upload("blocking", body: .string("a"))
+        gates[1].open()
+        let tasks = [early.withLock(\.self), try await late.withLock(\.self)?.value]
+        #expect(tasks.map { $0?.status.state } == [.waiting, .waiting])
+        gates[0].open()
+        for task in [blocking, second] + tasks.compactMap(\.self) { _ = try await task.value }
+    }
+
     @Test func `without a limit, all tasks run`() async throws {
         let gate = try ScriptGate()
         let (manager, transport) = manager(on: gate, limit: nil)
