@@ -175,7 +175,7 @@ public actor Authenticator {
                 try await awaitRefresh()
             } catch {
                 // A token that has not expired is still usable, unless a server has refused it.
-                guard refused?.version != version, !(error is CancellationError), let current,
+                guard refused?.version != version, !Task.isCancelled, let current,
                     !current.token.isExpired(at: now())
                 else { throw error }
                 return current
@@ -409,7 +409,7 @@ extension Pipeline {
             do {
                 try await updateToken(token, of: &request, refreshingAhead: true, &call)
             } catch {
-                let isEnd = error is CancellationError || (error as? TransportError)?.reason == .shutDown
+                let isEnd = Task.isCancelled || (error as? TransportError)?.reason == .shutDown
                 throw isEnd || error is OutdatedToken ? error : RefreshFailure(cause: error)
             }
             token.standing = .usable

@@ -334,18 +334,45 @@ private struct WaitsForTokens: EventMonitor {
         #expect(!"\(token) \(String(reflecting: token))".contains("r3fresh"))
     }
 
-    @Test(arguments: [(-1, false), (0.5, true)])
-    func `while a token is valid, a failed refresh does not fail the request`(left: Double, goesOn: Bool) async throws {
-        await issuer.fail(Planned(number: 1))
+    /// An authenticator whose token, which lives for 400 s, has been set some seconds before.
+    private func authenticator(_ issuer: Issuer, ofAge age: Double) throws -> Authenticator {
+        let time = Lock(Date(timeIntervalSince1970: 0))
+        defer { time.withLock { $0 += age } }
+        return Authenticator(
+            for: [try url("http://a.example/")],
+            token: Authenticator.Token("0", expires: Date(timeIntervalSince1970: 400)), now: { time.withLock { $0 } },
+            clock: ContinuousClock()
+        ) { try await issuer.refresh($0) }
+    }
+
+    @Test(arguments: [true, false], [Planned(), CancellationError()] as [any Error & Sendable])
+    func `while a token is valid, a failed refresh does not fail the request`(
+        isValid: Bool, failure: any Error & Sendable
+    ) async throws {
+        await issuer.fail(failure)
         let transport = Self.server(taking: ["0"])
-        let token = Authenticator.Token("0", expires: Date(timeIntervalSince1970: Double(left)))
-        let manager = manager(on: transport, try authenticator(issuer, token: token))
-        if goesOn {
+        let manager = manager(on: transport, try authenticator(issuer, ofAge: isValid ? 390 : 400))
+        if isValid {
             #expect(try await manager.get("x").text == "welcome")
         } else {
-            await #expect(throws: Planned(number: 1)) { _ = try await manager.get("x") }
+            let error = await #expect(throws: (any Error).self) { _ = try await manager.get("x") }
+            #expect(error.map { type(of: $0) == type(of: failure) } == true)
             #expect(transport.requests.isEmpty)
         }
+        #expect(await issuer.refreshes == ["0"])
+    }
+
+    @Test func `a request that is cancelled while its token is refreshed is not sent, although the token is valid`()
+        async throws
+    {
+        let issuer = Issuer(gate: Gate())
+        let transport = Self.server(taking: ["0"])
+        let manager = manager(on: transport, try authenticator(issuer, ofAge: 390))
+        let request = Task { try await manager.get("x") }
+        try await eventually { await issuer.refreshes.count == 1 }
+        request.cancel()
+        await #expect(throws: CancellationError.self) { try await request.value }
+        #expect(transport.requests.isEmpty)
     }
 
     // MARK: Stored responses
@@ -390,12 +417,13 @@ private struct WaitsForTokens: EventMonitor {
         #expect(origin.requests.map { $0.headers[.authorization] } == ["Bearer 0", sent, sent])
     }
 
-    @Test(arguments: [true, false])
-    func `a stored response replaces one that needs a token, however the refresh fails`(isTransport: Bool) async throws
-    {
+    @Test(arguments: [nil, Planned(), CancellationError()] as [(any Error & Sendable)?])
+    func `a stored response replaces one that needs a token, however the refresh fails`(
+        failure: (any Error & Sendable)?
+    ) async throws {
         let fields: HTTPFields = [.cacheControl: "max-age=10, stale-if-error=60", .eTag: #""a""#]
         let (origin, manager) = try await storing(fields, tokenLife: -1)
-        if !isTransport { await issuer.fail(Planned()) }
+        if let failure { await issuer.fail(failure) }
         origin.advance(30)
         // After the fifth one, there are too many refreshes.
         for _ in 0..<7 { #expect(try await origin.get(from: manager) == "1 200 stale") }
