@@ -76,8 +76,7 @@ public struct SessionTaskGroup: Sendable {
             return sum.stream
         }
         let state = Lock(ProgressSum(expecting: cores.map(\.expectedBytes)))
-        let beginning = state.withLock { $0.value }
-        if beginning.totalBytes != nil { sum.send(beginning) }
+        if let beginning = state.withLock({ $0.value }) { sum.send(beginning) }
         let observers = cores.enumerated().map { index, core in
             let isUpload = core.kind == .upload
             return core.observe { event in
@@ -91,7 +90,7 @@ public struct SessionTaskGroup: Sendable {
                     case .downloadProgress(let progress) where !isUpload: state.update(index, progress, at: time)
                     default: return
                     }
-                    sum.send(state.value)
+                    if let value = state.value { sum.send(value) }
                     if state.isOver { sum.finish() }
                 }
             }
@@ -125,6 +124,8 @@ package struct ProgressSum: Sendable {
     private var total: Int64 = 0
     private var rate = RateEstimate()
     private var unknownTotals: Int
+    /// Whether the total was known at the beginning, or a task has reported progress or ended since.
+    private var isKnown: Bool
     private var unfinished: Int
     /// The number of tasks that have neither ended nor been suspended.
     private var running: Int
@@ -149,6 +150,7 @@ package struct ProgressSum: Sendable {
         parts = sizes.map { Part(expected: $0) }
         total = parts.reduce(0) { $0 &+ ($1.total ?? 0) }
         unknownTotals = parts.count { $0.total == nil }
+        isKnown = unknownTotals == 0
         unfinished = sizes.count
         running = sizes.count
     }
@@ -163,6 +165,7 @@ package struct ProgressSum: Sendable {
 
     /// Replaces the progress of a task.
     package mutating func update(_ index: Int, _ progress: TransferProgress, at time: Duration) {
+        isKnown = true
         change(index) { $0.progress = progress }
         rate.update(bytes: completed, at: time)
     }
@@ -176,6 +179,7 @@ package struct ProgressSum: Sendable {
     package mutating func finish(_ index: Int) {
         guard !parts[index].isOver else { return }
         unfinished -= 1
+        isKnown = true
         change(index) { $0.isOver = true }
     }
 
@@ -191,8 +195,9 @@ package struct ProgressSum: Sendable {
         if running == 0 { rate.interrupt() }
     }
 
-    /// The current sum.
-    package var value: TransferProgress {
+    /// The current sum; `nil` before the first report or end of a task, unless the total is known.
+    package var value: TransferProgress? {
+        guard isKnown else { return nil }
         var sum = TransferProgress(completedBytes: completed, totalBytes: unknownTotals == 0 ? total : nil)
         sum.bytesPerSecond = running > 0 ? rate.bytesPerSecond : nil
         return sum

@@ -615,6 +615,21 @@ extension SessionTask {
         #expect(await group.progress.reduce(nil) { $1 }?.counts == TransferProgress(completedBytes: 8, totalBytes: 8))
         #expect(await SessionTaskGroup([AnySessionTask]()).progress.first { _ in true } == nil)
     }
+
+    @Test func `no progress precedes the first report of a task`() async throws {
+        let gate = try ScriptGate()
+        let manager = SessionManager(
+            on: MockTransport(MockResponse([.wait(gate), .head(.ok), .chunk(Data("abc".utf8))])))
+        let task = try manager.makeDataTask(for: manager.request(.get, "x"))
+        let progress = SessionTaskGroup([task]).progress
+        let first = Task { await progress.first { _ in true } }
+        task.resume()
+        task.suspend()
+        task.resume()
+        for _ in 0..<100 { await Task.yield() }
+        gate.open()
+        #expect(await first.value?.completedBytes == 3)
+    }
 }
 
 @Suite(.timeLimit(.minutes(5))) struct ExpectedSizesTests {
