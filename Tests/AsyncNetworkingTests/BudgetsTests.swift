@@ -622,6 +622,31 @@ import Testing
         #expect(try await response.text == "second")
     }
 
+    @Test(arguments: [21, 22])
+    func `the progress of an upload is that of the request that wins`(winner: Int) async throws {
+        let gate = try ScriptGate()
+        let count = Lock(0)
+        let transport = MockTransport(
+            receiving: { received in
+                if received.number <= 20 { return MockResponse([.pause(.milliseconds(10)), .head(.ok)]) }
+                return received.body.count == 5 ? MockResponse([.wait(gate), .head(.ok)]) : .hang
+            },
+            reception: { _ in
+                let number = count.withLock {
+                    $0 += 1; return $0
+                }
+                return number <= 20 || number == winner ? .complete : .answered(after: 2)
+            }, clock: clock)
+        let manager = manager([Hedging()], on: transport)
+        try await warmUp(manager)
+        let upload = manager.upload("x", body: .string("12345"), method: .put)
+        #expect(try await clock.passWaits(1) == [.milliseconds(10)])
+        try await transport.requests(count: 22)
+        gate.open()
+        _ = try await upload.value
+        #expect(upload.status.uploadProgress?.counts == TransferProgress(completedBytes: 5, totalBytes: 5))
+    }
+
     @Test func `streams are raced to their heads`() async throws {
         let (transport, _) = hedged(answering: [22])
         let manager = manager([Hedging()], on: transport)

@@ -6,19 +6,36 @@ package import ANHTTP
 ///
 /// A task may need several exchanges: for redirects, retries, challenges, and the final response. Only the final one
 /// counts as progress of a download. An exchange cannot know in advance whether it is the final one, so its received
-/// bytes are held back until ``accept(offset:total:at:)``.
+/// bytes are held back until ``accept(offset:total:countsExchange:at:)``.
+///
+/// Exchanges may overlap, of which one has the progress of the task: the one that began last, until it ends. If it ends
+/// without a response, such as one that ``Hedging`` has sent in vain, the last one that is running takes its place, or
+/// else the last one that had a response. Otherwise it keeps the place until another exchange begins.
 package struct ProgressTracker: Sendable {
     private var uploadRate = RateEstimate()
     private var downloadRate = RateEstimate()
-    /// The latest progress of this exchange that was held back.
-    private var held: TransferProgress?
+    /// The current exchange, and those that were running when it began, in the order in which they began.
+    private var exchanges: [Exchange] = []
+    /// The index of the exchange that has the progress of the task.
+    private var current = 0
     private var isAccepted = false
     private var hasReceived = false
     /// The number of bytes downloaded before this exchange.
     private var offset: Int64 = 0
     private var total: Int64?
-    /// The number of bytes that were sent before this exchange, and of the whole if this exchange sends a part of it.
-    private var (sentBefore, sentTotal): (Int64, Int64?) = (0, nil)
+
+    private struct Exchange {
+        let number: Int
+        /// The number of bytes that were sent before this exchange, and of the whole if it sends a part of it.
+        let sentBefore: Int64
+        let sentTotal: Int64?
+        var isRunning = true
+        /// Whether it has the head of a response.
+        var isAnswered = false
+        var sent: TransferProgress?
+        /// The latest progress that was held back.
+        var held: TransferProgress?
+    }
 
     /// Creates a tracker for a task before its first exchange.
     package init() {}
@@ -26,19 +43,37 @@ package struct ProgressTracker: Sendable {
     /// Starts a new exchange.
     ///
     /// - Parameters:
+    ///   - number: The number of the exchange, by which those that overlap are distinguished.
     ///   - time: The current time.
     ///   - sentBefore: The number of bytes that were sent before this exchange.
     ///   - sentTotal: The size of the whole if this exchange sends a part of it; otherwise `nil`.
     package mutating func beginExchange(
-        at time: Duration, sendingFrom sentBefore: Int64 = 0, of sentTotal: Int64? = nil
+        _ number: Int, at time: Duration, sendingFrom sentBefore: Int64 = 0, of sentTotal: Int64? = nil
     ) {
-        held = nil
+        exchanges.removeAll { !$0.isRunning || $0.number == number }
+        exchanges.append(Exchange(number: number, sentBefore: sentBefore, sentTotal: sentTotal))
+        current = exchanges.count - 1
         isAccepted = false
-        (self.sentBefore, self.sentTotal) = (sentBefore, sentTotal)
         uploadRate.update(bytes: sentBefore, at: time)
     }
 
-    /// Marks the exchange as the final one, and returns the progress so far, if any.
+    /// Records the head of an exchange's response.
+    package mutating func noteHead(of number: Int) {
+        if let index = index(of: number) { exchanges[index].isAnswered = true }
+    }
+
+    /// Ends an exchange. Returns the progress of sending if another exchange has that of the task now.
+    package mutating func endExchange(_ number: Int, at time: Duration) -> TransferProgress? {
+        guard let index = index(of: number) else { return nil }
+        exchanges[index].isRunning = false
+        guard index == current, !isAccepted, !exchanges[index].isAnswered,
+            let next = exchanges.lastIndex(where: \.isRunning) ?? exchanges.lastIndex(where: \.isAnswered)
+        else { return nil }
+        current = next
+        return exchanges[next].sent.map { reportSent($0, at: time) }
+    }
+
+    /// Marks the current exchange as the final one, and returns the progress so far, if any.
     ///
     /// - Parameters:
     ///   - offset: The number of bytes downloaded before this exchange.
@@ -50,31 +85,46 @@ package struct ProgressTracker: Sendable {
         offset: Int64 = 0, total: Int64? = nil, countsExchange: Bool = true, at time: Duration
     ) -> TransferProgress? {
         isAccepted = countsExchange
-        if !countsExchange { held = nil }
         self.offset = offset
         self.total = total
         downloadRate.update(bytes: offset, at: time)
-        if let held { return receive(held, at: time) }
+        if exchanges.indices.contains(current), let held = exchanges[current].held.take(), countsExchange {
+            return reportReceived(held, at: time)
+        }
         guard offset > 0 else { return nil }
         return TransferProgress(completedBytes: offset, totalBytes: total)
     }
 
-    /// Records sent bytes and returns the progress.
-    package mutating func send(_ progress: TransferProgress, at time: Duration) -> TransferProgress {
+    /// Records bytes that an exchange has sent, and returns the progress; `nil` if another exchange has that of the task.
+    package mutating func send(_ progress: TransferProgress, by number: Int, at time: Duration) -> TransferProgress? {
+        guard let index = index(of: number) else { return nil }
+        exchanges[index].sent = progress
+        return index == current ? reportSent(progress, at: time) : nil
+    }
+
+    /// Records bytes that an exchange has received, and returns the progress; `nil` if it is not known to be the final
+    /// one.
+    package mutating func receive(_ progress: TransferProgress, by number: Int, at time: Duration) -> TransferProgress?
+    {
+        guard let index = index(of: number) else { return nil }
+        guard index == current, isAccepted else {
+            exchanges[index].held = progress
+            return nil
+        }
+        return reportReceived(progress, at: time)
+    }
+
+    private func index(of number: Int) -> Int? { exchanges.firstIndex { $0.number == number } }
+
+    private mutating func reportSent(_ progress: TransferProgress, at time: Duration) -> TransferProgress {
         var progress = progress
-        progress.completedBytes = sentBefore.addingClamped(progress.completedBytes)
-        if let sentTotal { progress.totalBytes = sentTotal }
+        progress.completedBytes = exchanges[current].sentBefore.addingClamped(progress.completedBytes)
+        if let total = exchanges[current].sentTotal { progress.totalBytes = total }
         uploadRate.update(bytes: progress.completedBytes, at: time)
         return progress.with(uploadRate.bytesPerSecond)
     }
 
-    /// Records received bytes and returns the progress; `nil` if the exchange is not known to be the final one.
-    package mutating func receive(_ progress: TransferProgress, at time: Duration) -> TransferProgress? {
-        guard isAccepted else {
-            held = progress
-            return nil
-        }
-        held = nil
+    private mutating func reportReceived(_ progress: TransferProgress, at time: Duration) -> TransferProgress {
         hasReceived = true
         var progress = progress
         progress.completedBytes = offset.addingClamped(progress.completedBytes)

@@ -34,8 +34,6 @@ package final class TaskCore: Sendable {
         /// The events so far, with the latest progress of each direction, and the latest details.
         fileprivate var log = EventLog<TaskEvent>()
         fileprivate var tracker = ProgressTracker()
-        /// The numbers of the running exchanges, in the order in which they began: the last one has the progress.
-        fileprivate var running: [Int] = []
         /// The figures of the call; empty before it has ended.
         fileprivate var metrics = CallMetrics()
         fileprivate var observers: [UInt64: @Sendable (TaskEvent) -> Void] = [:]
@@ -62,6 +60,10 @@ package final class TaskCore: Sendable {
 
         fileprivate mutating func record(received progress: TransferProgress?) {
             if let progress { record(.downloadProgress(progress)) }
+        }
+
+        fileprivate mutating func record(sent progress: TransferProgress?) {
+            if let progress { record(.uploadProgress(progress)) }
         }
     }
 
@@ -361,34 +363,32 @@ package final class TaskCore: Sendable {
 /// The transport reports progress at most every 50 ms, so this code does not run for each chunk.
 extension TaskCore: CallEventSink {
     func receive(_ event: ExchangeEvent, of exchange: Int) {
+        let time = stopwatch.elapsed
         switch event {
         case .started(var request):
-            let (time, position) = (stopwatch.elapsed, request[UploadPosition.self])
+            let position = request[UploadPosition.self]
             // The log would keep each part of the upload.
             if position != nil { request.body = .none }
             update { [request] state in
-                state.running.append(exchange)
                 state.record(.exchange(exchange, .started(request)))
-                state.tracker.beginExchange(at: time, sendingFrom: position?.offset ?? 0, of: position?.total)
+                state.tracker.beginExchange(
+                    exchange, at: time, sendingFrom: position?.offset ?? 0, of: position?.total)
             }
         case .uploadProgress(let progress):
-            let time = stopwatch.elapsed
-            update { state in
-                guard exchange == state.running.last else { return }
-                state.record(.uploadProgress(state.tracker.send(progress, at: time)))
-            }
+            update { $0.record(sent: $0.tracker.send(progress, by: exchange, at: time)) }
         case .downloadProgress(let progress):
-            let time = stopwatch.elapsed
+            update { $0.record(received: $0.tracker.receive(progress, by: exchange, at: time)) }
+        case .head:
             update { state in
-                guard exchange == state.running.last else { return }
-                state.record(received: state.tracker.receive(progress, at: time))
+                state.tracker.noteHead(of: exchange)
+                state.record(.exchange(exchange, event))
             }
         case .finished:
             update { state in
-                state.running.removeAll { $0 == exchange }
+                state.record(sent: state.tracker.endExchange(exchange, at: time))
                 state.record(.exchange(exchange, event))
             }
-        case .informational, .head: receive(.exchange(exchange, event))
+        case .informational: receive(.exchange(exchange, event))
         }
     }
 }

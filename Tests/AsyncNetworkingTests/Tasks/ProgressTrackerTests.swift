@@ -6,13 +6,20 @@ import Testing
 /// The progress of a task's exchanges, without performing any.
 @Suite struct ProgressTrackerTests {
     private var tracker = ProgressTracker()
+    private var lastExchange = 0
+
+    private mutating func beginExchange(at seconds: Int = 0) {
+        lastExchange += 1
+        tracker.beginExchange(lastExchange, at: .seconds(seconds))
+    }
 
     private mutating func receive(_ bytes: Int64, of total: Int64? = nil, at seconds: Int = 0) -> TransferProgress? {
-        tracker.receive(TransferProgress(completedBytes: bytes, totalBytes: total), at: .seconds(seconds))
+        let progress = TransferProgress(completedBytes: bytes, totalBytes: total)
+        return tracker.receive(progress, by: lastExchange, at: .seconds(seconds))
     }
 
     @Test mutating func `received bytes are held back until the exchange is accepted`() {
-        tracker.beginExchange(at: .zero)
+        beginExchange()
         #expect(receive(1) == nil)
         #expect(receive(2) == nil)
         #expect(tracker.accept(at: .zero)?.completedBytes == 2)
@@ -20,27 +27,27 @@ import Testing
     }
 
     @Test mutating func `progress of an earlier exchange does not count for the accepted one`() {
-        tracker.beginExchange(at: .zero)
+        beginExchange()
         #expect(receive(100) == nil)
-        tracker.beginExchange(at: .zero)
+        beginExchange()
         #expect(tracker.accept(at: .zero) == nil)
         #expect(receive(1)?.completedBytes == 1)
     }
 
     @Test mutating func `an exchange after an accepted one must be accepted again`() {
-        tracker.beginExchange(at: .zero)
+        beginExchange()
         _ = tracker.accept(at: .zero)
         _ = receive(1)
-        tracker.beginExchange(at: .zero)
+        beginExchange()
         #expect(receive(7) == nil)
     }
 
     @Test mutating func `a resumed download counts from its offset`() {
-        tracker.beginExchange(at: .zero)
+        beginExchange()
         let start = tracker.accept(offset: 40, total: 100, at: .zero)
         #expect(start == TransferProgress(completedBytes: 40, totalBytes: 100))
         #expect(receive(10, of: 60)?.counts == TransferProgress(completedBytes: 50, totalBytes: 100))
-        tracker.beginExchange(at: .zero)
+        beginExchange()
         _ = tracker.accept(offset: 40, at: .zero)
         // The exchange may be followed by another one.
         #expect(receive(10, of: 60)?.counts == TransferProgress(completedBytes: 50, totalBytes: nil))
@@ -48,6 +55,7 @@ import Testing
     }
 
     @Test mutating func `implausible sizes do not trap`() {
+        beginExchange()
         _ = tracker.accept(offset: .max, total: .max, at: .zero)
         #expect(receive(.max, of: .max)?.counts == TransferProgress(completedBytes: .max, totalBytes: .max))
     }
@@ -55,21 +63,24 @@ import Testing
     @Test mutating func `a response without an exchange has one value, at its end`() {
         _ = tracker.accept(at: .zero)
         #expect(tracker.complete(5) == TransferProgress(completedBytes: 5, totalBytes: 5))
+        beginExchange()
+        _ = tracker.accept(at: .zero)
         _ = receive(5)
         #expect(tracker.complete(5) == nil)
     }
 
     @Test mutating func `the rate is measured from the start of the accepted exchange`() {
-        tracker.beginExchange(at: .seconds(1))
+        beginExchange(at: 1)
         #expect(tracker.accept(offset: 1000, at: .seconds(2)) != nil)
         #expect(receive(300, at: 3)?.bytesPerSecond == 300)
-        let sent = tracker.send(TransferProgress(completedBytes: 50, totalBytes: 100), at: .seconds(6))
-        #expect(sent.bytesPerSecond == 10)
-        #expect(sent.timeLeft == .seconds(5))
+        let sent = tracker.send(
+            TransferProgress(completedBytes: 50, totalBytes: 100), by: lastExchange, at: .seconds(6))
+        #expect(sent?.bytesPerSecond == 10)
+        #expect(sent?.timeLeft == .seconds(5))
     }
 
     @Test mutating func `the bytes of an exchange that is not part of the response do not count`() {
-        tracker.beginExchange(at: .zero)
+        beginExchange()
         #expect(receive(10, at: 1) == nil)
         let accepted = tracker.accept(offset: 100, total: 100, countsExchange: false, at: .seconds(1))
         #expect(accepted == TransferProgress(completedBytes: 100, totalBytes: 100))
@@ -78,13 +89,103 @@ import Testing
     }
 
     @Test mutating func `suspended time does not count`() {
-        tracker.beginExchange(at: .zero)
+        beginExchange()
         _ = tracker.accept(at: .zero)
         #expect(receive(100, at: 1)?.bytesPerSecond == 100)
         tracker.interrupt()
         #expect(receive(120, at: 1000)?.bytesPerSecond == 100)
         // With a weight of 1 / (1 + 1.5): 100 + (200 - 100) * 0.4.
         #expect(receive(320, at: 1001)?.bytesPerSecond == 140)
+    }
+}
+
+/// The progress of exchanges of a task that overlap.
+@Suite struct OverlappingExchangesTests {
+    /// A step of an exchange.
+    enum Step: Sendable {
+        case begin(Int)
+        case send(Int, by: Int)
+        case head(Int)
+        case end(Int)
+    }
+
+    @Test(
+        arguments: [
+            (
+                "the first one wins, and ends before the second one, which is cancelled",
+                [.begin(1), .send(9, by: 1), .begin(2), .send(2, by: 2), .head(1), .end(1), .send(3, by: 2), .end(2)],
+                [9, 2, 3, 9]
+            ),
+            (
+                "the first one wins, and goes on",
+                [
+                    .begin(1), .send(4, by: 1), .begin(2), .send(2, by: 2), .send(6, by: 1), .head(1), .end(2),
+                    .send(9, by: 1),
+                ],
+                [4, 2, 6, 9]
+            ),
+            (
+                "the second one wins, and the first one ends before or after it",
+                [.begin(1), .send(4, by: 1), .begin(2), .send(9, by: 2), .head(2), .send(5, by: 1), .end(1), .end(2)],
+                [4, 9]
+            ),
+            (
+                "both are answered",
+                [.begin(1), .send(9, by: 1), .begin(2), .send(9, by: 2), .head(1), .head(2), .end(2), .end(1)], [9, 9]
+            ),
+            (
+                "the second one fails, and then the first one",
+                [.begin(1), .send(4, by: 1), .begin(2), .end(2), .send(5, by: 1), .end(1)], [4, 4, 5]
+            ),
+            (
+                "the first one fails, and then the second one",
+                [.begin(1), .send(4, by: 1), .begin(2), .send(1, by: 2), .end(1), .end(2)], [4, 1]
+            ),
+            (
+                "one after the other",
+                [
+                    .begin(1), .send(9, by: 1), .head(1), .end(1), .begin(2), .send(1, by: 2), .end(2), .begin(3),
+                    .send(0, by: 3),
+                ],
+                [9, 1, 0]
+            ),
+            (
+                "of three, the one that began last of those that go on",
+                [
+                    .begin(1), .send(1, by: 1), .begin(2), .send(2, by: 2), .begin(3), .send(3, by: 3), .end(3),
+                    .end(2),
+                    .send(4, by: 1), .send(5, by: 3),
+                ], [1, 2, 3, 2, 1, 4]
+            ),
+            ("one that is unknown", [.send(1, by: 1), .head(1), .end(1)], []),
+        ] as [(String, [Step], [Int64])])
+    func `the progress of sending is that of one exchange`(situation: String, steps: [Step], reported: [Int64]) {
+        var tracker = ProgressTracker()
+        var values: [Int64?] = []
+        for step in steps {
+            switch step {
+            case .begin(let number): tracker.beginExchange(number, at: .zero)
+            case .send(let bytes, let number):
+                let progress = TransferProgress(completedBytes: Int64(bytes), totalBytes: 9)
+                values.append(tracker.send(progress, by: number, at: .zero)?.completedBytes)
+            case .head(let number): tracker.noteHead(of: number)
+            case .end(let number): values.append(tracker.endExchange(number, at: .zero)?.completedBytes)
+            }
+        }
+        #expect(values.compactMap(\.self) == reported, "\(situation)")
+    }
+
+    @Test func `what is received is that of the exchange that goes on, from its beginning`() {
+        var tracker = ProgressTracker()
+        tracker.beginExchange(1, at: .zero)
+        tracker.beginExchange(2, at: .zero)
+        let progress = [4, 7, 9].map { TransferProgress(completedBytes: $0, totalBytes: 9) }
+        #expect(tracker.receive(progress[0], by: 1, at: .zero) == nil)
+        #expect(tracker.receive(progress[1], by: 2, at: .zero) == nil)
+        #expect(tracker.endExchange(2, at: .zero) == nil)
+        #expect(tracker.accept(at: .zero)?.completedBytes == 4)
+        #expect(tracker.receive(progress[1], by: 2, at: .zero) == nil)
+        #expect(tracker.receive(progress[2], by: 1, at: .zero)?.completedBytes == 9)
     }
 }
 

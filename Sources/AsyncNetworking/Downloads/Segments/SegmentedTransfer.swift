@@ -562,7 +562,9 @@ final class DownloadEvents: CallEventSink {
         guard isSegmented.load(ordering: .acquiring) else { return core.receive(event, of: exchange) }
         switch event {
         case .downloadProgress, .uploadProgress: break
-        default: core.receive(.exchange(exchange, event))
+        case .started: core.receive(.exchange(exchange, event))
+        // It may be the exchange before the segments.
+        case .informational, .head, .finished: core.receive(event, of: exchange)
         }
     }
 }
