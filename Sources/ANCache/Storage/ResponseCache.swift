@@ -163,29 +163,46 @@ public final class ResponseCache: Sendable {
         guard entry.response.bodyLength <= limits.longestBody(hasDisk: disk != nil) else {
             return discardBody(of: entry, key)
         }
-        // The first `nil` means that no file was written, the second one that the cache is in memory.
-        var files: EntryName??
+        var place = Place.open
         var isAdded = false
         while !isAdded {
             // A scan may have found the file of the entry itself.
             let slots = index.withLock { $0.slots(key) }.filter { $0.id != entry.id }
             let old = obsolete(slots, after: entry, where: replaced)
             guard !old.contains(where: \.isNewer) else {
-                if let files { removeFiles(files, of: entry, key) } else { discardBody(of: entry, key) }
+                switch place {
+                case .open: discardBody(of: entry, key)
+                case .memory: break
+                case .files(let name): removeFiles(name, of: entry, key)
+                }
                 return
             }
             do throws(SystemError) {
-                if files == nil { files = .some(try disk?.write(entry, key: key)) }
+                if case .open = place {
+                    place = if let disk { .files(try disk.write(entry, key: key)) } else { .memory }
+                }
             } catch {
                 discardBody(of: entry, key)
                 return remove(key) { slot in old.contains { $0.id == slot.id } }
             }
             let known = Set(slots.map(\.id)).union([entry.id])
-            isAdded = add(entry, key, files ?? nil, since: start) { current in
+            isAdded = add(entry, key, place.name, since: start) { current in
                 // One that was added meanwhile must be compared with the entry, too.
                 known.isSuperset(of: current) ? old.map(\.id) : nil
             }
         }
+    }
+
+    /// Where an entry that is being inserted is stored, besides the index.
+    private enum Place {
+        /// Nowhere yet; it may have a body file.
+        case open
+        /// Nowhere: the cache is in memory.
+        case memory
+        /// In files with a name.
+        case files(EntryName)
+
+        var name: EntryName? { if case .files(let name) = self { name } else { nil } }
     }
 
     /// Replaces an entry by an update of it, which has the same body, unless the entry is not there any more, or its key
@@ -196,7 +213,7 @@ public final class ResponseCache: Sendable {
         do throws(SystemError) {
             let files = try disk?.write(entry, key: key)
             let isAdded = add(entry, key, files, since: start) { $0.contains(old.id) ? [old.id] : nil }
-            if !isAdded { removeFiles(files, of: entry, key) }
+            if !isAdded, let files { removeFiles(files, of: entry, key) }
             return true
         } catch {
             return false
@@ -224,8 +241,7 @@ public final class ResponseCache: Sendable {
 
     /// Removes the files of an entry that is not added, although a scan may have found them. The body stays if another
     /// entry has it.
-    private func removeFiles(_ files: EntryName?, of entry: CacheEntry, _ key: CacheKey) {
-        guard let files else { return }
+    private func removeFiles(_ files: EntryName, of entry: CacheEntry, _ key: CacheKey) {
         let removals = index.withLock { index in
             // Otherwise it is not known whether another entry has the body.
             index.add([files])
