@@ -51,6 +51,21 @@ import Testing
         }
     }
 
+    @Test(arguments: [("x/a.part.json", "Unknown"), ("named/b", "b"), ("x/a.part", "a.part")])
+    func `a suggested file name is not that of the record of a durable download`(path: String, name: String)
+        async throws
+    {
+        try await StubServer.with { server in
+            server.fallback { request in
+                request.target.hasPrefix("/named")
+                    ? .reply(headers: ["Content-Disposition": "attachment; filename=a.part.json"]) : .text("x")
+            }
+            let manager = AFHTTPSessionManager(for: server)
+            manager.responseSerializer = AFHTTPResponseSerializer()
+            #expect(await manager.fetch(path).response?.suggestedFilename == name)
+        }
+    }
+
     @Test func `a task that waits for an answer to a challenge can be cancelled`() async throws {
         try await StubServer.with { server in
             server.fallback { _ in .status(401, headers: ["WWW-Authenticate": "Basic realm=\"x\""]) }

@@ -1,13 +1,20 @@
 // SPDX-License-Identifier: MIT
 
-/// A response with a safe suggested file name. If the server suggests none, it is the last component of the URL, as on
-/// Apple's platforms. It contains no `/` and is neither `.` nor `..`, so appending it to a directory gives a file in
-/// that directory.
+import AsyncNetworking
+
+/// A response with a safe suggested file name. If the server suggests none that is usable, it is the last component of the
+/// URL, as on Apple's platforms. It contains no `/` and is neither `.` nor `..`, so appending it to a directory gives a
+/// file in that directory, which no durable download takes for its record.
 final class TaskResponse: HTTPURLResponse, @unchecked Sendable {
     override var suggestedFilename: String? {
-        let given = super.suggestedFilename
-        let name = (given == "Unknown" ? nil : given) ?? url?.lastPathComponent ?? ""
-        let plain = String(String.UnicodeScalarView(name.unicodeScalars.map { $0 == "/" || $0 == "\0" ? "_" : $0 }))
-        return plain.isEmpty || plain == "_" || plain == "." || plain == ".." ? "Unknown" : plain
+        super.suggestedFilename.flatMap(Self.usable) ?? url.flatMap { Self.usable($0.lastPathComponent) }
+            ?? Self.unknown
     }
+
+    private static func usable(_ name: String) -> String? {
+        let plain = String(String.UnicodeScalarView(name.unicodeScalars.map { $0 == "/" || $0 == "\0" ? "_" : $0 }))
+        return ["", "_", ".", "..", unknown].contains(plain) || plain.isNameOfDownloadRecord ? nil : plain
+    }
+
+    private static let unknown = "Unknown"
 }

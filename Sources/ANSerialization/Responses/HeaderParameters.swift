@@ -15,8 +15,7 @@ extension HeaderParameters {
     }
 
     /// Returns the last component of a path without control characters, line separators and characters that change the
-    /// direction of text; `nil` if nothing usable is left, or if a later durable download would take a file of that name
-    /// for its record.
+    /// direction of text; `nil` if nothing usable is left.
     static func safeName(_ name: String) -> String? {
         let last = name.unicodeScalars.split { $0 == "/" || $0 == "\\" }.last ?? []
         let safe = String(
@@ -28,7 +27,7 @@ extension HeaderParameters {
                     default: !scalar.properties.isBidiControl
                     }
                 }))
-        return ["", ".", ".."].contains(safe) || safe.hasSuffix(".part.json") ? nil : safe
+        return ["", ".", ".."].contains(safe) || safe.isNameOfDownloadRecord ? nil : safe
     }
 
     /// Returns the text of an extended value such as `UTF-8''na%C3%AFve` (RFC 8187 §3.2); `nil` if it is malformed.
@@ -37,6 +36,11 @@ extension HeaderParameters {
         guard pieces.count == 3, let encoding = TextEncoding(charset: String(pieces[0])) else { return nil }
         return Data(percentEncoded: pieces[2]).flatMap(encoding.decode)
     }
+}
+
+extension String {
+    /// Whether a later durable download would take a file of this name for its record.
+    package var isNameOfDownloadRecord: Bool { hasSuffix(".part.json") }
 }
 
 extension HTTPFields {
