@@ -182,10 +182,9 @@ extension Pipeline {
         do {
             try await pause(wait)
         } catch {
-            if var budget {
-                budget.perRequest = 1
+            if let budget {
                 let (url, now) = (strictURL(request.url), uptime.elapsed)
-                state.withLock { $0.retryBudgets.deposit(url, budget, now: now) }
+                state.withLock { $0.retryBudgets.giveBack(url, budget, now: now) }
             }
             throw error
         }

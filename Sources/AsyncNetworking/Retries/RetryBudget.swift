@@ -1,6 +1,6 @@
 // SPDX-License-Identifier: MIT
 
-import FoundationEssentials
+package import FoundationEssentials
 
 extension RetryPolicy {
     /// A limit on the share of retries among the requests of a session to one origin (scheme, host and port), so that
@@ -11,15 +11,15 @@ extension RetryPolicy {
     /// five requests is permitted in the long run, plus one each second.
     ///
     /// Only requests with a policy that permits retries and has a budget count as first attempts. A session keeps one count
-    /// for each origin, which requests with policies of their own share. It keeps at most 1,000 counts below their
-    /// capacity; beyond that, an arbitrary one starts anew.
+    /// for each origin and budget: requests whose policies have equal budgets share it, and others have no effect on it. It
+    /// keeps at most 1,000 counts below their capacity; beyond that, an arbitrary one starts anew.
     public struct Budget: Hashable, Sendable {
         /// The maximum number of retries that a host can accumulate; 10 by default.
-        package var capacity: Double
+        package let capacity: Double
         /// The number of retries that each first attempt adds; 0.2 by default.
-        package var perRequest: Double
+        package let perRequest: Double
         /// The number of retries that each second adds; 1 by default.
-        package var perSecond: Double
+        package let perSecond: Double
 
         /// Creates a budget for each origin.
         ///
@@ -29,78 +29,97 @@ extension RetryPolicy {
         ///   - perRequest: The number of retries that each first attempt adds; 0.2 by default, 0 for none.
         ///   - perSecond: The number of retries that each second adds; 1 by default, 0 for none.
         public init(capacity: Double = 10, perRequest: Double = 0.2, perSecond: Double = 1) {
-            self.capacity = capacity
-            self.perRequest = perRequest
-            self.perSecond = perSecond
+            // A value that is no number equals none, by which its count could be found.
+            func number(_ value: Double) -> Double { value.isNaN ? 0 : value }
+            self.capacity = number(capacity)
+            self.perRequest = number(perRequest)
+            self.perSecond = number(perSecond)
         }
     }
 }
 
-/// The remaining budget of one host.
+/// The retries left of one budget for one origin.
 package struct RetryBucket: Sendable {
-    package private(set) var tokens: Double
-    /// The largest capacity of the policies that share the count, and the largest number of retries that one adds each
-    /// second.
-    private var capacity, perSecond: Double
+    private let budget: RetryPolicy.Budget
+    private var tokens: Double
     private var lastChange: Duration
 
+    /// Creates a bucket that is full.
     package init(_ budget: RetryPolicy.Budget, now: Duration) {
+        self.budget = budget
         tokens = budget.capacity
-        capacity = budget.capacity
-        perSecond = budget.perSecond
         lastChange = now
     }
 
     /// Adds the share of a first attempt.
-    package mutating func deposit(_ budget: RetryPolicy.Budget, now: Duration) {
-        fill(budget, by: budget.perRequest, now: now)
-    }
+    package mutating func deposit(now: Duration) { add(budget.perRequest, now: now) }
 
     /// Takes one retry; returns `false` if less than one is left.
-    package mutating func withdraw(_ budget: RetryPolicy.Budget, now: Duration) -> Bool {
-        fill(budget, by: 0, now: now)
-        guard tokens >= 1, budget.capacity >= 1 else { return false }
+    package mutating func withdraw(now: Duration) -> Bool {
+        add(0, now: now)
+        guard tokens >= 1 else { return false }
         tokens -= 1
         return true
     }
 
-    /// Whether the budget is full, so that the host's entry can be removed without effect.
-    package var isFull: Bool { tokens >= capacity }
+    /// Gives back a retry that was taken in vain.
+    package mutating func giveBack(now: Duration) { add(1, now: now) }
 
-    private mutating func fill(_ budget: RetryPolicy.Budget, by amount: Double, now: Duration) {
-        let seconds = max(0, (now - lastChange) / .seconds(1))
-        tokens = max(tokens, min(capacity, tokens + seconds * perSecond))
-        // A policy with a smaller capacity takes nothing away.
-        tokens = max(tokens, min(budget.capacity, tokens + amount))
-        // A policy with a larger capacity adds to the count of one that began it.
-        if budget.capacity > capacity { (tokens, capacity) = (tokens + budget.capacity - capacity, budget.capacity) }
-        perSecond = max(perSecond, budget.perSecond)
+    /// Whether no retry is missing, so that the bucket is like a new one.
+    package func isFull(at now: Duration) -> Bool { tokens(at: now) >= budget.capacity }
+
+    private mutating func add(_ amount: Double, now: Duration) {
+        tokens = max(tokens, min(budget.capacity, tokens(at: now) + amount))
         lastChange = now
+    }
+
+    private func tokens(at now: Duration) -> Double {
+        tokens + max(0, (now - lastChange) / .seconds(1)) * budget.perSecond
     }
 }
 
-/// The remaining budgets of the hosts of a session.
-struct RetryLedger: Sendable {
-    private var buckets: [Origin: RetryBucket] = [:]
-    /// The maximum number of entries. When it is reached, those with a full budget are removed, or else an arbitrary
-    /// one.
-    private static let maximumHosts = 1_000
+/// The retries left of the budgets of a session.
+package struct RetryLedger: Sendable {
+    private var buckets: [Key: RetryBucket] = [:]
+    /// The maximum number of entries. When it is reached, those of full buckets are removed, or else an arbitrary one.
+    private static let maximumCount = 1_000
 
-    mutating func deposit(_ url: URL, _ budget: RetryPolicy.Budget, now: Duration) {
-        // A host without an entry has a full budget.
-        guard !buckets.isEmpty else { return }
-        let host = Origin(url)
-        guard var bucket = buckets[host] else { return }
-        bucket.deposit(budget, now: now)
-        buckets[host] = bucket.isFull ? nil : bucket
+    private struct Key: Hashable {
+        let origin: Origin
+        let budget: RetryPolicy.Budget
     }
 
-    mutating func withdraw(_ url: URL, _ budget: RetryPolicy.Budget, now: Duration) -> Bool {
-        let host = Origin(url)
-        if buckets[host] == nil, buckets.count >= Self.maximumHosts {
-            buckets = buckets.filter { !$0.value.isFull }
-            if buckets.count >= Self.maximumHosts, let other = buckets.keys.first { buckets[other] = nil }
+    /// Creates a ledger in which all buckets are full.
+    package init() {}
+
+    /// Adds the share of a first attempt.
+    package mutating func deposit(_ url: URL, _ budget: RetryPolicy.Budget, now: Duration) {
+        change(url, budget, now: now) { $0.deposit(now: now) }
+    }
+
+    /// Gives back a retry that was taken in vain.
+    package mutating func giveBack(_ url: URL, _ budget: RetryPolicy.Budget, now: Duration) {
+        change(url, budget, now: now) { $0.giveBack(now: now) }
+    }
+
+    /// Takes one retry; returns `false` if less than one is left.
+    package mutating func withdraw(_ url: URL, _ budget: RetryPolicy.Budget, now: Duration) -> Bool {
+        let key = Key(origin: Origin(url), budget: budget)
+        if buckets[key] == nil, buckets.count >= Self.maximumCount {
+            buckets = buckets.filter { !$0.value.isFull(at: now) }
+            if buckets.count >= Self.maximumCount, let other = buckets.keys.first { buckets[other] = nil }
         }
-        return buckets[host, default: RetryBucket(budget, now: now)].withdraw(budget, now: now)
+        return buckets[key, default: RetryBucket(budget, now: now)].withdraw(now: now)
+    }
+
+    /// Adds to a bucket. One without an entry is full.
+    private mutating func change(
+        _ url: URL, _ budget: RetryPolicy.Budget, now: Duration, _ add: (inout RetryBucket) -> Void
+    ) {
+        guard !buckets.isEmpty else { return }
+        let key = Key(origin: Origin(url), budget: budget)
+        guard var bucket = buckets[key] else { return }
+        add(&bucket)
+        buckets[key] = bucket.isFull(at: now) ? nil : bucket
     }
 }

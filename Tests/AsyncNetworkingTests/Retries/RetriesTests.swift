@@ -400,6 +400,24 @@ import Testing
         #expect(fourth.head.retryHistory.stop == .limit(2))
     }
 
+    @Test func `budgets that differ have counts of their own`() async throws {
+        let transport = MockTransport(.status(.serviceUnavailable))
+        let manager = manager(transport) {
+            ($0.limit, $0.backoff) = (1, Backoff(base: .zero))
+            $0.budget = RetryPolicy.Budget(capacity: 1, perRequest: 0, perSecond: 0)
+        }
+        let request = try manager.request(.get, "x")
+        var other = request
+        other.retryPolicy = manager.configuration.retryPolicy.with {
+            $0.budget = RetryPolicy.Budget(capacity: 2, perRequest: 0, perSecond: 0)
+        }
+        var stops: [RetryHistory.StopReason?] = []
+        for request in [request, other, request, other, other] {
+            stops.append(try await manager.data(for: request).head.retryHistory.stop)
+        }
+        #expect(stops == [.limit(1), .limit(1), .budget, .limit(1), .budget])
+    }
+
     // MARK: Endings
 
     @Test func `cancelling ends a wait`() async throws {

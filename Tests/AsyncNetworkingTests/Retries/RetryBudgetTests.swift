@@ -1,90 +1,94 @@
 // SPDX-License-Identifier: MIT
 
 import AsyncNetworking
+import FoundationEssentials
 import Testing
 
 @Suite struct RetryBudgetTests {
-    private let budget = RetryPolicy.Budget(capacity: 3, perRequest: 0.5, perSecond: 0.25)
+    private static let budget = RetryPolicy.Budget(capacity: 3, perRequest: 0.5, perSecond: 0.25)
+    private var bucket = RetryBucket(budget, now: .zero)
 
     /// Returns the number of consecutive retries that are granted.
-    private func granted(_ bucket: inout RetryBucket, at now: Duration) -> Int {
+    private mutating func granted(at now: Duration) -> Int {
         var count = 0
-        while bucket.withdraw(budget, now: now) { count += 1 }
+        while bucket.withdraw(now: now) { count += 1 }
         return count
     }
 
-    @Test func `a budget starts full, and is used up`() {
-        var bucket = RetryBucket(budget, now: .zero)
-        #expect(granted(&bucket, at: .zero) == 3)
-        #expect(granted(&bucket, at: .zero) == 0)
+    @Test mutating func `a budget starts full, and is used up`() {
+        #expect(granted(at: .zero) == 3)
+        #expect(granted(at: .zero) == 0)
     }
 
-    @Test func `requests add fractions of a retry`() {
-        var bucket = RetryBucket(budget, now: .zero)
-        _ = granted(&bucket, at: .zero)
-        bucket.deposit(budget, now: .zero)
-        #expect(granted(&bucket, at: .zero) == 0)
-        bucket.deposit(budget, now: .zero)
-        #expect(granted(&bucket, at: .zero) == 1)
+    @Test mutating func `requests add fractions of a retry`() {
+        _ = granted(at: .zero)
+        bucket.deposit(now: .zero)
+        #expect(granted(at: .zero) == 0)
+        bucket.deposit(now: .zero)
+        #expect(granted(at: .zero) == 1)
     }
 
-    @Test func `time adds retries, up to the capacity`() {
-        var bucket = RetryBucket(budget, now: .zero)
-        _ = granted(&bucket, at: .zero)
-        #expect(granted(&bucket, at: .seconds(3)) == 0)
-        #expect(granted(&bucket, at: .seconds(4)) == 1)
-        #expect(granted(&bucket, at: .seconds(1_000_000)) == 3)
-        for _ in 0..<100 { bucket.deposit(budget, now: .seconds(1_000_000)) }
-        #expect(bucket.isFull)
-        #expect(granted(&bucket, at: .seconds(1_000_000)) == 3)
+    @Test mutating func `time adds retries, up to the capacity`() {
+        _ = granted(at: .zero)
+        #expect(granted(at: .seconds(3)) == 0)
+        #expect(granted(at: .seconds(4)) == 1)
+        #expect(!bucket.isFull(at: .seconds(15)) && bucket.isFull(at: .seconds(16)))
+        #expect(granted(at: .seconds(1_000_000)) == 3)
+        for _ in 0..<100 { bucket.deposit(now: .seconds(1_000_000)) }
+        #expect(bucket.isFull(at: .seconds(1_000_000)))
+        #expect(granted(at: .seconds(1_000_000)) == 3)
     }
 
-    @Test func `a clock that goes backwards removes nothing`() {
-        var bucket = RetryBucket(budget, now: .seconds(10))
-        #expect(granted(&bucket, at: .seconds(1)) == 3)
+    @Test mutating func `a retry that is given back can be taken again`() {
+        _ = granted(at: .zero)
+        bucket.giveBack(now: .zero)
+        #expect(granted(at: .zero) == 1)
+    }
+
+    @Test mutating func `a clock that goes backwards removes nothing`() {
+        bucket = RetryBucket(Self.budget, now: .seconds(10))
+        #expect(granted(at: .seconds(1)) == 3)
     }
 
     @Test(arguments: [-1, 0, 0.5, -.infinity, .nan] as [Double])
     func `a budget below one grants no retry`(capacity: Double) {
-        let budget = RetryPolicy.Budget(capacity: capacity)
-        var bucket = RetryBucket(budget, now: .zero)
-        let isGranted = bucket.withdraw(budget, now: .seconds(100))
+        var bucket = RetryBucket(RetryPolicy.Budget(capacity: capacity), now: .zero)
+        let isGranted = bucket.withdraw(now: .seconds(100))
         #expect(!isGranted)
     }
 
-    @Test func `a policy with a smaller budget does not refill the count that it shares`() {
-        let (whole, small) = (
-            RetryPolicy.Budget(capacity: 10, perRequest: 0, perSecond: 0), RetryPolicy.Budget(capacity: 0)
-        )
-        var bucket = RetryBucket(whole, now: .zero)
-        for _ in 0..<9 { _ = bucket.withdraw(whole, now: .zero) }
-        bucket.deposit(small, now: .seconds(1))
-        #expect(bucket.tokens == 1)
-        #expect(!bucket.isFull)
+    @Test(arguments: [
+        RetryPolicy.Budget(capacity: 1, perRequest: .nan, perSecond: .nan),
+        RetryPolicy.Budget(capacity: 1, perRequest: 0, perSecond: -1),
+    ])
+    func `a rate that is not positive adds nothing`(budget: RetryPolicy.Budget) throws {
+        var ledger = RetryLedger()
+        let url = try url("https://a.example/")
+        var isGranted: [Bool] = []
+        for second in [0, 1, 100] {
+            isGranted.append(ledger.withdraw(url, budget, now: .seconds(second)))
+            ledger.deposit(url, budget, now: .seconds(second))
+        }
+        #expect(isGranted == [true, false, false])
     }
 
-    @Test func `a policy with a larger budget adds to the count of one that began it`() {
-        let (small, whole) = (
-            RetryPolicy.Budget(capacity: 1, perRequest: 0, perSecond: 0),
-            RetryPolicy.Budget(capacity: 10, perRequest: 0, perSecond: 0)
-        )
-        var bucket = RetryBucket(small, now: .zero)
-        let isFirst = bucket.withdraw(small, now: .zero)
-        #expect(isFirst && bucket.tokens == 0)
-        bucket.deposit(whole, now: .zero)
-        #expect(bucket.tokens == 9)
-    }
-
-    @Test func `a policy with a smaller budget takes none of the time of another one`() {
-        let whole = RetryPolicy.Budget(capacity: 10, perRequest: 0, perSecond: 1)
-        let small = RetryPolicy.Budget(capacity: 0, perRequest: 0, perSecond: 0)
-        var bucket = RetryBucket(whole, now: .zero)
-        for _ in 0..<10 { _ = bucket.withdraw(whole, now: .zero) }
-        for tenth in 1...30 { bucket.deposit(small, now: .milliseconds(100 * tenth)) }
-        #expect(abs(bucket.tokens - 3) < 0.001)
-        let (isForSmall, isForWhole) = (
-            bucket.withdraw(small, now: .seconds(3)), bucket.withdraw(whole, now: .seconds(3))
-        )
-        #expect(!isForSmall && isForWhole)
+    @Test func `each origin and each budget has a count of its own`() throws {
+        let larger = RetryPolicy.Budget(capacity: 10, perRequest: 0, perSecond: 1)
+        let smaller = RetryPolicy.Budget(capacity: 2, perRequest: 0, perSecond: 0.5)
+        let urls = [try url("https://a.example/x"), try url("https://a.example/y"), try url("https://b.example/")]
+        var ledger = RetryLedger()
+        func granted(_ url: URL, _ budget: RetryPolicy.Budget, at now: Duration) -> Int {
+            (0..<100).count { _ in ledger.withdraw(url, budget, now: now) }
+        }
+        #expect(granted(urls[0], larger, at: .zero) == 10)
+        #expect(granted(urls[0], smaller, at: .zero) == 2)
+        #expect(granted(urls[1], larger, at: .zero) == 0)
+        #expect(granted(urls[2], smaller, at: .zero) == 2)
+        for _ in 0..<10 { ledger.deposit(urls[0], smaller, now: .seconds(4)) }
+        #expect(granted(urls[1], larger, at: .seconds(4)) == 4)
+        #expect(granted(urls[1], smaller, at: .seconds(4)) == 2)
+        ledger.giveBack(urls[0], larger, now: .seconds(4))
+        #expect(granted(urls[0], larger, at: .seconds(4)) == 1)
+        #expect(granted(urls[0], smaller, at: .seconds(4)) == 0)
     }
 }
