@@ -7,6 +7,9 @@ import Synchronization
 /// The tasks of a session that have not ended, and whether it accepts new ones.
 struct TaskRegistry: Sendable {
     let state: Lock<SessionState>
+    /// Whether the current task sends a request that a cancelled one needs, whose waits do not end when running tasks are
+    /// cancelled, but by its time limit.
+    @TaskLocal static var isCleaningUp = false
     /// The last identifier of a task in this process.
     private static let lastID = Atomic<UInt64>(0)
 
@@ -139,9 +142,12 @@ struct TaskRegistry: Sendable {
         _ = await state.wait(among: \.tasks.emptyWaiters) { $0.tasks.cleanups.isEmpty ? true : nil }
     }
 
-    /// Returns when running tasks are cancelled, or when the calling task is.
+    /// Returns when running tasks are cancelled, unless the current one cleans up, or when the calling task is.
     func waitUntilCancelling() async {
-        _ = await state.wait(among: \.tasks.cancellationWaiters) { $0.tasks.isCancelling ? true : nil }
+        let isCleaningUp = Self.isCleaningUp
+        _ = await state.wait(among: \.tasks.cancellationWaiters) {
+            $0.tasks.isCancelling && !isCleaningUp ? true : nil
+        }
     }
 }
 

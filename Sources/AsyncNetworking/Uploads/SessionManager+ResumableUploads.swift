@@ -29,7 +29,9 @@ extension SessionManager {
                 // awaited here, and belongs to the task also if the session accepts no other requests.
                 let removal = registry.begin(.data, cancellation, of: task.erased)
                 await Task { [limit = upload.maximumBodySize] in
-                    try? await self.perform(removal, cancellation, delivery: .collected(upTo: limit)) { _, _ in }
+                    try? await TaskRegistry.$isCleaningUp.withValue(true) {
+                        try await self.perform(removal, cancellation, delivery: .collected(upTo: limit)) { _, _ in }
+                    }
                 }.value
             }
             try? await record?.note(upload.known)

@@ -71,10 +71,9 @@ import Testing
         #expect(try await session.upload("up", body: .string("abc"), options: options).value.statusCode == 204)
     }
 
-    @Test(arguments: [false, true])
-    func `an upload is removed from the server when its session ends, for at most 5 s`(isSilent: Bool) async throws {
-        let clock = ManualClock()
-        let transport = MockTransport(clock: clock) { request in
+    /// A server that accepts the content of an upload later, from which it can be removed.
+    private func busyServer(_ clock: ManualClock, isSilent: Bool = false) -> MockTransport {
+        MockTransport(clock: clock) { request in
             switch request.method {
             case .options:
                 .status(
@@ -86,6 +85,30 @@ import Testing
             default: .status(.tooManyRequests, headers: [.retryAfter: "20"])
             }
         }
+    }
+
+    @Test func `an upload is removed from the server although that has to wait while its session ends`() async throws {
+        let clock = ManualClock()
+        let transport = busyServer(clock)
+        let session = SessionManager(on: transport) {
+            $0.clock = clock
+            $0.attemptInterceptors = [RequestRateLimit(1, per: .seconds(2), burst: 3)]
+        }
+        let task = session.upload("up", body: .string("abc"), options: .resumable)
+        try await transport.requests(count: 3)
+        try await eventually { clock.sleepers == [.seconds(20)] }
+        async let end: Void = session.shutdown(draining: .zero)
+        try await eventually { clock.sleepers == [.seconds(2), .seconds(5)] }
+        clock.advance(by: .seconds(2))
+        await end
+        await #expect(throws: CancellationError.self) { try await task.value }
+        #expect(transport.requests.map(\.request.method) == [.options, .post, .patch, .delete])
+    }
+
+    @Test(arguments: [false, true])
+    func `an upload is removed from the server when its session ends, for at most 5 s`(isSilent: Bool) async throws {
+        let clock = ManualClock()
+        let transport = busyServer(clock, isSilent: isSilent)
         let session = SessionManager(on: transport) { $0.clock = clock }
         let task = session.upload("up", body: .string("abc"), options: .resumable)
         try await transport.requests(count: 3)
