@@ -66,8 +66,8 @@ public struct SessionConfiguration: Sendable {
     ///
     /// Further tasks wait, ordered by ``AnySessionTask/priority`` and then by the time at which they were resumed. A
     /// suspended task is not counted; a running one that is cancelled is counted until it has ended. Functions that
-    /// return a response directly are not counted either: their callers control how many they call. Nor are tasks that a
-    /// closure of a running task starts, such as an interceptor or a challenge handler, which may wait for them.
+    /// return a response directly are not counted either: their callers control how many they call. Nor are tasks that
+    /// a closure of a running task starts, such as an interceptor or a challenge handler, which may wait for them.
     public var maximumConcurrentTasks: Int?
     /// The retry policy for requests without one of their own; ``RetryPolicy/none`` by default, so that nothing is
     /// retried. An ``EventSource`` does not use it: its reconnections follow `Request.retryPolicy` only.

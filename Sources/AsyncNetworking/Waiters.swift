@@ -88,12 +88,12 @@ extension Lock {
     }
 }
 
-/// The waits of requests for shared transfers and for refreshes of tokens. A request may itself belong to one: a wait that
-/// would close a circle, which would never end, is refused. It may also belong to a task that has one of the limited slots
-/// of its session, represented by the scheduler: no task may wait for such a slot then.
+/// The waits of requests for shared transfers and for refreshes of tokens. A request may itself belong to one: a wait
+/// that would close a circle, which would never end, is refused. It may also belong to a task that has one of the
+/// limited slots of its session, represented by the scheduler: a task that it starts does not wait for a slot.
 enum WaitGraph {
-    /// The transfers, refreshes and schedulers to which the current task belongs, also those that have ended since: tasks
-    /// that the program has created within one keep this value.
+    /// The transfers, refreshes and schedulers to which the current task belongs, also those that have ended since:
+    /// tasks that the program has created within one keep this value.
     @TaskLocal private static var members: [Member] = []
 
     private static let waits = Lock<[Wait]>([])

@@ -2,9 +2,9 @@
 
 import AsyncNetworking
 
-/// A response with a safe suggested file name. If the server suggests none that is usable, it is the last component of the
-/// URL, as on Apple's platforms. It contains no `/` and is neither `.` nor `..`, so appending it to a directory gives a
-/// file in that directory, which no durable download takes for its record.
+/// A response with a safe suggested file name. If the server suggests none that is usable, it is the last component of
+/// the URL, as on Apple's platforms. It contains no `/` and is neither `.` nor `..`, so appending it to a directory
+/// gives a file in that directory, which no durable download takes for its record.
 final class TaskResponse: HTTPURLResponse, @unchecked Sendable {
     override var suggestedFilename: String? {
         super.suggestedFilename.flatMap(Self.usable) ?? url.flatMap { Self.usable($0.lastPathComponent) }

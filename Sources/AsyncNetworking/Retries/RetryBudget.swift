@@ -10,9 +10,9 @@ extension RetryPolicy {
     /// adds `perRequest`, and each second `perSecond`, up to the capacity. With the defaults, at most one retry for every
     /// five requests is permitted in the long run, plus one each second.
     ///
-    /// Only requests with a policy that permits retries and has a budget count as first attempts. A session keeps one count
-    /// for each origin and budget: requests whose policies have equal budgets share it, and others have no effect on it. It
-    /// keeps at most 1,000 counts below their capacity; beyond that, an arbitrary one starts anew.
+    /// Only requests with a policy that permits retries and has a budget count as first attempts. A session keeps one
+    /// count for each origin and budget: requests whose policies have equal budgets share it, and others have no effect
+    /// on it. It keeps at most 1,000 counts below their capacity; beyond that, an arbitrary one starts anew.
     public struct Budget: Hashable, Sendable {
         /// The maximum number of retries that a host can accumulate; 10 by default.
         package let capacity: Double

@@ -95,7 +95,7 @@ package struct ProgressTracker: Sendable {
         return TransferProgress(completedBytes: offset, totalBytes: total)
     }
 
-    /// Records bytes that an exchange has sent, and returns the progress; `nil` if another exchange has that of the task.
+    /// Records bytes that an exchange has sent, and returns the progress; `nil` if another one has that of the task.
     package mutating func send(_ progress: TransferProgress, by number: Int, at time: Duration) -> TransferProgress? {
         guard let index = index(of: number) else { return nil }
         exchanges[index].sent = progress

@@ -7,8 +7,8 @@ import Synchronization
 /// The tasks of a session that have not ended, and whether it accepts new ones.
 struct TaskRegistry: Sendable {
     let state: Lock<SessionState>
-    /// Whether the current task sends a request that a cancelled one needs, whose waits do not end when running tasks are
-    /// cancelled, but by its time limit.
+    /// Whether the current task sends a request that a cancelled one needs, whose waits do not end when running tasks
+    /// are cancelled, but by its time limit.
     @TaskLocal static var isCleaningUp = false
     /// The last identifier of a task in this process.
     private static let lastID = Atomic<UInt64>(0)
