@@ -225,8 +225,13 @@ extension Call {
         // It may be a request of another session.
         (next.transportAuthentication, next.token) = (request.transportAuthentication, request.token)
         pipeline.requireTLS(of: &next)
+        if request[OtherOrigin.self] { next[OtherOrigin.self] = true }
+        if let home = request[HomeOrigin.self] { next[HomeOrigin.self] = home }
         // Most interceptors keep the URL.
-        guard next.url != request.url, Origin(next.url) != pipeline.origin(of: request.url) else { return next }
+        guard next.url != request.url else { return next }
+        let origin = pipeline.origin(of: request.url)
+        guard Origin(next.url) != origin else { return next }
+        if next[HomeOrigin.self] == nil { next[HomeOrigin.self] = origin }
         // A field that the interceptor has set itself is kept.
         let policies = [next, request].map { $0.redirectPolicy ?? pipeline.redirectPolicy }
         let sensitive = policies[0].sensitiveHeaders.union(policies[1].sensitiveHeaders)
@@ -240,6 +245,12 @@ extension Call {
         next.transportAuthentication?.signature = nil
         return next
     }
+}
+
+/// The origin that a call's request had before an interceptor sent it to another one, where the session adds no sensitive
+/// fields; `nil` if none has done so.
+enum HomeOrigin: CallAttribute {
+    static var defaultValue: Origin? { nil }
 }
 
 extension Pipeline {

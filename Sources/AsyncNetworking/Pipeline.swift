@@ -381,11 +381,16 @@ final class Pipeline: Sendable {
     private func fillDefaults(of request: inout Request) {
         request.inheritOptions(options)
         var headers = headers
-        if request[OtherOrigin.self] {
+        if request[OtherOrigin.self] || hasLeftHome(request) {
             let policy = request.redirectPolicy ?? redirectPolicy
             headers.removeAll { policy.sensitiveHeaders.contains($0.name) }
         }
         request.headers.fill(from: headers)
+    }
+
+    /// Whether interceptors around the call have sent its request to another origin.
+    private func hasLeftHome(_ request: Request) -> Bool {
+        request[HomeOrigin.self].map { $0 != origin(of: request.url) } ?? false
     }
 }
 

@@ -101,6 +101,45 @@ struct Intercepting: Interceptor {
         #expect(sent[.accept] == "session")
     }
 
+    @Test(arguments: ["http://b.example/", "https://a.example/", "http://a.example/other"], [true, false])
+    func `a sensitive field of the session is not added where an interceptor around the call leads the request`(
+        target: String, isNew: Bool
+    ) async throws {
+        let manager = SessionManager(on: transport) {
+            $0.headers = [.authorization: "secret", .accept: "session"]
+            $0.interceptors = [
+                Intercepting { request, next in
+                    let target = try url(target)
+                    guard !isNew else { return try await next(Request(url: target)) }
+                    var request = request
+                    request.url = target
+                    return try await next(request)
+                },
+                // A request without the attributes of the first interceptor's.
+                Intercepting { try await $1(isNew ? Request(url: $0.url) : $0) },
+            ]
+        }
+        _ = try await manager.get("x")
+        let sent = try transport.onlyRequest.request.headers
+        #expect(sent[.authorization] == (target == "http://a.example/other" ? "secret" : nil))
+        #expect(sent[.accept] == "session")
+    }
+
+    @Test func `a sensitive field of the session is added where interceptors lead the request back`() async throws {
+        let manager = SessionManager(on: transport) {
+            $0.headers = [.authorization: "secret"]
+            $0.interceptors = ["http://b.example/", "http://a.example/back"].map { target in
+                Intercepting { request, next in
+                    var request = request
+                    request.url = try url(target)
+                    return try await next(request)
+                }
+            }
+        }
+        _ = try await manager.get("x")
+        #expect(try transport.onlyRequest.request.headers[.authorization] == "secret")
+    }
+
     @Test func `an interceptor can modify the response, and a streamed body chunk by chunk`() async throws {
         let gate = try ScriptGate()
         let transport = MockTransport { _ in
@@ -457,6 +496,29 @@ private struct NotingTransport: Transport {
             { $0.authentication.signatures = [key] }, { $0.authentication.credentials[base] = digest },
         ]
         for configure in settings { #expect(try await passed(configure).transportAuthentication == nil) }
+    }
+
+    @Test func `the other session adds its own sensitive fields, also where an interceptor leads the request`()
+        async throws
+    {
+        let transport = MockTransport(.text("end"))
+        let other = SessionManager(on: transport) { $0.headers = [.authorization: "other"] }
+        let manager = SessionManager(on: MockTransport(.text("not sent"))) {
+            $0.headers = [.authorization: "secret"]
+            $0.interceptors = [
+                Intercepting { request, next in
+                    var request = request
+                    request.url = try url("http://b.example/")
+                    return try await next(request)
+                },
+                Intercepting { request, _ in
+                    let response = try await other.data(for: request)
+                    return OpenResponse(head: response.head, body: ResponseBody(response.value))
+                },
+            ]
+        }
+        _ = try await manager.get("x")
+        #expect(try transport.onlyRequest.request.headers[.authorization] == "other")
     }
 
     @Test func `its token is sent unchanged, and not refreshed`() async throws {
