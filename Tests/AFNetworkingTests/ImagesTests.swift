@@ -282,6 +282,30 @@ private func png(_ width: UInt32 = 850, _ height: UInt32 = 300) -> Data {
         }
     }
 
+    @Test func `a manager may end a download while it makes the task`() async throws {
+        final class Eager: AFHTTPSessionManager, @unchecked Sendable {
+            override func dataTask(
+                with request: URLRequest, uploadProgress: (@Sendable (Progress) -> Void)?,
+                downloadProgress: (@Sendable (Progress) -> Void)?,
+                completionHandler: (@Sendable (URLResponse, Any?, (any Error)?) -> Void)?
+            ) -> URLSessionDataTask {
+                let url = request.url ?? URL(filePath: "/")
+                let response = URLResponse(
+                    url: url, mimeType: nil, expectedContentLength: 0, textEncodingName: nil)
+                completionHandler?(response, UIImage(data: png()), nil)
+                return super.dataTask(
+                    with: request, uploadProgress: nil, downloadProgress: nil, completionHandler: nil)
+            }
+        }
+        let downloader = downloader(maximum: 1)
+        downloader.sessionManager = Eager(sessionConfiguration: nil)
+        let url = try #require(URL(string: "http://a.invalid/"))
+        let first = await callback { done in #expect(start(downloader, URLRequest(url: url), done) != nil) }
+        #expect((first.object as? UIImage)?.size.width == 850)
+        let second = await callback { done in #expect(start(downloader, URLRequest(url: url), done) == nil) }
+        #expect(second.object as? UIImage === first.object as? UIImage)
+    }
+
     @Test func `a response that is not an image is a failure`() async throws {
         try await StubServer.with { server in
             server.route("/a", .data(Data("<html>".utf8), headers: ["Content-Type": "image/png"]))

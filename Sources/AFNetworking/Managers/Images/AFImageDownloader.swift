@@ -217,13 +217,15 @@ open class AFImageDownloader: NSObject, @unchecked Sendable {
             call(handler, nil, .failure(URLError(.badURL, url: nil)))
             return nil
         }
-        return serialQueue.sync {
+        let (receipt, starts) = serialQueue.sync { () -> (AFImageDownloadReceipt?, Bool) in
             if let image = cachedImage(for: request) {
                 call(handler, nil, .success(image))
-                return nil
+                return (nil, false)
             }
             return admit(handler, request, url, receiptID)
         }
+        if starts { receipt?.task.resume() }
+        return receipt
     }
 
     private func cachedImage(for request: URLRequest) -> AFImage? {
@@ -239,10 +241,10 @@ open class AFImageDownloader: NSObject, @unchecked Sendable {
         MainQueueBuffer.shared.send { handler(response, result) }
     }
 
-    /// Adds a request to the queue and starts its download if there is a place for it.
+    /// Adds a request to the queue. Returns its receipt, and whether its download has a place and must be started.
     private func admit(
         _ handler: @escaping Handler, _ request: URLRequest, _ url: URL, _ receiptID: UUID
-    ) -> AFImageDownloadReceipt? {
+    ) -> (AFImageDownloadReceipt?, Bool) {
         let key = Key(
             url: url.absoluteURL, method: request.httpMethod, headers: request.allHTTPHeaderFields,
             body: request.httpBody)
@@ -253,20 +255,20 @@ open class AFImageDownloader: NSObject, @unchecked Sendable {
         }
         let download = admission.download
         if case .joined = admission {
-            return state.withLock { $0.tasks[download] }.map {
-                AFImageDownloadReceipt($0, receiptID: receiptID, number: number)
-            }
+            let task = state.withLock { $0.tasks[download] }
+            return (task.map { AFImageDownloadReceipt($0, receiptID: receiptID, number: number) }, false)
         }
         let task = (sessionManager as any TaskMaker).dataTask(
             with: request, uploadProgress: nil, downloadProgress: nil
         ) { [self] response, object, error in
             let image = error == nil ? object as? AFImage : nil
             let failure = error ?? URLError(.cannotDecodeContentData, url: url)
-            end(download, request, response as? HTTPURLResponse, image.map(Result.success) ?? .failure(failure))
+            let result = image.map(Result.success) ?? .failure(failure)
+            // A subclass of the manager may call this while it makes the task, within the queue.
+            serialQueue.async { self.end(download, request, response as? HTTPURLResponse, result) }
         }
         state.withLock { $0.tasks[download] = task }
-        if case .started = admission { task.resume() }
-        return AFImageDownloadReceipt(task, receiptID: receiptID, number: number)
+        return (AFImageDownloadReceipt(task, receiptID: receiptID, number: number), admission == .started(download))
     }
 
     /// Cancels a request, whose `failure` is called on the main queue with the error -999 and without a response. The
@@ -297,25 +299,24 @@ open class AFImageDownloader: NSObject, @unchecked Sendable {
         call(handler, nil, .failure(error))
     }
 
-    /// Ends a download, calls the handlers of its requests, and starts the next one.
+    /// Ends a download, calls the handlers of its requests, and starts the next one. Called on `serialQueue`.
     private func end(
         _ number: Int, _ request: URLRequest, _ response: HTTPURLResponse?, _ result: Result<AFImage, any Error>
     ) {
-        let (handlers, next) = serialQueue.sync {
-            let isWanted = state.withLock { !$0.queue.receipts(of: number).isEmpty }
-            if isWanted, case .success(let image) = result, let imageCache,
-                imageCache.shouldCache(image, for: request, withAdditionalIdentifier: nil)
-            {
-                imageCache.add(image, for: request, withAdditionalIdentifier: nil)
-            }
-            return state.withLock { state in
-                state.tasks[number] = nil
-                let (receipts, next) = state.queue.end(number)
-                let handlers = receipts.compactMap { state.handlers.removeValue(forKey: $0) }
-                return (handlers, next.flatMap { state.tasks[$0] })
-            }
+        let isWanted = state.withLock { !$0.queue.receipts(of: number).isEmpty }
+        if isWanted, case .success(let image) = result, let imageCache,
+            imageCache.shouldCache(image, for: request, withAdditionalIdentifier: nil)
+        {
+            imageCache.add(image, for: request, withAdditionalIdentifier: nil)
+        }
+        let (handlers, next) = state.withLock { state in
+            state.tasks[number] = nil
+            let (receipts, next) = state.queue.end(number)
+            let handlers = receipts.compactMap { state.handlers.removeValue(forKey: $0) }
+            return (handlers, next.flatMap { state.tasks[$0] })
         }
         for handler in handlers { call(handler, response, result) }
-        next?.resume()
+        // Observers of the task's notifications may request images.
+        if let next { DispatchQueue.global().async { next.resume() } }
     }
 }
