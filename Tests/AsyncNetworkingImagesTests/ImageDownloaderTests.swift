@@ -159,6 +159,27 @@ import Testing
         #expect(images.order == order)
     }
 
+    @TaskLocal private static var caller = "none"
+
+    @Test func `each download runs in the context of its own request`() async throws {
+        let gate = try ScriptGate()
+        let callers = Lock<[String]>([])
+        let transport = MockTransport { _ in
+            callers.withLock { $0.append(Self.caller) }
+            return MockResponse([
+                .wait(gate), .head(.ok, [.contentType: "image/png"]), .chunk(SamplePicture.png),
+            ])
+        }
+        let images = Self.downloader(transport, limit: 1)
+        let names = ["first", "second", "third"]
+        let receipts = try names.map { name in
+            try Self.$caller.withValue(name) { images.download(try Self.request(name)) }
+        }
+        gate.open()
+        for receipt in receipts { _ = try await receipt.image }
+        #expect(callers.withLock(\.self) == names)
+    }
+
     // MARK: Cancellation
 
     @Test func `a cancelled receipt neither ends nor starves the others`() async throws {

@@ -44,12 +44,14 @@ public final class ImageDownloader: Sendable {
     }
 
     private struct Download: Sendable {
-        let request: Request
         /// The key in the memory cache; `nil` if the image is not stored there.
         let cacheKey: ImageCacheKey?
         var status = ImageDownload.Status()
-        /// The transfer; `nil` while the download waits. Ends with the transfer, which ``cancel(_:)`` stops.
-        var task: Task<Void, Never>?
+        /// Lets the task begin the transfer.
+        let turn: AsyncStream<Void>.Continuation
+        /// Waits for its turn and performs the transfer, in the context of the request. It ends with the transfer;
+        /// ``ImageDownloader/cancel(_:)`` stops it.
+        let task: Task<Void, Never>
     }
 
     /// Creates a downloader.
@@ -166,8 +168,13 @@ public final class ImageDownloader: Sendable {
             case .joined(let number):
                 if let status = state.downloads[number]?.status { receipt.broadcast.send(status) }
             case .started(let number), .waiting(let number):
-                state.downloads[number] = Download(request: request, cacheKey: key?.key)
-                if case .started = admission { start(number, &state) }
+                let (turns, turn) = AsyncStream.makeStream(of: Void.self)
+                let task = Task {
+                    for await _ in turns { break }
+                    await self.transfer(request, of: number)
+                }
+                state.downloads[number] = Download(cacheKey: key?.key, turn: turn, task: task)
+                if case .started = admission { turn.yield() }
             }
             return receipt
         }
@@ -187,28 +194,12 @@ public final class ImageDownloader: Sendable {
             let isKnown = state.receipts.removeValue(forKey: receipt.id) != nil
             switch state.queue.cancel(receipt.id) {
             case .unknown, .left: return (isKnown, nil)
-            case .removed(let number):
-                state.downloads[number] = nil
-                return (isKnown, nil)
+            case .removed(let number): return (isKnown, state.downloads.removeValue(forKey: number)?.task)
             case .stopped(let number): return (isKnown, state.downloads[number]?.task)
             }
         }
         task?.cancel()
         if isKnown { receipt.end(ImageDownload.Status(result: .failure(CancellationError()))) }
-    }
-
-    /// Starts the transfer of a download.
-    private func start(_ number: Int, _ state: inout State) {
-        guard let download = state.downloads[number] else { return }
-        state.downloads[number]?.task = Task {
-            let result: Result<ImageContent, any Error>
-            do {
-                result = .success(try await self.load(download.request, of: number))
-            } catch {
-                result = .failure(error)
-            }
-            self.end(number, result)
-        }
     }
 
     private func end(_ number: Int, _ result: Result<ImageContent, any Error>) {
@@ -221,13 +212,23 @@ public final class ImageDownloader: Sendable {
             }
             state.downloads[number] = nil
             let (receipts, next) = state.queue.end(number)
-            if let next { start(next, &state) }
+            if let next { state.downloads[next]?.turn.yield() }
             return (receipts.compactMap { state.receipts.removeValue(forKey: $0) }, status)
         }
         for receipt in receipts { receipt.end(status) }
     }
 
     // MARK: Transfers
+
+    /// Performs the request of a download and ends it, unless it was cancelled while it waited.
+    private func transfer(_ request: Request, of number: Int) async {
+        guard state.withLock({ $0.downloads[number] != nil }) else { return }
+        do {
+            end(number, .success(try await load(request, of: number)))
+        } catch {
+            end(number, .failure(error))
+        }
+    }
 
     /// Performs the request of a download.
     private func load(_ request: Request, of number: Int) async throws -> ImageContent {
