@@ -90,6 +90,11 @@ public struct AuthenticationPolicy: Sendable {
     func credential(for origins: [Origin]) -> Credential? {
         origins.lazy.compactMap { credentials[$0] }.first ?? origins.first.flatMap { netrc?.credential(for: $0) }
     }
+
+    /// Returns the source of the bearer token for a request that is one of some origins; `nil` if there is none.
+    func authenticator(for origins: [Origin]) -> Authenticator? {
+        authenticators.first { !$0.origins.isDisjoint(with: origins) && !$0.isBypassed }
+    }
 }
 
 extension AuthenticationPolicy {

@@ -23,10 +23,7 @@ extension Pipeline {
             request.transportAuthentication = TransportAuthentication(signature)
             return try await answerChallenges(request, &call, next, by: policy)
         }
-        let origins = origins(of: request.url)
-        if let authenticator = policy.authenticators.first(where: {
-            !$0.origins.isDisjoint(with: origins) && !$0.isBypassed
-        }) {
+        if let authenticator = policy.authenticator(for: origins(of: request.url)) {
             return try await authorize(request, &call, next, by: authenticator, policy)
         }
         return try await answerChallenges(request, &call, next, by: policy)

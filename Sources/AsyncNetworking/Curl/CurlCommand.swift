@@ -44,12 +44,11 @@ struct CurlCommand {
             add("--globoff")
         }
         add(fields: request.headers, body, isChunked, options, context)
-        add(context.credential, context.signature, rules)
+        add(context.credential, context.signature, context.schemes, rules)
+        if context.usesToken { notes.append("the token of an authenticator") }
+        if context.isIntercepted { notes.append("what interceptors change") }
         add(body, contentType, rules)
-        if context.followsRedirects > 0 {
-            add("--location")
-            add("--max-redirs", "\(context.followsRedirects)")
-        }
+        add(context.redirects, of: request, context.signature)
         if options.decodesContent { add("--compressed") }
         add(options.httpVersion, isSecure: request.url.isHTTPS)
         add(options.timeouts, timeout: request.timeout)
@@ -69,8 +68,13 @@ struct CurlCommand {
         var cookies: [Cookie] = []
         var credential: Credential?
         var signature: AWSSignature?
-        /// The largest number of redirects; 0 if they are not followed.
-        var followsRedirects = 0
+        /// The authentication schemes that libcurl supports.
+        var schemes = Set(AuthenticationScheme.allCases)
+        /// Whether an authenticator adds a token.
+        var usesToken = false
+        /// Whether interceptors see the request.
+        var isIntercepted = false
+        var redirects = RedirectPolicy.none
         /// The value of `Accept-Encoding` for a request without the field.
         var codings = ""
     }
@@ -89,7 +93,8 @@ struct CurlCommand {
     /// the bytes are not text.
     static func quoted(_ word: [UInt8]) -> String {
         guard !word.isEmpty else { return "''" }
-        if word.allSatisfy(isPlain) { return String(decoding: word, as: UTF8.self) }
+        // At the beginning of a word, some shells expand the sign.
+        if word.first != UInt8(ascii: "="), word.allSatisfy(isPlain) { return String(decoding: word, as: UTF8.self) }
         guard let text = String(validating: word, as: UTF8.self) else {
             return "\"$(printf '\(escaped(Data(word)))')\""
         }
@@ -180,22 +185,40 @@ struct CurlCommand {
         if isChunked { add("--header", "Transfer-Encoding: chunked") }
     }
 
-    private mutating func add(_ credential: Credential?, _ signature: AWSSignature?, _ rules: Redaction) {
+    private mutating func add(
+        _ credential: Credential?, _ signature: AWSSignature?, _ supported: Set<AuthenticationScheme>,
+        _ rules: Redaction
+    ) {
         func secret(_ text: String) -> String { rules.hides("password") ? Redaction.mark : text }
         if let signature {
             add("--aws-sigv4", "aws:amz:\(signature.region):\(signature.service)")
             add("--user", "\(signature.accessKeyID):\(secret(signature.secretAccessKey))")
             if let token = signature.sessionToken { add("--header", "x-amz-security-token: \(secret(token))") }
         } else if let credential {
-            if credential == .systemTicket {
-                add("--negotiate")
-            } else if credential.schemes?.count == 1, let scheme = credential.schemes?.first {
-                add("--\(scheme.description.lowercased())")
-            } else {
-                add("--anyauth")
-            }
+            let schemes = credential.schemes ?? [.digest, .ntlm, .basic]
+            // curl fails if it lacks a scheme, where the session uses another one.
+            let names = (schemes.count == 1 ? schemes : schemes.intersection(supported)).map(\.curlName).sorted()
+            guard !names.isEmpty else { return }
+            // curl uses the strongest one that the server offers.
+            for name in names { add("--\(name)") }
             add("--user", "\(credential.user):\(secret(credential.password))")
         }
+    }
+
+    /// Adds the redirects that curl follows as the session does.
+    private mutating func add(_ policy: RedirectPolicy, of request: Request, _ signature: AWSSignature?) {
+        guard policy.isEnabled, policy.maximum > 0 else { return }
+        // Of the fields that it is given, curl keeps all but two at another origin.
+        let isSensitive = request.headers.contains {
+            policy.sensitiveHeaders.contains($0.name) && $0.name != .authorization && $0.name != .cookie
+        }
+        guard !isSensitive, signature?.sessionToken == nil else {
+            return notes.append("redirects, at which curl would send secret header fields to other origins")
+        }
+        add("--location")
+        add("--max-redirs", "\(policy.maximum)")
+        add("--proto-redir", request.url.isHTTPS ? "=https" : "=http,https")
+        if policy.decision != nil { notes.append("the decision about redirects") }
     }
 
     private mutating func add(_ body: Body, _ contentType: String?, _ rules: Redaction) {
@@ -247,12 +270,7 @@ struct CurlCommand {
             let host = proxy.host.contains(":") ? "[\(proxy.host)]" : proxy.host
             add("--proxy", "\(proxy.kind.rawValue)://\(host):\(proxy.port)")
             if let credential = proxy.credential {
-                if let schemes = credential.schemes {
-                    let name = schemes.count == 1 ? schemes.first?.description.lowercased() : nil
-                    add("--proxy-\(name ?? "anyauth")")
-                }
-                let password = rules.hides("password") ? Redaction.mark : credential.password
-                add("--proxy-user", "\(credential.user):\(password)")
+                add(proxyCredential: credential, rules)
             }
             // curl knows neither wildcards nor ports.
             let names = proxy.bypass.map { $0.hasPrefix("*.") ? String($0.dropFirst()) : $0 }
@@ -262,6 +280,17 @@ struct CurlCommand {
             if known.count < names.count { notes.append("the exceptions from the proxy that have a port") }
             add("--noproxy", known.joined(separator: ","))
         }
+    }
+
+    /// Adds the credential for a proxy, with which curl uses a single scheme.
+    private mutating func add(proxyCredential credential: Credential, _ rules: Redaction) {
+        let strongest: [AuthenticationScheme] = [.negotiate, .digest, .ntlm, .basic]
+        let schemes = strongest.filter((credential.schemes ?? [.basic]).contains)
+        guard let scheme = schemes.first else { return }
+        if credential.schemes != nil { add("--proxy-\(scheme.curlName)") }
+        if schemes.count > 1 { notes.append("the other authentication schemes for the proxy") }
+        let password = rules.hides("password") ? Redaction.mark : credential.password
+        add("--proxy-user", "\(credential.user):\(password)")
     }
 
     private mutating func add(_ connection: ConnectionOptions, _ rules: Redaction) {
@@ -321,7 +350,11 @@ struct CurlCommand {
         case .certificate:
             notes.append("the pinned certificates")
         }
-        if policy.stapling != .ignored { add("--cert-status") }
+        switch policy.stapling {
+        case .ignored: break
+        case .preferred: notes.append("the verification of a certificate status that the server need not send")
+        case .required: add("--cert-status")
+        }
         if let lists = policy.revocationLists {
             if let path = lists.path { add("--crlfile", path) } else { notes.append("the revocation lists in memory") }
         }
@@ -361,6 +394,11 @@ extension ClientIdentity {
     fileprivate var isPKCS12: Bool {
         if case .pkcs12 = content { true } else { false }
     }
+}
+
+extension AuthenticationScheme {
+    /// The name of curl's option.
+    fileprivate var curlName: String { description.lowercased() }
 }
 
 extension TLSVersion {

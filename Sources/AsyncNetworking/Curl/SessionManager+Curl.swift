@@ -16,8 +16,8 @@ extension SessionManager {
     /// It contains what the session adds: default header fields, the `Cache-Control` of the cache policy, stored cookies,
     /// the credential or signature of the authentication policy, redirects, and the transfer options, such as proxy,
     /// timeouts and TLS; and `https` in place of `http` for hosts that require it. Interceptors are not
-    /// called, and tokens of an ``Authenticator`` are not requested. Options that curl does not have are listed in
-    /// comments above the command. curl compares a pin with the server's own key only, and keeps a method other than
+    /// called, and tokens of an ``Authenticator`` are not requested. These, and options that curl does not have, are
+    /// listed in comments above the command. curl compares a pin with the server's own key only, and keeps a method other than
     /// GET, HEAD and POST after any redirect.
     ///
     /// Bodies are written as they are sent, encoded and compressed. Those that are not text are passed through
@@ -43,13 +43,17 @@ extension SessionManager {
         try? (request.cachePolicy ?? pipeline.cachePolicy).apply(to: &request)
         var context = CurlCommand.Context(redaction: redacting ? .byName : .none)
         context.codings = acceptedCodings
-        let policy = request.redirectPolicy ?? configuration.redirectPolicy
-        context.followsRedirects = policy.isEnabled ? max(0, policy.maximum) : 0
+        context.redirects = request.redirectPolicy ?? configuration.redirectPolicy
+        context.schemes = pipeline.transport.authenticationSchemes
+        context.isIntercepted =
+            ![pipeline.interceptors, pipeline.attemptInterceptors, request.attemptInterceptors].allSatisfy(\.isEmpty)
         if options.handlesCookies { context.cookies = await cookies.cookies(for: request.url) }
         if !request.headers.contains(.authorization) {
             let policy = request.authentication ?? configuration.authentication
+            let origins = pipeline.origins(of: request.url)
             context.signature = try policy.signature(for: HostName(request.url))
-            context.credential = request.credential ?? policy.credential(for: pipeline.origins(of: request.url))
+            context.usesToken = context.signature == nil && policy.authenticator(for: origins) != nil
+            context.credential = context.usesToken ? nil : request.credential ?? policy.credential(for: origins)
         }
         let (body, isChunked) = try await request.curlBody
         return CurlCommand(request, body: body, isChunked: isChunked, options, context: context).text

@@ -144,10 +144,11 @@ import Testing
             $0.tls.policy.allowsInvalidCertificates = true
             $0.tls.policy.validatesDomainName = false
         },
-        Case("--location --max-redirs 3") {
+        Case("--location --max-redirs 3 --proto-redir '=https'") {
             $0.redirectPolicy.isEnabled = true
             $0.redirectPolicy.maximum = 3
         },
+        Case("--cert-status") { $0.tls.policy.stapling = .required },
         Case("--compressed") { $0.decodesContent = true },
     ]
 
@@ -160,6 +161,26 @@ import Testing
         Case("the limits of the speed") { $0.speedLimits = [SpeedLimit(bytesReceivedPerSecond: 9)] },
         Case("the certificates that the security policy allows") { $0.tls.policy.allowsInvalidCertificates = true },
         Case("the certificates that the security policy allows") { $0.tls.policy.validatesDomainName = false },
+        Case("the verification of a certificate status that the server need not send") {
+            $0.tls.policy.stapling = .preferred
+        },
+        Case("what interceptors change") { $0.interceptors = [Intercepting { try await $1($0) }] },
+        Case("what interceptors change") { $0.attemptInterceptors = [Intercepting { try await $1($0) }] },
+        Case("the token of an authenticator") {
+            guard let url = URL(string: "https://a.example/") else { return }
+            $0.authentication.authenticators = [Authenticator(for: [url]) { _ in throw Planned() }]
+            // It would not be sent.
+            $0.authentication.credentials[url] = Credential(user: "u", password: "p")
+        },
+        Case("the decision about redirects") {
+            $0.redirectPolicy.isEnabled = true
+            $0.redirectPolicy.decision = { $0.proposed }
+        },
+        Case("redirects, at which curl would send secret header fields to other origins") {
+            $0.redirectPolicy.isEnabled = true
+            $0.redirectPolicy.sensitiveHeaders.insert(.init(constant: "X-Key"))
+            $0.headers.append(HTTPField(name: .init(constant: "X-Key"), value: "k"))
+        },
         Case("the file of the TLS secrets") { $0.tls.keyLogPath = "/k" },
         Case("that refused servers are only reported") { $0.tls.policy.isAudited = true },
         Case("the time for which certificates are verified") { $0.tls.policy.verificationTime = .now },
@@ -170,7 +191,13 @@ import Testing
     func `options that curl lacks are named`(of test: Case) async throws {
         let text = try await command(.get, "https://a.example/", configure: test.change)
         #expect(text.hasPrefix("# not expressed: \(test.text)\n"), "\(text)")
-        #expect(!text.contains("--insecure"))
+        for option in ["--insecure", "--cert-status", "--user"] { #expect(!text.contains(option)) }
+        #expect(text.contains("--location") == text.contains("decision"))
+    }
+
+    @Test func `redirects to https are followed from http, too`() async throws {
+        let text = try await command(configure: { $0.redirectPolicy = RedirectPolicy() })
+        #expect(text.contains(" --location --max-redirs 20 --proto-redir '=http,https' "))
     }
 
     @Test func `exceptions from the proxy are spelled as curl does`() async throws {
@@ -198,13 +225,34 @@ import Testing
         #expect(!http.contains("pinned"))
     }
 
-    @Test(arguments: [nil, [.basic], [.digest]] as [Set<AuthenticationScheme>?])
-    func `a credential is that of the request`(schemes: Set<AuthenticationScheme>?) async throws {
+    @Test(
+        arguments: [
+            (nil, "--basic --digest --ntlm --user u:p "), ([.basic], "--basic --user u:p "),
+            ([.digest], "--digest --user u:p "), ([.digest, .negotiate], "--digest --negotiate --user u:p "),
+            ([], ""),
+        ] as [(Set<AuthenticationScheme>?, String)])
+    func `a credential is that of the request, for its schemes only`(
+        schemes: Set<AuthenticationScheme>?, expected: String
+    ) async throws {
         let text = try await command(change: {
             $0.credential = Credential(user: "u", password: "p", schemes: schemes)
         })
-        let option = schemes?.first.map { "--\($0)".lowercased() } ?? "--anyauth"
-        #expect(text.contains(" \(option) --user u:p "))
+        #expect(text == "curl \(expected)http://a.example/")
+    }
+
+    @Test(
+        arguments: [
+            (nil, ""), ([.basic], "--proxy-basic "), ([.digest, .ntlm], "--proxy-digest "), ([], nil),
+        ] as [(Set<AuthenticationScheme>?, String?)])
+    func `a credential for a proxy has one scheme`(schemes: Set<AuthenticationScheme>?, option: String?) async throws {
+        let credential = Credential(user: "u", password: "p", schemes: schemes)
+        let text = try await command(configure: {
+            $0.proxy = .proxy(Proxy(.http, host: "p", port: 1, credential: credential, bypass: ["b"]))
+        })
+        let expected = option.map { "\($0)--proxy-user u:p " } ?? ""
+        #expect(text.hasSuffix("curl --proxy http://p:1 \(expected)--noproxy b http://a.example/"), "\(text)")
+        let note = "# not expressed: the other authentication schemes for the proxy\n"
+        #expect(text.hasPrefix(note) == ((schemes?.count ?? 0) > 1))
     }
 
     @Test func `secrets are hidden unless asked`() async throws {
