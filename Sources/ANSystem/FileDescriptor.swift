@@ -37,11 +37,11 @@ public struct FileDescriptor: ~Copyable, Sendable {
         try self.init(opening: path, flags: O_RDONLY | O_NONBLOCK | O_NOFOLLOW)
     }
 
-    /// Creates a file for writing, or truncates it.
+    /// Opens an existing file for writing.
     ///
     /// - Throws: The error of open(2).
-    package init(creating path: String, mode: UInt32) throws(SystemError) {
-        try self.init(opening: path, flags: O_WRONLY | O_CREAT | O_TRUNC, mode: mode)
+    package init(writing path: String) throws(SystemError) {
+        try self.init(opening: path, flags: O_WRONLY)
     }
 
     deinit {

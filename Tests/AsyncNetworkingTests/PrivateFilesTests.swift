@@ -35,6 +35,16 @@ import Testing
         #expect(try modes() == [0o600])
     }
 
+    @Test func `an archive replaces a file that others can read`() async throws {
+        let other = try directory.write(Data("x".utf8), to: "other")
+        try FileManager.default.setAttributes([.posixPermissions: 0o644], ofItemAtPath: other)
+        try FileManager.default.linkItem(atPath: other, toPath: "\(directory.path)/a.har")
+        let recorder = try HARRecorder(path: "\(directory.path)/a.har")
+        try await recorder.close()
+        #expect(try modes().sorted() == [0o600, 0o644])
+        #expect(try directory.read("other") == Data("x".utf8))
+    }
+
     @Test func `a cassette can be read by its owner only`() async throws {
         let cassette = try RecordingTransport(wrapping: transport, to: "\(directory.path)/a.har", mode: .record)
         let manager = SessionManager(on: cassette)

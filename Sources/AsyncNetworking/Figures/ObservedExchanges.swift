@@ -48,6 +48,11 @@ package struct ObservedExchanges<Value: Sendable>: Sendable {
         change(&exchanges[index].value)
     }
 
+    /// Changes all exchanges.
+    package mutating func changeEach(_ change: (inout Value) -> Void) {
+        for index in exchanges.indices { change(&exchanges[index].value) }
+    }
+
     /// The exchanges, in the order in which they began.
     package var all: [Value] { exchanges.map(\.value) }
 

@@ -45,7 +45,7 @@ public final class HARRecorder: Sendable {
         var isClosed = false
     }
 
-    /// Creates the file, with mode 0600, or overwrites it.
+    /// Creates the file, with mode 0600; an existing file is replaced by a new one.
     ///
     /// - Parameters:
     ///   - path: The path of the file, absolute or relative to the current directory of the process.
@@ -139,6 +139,11 @@ public final class HARRecorder: Sendable {
     private func begin(_ number: Int, _ exchange: RecordedExchange, of task: UInt64) {
         let over = state.withLock { state in
             guard !state.isClosed else { return [RecordedExchange]() }
+            // An interceptor inside the recorder's repeats the request: the response that is recorded is that of the last
+            // exchange.
+            if let body = exchange.body {
+                state.open[task]?.changeEach { if $0.body === body { $0.body = nil } }
+            }
             return state.open[task, default: ObservedExchanges()].begin(number, exchange, stage: \.stage)
         }
         over.forEach(append)
@@ -263,7 +268,7 @@ struct RecordedExchange: Sendable {
         entry.call = call
         entry.source = source?.rawValue
         // One of several exchanges that is not needed any more is cancelled, without an error of its call.
-        if head == nil { entry.error = body?.failure ?? "cancelled" }
+        if head == nil { entry.error = body == nil ? "no response" : body?.failure ?? "cancelled" }
         entry.request.httpVersion = entry.response.httpVersion
         entry.request.postData = postData(redaction)
         if let metrics {
@@ -401,9 +406,12 @@ private actor HARFile {
     private(set) var failure: SystemError?
 
     init(path: String) throws(SystemError) {
-        descriptor = try FileDescriptor(creating: path, mode: 0o600)
+        // A file that exists may be open to other users, or belong to one.
+        var file = try AtomicFile(destination: path, mode: 0o600)
+        try file.write((HAR.beginning + HAR.end).bytes)
+        try file.commit()
+        descriptor = try FileDescriptor(writing: path)
         position = Int64(HAR.beginning.count)
-        try descriptor.writeAll((HAR.beginning + HAR.end).bytes)
     }
 
     func write(_ exchanges: [RecordedExchange], _ redaction: Redaction) {

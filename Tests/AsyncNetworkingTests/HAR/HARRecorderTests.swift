@@ -127,6 +127,27 @@ import Testing
         #expect(Set(found.map(\.call)).count == 1)
     }
 
+    @Test(arguments: [false, true])
+    func `a response belongs to its own exchange if a later interceptor repeats the request`(fails: Bool) async throws {
+        let first = fails ? MockResponse.failure(TransportError(.shutDown)) : .text("first", status: .badGateway)
+        let transport = MockTransport(first, .text("second"))
+        let recorder = try HARRecorder(path: path)
+        let manager = SessionManager(on: transport) {
+            recorder.install(in: &$0)
+            $0.attemptInterceptors.append(
+                Intercepting { request, next in
+                    _ = try? await next(request)
+                    return try await next(request)
+                })
+        }
+        #expect(try await manager.get("x").text == "second")
+        try await recorder.close()
+        let found = try entries()
+        #expect(found.map(\.response.status) == [fails ? 0 : 502, 200])
+        #expect(found.map(\.response.content.text) == [nil, "second"])
+        #expect(found.map(\.error) == [fails ? "no response" : nil, nil])
+    }
+
     @Test func `the text of an error of the program is not recorded`() async throws {
         struct Secret: Error, CustomStringConvertible {
             let description = "hunter2"
