@@ -62,6 +62,13 @@ import Testing
             ("X-Api-Key", "secret", "…"), ("Location", "/b?code=secret", "/b?code=…"),
             ("Referer", "http://u:secret@a.example/", "http://…@a.example/"),
             ("Link", "<http://a.example/?page=secret>; rel=next", "<http://a.example/?page=…>; rel=next"),
+            ("Link", "</b?page=secret>; rel=next,<c?page=secret>", "</b?page=…>; rel=next,<c?page=…>"),
+            ("Link", "<?secret>; rel=next, </b#secret>", "<?…>; rel=next, </b>"),
+            ("Refresh", "5; url=/b?code=secret", "5; url=/b?code=…"),
+            ("Refresh", "5;url='b;sid=1?code=secret'", "5;url='b;sid=…?code=…'"),
+            ("X-Original-URL", "/b;jsessionid=secret/c?secret", "/b;jsessionid=…/c?…"),
+            ("Digest", "uri=\"/b?code=secret\", qop=auth", "uri=\"/b?code=…\", qop=auth"),
+            ("Accept", "text/html;q=0.8, */*", "text/html;q=0.8, */*"), ("X-Text", "who? a=b / c", "who? a=b / c"),
             ("Accept", "text/html", "text/html"), ("Authorization", "", ""),
         ])
     func `header fields lose their secrets`(name: String, value: String, expected: String) {

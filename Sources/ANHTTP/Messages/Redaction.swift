@@ -7,7 +7,7 @@ package import HTTPTypes
 ///
 /// | place | what is hidden |
 /// |---|---|
-/// | URLs, also in fields and errors | user information, fragments, and the values of the query; path parameters with a secret name |
+/// | URLs and references, also in fields and errors | user information, fragments, and the values of the query; path parameters with a secret name |
 /// | header fields | the values of fields with a secret name; of `Authorization` the scheme is kept |
 /// | cookies | all values |
 /// | JSON, at any depth, also if it is cut off | the values of members with a secret name, and all within them: numbers become 0; Booleans, `null`, and names of up to 24 letters and underscores are kept, other names numbered |
@@ -137,18 +137,24 @@ public struct Redaction: Hashable, Sendable {
         return result
     }
 
-    /// Returns a text, such as a description of an error, without the secrets of the URLs in it.
+    /// Returns a text, such as a description of an error, without the secrets of the URLs and references in it.
     package func text(_ text: String) -> String {
         guard isOn else { return text }
         var result = ""
         var rest = text.unicodeScalars[...]
         while !rest.isEmpty {
             let word = rest.prefix { !" <>\"'“”".unicodeScalars.contains($0) }
-            result += word.firstRange(of: "//".unicodeScalars) == nil ? String(word) : url(String(word))
+            result += Self.isReference(word) ? url(String(word)) : String(word)
             rest = rest[word.endIndex...]
             if let separator = rest.popFirst() { result.unicodeScalars.append(separator) }
         }
         return result
+    }
+
+    /// Whether a word of a text is a URL or a reference: with an authority, an absolute path, or a query with a value.
+    private static func isReference(_ word: Substring.UnicodeScalarView) -> Bool {
+        if word.first == "/" || word.first == "?" || word.firstRange(of: "//".unicodeScalars) != nil { return true }
+        return word.firstIndex(of: "?").map { word[$0...].contains("=") } ?? false
     }
 
     /// Returns the pairs of a query or form without their secret values.
