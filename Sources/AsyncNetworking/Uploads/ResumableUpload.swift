@@ -17,7 +17,7 @@ import HTTPTypes
 /// | append | 409 | append from the offset in the response, or locate |
 /// | append | 460 of tus: the checksum is wrong | wait, locate, append |
 /// | create, append | 413 | a smaller part |
-/// | any | 408, 423, 425, 429 or 5xx, or none | wait, then locate, or discover or create if the URL of the upload is unknown |
+/// | any | 408, 423, 425, 429, or 5xx except 501 and 505, or none | wait, then locate, or discover or create if the URL of the upload is unknown |
 /// | any | another one, or any with `Upload-Complete: ?1` | the upload has this response |
 ///
 /// Each exchange must bring the upload forward, or is limited in number, so that no server keeps the client busy.
@@ -30,8 +30,11 @@ package struct ResumableUpload: Sendable {
     /// The value of `Upload-Metadata` (tus).
     private let metadata: String?
 
-    /// The facts with which a later process continues; `nil` before the server has told the URL of the upload.
+    /// The upload on the server; `nil` before the server has told its URL.
     package private(set) var known: Known?
+    /// What was known of an upload that the server has denied (403), which may be due to the credentials; until another
+    /// one is created, or that is rejected.
+    private var denied: Known?
     /// The number of bytes that the server has, as far as it is known.
     package private(set) var offset: Int64 = 0
     /// The highest offset since the upload was created. If it grows, the upload makes progress.
@@ -160,9 +163,9 @@ package struct ResumableUpload: Sendable {
         return uploadProtocol == .tus && length > 0 || mayRepeatCreation
     }
 
-    /// Whether a response asks to send the request again later.
+    /// Whether a response asks to send the request again later. A server does not learn a method or a version by waiting.
     private static func isBusy(_ status: Int) -> Bool {
-        [408, 425, 429].contains(status) || (500...599).contains(status)
+        [408, 425, 429].contains(status) || (500...599).contains(status) && status != 501 && status != 505
     }
 
     /// Handles the response to the current request.
@@ -198,7 +201,7 @@ package struct ResumableUpload: Sendable {
         case 404 where isOfUpload, 410 where isOfUpload:
             return isReplaying ? endAsLocated() : createAgain()
         case 403 where isOfUpload && uploadProtocol == .tus && reply.offset == nil:
-            return createAgain()
+            return createAgain(isDenied: true)
         case 400...499 where isReplaying:
             return endAsLocated()
         case 409 where exchange.isAppend:
@@ -214,8 +217,12 @@ package struct ResumableUpload: Sendable {
         }
     }
 
+    /// The facts with which a later process continues; `nil` if the upload has ended, and before the server has told its
+    /// URL.
+    package var recorded: Known? { known ?? denied }
+
     /// Forgets the upload, so that none continues it.
-    package mutating func forget() { known = nil }
+    package mutating func forget() { (known, denied) = (nil, nil) }
 
     /// Returns the message that removes the upload from the server; `nil` if there is none, the server cannot do that, or
     /// it may have completed the upload.
@@ -325,8 +332,8 @@ package struct ResumableUpload: Sendable {
     private mutating func end(_ reply: UploadReply) -> Action {
         switch reply.status {
         // A later upload, or one with other credentials, may go on.
-        case 401, 403, 407, 408, 423, 425, 429, 500...599: if reply.isComplete == true { known = nil }
-        default: known = nil
+        case 401, 403, 407, 408, 423, 425, 429, 500...599: if reply.isComplete == true { forget() }
+        default: forget()
         }
         return .finish
     }
@@ -342,13 +349,15 @@ package struct ResumableUpload: Sendable {
         return isSupported ? sendPart(from: 0) { .create($0) } : send(.create(0..<length))
     }
 
-    /// Creates the upload anew, because the server has it no longer.
-    private mutating func createAgain() -> Action {
+    /// Creates the upload anew, because the server has it no longer, or denies it.
+    private mutating func createAgain(isDenied: Bool = false) -> Action {
         guard !mayBeComplete || mayRepeatCreation else { return .fail(.outcomeUnknown) }
         restarts += 1
-        known = nil
+        let last = recorded
+        forget()
         guard restarts <= Self.mostRestarts else { return .fail(.server("it has forgotten the upload repeatedly")) }
         (offset, highestOffset, mayBeComplete, isReplaying) = (0, 0, false, false)
+        if isDenied { denied = last }
         if !isRecognized { sentEnd = 0 }
         return uploadProtocol == .ietf || isDiscovered ? create() : send(.discover)
     }
@@ -417,6 +426,7 @@ package struct ResumableUpload: Sendable {
         known = Known(
             uploadProtocol: uploadProtocol, url: url, expiry: reply.expiry, digest: digest,
             canBeCancelled: canBeCancelled, mayBeComplete: mayBeComplete)
+        denied = nil
     }
 
     private mutating func learn(from reply: UploadReply) {

@@ -34,7 +34,7 @@ extension SessionManager {
                     }
                 }.value
             }
-            try? await record?.note(upload.known)
+            try? await record?.note(upload.recorded)
             await record?.close()
             throw error
         }
@@ -81,7 +81,7 @@ private final class UploadJob {
             metadata: request.headers.first(.uploadMetadata) ?? Self.metadata(of: request, source))
     }
 
-    var known: ResumableUpload.Known? { machine.known }
+    var recorded: ResumableUpload.Known? { machine.recorded }
 
     /// Sends requests until the upload is complete or cannot go on.
     func run(_ request: Request, _ call: inout Call) async throws -> Response<Data> {
@@ -90,7 +90,7 @@ private final class UploadJob {
         var action = machine.resume(now: now)
         var (last, located): (Response<Data>?, Response<Data>?)
         while true {
-            try await record?.note(machine.known)
+            try await record?.note(machine.recorded)
             switch action {
             case .send(let message):
                 let attempt = AttemptRecord()

@@ -216,6 +216,15 @@ struct UploadDialogue: CustomTestStringConvertible, Sendable {
                 .does("finish"),
             ]),
         UploadDialogue(
+            name: "a server that does not implement OPTIONS", uploadProtocol: nil,
+            steps: [.does("OPTIONS /up"), .gets(501), .does("POST /up 0..<10 ?1"), .gets(200), .does("finish")]),
+        UploadDialogue(
+            name: "a server of an old version of HTTP", uploadProtocol: nil,
+            steps: [.does("OPTIONS /up"), .gets(505), .does("POST /up 0..<10 ?1"), .gets(501), .does("finish")]),
+        UploadDialogue(
+            name: "a server that is busy when it is asked", uploadProtocol: nil,
+            steps: [.does("OPTIONS /up"), .gets(507), .does("wait"), .resumes(), .does("OPTIONS /up")]),
+        UploadDialogue(
             name: "limits that are discovered", uploadProtocol: nil,
             steps: [
                 .does("OPTIONS /up"), .gets(204, ["Upload-Limit": "max-append-size=4, min-append-size=2, other=?1"]),
@@ -576,6 +585,31 @@ extension UploadMessage {
         _ = first.interrupt(mayHaveReachedServer: true, sentAll: false)
         var incomplete = ResumableUpload(length: 10, continuing: first.known)
         #expect(try Self.message(incomplete.resume(now: 1060)).words == "POST /up 0..<10 ?1")
+    }
+
+    @Test func `an upload that the server denies is recorded until another is created or rejected`() throws {
+        func denied() throws -> ResumableUpload {
+            var upload = ResumableUpload(length: 10)
+            _ = upload.resume(now: 0)
+            _ = upload.receive(try Self.head(204, UploadDialogue.tus), now: 0)
+            _ = upload.receive(try Self.head(201, ["Location": "/u/1"]), now: 0)
+            #expect(try Self.message(upload.receive(try Self.head(403), now: 0)).words == "POST /up 0..<0")
+            return upload
+        }
+        let first = try url("http://a.example/u/1")
+        #expect(try denied().known == nil)
+        #expect(try denied().recorded?.url == first)
+        for (status, isRecorded) in [(401, true), (403, true), (503, true), (400, false), (422, false)] {
+            var upload = try denied()
+            _ = upload.receive(try Self.head(status), now: 0)
+            #expect((upload.recorded?.url == first) == isRecorded, "\(status)")
+        }
+        var upload = try denied()
+        _ = upload.receive(try Self.head(201, ["Location": "/u/2"]), now: 0)
+        #expect(upload.recorded?.url == (try url("http://a.example/u/2")))
+        // The second one is gone, and not denied.
+        _ = upload.receive(try Self.head(404), now: 0)
+        #expect(upload.recorded == nil)
     }
 
     @Test func `what is known is forgotten when the upload has ended, but not when another may go on`() throws {

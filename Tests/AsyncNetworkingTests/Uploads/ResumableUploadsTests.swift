@@ -315,6 +315,38 @@ import Testing
         }
     }
 
+    @Test func `a durable upload by tus that is denied, and so is another, keeps its record`() async throws {
+        let path = try directory.write(Data("content".utf8), to: "body")
+        try await StubServer.with { stub in
+            let server = UploadServer(.tus, length: 7, on: stub)
+            server.receive([.status(403)], on: stub)
+            stub.route(
+                "/up", method: "POST", scripts: [.status(201, headers: ["Location": "/u/1"]), .status(403)])
+            let manager = Self.manager(stub)
+            let error = try await sessionError {
+                _ = try await manager.upload("up", body: .file(path), options: .durable).value
+            }
+            #expect(error.statusCode == 403)
+            server.receive([server.complete], on: stub)
+            let count = stub.activity.requests.count
+            _ = try await manager.upload("up", body: .file(path), options: .durable).value
+            #expect(stub.activity.requests[count...].map(\.method) == ["HEAD", "PATCH"])
+            #expect(server.data == Data("content".utf8))
+        }
+    }
+
+    @Test(arguments: [405, 501, 505])
+    func `a server that refuses OPTIONS receives an ordinary request`(status: Int) async throws {
+        try await StubServer.with { stub in
+            stub.route("/up", method: "OPTIONS", .status(status))
+            stub.route("/up", method: "POST", .text("thanks"))
+            let manager = SessionManager(for: stub)
+            let response = try await manager.upload("up", body: .string("abc"), options: .resumable).value
+            #expect(response.text == "thanks")
+            #expect(stub.activity.requests.map(\.method) == ["OPTIONS", "POST"])
+        }
+    }
+
     @Test func `a suspended upload sends nothing until it is resumed`() async throws {
         let bytes = StubServer.generatedBytes(3_000_000)
         try await StubServer.with(Self.options) { stub in
