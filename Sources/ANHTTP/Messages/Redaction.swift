@@ -154,7 +154,7 @@ public struct Redaction: Hashable, Sendable {
     /// Whether a word of a text is a URL or a reference: with an authority, an absolute path, or a query with a value.
     private static func isReference(_ word: Substring.UnicodeScalarView) -> Bool {
         if word.first == "/" || word.first == "?" || word.firstRange(of: "//".unicodeScalars) != nil { return true }
-        return word.firstIndex(of: "?").map { word[$0...].contains("=") } ?? false
+        return word.firstIndex { $0 == "?" }.map { word[$0...].contains("=") } ?? false
     }
 
     /// Returns the pairs of a query or form without their secret values.
