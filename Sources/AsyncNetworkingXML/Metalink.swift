@@ -258,7 +258,7 @@ private final class MetalinkReader: NSObject, XMLParserDelegate {
     }
 
     private static func isRelativePath(_ name: String) -> Bool {
-        name.utf8.allSatisfy { $0 >= 0x20 && $0 != 0x7F && $0 != UInt8(ascii: "\\") }
+        name.unicodeScalars.allSatisfy { $0.properties.generalCategory != .control && $0 != "\\" }
             && name.split(at: "/", omittingEmptySubsequences: false).allSatisfy {
                 !["", ".", ".."].contains($0) && $0.utf8.count <= 255
             }

@@ -140,6 +140,7 @@ import Testing
         Rejected("an absolute name", file("", name: "/etc/passwd"), "not a relative path"),
         Rejected("a name of Windows", file("", name: "..\\a"), "not a relative path"),
         Rejected("a name with a line break", file("", name: "a&#10;b"), "not a relative path"),
+        Rejected("a name with a control character", file("", name: "a&#x9B;b"), "not a relative path"),
         Rejected("a name of a record", file("", name: "b/a.part.json"), "the name of a record"),
         Rejected("a directory", file("", name: "a/"), "not a relative path"),
         Rejected("a long name", file("", name: String(repeating: "a", count: 256)), "not a relative path"),
