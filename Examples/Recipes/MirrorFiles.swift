@@ -16,7 +16,10 @@ let api = SessionManager {
 var downloads = try api.restoredDownloads(in: "mirror")
 let restored = Set(downloads.compactMap { $0.request?.url })
 for url in urls where !restored.contains(url) {
-    let file = DownloadDestination.file("mirror/\(url.lastPathComponent)", createsIntermediateDirectories: true)
+    let path = "mirror/\(url.lastPathComponent)"
+    // Complete since an earlier run.
+    guard !FileManager.default.fileExists(atPath: path) else { continue }
+    let file = DownloadDestination.file(path, createsIntermediateDirectories: true)
     downloads.append(api.makeDownloadTask(for: Request(url: url), to: file, options: .durable))
 }
 

@@ -57,6 +57,9 @@ public struct SystemError: Error, Hashable, Sendable, CustomStringConvertible {
 
     /// The error for a file that exists already: `EEXIST` from `open`.
     public static let exists = SystemError(call: "open", code: EEXIST)
+    /// Whether a file or directory does not exist (`ENOENT`).
+    package var isMissing: Bool { code == ENOENT }
+
     /// The error for a file that does not exist: `ENOENT` from `open`.
     public static let missing = SystemError(call: "open", code: ENOENT)
 

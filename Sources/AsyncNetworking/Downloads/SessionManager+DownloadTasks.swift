@@ -187,7 +187,7 @@ extension SessionManager {
     ///
     /// - Parameters:
     ///   - directory: The directory of the destinations; its subdirectories are not searched. A relative path is
-    ///     resolved against the working directory at the time of the call.
+    ///     resolved against the working directory at the time of the call. A missing one has no downloads.
     ///   - options: The options of the tasks, which are durable in any case; ``DownloadOptions/durable`` by default.
     ///   - prepare: Modifies each request before its task is created, to add credentials, which are not stored, or to
     ///     replace an expired link. By default the requests are sent as they were stored.
@@ -202,6 +202,8 @@ extension SessionManager {
                 prepare(&request)
                 return makeDownloadTask(resuming: data, with: request, options: options.with { $0.isDurable = true })
             }
+        } catch  where error.isMissing {
+            return []
         } catch {
             throw SessionError.file(directory, error)
         }

@@ -755,9 +755,11 @@ import Testing
         }
     }
 
-    @Test func `a missing directory is an error`() async throws {
+    @Test func `a missing directory has no downloads, and a file in its place is an error`() async throws {
         let manager = SessionManager(on: MockTransport(.text("x")))
-        let error = try await sessionError { _ = try manager.restoredDownloads(in: "\(directory.path)/none") }
+        #expect(try manager.restoredDownloads(in: "\(directory.path)/none/none").isEmpty)
+        let file = try directory.write(Data(), to: "file")
+        let error = try await sessionError { _ = try manager.restoredDownloads(in: file) }
         #expect(error.fileFailure?.reason == .missingDirectory)
     }
 }
