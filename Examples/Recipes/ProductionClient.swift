@@ -92,19 +92,27 @@ let password = ProcessInfo.processInfo.environment["ORDERS_PASSWORD"] ?? ""
 let (lines, log) = AsyncStream.makeStream(of: String.self, bufferingPolicy: .bufferingNewest(1_000))
 let orders = Orders(base: base, password: password, log: log)
 
-try await withThrowingTaskGroup { group in
-    group.addTask { for await line in lines { print(line) } }
-    group.addTask {
+/// Prints an order each minute. A call that fails after its retries does not end the program.
+func watch() async throws {
+    while true {
         do {
-            while true {
-                if let order = try await orders.order(7) { print(order) }
-                try await Task.sleep(for: .seconds(60))
-            }
-        } catch SessionError.invalidated {
-            // The session was shut down.
+            if let order = try await orders.order(7) { print(order) }
+        } catch let error as SessionError {
+            print(error)
         }
+        try await Task.sleep(for: .seconds(60))
     }
-    try await orders.endOnSignal()
-    log.finish()
-    try await group.waitForAll()
 }
+
+// Ends with the log.
+let printing = Task { for await line in lines { print(line) } }
+try await withThrowingTaskGroup { group in
+    group.addTask { try await orders.endOnSignal() }
+    group.addTask { try await watch() }
+    // The signal, or an error that is none of a call.
+    try await group.next()
+    group.cancelAll()
+}
+// The lines that are left.
+log.finish()
+await printing.value
