@@ -41,16 +41,16 @@ struct Mirror: Interceptor {
     func intercept(_ request: Request, next: Chain) async throws -> OpenResponse {
         // snippet.interceptors-4
         let response = try await next(request)
-        guard response.head.status == .notFound, let url = URL(string: request.url.path, relativeTo: mirror) else {
-            return response
-        }
+        guard response.head.status == .notFound,
+            var parts = URLComponents(url: request.url, resolvingAgainstBaseURL: true)
+        else { return response }
+        // Only the server is another one; the path and the query stay as they are encoded.
+        (parts.scheme, parts.host, parts.port) = ("https", "mirror.example.org", nil)
         var request = request
-        request.url = url
+        if let url = parts.url { request.url = url }
         return try await next(request)
         // snippet.end
     }
-
-    private var mirror: URL? { URL(string: "https://mirror.example.org/") }
 }
 
 struct ByteCounter: Interceptor {
