@@ -46,6 +46,15 @@ import Testing
             }
         })
 
+    /// No version is tagged yet.
+    @Test func `the samples of manifests require the package by its branch`() throws {
+        let lines = try (["README.md"] + Self.articles).flatMap { path in
+            try #require(SourceTree.text(of: path)).split(separator: "\n").filter { $0.contains(".package(url:") }
+        }
+        #expect(lines.count > 4)
+        #expect(lines.filter { !$0.contains(#"branch: "main""#) } == [])
+    }
+
     @Test(arguments: articles) func `types that an article names are links`(article: String) throws {
         #expect(Self.types.count > 100)
         var isCode = false
