@@ -395,6 +395,21 @@ extension SegmentAnswerTests.Row {
         #expect(usual.isMuchFaster(than: slow, patience: 3) == false)
     }
 
+    @Test func `a segment that has ended before it was measured counts once`() {
+        var usual = UsualPace()
+        var complete = SegmentPace()
+        complete.receive(100)
+        usual.end(complete)
+        let waiting = Self.pace([0, 0, 0])
+        usual.measure([waiting])
+        #expect(usual.isMuchFaster(than: waiting, patience: 3) == true)
+        usual = UsualPace()
+        usual.end(complete)
+        usual.measure([])
+        usual.measure([waiting])
+        #expect(usual.isMuchFaster(than: waiting, patience: 3) == false)
+    }
+
     @Test func `a single segment is not compared`() {
         var usual = UsualPace()
         usual.measure([Self.pace([100])])

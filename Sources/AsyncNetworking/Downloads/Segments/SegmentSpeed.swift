@@ -111,11 +111,22 @@ package struct SegmentPace: Sendable {
 /// last one.
 package struct UsualPace: Sendable {
     private var average = 0.0
+    /// The segments that have ended since the last measurement.
+    private var ended: [SegmentPace] = []
 
     package init() {}
 
+    /// Notes a segment that is complete, and may never have been measured.
+    package mutating func end(_ pace: SegmentPace) {
+        var pace = pace
+        pace.measure()
+        ended.append(pace)
+    }
+
     /// Adds a measurement of all segments.
-    package mutating func measure(_ all: [SegmentPace]) {
+    package mutating func measure(_ running: [SegmentPace]) {
+        let all = running + ended
+        ended = []
         guard all.count > 1 else { return }
         average = max(average * 0.9, all.reduce(0) { $0 + ($1.average ?? 0) } / Double(all.count))
     }

@@ -345,6 +345,7 @@ final class SegmentedTransfer {
         guard let worker = workers.removeValue(forKey: number) else { return }
         stop(number, worker)
         if worker.state != .leaving { sources.end(worker.source) }
+        if worker.state == .ending { usualPace.end(worker.pace) }
         guard let error, worker.state == .opening || worker.state == .receiving else { return }
         lastError = error
         if number == 0 { firstError = error }
