@@ -665,6 +665,21 @@ import Testing
         }
     }
 
+    /// With TLS 1.3, tickets follow the handshake.
+    @Test func `sessions that arrive while frames are read ahead are resumed`() async throws {
+        try await withServer { server in
+            server.fallback { _ in
+                var script = Script.http2([.head(1), .data(1, "ok", endsStream: true), .goAway(last: 1)])
+                script.actions.removeLast()
+                return script
+            }
+            let transport = try CurlTransport()
+            for _ in 0..<2 { #expect(try await transport.text(server.request(options: options())) == "ok") }
+            let connections = try await server.requests(count: 2)
+            #expect(connections.map { $0.tls?.isResumed } == [false, true])
+        }
+    }
+
     @Test func `a connection that ends within trailers is an error`() async throws {
         try await withServer { server in
             server.fallback { _ in

@@ -55,6 +55,14 @@ import COpenSSL
         }
         // Makes the empty BIO report that bytes may come later, instead of the end. See BIO_s_mem(3).
         unsafe BIO_ctrl(empty, BIO_C_SET_BUF_MEM_EOF_RETURN, -1, nil)
+        // Called when libcurl looks for bytes. See BIO_set_callback_ex(3).
+        unsafe BIO_set_callback_arg(empty, UnsafeMutablePointer<CChar>(session))
+        unsafe BIO_set_callback_ex(empty) { source, operation, _, _, _, _, result, _ in
+            if operation == BIO_CB_READ, let session = unsafe BIO_get_callback_arg(source) {
+                unsafe Handshake.of(OpaquePointer(session))?.storeTickets(of: OpaquePointer(session))
+            }
+            return Int(result)
+        }
         self.socket = socket
         answers = keepsAnswers ? HTTP2Answers() : nil
         unsafe self.session = unsafe session
@@ -199,7 +207,8 @@ import COpenSSL
         // SSL_get_error(3) would attribute an older error to this call. libcurl clears the error queue, too.
         ERR_clear_error()
         defer { ERR_clear_error() }
-        let result = unsafe SSL_peek(session, buffer.baseAddress, Int32(buffer.count))
+        let read = { unsafe SSL_peek(self.session, buffer.baseAddress, Int32(buffer.count)) }
+        let result = unsafe Handshake.of(session)?.readAhead(read) ?? read()
         guard result <= 0 else { return (Int(result), false) }
         switch unsafe SSL_get_error(session, result) {
         case SSL_ERROR_WANT_READ, SSL_ERROR_WANT_WRITE: return (0, false)

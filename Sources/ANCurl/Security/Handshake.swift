@@ -18,6 +18,8 @@ final class Handshake {
     private let mayResume: Bool
     /// The result of the verification, kept while a stapled OCSP response may still change it.
     private var result: TrustResult?
+    /// The sessions that the server has sent.
+    private var tickets = SessionTickets()
     /// Whether the server has sent `close_notify`. Without it, an attacker who cuts the connection could truncate a
     /// response. See RFC 8446 §6.1.
     private(set) var isClosedByServer = false
@@ -54,7 +56,7 @@ final class Handshake {
         // libcurl 8.23 would complete the handshake with an untrusted server, which would receive the client's
         // certificate.
         unsafe SSL_CTX_set_verify(context, SSL_VERIFY_PEER, nil)
-        if !mayResume { unsafe SSL_CTX_sess_set_new_cb(context, nil) }
+        unsafe tickets.install(into: context, mayResume: mayResume)
         unsafe SSL_CTX_set_info_callback(context) { session, kind, value in
             switch kind {
             case SSL_CB_HANDSHAKE_START:
@@ -162,6 +164,22 @@ final class Handshake {
         security.policy.observer?(result)
     }
 
+    /// Reads from a TLS session outside of libcurl, which cannot store the sessions that the server sends meanwhile.
+    func readAhead(_ read: () -> Int32) -> Int32 {
+        tickets.areHeld = true
+        defer { tickets.areHeld = false }
+        return read()
+    }
+
+    /// Passes on the sessions that libcurl could not store before. Called while it reads from the TLS session.
+    func storeTickets(of session: OpaquePointer) {
+        unsafe tickets.store(for: session)
+    }
+
+    fileprivate func receive(_ ticket: OpaquePointer, of session: OpaquePointer) -> Int32 {
+        unsafe tickets.receive(ticket, of: session)
+    }
+
     private func receiveAlert(_ description: Int32) {
         switch description {
         case SSL_AD_CLOSE_NOTIFY:
@@ -215,6 +233,45 @@ extension Handshake {
                 refuse(error.failure ?? .handshake, nil)
                 return false
             }
+        }
+    }
+}
+
+/// The sessions that a server has sent, for libcurl's function that stores them.
+///
+/// With TLS 1.3 they follow the handshake. libcurl ignores those that OpenSSL receives outside of libcurl's own calls, such
+/// as when frames of HTTP/2 are read ahead; see ``HTTP2Monitor``. See SSL_CTX_sess_set_new_cb(3).
+@safe
+private struct SessionTickets: ~Copyable {
+    private var function: (@convention(c) (OpaquePointer?, OpaquePointer?) -> Int32)?
+    private var held: [OpaquePointer] = unsafe []
+    /// Whether libcurl cannot store a session at present.
+    var areHeld = false
+
+    deinit {
+        unsafe held.forEach { unsafe SSL_SESSION_free($0) }
+    }
+
+    mutating func install(into context: OpaquePointer, mayResume: Bool) {
+        unsafe function = mayResume ? SSL_CTX_sess_get_new_cb(context) : nil
+        guard unsafe function != nil else { return unsafe SSL_CTX_sess_set_new_cb(context, nil) }
+        unsafe SSL_CTX_sess_set_new_cb(context) { session, ticket in
+            guard let session = unsafe session, let ticket = unsafe ticket else { return 0 }
+            return unsafe Handshake.of(session)?.receive(ticket, of: session) ?? 0
+        }
+    }
+
+    /// Returns 1 if the ticket is owned by libcurl now, and otherwise 0.
+    mutating func receive(_ ticket: OpaquePointer, of session: OpaquePointer) -> Int32 {
+        guard areHeld else { return unsafe function?(session, ticket) ?? 0 }
+        unsafe SSL_SESSION_up_ref(ticket)
+        unsafe held.append(ticket)
+        return 0
+    }
+
+    mutating func store(for session: OpaquePointer) {
+        while let ticket = unsafe held.popLast() {
+            if unsafe function?(session, ticket) != 1 { unsafe SSL_SESSION_free(ticket) }
         }
     }
 }
