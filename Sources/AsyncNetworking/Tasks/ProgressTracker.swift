@@ -8,9 +8,9 @@ package import ANHTTP
 /// counts as progress of a download. An exchange cannot know in advance whether it is the final one, so its received
 /// bytes are held back until ``accept(offset:total:countsExchange:at:)``.
 ///
-/// Exchanges may overlap, of which one has the progress of the task: the one that began last, until it ends. If it ends
-/// without a response, such as one that ``Hedging`` has sent in vain, the last one that is running takes its place, or
-/// else the last one that had a response. Otherwise it keeps the place until another exchange begins.
+/// Exchanges may overlap, of which one has the progress of the task: the one that began last, until it ends, such as
+/// one that ``Hedging`` has sent in vain. Then the last one that is running takes its place, or, if it ended without a
+/// response, the last one that had one. Otherwise it keeps the place until another exchange begins.
 package struct ProgressTracker: Sendable {
     private var uploadRate = RateEstimate()
     private var downloadRate = RateEstimate()
@@ -66,9 +66,10 @@ package struct ProgressTracker: Sendable {
     package mutating func endExchange(_ number: Int, at time: Duration) -> TransferProgress? {
         guard let index = index(of: number) else { return nil }
         exchanges[index].isRunning = false
-        guard index == current, !isAccepted, !exchanges[index].isAnswered,
-            let next = exchanges.lastIndex(where: \.isRunning) ?? exchanges.lastIndex(where: \.isAnswered)
-        else { return nil }
+        let answered = exchanges[index].isAnswered ? nil : exchanges.lastIndex(where: \.isAnswered)
+        guard index == current, !isAccepted, let next = exchanges.lastIndex(where: \.isRunning) ?? answered else {
+            return nil
+        }
         current = next
         return exchanges[next].sent.map { reportSent($0, at: time) }
     }

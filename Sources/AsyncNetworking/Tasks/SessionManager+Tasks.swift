@@ -35,7 +35,7 @@ extension SessionManager {
         let wanted = try? request.get()
         let (core, isTaken) = registry.begin { id in
             TaskCore(
-                id: id, kind: kind, request: wanted, priority: priority, scheduler: scheduler.ofNewTask,
+                id: id, kind: kind, request: wanted, priority: priority, scheduler: scheduler,
                 stopwatch: pipeline.uptime, monitors: pipeline.monitors)
         }
         prepare(core)

@@ -8,6 +8,8 @@ import ANSystem
 package struct TaskQueue<Element: Sendable>: Sendable {
     private let limit: Int
     private var admitted = 0
+    /// The elements that were admitted without a slot.
+    private var free: Set<UInt64> = []
     private var lastArrival: UInt64 = 0
     private var lastPosition: UInt64 = 0
     private var waiting: [UInt64: Waiting] = [:]
@@ -47,9 +49,14 @@ package struct TaskQueue<Element: Sendable>: Sendable {
         removeOutdatedPositions()
     }
 
-    /// Releases the slot of an admitted element.
-    package mutating func release() {
-        admitted -= 1
+    /// Notes that an element is admitted without a slot.
+    package mutating func admitFreely(id: UInt64) {
+        free.insert(id)
+    }
+
+    /// Releases the slot of an admitted element, if it has one.
+    package mutating func release(id: UInt64) {
+        if free.remove(id) == nil { admitted -= 1 }
     }
 
     /// Admits and returns the next element; `nil` if all slots are taken or the queue is empty.
@@ -140,17 +147,9 @@ final class TaskScheduler: Sendable {
         self.state = state.withLock { $0.queue == nil } ? nil : state
     }
 
-    private init() {
-        state = nil
-    }
-
-    private static let unlimited = TaskScheduler()
-
-    /// The scheduler of a task that is being created: one without a limit for a task for which another one that has a
-    /// slot may be waiting, because it refreshes a token, or was started by a closure of that one.
-    var ofNewTask: TaskScheduler {
-        Authenticator.isWithinRefresh || WaitGraph.isWithin { $0 === self } ? .unlimited : self
-    }
+    /// Whether another task that has a slot may wait for those that are resumed here, because it refreshes a token, or this
+    /// is a closure of that one.
+    private var isAwaitedWithSlot: Bool { Authenticator.isWithinRefresh || WaitGraph.isWithin { $0 === self } }
 
     /// Runs the work of a task that has a slot.
     func run<Value>(_ work: () async throws -> Value) async rethrows -> Value {
@@ -169,6 +168,10 @@ final class TaskScheduler: Sendable {
         }
         switch action {
         case .nothing: return
+        case .enqueue where isAwaitedWithSlot:
+            state.withLock { $0.queue?.admitFreely(id: core.id) }
+            if !core.admit() { state.withLock { $0.queue?.release(id: core.id) } }
+            return
         case .enqueue:
             let priority = core.priority
             state.withLock { $0.queue?.enqueue(core, id: core.id, priority: priority) }
@@ -179,12 +182,12 @@ final class TaskScheduler: Sendable {
                 let priority = core.priority
                 state.withLock { $0.queue?.enqueueIfAbsent(core, id: core.id, priority: priority) }
             }
-        case .releaseSlot: state.withLock { $0.queue?.release() }
+        case .releaseSlot: state.withLock { $0.queue?.release(id: core.id) }
         }
         // The priority may have been changed before the task was in the queue.
         reorder(core, to: core.priority)
         while let next = state.withLock({ $0.queue?.admit() }) {
-            if !next.admit() { state.withLock { $0.queue?.release() } }
+            if !next.admit() { state.withLock { $0.queue?.release(id: next.id) } }
         }
     }
 

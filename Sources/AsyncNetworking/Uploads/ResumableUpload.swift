@@ -201,8 +201,9 @@ package struct ResumableUpload: Sendable {
         case 404 where isOfUpload, 410 where isOfUpload:
             return isReplaying ? endAsLocated() : createAgain()
         case 403 where isOfUpload && uploadProtocol == .tus && reply.offset == nil:
-            return createAgain(isDenied: true)
-        case 400...499 where isReplaying:
+            // Whether it was complete is not known before access is permitted again.
+            return mayBeComplete && !mayRepeatCreation ? end(reply) : createAgain(isDenied: true)
+        case 400...499 where isReplaying, 501 where isReplaying, 505 where isReplaying:
             return endAsLocated()
         case 409 where exchange.isAppend:
             guard uploadProtocol == .ietf, let offset = reply.offset.flatMap(valid) else { return send(.locate) }

@@ -131,7 +131,8 @@ import Testing
             ),
             (
                 "both are answered",
-                [.begin(1), .send(9, by: 1), .begin(2), .send(9, by: 2), .head(1), .head(2), .end(2), .end(1)], [9, 9]
+                [.begin(1), .send(9, by: 1), .begin(2), .send(9, by: 2), .head(1), .head(2), .end(2), .end(1)],
+                [9, 9, 9]
             ),
             (
                 "the second one fails, and then the first one",

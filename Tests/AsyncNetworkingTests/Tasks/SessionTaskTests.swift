@@ -549,6 +549,37 @@ extension SessionTask {
         for task in [blocking, second] + tasks.compactMap(\.self) { _ = try await task.value }
     }
 
+    @Test func `a task takes no slot where it is resumed by a closure, not where it was made`() async throws {
+        let made = Lock<[DataTask]>([])
+        let session = Lock<SessionManager?>(nil)
+        defer { session.set(\.self, to: nil) }
+        let gate = try ScriptGate()
+        let transport = MockTransport { request in
+            request.url.lastPathComponent == "outer" ? .text("end") : MockResponse([.wait(gate), .head(.ok)])
+        }
+        let manager = SessionManager(on: transport) {
+            $0.maximumConcurrentTasks = 1
+            $0.interceptors = [
+                Intercepting { request, next in
+                    if request.url.lastPathComponent == "outer", let session = session.withLock(\.self) {
+                        let tasks = try ["a", "b"].map { try session.makeDataTask(for: session.request(.get, $0)) }
+                        made.set(\.self, to: tasks)
+                    }
+                    return try await next(request)
+                }
+            ]
+        }
+        session.set(\.self, to: manager)
+        let outer = try manager.makeDataTask(for: manager.request(.get, "outer"))
+        outer.resume()
+        _ = try await outer.value
+        let tasks = made.withLock(\.self)
+        for task in tasks { task.resume() }
+        #expect(tasks.map(\.status.state) == [.running, .waiting])
+        gate.open()
+        for task in tasks { _ = try await task.value }
+    }
+
     @Test func `without a limit, all tasks run`() async throws {
         let gate = try ScriptGate()
         let (manager, transport) = manager(on: gate, limit: nil)

@@ -15,12 +15,28 @@ import Testing
         var queue = TaskQueue<String>(limit: 2)
         for (id, name) in ["a", "b", "c", "d"].enumerated() { queue.enqueue(name, id: UInt64(id), priority: .normal) }
         #expect(drain(&queue) == ["a", "b"])
-        queue.release()
+        queue.release(id: 0)
         #expect(drain(&queue) == ["c"])
-        queue.release()
-        queue.release()
+        queue.release(id: 0)
+        queue.release(id: 0)
         #expect(drain(&queue) == ["d"])
         #expect(drain(&queue) == [])
+    }
+
+    @Test func `an element that is admitted freely takes and releases no slot`() {
+        var queue = TaskQueue<String>(limit: 1)
+        queue.admitFreely(id: 7)
+        queue.enqueue("a", id: 1, priority: .normal)
+        queue.enqueue("b", id: 2, priority: .normal)
+        #expect(drain(&queue) == ["a"])
+        queue.release(id: 7)
+        #expect(drain(&queue) == [])
+        // It has a slot if it is admitted again.
+        queue.release(id: 1)
+        #expect(drain(&queue) == ["b"])
+        queue.release(id: 7)
+        queue.enqueue("c", id: 3, priority: .normal)
+        #expect(drain(&queue) == ["c"])
     }
 
     @Test func `a higher priority is admitted first, and equal ones in FIFO order`() {

@@ -69,6 +69,12 @@ struct UploadDialogue: CustomTestStringConvertible, Sendable {
                 .gets(200, ["Upload-Offset": "10", "Upload-Length": "10"]), .does("finish"),
             ]),
         UploadDialogue(
+            name: "access that is denied after the end", uploadProtocol: .tus,
+            steps: tusCreation + [
+                .does("PATCH /u/1 0..<10"), .loses(sentAll: true), .resumes(), .does("HEAD /u/1"), .gets(403),
+                .does("finish"),
+            ]),
+        UploadDialogue(
             name: "the creation is interrupted", uploadProtocol: .tus,
             steps: [
                 .does("OPTIONS /up"), .gets(204, tus), .does("POST /up 0..<0"), .loses(), .resumes(),
@@ -364,6 +370,14 @@ struct UploadDialogue: CustomTestStringConvertible, Sendable {
             steps: [
                 .does("POST /up 0..<300000 ?1"), .gets(413), .does("POST /up 0..<150000 ?0"), .gets(413),
                 .does("POST /up 0..<75000 ?0"), .gets(413), .does("finish"),
+            ]),
+        UploadDialogue(
+            name: "a server that cannot replay its response", uploadProtocol: .ietf,
+            steps: [
+                .does("POST /up 0..<10 ?1"), .interim(["Location": "/u/1"]), .loses(sentAll: true), .resumes(),
+                .does("HEAD /u/1"),
+                .gets(204, ["Upload-Offset": "10", "Upload-Complete": "?1", "Upload-Length": "10"]),
+                .does("PATCH /u/1 10..<10 ?1"), .gets(501), .does("finish as located"),
             ]),
         UploadDialogue(
             name: "a 413 of a server that may not know the draft", uploadProtocol: nil, length: 300_000,
