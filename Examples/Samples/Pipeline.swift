@@ -44,10 +44,12 @@ struct Mirror: Interceptor {
         guard response.head.status == .notFound,
             var parts = URLComponents(url: request.url, resolvingAgainstBaseURL: true)
         else { return response }
-        // Only the server is another one; the path and the query stay as they are encoded.
+        // Only the server is another one, which gets no password; the path and the query stay as they are encoded.
         (parts.scheme, parts.host, parts.port) = ("https", "mirror.example.org", nil)
+        (parts.user, parts.password) = (nil, nil)
+        guard let url = parts.url else { return response }
         var request = request
-        if let url = parts.url { request.url = url }
+        request.url = url
         return try await next(request)
         // snippet.end
     }

@@ -154,7 +154,9 @@ public struct Redaction: Hashable, Sendable {
     /// Whether a word of a text is a URL or a reference: with an authority, an absolute path, or a query with a value.
     private static func isReference(_ word: Substring.UnicodeScalarView) -> Bool {
         if word.first == "/" || word.first == "?" || word.firstRange(of: "//".unicodeScalars) != nil { return true }
-        return word.firstIndex { $0 == "?" }.map { word[$0...].contains("=") } ?? false
+        // An encoded word (RFC 2047) contains the same delimiters.
+        let isEncoded = word.starts(with: "=?".unicodeScalars) && word.reversed().starts(with: "=?".unicodeScalars)
+        return !isEncoded && word.firstIndex { $0 == "?" }.map { word[$0...].contains("=") } ?? false
     }
 
     /// Returns the pairs of a query or form without their secret values.

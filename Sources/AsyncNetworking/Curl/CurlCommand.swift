@@ -52,7 +52,7 @@ struct CurlCommand {
         if options.decodesContent { add("--compressed") }
         add(options.httpVersion, isSecure: request.url.isHTTPS)
         add(options.timeouts, timeout: request.timeout)
-        add(options.proxy, rules)
+        add(options.proxy, context.schemes, rules)
         add(options.connection, rules)
         if request.url.isHTTPS { add(options.tls, host: HostName(request.url), rules) }
         if !options.speedLimits.isEmpty { notes.append("the limits of the speed") }
@@ -262,7 +262,7 @@ struct CurlCommand {
         }
     }
 
-    private mutating func add(_ policy: ProxyPolicy, _ rules: Redaction) {
+    private mutating func add(_ policy: ProxyPolicy, _ supported: Set<AuthenticationScheme>, _ rules: Redaction) {
         switch policy {
         case .environment: break
         case .none: add("--noproxy", "*")
@@ -270,7 +270,7 @@ struct CurlCommand {
             let host = proxy.host.contains(":") ? "[\(proxy.host)]" : proxy.host
             add("--proxy", "\(proxy.kind.rawValue)://\(host):\(proxy.port)")
             if let credential = proxy.credential {
-                add(proxyCredential: credential, rules)
+                add(proxyCredential: credential, supported, rules)
             }
             // curl knows neither wildcards nor ports.
             let names = proxy.bypass.map { $0.hasPrefix("*.") ? String($0.dropFirst()) : $0 }
@@ -283,9 +283,13 @@ struct CurlCommand {
     }
 
     /// Adds the credential for a proxy, with which curl uses a single scheme.
-    private mutating func add(proxyCredential credential: Credential, _ rules: Redaction) {
+    private mutating func add(
+        proxyCredential credential: Credential, _ supported: Set<AuthenticationScheme>, _ rules: Redaction
+    ) {
         let strongest: [AuthenticationScheme] = [.negotiate, .digest, .ntlm, .basic]
-        let schemes = strongest.filter((credential.schemes ?? [.basic]).contains)
+        let permitted = credential.schemes ?? [.basic]
+        let usable = permitted.count == 1 ? permitted : permitted.intersection(supported)
+        let schemes = strongest.filter(usable.contains)
         guard let scheme = schemes.first else { return }
         if credential.schemes != nil { add("--proxy-\(scheme.curlName)") }
         if schemes.count > 1 { notes.append("the other authentication schemes for the proxy") }

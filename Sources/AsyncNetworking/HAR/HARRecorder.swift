@@ -140,9 +140,9 @@ public final class HARRecorder: Sendable {
         let over = state.withLock { state in
             guard !state.isClosed else { return [RecordedExchange]() }
             // An interceptor inside the recorder's repeats the request: the response that is recorded is that of the last
-            // exchange.
+            // exchange, unless they overlap.
             if let body = exchange.body {
-                state.open[task]?.changeEach { if $0.body === body { $0.body = nil } }
+                state.open[task]?.changeEach { if $0.body === body, $0.stage != .running { $0.body = nil } }
             }
             return state.open[task, default: ObservedExchanges()].begin(number, exchange, stage: \.stage)
         }
