@@ -391,7 +391,9 @@ actor CurlEngine {
     private func noteLookup(of transfer: Transfer, _ result: Result<ResponseEnding, any Error>) {
         let hasFailed =
             if case .failure(let error as TransportError) = result { error.reason == .cannotResolve } else { false }
-        guard hasFailed || transfer.state.clock.connected != nil else { return }
+        // A connection that was open before tells nothing.
+        let isFound = transfer.state.clock.connected != nil && transfer.handle.long(CURLINFO_NUM_CONNECTS) > 0
+        guard hasFailed || isFound else { return }
         context.failedLookups.withLock { $0.note(transfer.exchange.request.url.authority, hasFailed: hasFailed) }
     }
 

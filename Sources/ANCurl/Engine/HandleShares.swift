@@ -165,14 +165,16 @@ enum CookieHandling {
     case none
     /// libcurl.
     case libcurl
-    /// The engine: libcurl does not see the messages of a WebSocket connection, and considers an explicit `Host` field the
-    /// host of the cookies, which is that of the URL (RFC 6265 §5.3, §5.4).
+    /// The engine: libcurl does not see the messages of a WebSocket connection, and considers another host in a `Host`
+    /// field the host of the cookies, which is that of the URL (RFC 6265 §5.3, §5.4).
     case engine
 
     init(_ request: borrowing Request, _ options: TransferOptions) {
         if !(request.handlesCookies ?? options.handlesCookies) {
             self = .none
-        } else if request.webSocketOptions != nil || request.headers.contains(HTTPField.Name(constant: "host")) {
+        } else if request.webSocketOptions != nil
+            || request.headers[HTTPField.Name(constant: "host")].map({ $0 != request.url.authority }) == true
+        {
             self = .engine
         } else {
             self = .libcurl

@@ -81,7 +81,9 @@ final class Transfer: PriorityQueueElement {
         guard headSize <= EasyHandle.maximumHeadSize else {
             throw TransportError(.invalidRequest(.option("The head is larger than 1 MB, which libcurl does not send.")))
         }
-        if loop.context.defects.contains(.droppedFields), headers.longestLine > CurlDefects.longestLine {
+        if loop.context.defects.contains(.droppedFields), exchange.webSocket == nil,
+            headers.longestLine > CurlDefects.longestLine
+        {
             let reason = "A header field is larger than 300 KiB, which this version of libcurl does not send."
             throw TransportError(.invalidRequest(.option(reason)))
         }

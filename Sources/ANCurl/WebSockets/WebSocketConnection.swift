@@ -145,7 +145,9 @@ final class WebSocketConnection {
         // Frames of the protocol do not wait for a socket that takes no more.
         guard sendFailure == nil else { return channel.withOutput { $0.discard() } }
         // Tasks use the output between the calls.
-        for _ in 0..<Self.sendsPerTurn {
+        for turn in 1... {
+            // The last frame of a connection that fails is sent as far as the socket takes it.
+            guard phase == .failing || turn <= Self.sendsPerTurn else { break }
             let count = try channel.withOutput { output throws(End) in
                 try output.sendOnce { bytes throws(End) in
                     do throws(ConnectionStream.Failure) {
