@@ -109,7 +109,7 @@ let printing = Task { for await line in lines { print(line) } }
 try await withThrowingTaskGroup { group in
     group.addTask { try await orders.endOnSignal() }
     group.addTask { try await watch() }
-    // The signal, or an error that is none of a call.
+    // Ends with the signal, or with an error that no call has thrown.
     try await group.next()
     group.cancelAll()
 }

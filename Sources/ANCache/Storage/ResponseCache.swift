@@ -193,7 +193,7 @@ public final class ResponseCache: Sendable {
         }
     }
 
-    /// Where an entry that is being inserted is stored, besides the index.
+    /// The place of an entry that is being inserted, besides the index.
     private enum Place {
         /// Nowhere yet; it may have a body file.
         case open

@@ -159,13 +159,13 @@ extension CurlEngine {
     func removeAll() { context.shares.removeAll() }
 }
 
-/// Who sends the stored cookies with a request, and stores those of its responses.
+/// How the stored cookies are sent with a request, and those of its responses are stored.
 enum CookieHandling {
-    /// Nobody.
+    /// No cookies are sent or stored.
     case none
-    /// libcurl.
+    /// libcurl does both.
     case libcurl
-    /// The engine: libcurl does not see the messages of a WebSocket connection, and considers another host in a `Host`
+    /// The engine does both: libcurl does not see the messages of a WebSocket connection, and considers another host in a `Host`
     /// field the host of the cookies, which is that of the URL (RFC 6265 §5.3, §5.4).
     case engine
 

@@ -21,7 +21,7 @@ final class Exchange: Sendable {
     let sendsBody: Bool
     /// Whether the URL's scheme is `https`.
     let isSecure: Bool
-    /// Who sends and stores cookies.
+    /// How cookies are sent and stored.
     let cookies: CookieHandling
     /// The authentication that libcurl performs; `nil` if it performs none.
     let authentication: TransportAuthentication?

@@ -207,8 +207,10 @@ import COpenSSL
         // SSL_get_error(3) would attribute an older error to this call. libcurl clears the error queue, too.
         ERR_clear_error()
         defer { ERR_clear_error() }
-        let read = { unsafe SSL_peek(self.session, buffer.baseAddress, Int32(buffer.count)) }
-        let result = unsafe Handshake.of(session)?.readAhead(read) ?? read()
+        let handshake = unsafe Handshake.of(session)
+        handshake?.isReadAhead = true
+        let result = unsafe SSL_peek(session, buffer.baseAddress, Int32(buffer.count))
+        handshake?.isReadAhead = false
         guard result <= 0 else { return (Int(result), false) }
         switch unsafe SSL_get_error(session, result) {
         case SSL_ERROR_WANT_READ, SSL_ERROR_WANT_WRITE: return (0, false)

@@ -158,9 +158,11 @@ extension Exchange {
     }
 
     /// The HTTP versions that the exchange may use. libcurl fails a request for an http URL that prefers HTTP/3. It receives
-    /// up to 10 MB of a stream that is paused, so that a budget requires HTTP/1.1, unless the program chooses a version.
+    /// up to 10 MB of a stream that is paused, so that a budget requires HTTP/1.1, unless the program chooses a version. So
+    /// do WebSockets.
     var version: HTTPVersionPolicy {
         switch options.httpVersion {
+        case _ where webSocket != nil: .http1
         case .automatic where memory != nil: .http1
         case .http3 where !isSecure || bypassesQUIC: .automatic
         case let policy: policy

@@ -164,11 +164,10 @@ final class Handshake {
         security.policy.observer?(result)
     }
 
-    /// Reads from a TLS session outside of libcurl, which cannot store the sessions that the server sends meanwhile.
-    func readAhead(_ read: () -> Int32) -> Int32 {
-        tickets.areHeld = true
-        defer { tickets.areHeld = false }
-        return read()
+    /// Whether the TLS session is read outside of libcurl, which cannot store the sessions that the server sends meanwhile.
+    var isReadAhead: Bool {
+        get { tickets.areHeld }
+        set { tickets.areHeld = newValue }
     }
 
     /// Passes on the sessions that libcurl could not store before. Called while it reads from the TLS session.

@@ -47,12 +47,11 @@ extension EasyHandle {
             let size = max(min(exchange.upload.length ?? .max, largest), Int64(uploadBufferSize))
             try set(CURLOPT_UPLOAD_BUFFERSIZE, Int(size))
             try set(CURLOPT_INFILESIZE_LARGE, offset: exchange.upload.length ?? -1)
-        } else if uploadBufferSize > 64 << 10 {
-            try set(CURLOPT_UPLOAD_BUFFERSIZE, uploadBufferSize)
-        }
-        if exchange.sendsBody {
             if method != .put { try set(CURLOPT_CUSTOMREQUEST, method.rawValue) }
-        } else if method == .head {
+            return
+        }
+        if uploadBufferSize > 64 << 10 { try set(CURLOPT_UPLOAD_BUFFERSIZE, uploadBufferSize) }
+        if method == .head {
             try set(CURLOPT_NOBODY, true)
         } else if method != .get {
             try set(CURLOPT_CUSTOMREQUEST, method.rawValue)

@@ -261,8 +261,7 @@ extension Transfer {
     /// HTTP/3 has no TCP socket.
     var negotiatedVersion: HTTPVersion {
         guard exchange.isSecure else {
-            let isHTTP2 = exchange.options.httpVersion == .http2PriorKnowledge && exchange.webSocket == nil
-            return isHTTP2 ? .http2 : .http1_1
+            return exchange.version == .http2PriorKnowledge ? .http2 : .http1_1
         }
         // With another TLS library the protocol is unknown. libcurl does not give access to a session of OpenSSL's own
         // QUIC (8.14).

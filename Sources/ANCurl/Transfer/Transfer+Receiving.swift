@@ -150,7 +150,9 @@ extension Transfer {
             noteAlternativeAnswered()
             state.parser.isOnMultiplexedConnection = state.connection.isHTTP2 || state.connection.isHTTP3
         }
+        // Only the lines that may begin with `Set-Cookie` are copied.
         if exchange.cookies == .libcurl, !exchange.isSecure, loop.context.shares.cookieFlag.isSet,
+            let first = unsafe line.first, first | 0x20 == UInt8(ascii: "s"),
             let name = unsafe Cookie.name(setBy: Array(line))
         {
             loop.context.shares.removeOverlays(named: name, from: exchange.request.url)

@@ -77,7 +77,6 @@ extension EasyHandle {
         try set(CURLOPT_CONNECT_ONLY, true)
         try set(CURLOPT_HTTPPROXYTUNNEL, true)
         try set(CURLOPT_FRESH_CONNECT, true)
-        try set(CURLOPT_HTTP_VERSION, CCURL_HTTP_VERSION_1_1)
         // libcurl receives nothing but a proxy's answer.
         try set(CURLOPT_BUFFERSIZE, 1024)
     }

@@ -17,8 +17,8 @@ extension SessionManager {
     /// the credential or signature of the authentication policy, redirects, and the transfer options, such as proxy,
     /// timeouts and TLS; and `https` in place of `http` for hosts that require it. Interceptors are not
     /// called, and tokens of an ``Authenticator`` are not requested. These, and options that curl does not have, are
-    /// listed in comments above the command. curl compares a pin with the server's own key only, and keeps a method other than
-    /// GET, HEAD and POST after any redirect.
+    /// listed in comments above the command. curl compares a pin with the server's own key only, and keeps a method
+    /// other than GET, HEAD and POST after any redirect.
     ///
     /// Bodies are written as they are sent, encoded and compressed. Those that are not text are passed through
     /// printf(1). Of a body of more than 1 MiB, or one that can be read only once, the command reads the bytes from

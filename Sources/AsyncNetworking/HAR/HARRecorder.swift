@@ -16,8 +16,9 @@ import HTTPTypes
 ///
 /// Each exchange is an entry: a redirect, a retry and an answer to a challenge are entries of their own, with the same
 /// number `_call`. A response from the response cache whose body is read to its end has a further entry, whose `_source`
-/// is `cache`, `validated` or `stale`; a redirect from the cache that is followed has none. An exchange without a response has the status 0 and a text `_error`. The entry of a WebSocket connection,
-/// written when that ends, has its messages, `_webSocketMessages`, as browsers write them.
+/// is `cache`, `validated` or `stale`; a redirect from the cache that is followed has none. An exchange without a response
+/// has the status 0 and a text `_error`. The entry of a WebSocket connection, written when that ends, has its messages,
+/// `_webSocketMessages`, as browsers write them.
 ///
 /// An entry is written, by a task of its own, when its call goes on and its body was read, or when the call ends; of each
 /// call, up to 16 entries wait for that. So memory does not grow: if the disk is slower than the network, exchanges wait.
