@@ -235,15 +235,16 @@ final class Pipeline: Sendable {
     func read<Value>(
         _ response: OpenResponse, of call: Call, _ body: (ResponseHead, ResponseBody) async throws -> Value
     ) async throws -> Value {
-        let exchanges = call.exchanges
-        return try await withTaskCancellationHandler {
-            do {
-                return try await body(response.head, response.body)
-            } catch let error as SerializationError where error.isOfStream {
-                throw error.naming(response.head.url.redactedDescription)
+        do {
+            guard !response.body.isWhole else { return try await body(response.head, response.body) }
+            let exchanges = call.exchanges
+            return try await withTaskCancellationHandler {
+                try await body(response.head, response.body)
+            } onCancel: {
+                exchanges.cancel()
             }
-        } onCancel: {
-            exchanges.cancel()
+        } catch let error as SerializationError where error.isOfStream {
+            throw error.naming(response.head.url.redactedDescription)
         }
     }
 

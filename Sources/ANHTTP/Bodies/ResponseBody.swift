@@ -83,8 +83,11 @@ public struct ResponseBody: AsyncSequence, Sendable {
     ///   body exceeds `limit` bytes; `CancellationError` if the task is cancelled, which ends the exchange; or the
     ///   errors of another source, such as the function of ``transforming(_:)``.
     public func collect(upTo limit: Int) async throws -> Data {
-        try await withTaskCancellationHandler {
-            try await source.collect(upTo: Swift.max(limit, 0))
+        let limit = Swift.max(limit, 0)
+        // What does not wait needs no handler, which costs several switches between executors.
+        guard !isWhole else { return try await source.collect(upTo: limit) }
+        return try await withTaskCancellationHandler {
+            try await source.collect(upTo: limit)
         } onCancel: {
             source.cancel()
         }
