@@ -114,8 +114,6 @@ private actor Passage {
     private var open: [Left] = []
     private var requestCount = 0
     private var isOver = false
-    /// Measures a time limit that the interceptor sets; `nil` before the first request with one.
-    private var stopwatch: Stopwatch?
     /// The number of exchanges before the interceptor was called.
     private let earlierExchanges: Int
 
@@ -146,7 +144,7 @@ private actor Passage {
         guard var call = begun else { throw CancellationError() }
         do {
             var sent = call.replacing(self.request, by: request, on: pipeline)
-            if sent.hasUnmeasuredTimeout { sent.measureTimeout(by: await timeoutStopwatch()) }
+            if sent.timeout != nil { sent = await measuringTimeout(of: sent) }
             var response = try await pipeline.intercept(sent, &call, by: rest, next)
             if response.body.provenance == .received { response.body.provenance = .lent(number) }
             guard await keep(call, number) else { throw CancellationError() }
@@ -178,10 +176,10 @@ private actor Passage {
         self.call.note(call)
     }
 
-    private func timeoutStopwatch() -> Stopwatch {
-        let stopwatch = stopwatch ?? Stopwatch(pipeline.clock)
-        self.stopwatch = stopwatch
-        return stopwatch
+    private func measuringTimeout(of request: Request) -> Request {
+        var request = request
+        call.measureTimeout(of: &request, on: pipeline.clock)
+        return request
     }
 
     /// Gives the call back, and with it the exchanges that are open, which it returns.
@@ -215,6 +213,7 @@ extension Call {
     fileprivate mutating func note(_ copy: Call) {
         (retries, record, history) = (copy.retries, copy.record, copy.history)
         exchangeCount = max(exchangeCount, copy.exchangeCount)
+        limitStart = limitStart ?? copy.limitStart
     }
 
     /// Returns the request that an interceptor sends in place of its own. If it goes to another origin, it loses what the

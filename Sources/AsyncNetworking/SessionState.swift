@@ -11,7 +11,7 @@ struct SessionState: Sendable {
     /// The tasks that have not ended, and whether new ones are accepted.
     var tasks = TaskRegistry.Tasks()
     /// The tasks that wait until others end; `nil` without a limit on concurrent tasks.
-    var queue: TaskQueue<TaskCore>?
+    var queue: TaskQueue<TaskScheduler.Waiter>?
     /// The credentials that servers and proxies accepted.
     var credentials = CredentialCache()
     /// The retry budget left for each host.

@@ -90,7 +90,9 @@ extension Lock {
 
 /// The waits of requests for shared transfers and for refreshes of tokens. A request may itself belong to one: a wait
 /// that would close a circle, which would never end, is refused. It may also belong to a task that has one of the
-/// limited slots of its session, represented by the scheduler: a task that it starts does not wait for a slot.
+/// limited slots of its session, represented by the scheduler: a task that it starts does not wait for a slot that may
+/// become free only after it. And it may belong to the removal of an upload, which may still be sent when the session
+/// ends.
 enum WaitGraph {
     /// The transfers, refreshes and schedulers to which the current task belongs, also those that have ended since:
     /// tasks that the program has created within one keep this value.
@@ -105,7 +107,8 @@ enum WaitGraph {
 
     /// What the requests of a function belong to, until it returns.
     private final class Member: Sendable {
-        private let objects: Lock<[any AnyObject & Sendable]>
+        /// `nil` after the end.
+        private let objects: Lock<[any AnyObject & Sendable]?>
         private let keeps: Bool
 
         init(_ objects: [any AnyObject & Sendable], keeps: Bool) {
@@ -113,12 +116,13 @@ enum WaitGraph {
             self.keeps = keeps
         }
 
-        var current: [ObjectIdentifier] { objects.withLock { $0.map(ObjectIdentifier.init) } }
+        var isOver: Bool { objects.withLock { $0 == nil } }
+        var current: [ObjectIdentifier] { objects.withLock { $0?.map(ObjectIdentifier.init) ?? [] } }
         func contains(where predicate: (any AnyObject & Sendable) -> Bool) -> Bool {
-            objects.withLock(\.self).contains(where: predicate)
+            objects.withLock(\.self)?.contains(where: predicate) ?? false
         }
-        func keep(_ object: any AnyObject & Sendable) { if keeps { objects.withLock { $0.append(object) } } }
-        func end() { objects.withLock { $0 = [] } }
+        func keep(_ object: any AnyObject & Sendable) { if keeps { objects.withLock { $0?.append(object) } } }
+        func end() { objects.withLock { $0 = nil } }
     }
 
     private static var leading: [ObjectIdentifier] { members.flatMap(\.current) }
@@ -142,7 +146,8 @@ enum WaitGraph {
 
     private static func run<Result>(_ member: Member, _ body: () async throws -> Result) async rethrows -> Result {
         defer { member.end() }
-        return try await $members.withValue(members + [member], operation: body)
+        // A chain of tasks, each of which the one before has created, would keep those that have ended.
+        return try await $members.withValue(members.filter { !$0.isOver } + [member], operation: body)
     }
 
     /// Records that a transfer outlives the closure that leads it: what the functions around that closure request, which

@@ -106,6 +106,38 @@ import Testing
         #expect(transport.requests.map(\.request.options?.timeouts.total) == [nil, .seconds(3), .seconds(1)])
     }
 
+    @Test(arguments: [true, false])
+    func `the time limit that a redirect or an interceptor sets is not measured anew by retries`(
+        byRedirect: Bool
+    ) async throws {
+        let transport = slowTransport { request in
+            byRedirect && request.url.lastPathComponent == "x"
+                ? .redirect(.found, to: "/next") : .status(.serviceUnavailable)
+        }
+        let manager = manager(transport) {
+            $0.retryPolicy = RetryPolicy(limit: 3).with { ($0.backoff, $0.budget) = (Backoff(base: .zero), nil) }
+            if byRedirect {
+                $0.redirectPolicy.decision = { redirection in
+                    var request = redirection.proposed
+                    request.timeout = .seconds(3)
+                    return request
+                }
+            } else {
+                $0.attemptInterceptors = [
+                    Intercepting { request, next in
+                        var request = request
+                        request.timeout = .seconds(3)
+                        return try await next(request)
+                    }
+                ]
+            }
+        }
+        let error = try await sessionError { _ = try await manager.get("x") }
+        #expect(error.isTimeout)
+        let totals = transport.requests.compactMap(\.request.options?.timeouts.total)
+        #expect(totals == (byRedirect ? [.seconds(3)] : [.seconds(3), .seconds(1)]))
+    }
+
     @Test(arguments: [0, 3])
     func `each request of an interceptor has its own time limit`(retries: Int) async throws {
         let transport = slowTransport { request in

@@ -213,7 +213,7 @@ extension Pipeline {
             ahead?.stop()
             guard let decided else { return nil }
             target = decided.continuing(request)
-            if target.hasUnmeasuredTimeout { target.measureTimeout(by: Stopwatch(clock)) }
+            call.measureTimeout(of: &target, on: clock)
         }
         requireTLS(of: &target)
         guard target.body.isReplayable else { throw SessionError.redirect(.bodyNotReplayable) }

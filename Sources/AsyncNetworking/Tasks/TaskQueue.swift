@@ -25,21 +25,21 @@ package struct TaskQueue<Element: Sendable>: Sendable {
     /// The number of positions that are kept, outdated ones included.
     package var positionCount: Int { order.count }
 
-    /// Adds an element to the queue.
-    package mutating func enqueue(_ element: Element, id: UInt64, priority: RequestPriority) {
+    /// Adds an element to the queue. Returns the one that it replaces.
+    @discardableResult
+    package mutating func enqueue(_ element: Element, id: UInt64, priority: RequestPriority) -> Element? {
+        let replaced = waiting[id]?.element
         lastArrival += 1
         insert(element, id, priority, arrival: lastArrival)
+        return replaced
     }
 
-    /// Adds an element that does not wait.
-    mutating func enqueueIfAbsent(_ element: Element, id: UInt64, priority: RequestPriority) {
-        if waiting[id] == nil { enqueue(element, id: id, priority: priority) }
-    }
-
-    /// Removes a waiting element, if present.
-    package mutating func remove(id: UInt64) {
-        guard waiting.removeValue(forKey: id) != nil else { return }
+    /// Removes and returns a waiting element, if present.
+    @discardableResult
+    package mutating func remove(id: UInt64) -> Element? {
+        guard let removed = waiting.removeValue(forKey: id) else { return nil }
         removeOutdatedPositions()
+        return removed.element
     }
 
     /// Changes the priority of a waiting element, which keeps its age within the new priority.
@@ -147,14 +147,23 @@ final class TaskScheduler: Sendable {
         self.state = state.withLock { $0.queue == nil } ? nil : state
     }
 
-    /// Whether another task that has a slot may wait for those that are resumed here, because it refreshes a token, or this
-    /// is a closure of that one.
-    private var isAwaitedWithSlot: Bool { Authenticator.isWithinRefresh || WaitGraph.isWithin { $0 === self } }
+    /// Records that a task waits for a slot, and that the one whose closure resumes it waits for that. Returns `nil` if all
+    /// slots may be those of tasks that wait for it: it refreshes a token, or is resumed, directly or by way of other
+    /// sessions, by a closure of a task that has a slot.
+    private func beginWait() -> WaitGraph.Waiting? {
+        Authenticator.isWithinRefresh ? nil : WaitGraph.begin(for: self)
+    }
 
     /// Runs the work of a task that has a slot.
     func run<Value>(_ work: () async throws -> Value) async rethrows -> Value {
         guard state != nil else { return try await work() }
         return try await WaitGraph.leading(self, work)
+    }
+
+    /// A task that waits for a slot.
+    struct Waiter: Sendable {
+        let core: TaskCore
+        fileprivate let waiting: WaitGraph.Waiting
     }
 
     /// Performs the action of a task after a change of its state.
@@ -168,27 +177,30 @@ final class TaskScheduler: Sendable {
         }
         switch action {
         case .nothing: return
-        case .enqueue where isAwaitedWithSlot:
-            state.withLock { $0.queue?.admitFreely(id: core.id) }
-            if !core.admit() { state.withLock { $0.queue?.release(id: core.id) } }
-            return
         case .enqueue:
-            let priority = core.priority
-            state.withLock { $0.queue?.enqueue(core, id: core.id, priority: priority) }
-        case .dequeue:
-            state.withLock { $0.queue?.remove(id: core.id) }
-            // Another thread may have resumed and queued the task between its suspension and this removal.
-            if core.status.state == .waiting {
-                let priority = core.priority
-                state.withLock { $0.queue?.enqueueIfAbsent(core, id: core.id, priority: priority) }
+            guard let waiting = beginWait() else {
+                state.withLock { $0.queue?.admitFreely(id: core.id) }
+                if !core.admit() { state.withLock { $0.queue?.release(id: core.id) } }
+                return
             }
+            enqueue(Waiter(core: core, waiting: waiting), in: state)
+        case .dequeue:
+            guard let removed = state.withLock({ $0.queue?.remove(id: core.id) }) else { break }
+            // Another thread may have resumed and queued the task between its suspension and this removal.
+            if core.status.state == .waiting { enqueue(removed, in: state) } else { removed.waiting.end() }
         case .releaseSlot: state.withLock { $0.queue?.release(id: core.id) }
         }
         // The priority may have been changed before the task was in the queue.
         reorder(core, to: core.priority)
         while let next = state.withLock({ $0.queue?.admit() }) {
-            if !next.admit() { state.withLock { $0.queue?.release(id: next.id) } }
+            next.waiting.end()
+            if !next.core.admit() { state.withLock { $0.queue?.release(id: next.core.id) } }
         }
+    }
+
+    private func enqueue(_ waiter: Waiter, in state: Lock<SessionState>) {
+        let priority = waiter.core.priority
+        state.withLock { $0.queue?.enqueue(waiter, id: waiter.core.id, priority: priority) }?.waiting.end()
     }
 
     /// Changes the priority of a waiting task.

@@ -7,9 +7,6 @@ import Synchronization
 /// The tasks of a session that have not ended, and whether it accepts new ones.
 struct TaskRegistry: Sendable {
     let state: Lock<SessionState>
-    /// Whether the current task sends a request that a cancelled one needs, whose waits do not end when running tasks
-    /// are cancelled, but by its time limit.
-    @TaskLocal static var isCleaningUp = false
     /// The last identifier of a task in this process.
     private static let lastID = Atomic<UInt64>(0)
 
@@ -28,6 +25,14 @@ struct TaskRegistry: Sendable {
         fileprivate var isCancelling: Bool {
             if case .cancelling = acceptance { true } else { false }
         }
+    }
+
+    /// A request that a cancelled task needs, whose waits do not end when running tasks are cancelled, but by its time limit.
+    private final class CleanUp: Sendable {}
+
+    /// Runs a closure that sends a request that a cancelled task needs.
+    static func cleaningUp(_ body: () async throws -> Void) async rethrows {
+        try await WaitGraph.leading(CleanUp(), body)
     }
 
     private static func makeID() -> UInt64 {
@@ -144,7 +149,7 @@ struct TaskRegistry: Sendable {
 
     /// Returns when running tasks are cancelled, unless the current one cleans up, or when the calling task is.
     func waitUntilCancelling() async {
-        let isCleaningUp = Self.isCleaningUp
+        let isCleaningUp = WaitGraph.isWithin { $0 is CleanUp }
         _ = await state.wait(among: \.tasks.cancellationWaiters) {
             $0.tasks.isCancelling && !isCleaningUp ? true : nil
         }

@@ -12,7 +12,8 @@ extension Request {
     /// each request anew.
     ///
     /// An interceptor or a redirect policy can change it, but not remove it: a request without a limit keeps that of the
-    /// call. If the call had none, the time is measured from the interceptor or the redirect that sets one.
+    /// call. If the call had none, the time is measured from the first interceptor or redirect that sets one, also
+    /// over retries.
     ///
     /// When it expires, the call fails with ``ANHTTP/TransportError/Reason/timedOut(_:)``; with zero or less, nothing
     /// is sent. A retry whose wait would not end before is not made; the call then ends with the last response or
@@ -85,19 +86,6 @@ extension Request {
         self[TimeLimits.self] = limits
     }
 
-    /// Whether the program has set a time limit that is not measured yet.
-    @inline(never)
-    var hasUnmeasuredTimeout: Bool {
-        guard let call = self[TimeLimits.self]?.call else { return false }
-        return call.stopwatch == nil
-    }
-
-    /// Measures the time limit of the call by a stopwatch.
-    @inline(never)
-    mutating func measureTimeout(by stopwatch: Stopwatch) {
-        self[TimeLimits.self]?.call?.stopwatch = stopwatch
-    }
-
     /// The limit of the call or of its attempts that has expired; `nil` if both have time left.
     @inline(never)
     var expiredTimeout: Duration? { self[TimeLimits.self]?.expired }
@@ -126,6 +114,17 @@ extension Request {
             let limit = expiredTimeout
         else { return error }
         return TransportError.timedOut(phase, limit, failure.context)
+    }
+}
+
+extension Call {
+    /// Begins to measure the time limit that an interceptor or a redirect has set, for all attempts together.
+    @inline(never)
+    mutating func measureTimeout(of request: inout Request, on clock: any Clock<Duration>) {
+        guard let limit = request[TimeLimits.self]?.call, limit.stopwatch == nil else { return }
+        let stopwatch = limitStart ?? Stopwatch(clock)
+        limitStart = stopwatch
+        request[TimeLimits.self]?.call?.stopwatch = stopwatch
     }
 }
 

@@ -29,7 +29,7 @@ extension SessionManager {
                 // awaited here, and belongs to the task also if the session accepts no other requests.
                 let removal = registry.begin(.data, cancellation, of: task.erased)
                 await Task { [limit = upload.maximumBodySize] in
-                    try? await TaskRegistry.$isCleaningUp.withValue(true) {
+                    try? await TaskRegistry.cleaningUp {
                         try await self.perform(removal, cancellation, delivery: .collected(upTo: limit)) { _, _ in }
                     }
                 }.value
@@ -143,7 +143,8 @@ private final class UploadJob {
         case SessionError.upload(.server) where keepsUpload: return nil
         case SessionError.upload(.sourceChanged): evenIfComplete = true
         case SessionError.upload: break
-        case is CancellationError where !keepsUpload: break
+        // The program's closures may throw that error, too.
+        case is CancellationError where !keepsUpload && Task.isCancelled: break
         default: return nil
         }
         let cancellation = machine.cancellation(evenIfComplete: evenIfComplete).map { message in

@@ -549,6 +549,41 @@ extension SessionTask {
         for task in [blocking, second] + tasks.compactMap(\.self) { _ = try await task.value }
     }
 
+    @Test func `two sessions whose closures wait for tasks of each other do not wait for slots of each other`()
+        async throws
+    {
+        let sessions = Lock<[SessionManager]>([])
+        defer { sessions.set(\.self, to: []) }
+        let running = Lock(0)
+        let made = (0...1).map { number in
+            SessionManager(on: MockTransport(.text("end"))) {
+                $0.maximumConcurrentTasks = 1
+                $0.interceptors = [
+                    Intercepting { request, next in
+                        if request.url.lastPathComponent == "outer" {
+                            running.withLock { $0 += 1 }
+                            try await eventually { running.withLock(\.self) == 2 }
+                            let other = sessions.withLock { $0[1 - number] }
+                            _ = try await other.upload("inner", body: .string("a")).value
+                        }
+                        return try await next(request)
+                    }
+                ]
+            }
+        }
+        sessions.set(\.self, to: made)
+        let tasks = made.map { $0.upload("outer", body: .string("a")) }
+        for task in tasks { #expect(try await task.value.statusCode == 200) }
+        // No wait is left that would keep later tasks from waiting.
+        let gate = try ScriptGate()
+        let (single, _) = manager(on: gate, limit: 1)
+        let later = try self.tasks(["a", "b"], of: single)
+        SessionTaskGroup(later).resume()
+        #expect(later.map(\.status.state) == [.running, .waiting])
+        gate.open()
+        try await SessionTaskGroup(later).waitForAll()
+    }
+
     @Test func `a task takes no slot where it is resumed by a closure, not where it was made`() async throws {
         let made = Lock<[DataTask]>([])
         let session = Lock<SessionManager?>(nil)

@@ -125,6 +125,62 @@ import Testing
         #expect(session.tasks.isEmpty)
     }
 
+    @Test func `an upload whose token cannot be refreshed is not removed, as one that is cancelled`() async throws {
+        let base = try url("https://a.example/")
+        let authenticator = Authenticator(for: [base], token: Authenticator.Token("old")) { _ in
+            throw CancellationError()
+        }
+        let transport = MockTransport { request in
+            switch request.method {
+            case .options:
+                .status(
+                    .noContent,
+                    headers: try HTTPFields(validating: [("Tus-Resumable", "1.0.0"), ("Tus-Extension", "termination")]))
+            case .post: .status(.created, headers: [.location: "/u/1"])
+            default: .status(.unauthorized, headers: [.wwwAuthenticate: "Bearer"])
+            }
+        }
+        let session = SessionManager(baseURL: base) {
+            $0.authentication.authenticators = [authenticator]
+            $0.transport = transport
+        }
+        let task = session.upload("up", body: .string("abc"), options: .resumable)
+        await #expect(throws: CancellationError.self) { try await task.value }
+        #expect(transport.requests.map(\.request.method) == [.options, .post, .patch])
+    }
+
+    @Test func `what the removal of an upload has started ends with its session`() async throws {
+        let clock = ManualClock()
+        let transport = busyServer(clock)
+        let other = SessionManager(on: MockTransport(.status(.serviceUnavailable, headers: [.retryAfter: "20"]))) {
+            ($0.clock, $0.retryPolicy) = (ManualClock(), RetryPolicy(limit: 1))
+        }
+        let (gate, left) = (try ScriptGate(), Lock<Task<Int, any Error>?>(nil))
+        let session = SessionManager(on: transport) {
+            $0.clock = clock
+            $0.interceptors = [
+                Intercepting { request, next in
+                    if request.method == .delete {
+                        let task = Task {
+                            try await gate.wait()
+                            return try await other.get("x").statusCode
+                        }
+                        left.set(\.self, to: task)
+                    }
+                    return try await next(request)
+                }
+            ]
+        }
+        let task = session.upload("up", body: .string("abc"), options: .resumable)
+        try await transport.requests(count: 3)
+        await session.shutdown(draining: .zero)
+        await #expect(throws: CancellationError.self) { try await task.value }
+        gate.open()
+        try await eventually { !other.tasks.isEmpty }
+        await other.shutdown(draining: .zero)
+        await #expect(throws: (any Error).self) { try await left.withLock(\.self)?.value }
+    }
+
     @Test func `a missing file fails with an error of the session`() async throws {
         let session = SessionManager { $0.transport = MockTransport(.text("x")) }
         let missing = RequestBody.file("\(try directory.write(Data(), to: "body")).missing")
