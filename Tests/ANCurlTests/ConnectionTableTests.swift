@@ -49,14 +49,22 @@ import Testing
         #expect(!table.contains(9, openedBy: start.advanced(by: .seconds(1))))
     }
 
-    @Test func `a connection keeps the local interface that it was made from`() {
-        var table = ConnectionTable()
-        table.insert(Self.first, socket: 7, from: "if!tun0")
-        table.insert(Self.second, socket: 8)
-        #expect(table.localInterface(of: 7) == "if!tun0")
-        #expect(table.localInterface(of: 8) == nil)
-        table.insert(Self.second, socket: 7)
-        #expect(table.localInterface(of: 7) == nil)
+    @Test func `a connection is used only for requests that would make it in the same way`() {
+        let ways =
+            [
+                .init(), .init(localInterface: "if!tun0"),
+                .init(tunnelCredential: Credential(user: "ada", password: "a")),
+                .init(tunnelCredential: Credential(user: "ada", password: "b")),
+                .init(localInterface: "if!tun0", tunnelCredential: Credential(user: "ada", password: "a")),
+            ] as [ConnectionTable.Way]
+        for made in ways {
+            var table = ConnectionTable()
+            table.insert(Self.first, socket: 7, made)
+            for way in ways { #expect(table.wasMade(7, way) == (way == made)) }
+            table.insert(Self.second, socket: 7)
+            for way in ways { #expect(table.wasMade(7, way) == (way == .init())) }
+            #expect(!table.wasMade(8, .init()))
+        }
     }
 
     @Test func `a socket that is used for another connection belongs to that one`() {

@@ -45,7 +45,8 @@ import Testing
 
     @Test(
         arguments: [
-            (0x07_58_01, [.lostAnswers]), (0x08_0A_01, [.lostAnswers]), (0x08_0B_00, [.lostAnswers, .unlockedCookies]),
+            (0x07_58_01, [.lostAnswers, .countedResolvers]), (0x08_08_00, [.lostAnswers, .countedResolvers]),
+            (0x08_0A_01, [.lostAnswers]), (0x08_0B_00, [.lostAnswers, .unlockedCookies]),
             (0x08_0D_00, [.lostAnswers, .unlockedCookies, .droppedFields]),
             (0x08_0E_01, [.unlockedCookies, .droppedFields]),
             (0x08_10_00, [.unlockedLookups, .keptLookups, .droppedFields]),

@@ -83,7 +83,8 @@ import Testing
         }
     }
 
-    @Test func `names are resolved by DNS over HTTPS if a server is given`() async throws {
+    @Test(arguments: [nil, 1])
+    func `names are resolved by DNS over HTTPS if a server is given`(limit: Int?) async throws {
         let authority = try TestCertificateAuthority()
         try await StubServer.with { server in
             server.fallback { _ in .text("ok") }
@@ -93,7 +94,9 @@ import Testing
                 let request = Request(
                     url: server.url(host: "name.invalid"),
                     options: connection.with { $0.tls.trustRoots = .pem(authority.pemData) })
-                let transport = try CurlTransport()
+                var limits = ConnectionLimits()
+                limits.maximumConnections = limit
+                let transport = try CurlTransport(limits: limits)
                 #expect(try await transport.text(request) == "ok")
                 let names = resolver.activity.requests.map { $0.body.dropFirst(12).prefix(14) }
                 #expect(!names.isEmpty)

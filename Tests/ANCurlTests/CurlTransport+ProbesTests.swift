@@ -2,6 +2,7 @@
 
 import ANCurl
 import ANHTTP
+import ANSystem
 import AsyncNetworkingTesting
 import Foundation
 import HTTPTypes
@@ -61,6 +62,69 @@ import Testing
             #expect(head.status.code == status)
             #expect(head.headers[try #require(HTTPField.Name("X-Length"))] == "8")
             #expect(proxy.activity.requests.map(\.bodyLength) == [0, 8])
+        }
+    }
+
+    /// libcurl asks for no challenge here, and sends the body at once.
+    @Test(.enabled(if: try CurlTransport().authenticationSchemes.contains(.negotiate)), arguments: [200, 302, 403])
+    func `a request by Negotiate is sent once, and its answer is the response`(status: Int) async throws {
+        try await StubServer.with { server in
+            server.fallback { .status(status, headers: ["X-Length": "\($0.bodyLength)"]) }
+            var request = server.request(method: .post, body: .bytes(Self.body))
+            var authentication = TransportAuthentication()
+            authentication.server = .init(.systemTicket, by: .negotiate)
+            request.transportAuthentication = authentication
+            let (head, _) = try await CurlTransport().collect(request)
+            #expect(head.status.code == status)
+            #expect(server.activity.requests.map(\.bodyLength) == [8])
+        }
+    }
+
+    /// A challenge with the flags for Unicode and NTLM, and without the target's name. See MS-NLMP §2.2.1.2.
+    private static let ntlmChallenge: String = {
+        var message = Data("NTLMSSP\0".utf8)
+        message += [2, 0, 0, 0] + [0, 0, 0, 0, 48, 0, 0, 0] + [1, 2, 0, 0] + [1, 2, 3, 4, 5, 6, 7, 8]
+        message += [UInt8](repeating: 0, count: 8) + [0, 0, 0, 0, 48, 0, 0, 0]
+        return "NTLM " + message.base64EncodedString()
+    }()
+
+    @Test(.enabled(if: try CurlTransport().authenticationSchemes.contains(.ntlm)))
+    func `each request on a connection that is authenticated by NTLM is sent once`() async throws {
+        try await StubServer.with { server in
+            let authenticated = Lock(Set<Int>())
+            server.fallback { request in
+                let answer = request.headers["Authorization"] ?? ""
+                if answer.hasPrefix("NTLM TlRMTVNTUAAD") {
+                    authenticated.withLock { _ = $0.insert(request.connection) }
+                }
+                if authenticated.withLock({ $0.contains(request.connection) }) {
+                    return .text("\(request.bodyLength) bytes")
+                }
+                let challenge = answer.isEmpty ? "NTLM" : Self.ntlmChallenge
+                return .status(401, headers: ["WWW-Authenticate": challenge])
+            }
+            let transport = try CurlTransport()
+            for _ in 0..<3 {
+                #expect(try await transport.text(digestRequest(server, "/", scheme: .ntlm)) == "8 bytes")
+            }
+            #expect(server.activity.requests.map(\.bodyLength) == [0, 8, 8, 8])
+        }
+    }
+
+    @Test func `a request through a tunnel to another host than that of its URL is sent once`() async throws {
+        try await StubServer.with { proxy in
+            proxy.fallback { $0.method == "CONNECT" ? .status(200) : .text("\($0.bodyLength) bytes") }
+            let options = TransferOptions.with {
+                $0.proxy = .proxy(
+                    Proxy(
+                        .http, host: "127.0.0.1", port: proxy.endpoint.port,
+                        credential: Credential(user: "user", password: "password", schemes: [.digest])))
+                $0.connection.hostOverrides = [.init(host: "origin.invalid", port: 80, address: "other.invalid")]
+            }
+            let url = try #require(URL(string: "http://origin.invalid/"))
+            let request = Request(method: .post, url: url, body: .bytes(Self.body), options: options)
+            #expect(try await CurlTransport().text(request) == "8 bytes")
+            #expect(proxy.activity.requests.map(\.method) == ["CONNECT", "POST"])
         }
     }
 

@@ -14,8 +14,8 @@ package struct ConnectionTable {
     private struct Entry {
         /// The endpoints; `nil` if the socket has no connection in the table.
         var ends: Ends?
-        /// The local interface, address or host name that the connection was made from; `nil` for any.
-        var localInterface: String?
+        /// How the connection was made.
+        var way = Way()
         /// Whether HTTP/2 was offered when the connection was made.
         var offersHTTP2 = false
         /// The time at which bytes of a response were last received.
@@ -90,21 +90,35 @@ package struct ConnectionTable {
         return last <= start
     }
 
-    /// Returns the local interface that a connection was made from, as in the options; `nil` for any.
-    package func localInterface(of socket: Int32) -> String? {
-        contains(socket) ? entries[Int(socket)].localInterface : nil
+    /// How a connection is made, as far as libcurl does not compare it: its versions 8.9 to 8.21 do not compare interfaces,
+    /// and those before 8.19 no credentials of tunnels (CVE-2026-3784).
+    package struct Way: Equatable {
+        /// The local interface, address or host name, as in the options; `nil` for any.
+        package var localInterface: String?
+        /// The credential for which a proxy has opened the tunnel; `nil` without one.
+        package var tunnelCredential: Credential?
+
+        package init(localInterface: String? = nil, tunnelCredential: Credential? = nil) {
+            self.localInterface = localInterface
+            self.tunnelCredential = tunnelCredential
+        }
+    }
+
+    /// Whether a connection was made in a way.
+    package func wasMade(_ socket: Int32, _ way: Way) -> Bool {
+        contains(socket) && entries[Int(socket)].way == way
     }
 
     /// Adds a connection that carries its first request.
     package mutating func insert(
-        _ connection: Ends, socket: Int32, from localInterface: String? = nil, offersHTTP2: Bool = false,
+        _ connection: Ends, socket: Int32, _ way: Way = Way(), offersHTTP2: Bool = false,
         origin: String = "", version: HTTPVersion = .http1_1, at now: MonotonicInstant = .now
     ) {
         remove(socket)
         sockets[connection] = socket
         let index = Int(socket)
         while entries.count <= index { entries.append(Entry()) }
-        entries[index] = Entry(ends: connection, localInterface: localInterface, offersHTTP2: offersHTTP2)
+        entries[index] = Entry(ends: connection, way: way, offersHTTP2: offersHTTP2)
         (entries[index].origin, entries[index].version, entries[index].opened) = (origin, version, now)
     }
 

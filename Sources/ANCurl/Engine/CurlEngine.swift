@@ -148,6 +148,9 @@ actor CurlEngine {
         do throws(TransportError) {
             try transfer.limitTime()
             multi?.raiseLimits(by: context.dispatcher.longLived)
+            if transfer.exchange.options.connection.dnsOverHTTPS != nil, context.defects.contains(.countedResolvers) {
+                multi?.admitResolvers()
+            }
             try multi?.add(transfer.handle)
             queueDeadline(of: transfer)
         } catch {

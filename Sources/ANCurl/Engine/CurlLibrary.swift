@@ -94,6 +94,8 @@ package struct CurlDefects: OptionSet, Sendable {
     package static let keptLookups = Self(rawValue: 1 << 3)
     /// Header fields of more than 300 KiB are left out (fixed by 5bb7d7a4f2).
     package static let droppedFields = Self(rawValue: 1 << 4)
+    /// Connections to a resolver (DNS over HTTPS) count as those of transfers, which wait for them (fixed by b049388d47).
+    package static let countedResolvers = Self(rawValue: 1 << 5)
 
     /// The size in bytes of the lines that are sent by all versions.
     static let longestLine = 300 << 10
@@ -110,7 +112,7 @@ package struct CurlDefects: OptionSet, Sendable {
     private static let table: [(defect: Self, versions: Range<UInt32>)] = [
         (.lostAnswers, 0..<0x08_0E_00), (.unlockedCookies, 0x08_0B_00..<0x08_10_00),
         (.unlockedLookups, 0x08_10_00..<0x08_14_00), (.keptLookups, 0x08_10_00..<0x08_16_00),
-        (.droppedFields, 0x08_0D_00..<0x08_16_00),
+        (.droppedFields, 0x08_0D_00..<0x08_16_00), (.countedResolvers, 0..<0x08_09_00),
     ]
 }
 

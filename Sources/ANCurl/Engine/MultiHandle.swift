@@ -15,6 +15,8 @@ final class MultiHandle {
     private let limits: ConnectionLimits
     /// The number of connections of long-lived exchanges, by which the limits are raised.
     private var longLived = 0
+    /// Whether libcurl counts the connections to a resolver.
+    private var countsResolvers = false
 
     /// Creates a multi handle whose callbacks report to `loop`, which must outlive it.
     init(reportingTo loop: LoopState) throws(TransportError) {
@@ -42,8 +44,6 @@ final class MultiHandle {
                 return 0
             }, context)
         applyLimits()
-        // libcurl sets no limit for 0.
-        set(CURLMOPT_MAX_TOTAL_CONNECTIONS, limits.maximumConnections.map { max(1, $0) } ?? 0)
         set(CURLMOPT_MAX_CONCURRENT_STREAMS, ConnectionLimits.maximumStreams)
         for (option, value) in Self.recentOptions { set(option, value) }
         set(CURLMOPT_PIPELINING, Int(loop.context.http2 == .multiplexed ? CURLPIPE_MULTIPLEX : CURLPIPE_NOTHING))
@@ -70,8 +70,18 @@ final class MultiHandle {
         applyLimits()
     }
 
+    /// Raises libcurl's limit for all hosts, for versions of libcurl with ``CurlDefects/countedResolvers``: up to two
+    /// requests to a resolver for each transfer, which ``AdmissionQueue`` limits.
+    func admitResolvers() {
+        guard !countsResolvers else { return }
+        countsResolvers = true
+        applyLimits()
+    }
+
     private func applyLimits() {
         // libcurl sets no limit for 0.
+        let total = limits.maximumConnections.map { min(max(1, $0), Int(Int32.max)) * (countsResolvers ? 3 : 1) }
+        set(CURLMOPT_MAX_TOTAL_CONNECTIONS, total ?? 0)
         for (option, limit) in [
             (CURLMOPT_MAX_HOST_CONNECTIONS, limits.maximumConnectionsPerHost),
             (CURLMOPT_MAXCONNECTS, limits.maximumIdleConnections),

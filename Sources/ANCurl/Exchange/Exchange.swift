@@ -70,7 +70,7 @@ final class Exchange: Sendable {
         // The connection of a WebSocket is its own in any case, and must outlive libcurl's transfer.
         needsOwnConnection =
             webSocket == nil
-            && (authentication?.needsOwnConnection == true
+            && (authentication?.needsOwnConnection == true || sharedOptions.value.proxy.needsOwnConnection
                 || !isSecure && sharedOptions.value.httpVersion == .http2PriorKnowledge
                     && context.http2 != .multiplexed)
         if isSecure {
@@ -128,21 +128,33 @@ final class Exchange: Sendable {
 
     /// The parties whose challenges libcurl obtains by requests without the body.
     ///
-    /// It does so if a party has exactly one scheme, other than Basic; for a proxy, only if the proxy forwards the
-    /// request.
+    /// It does so if a party has exactly one scheme, other than Basic and Negotiate, for which it has the first answer
+    /// without a challenge; for a proxy, only if the proxy forwards the request.
     var probes: Probes {
         guard sendsBody else { return [] }
         var probes: Probes = []
-        if let scheme = authentication?.server?.scheme, scheme != .basic { probes.insert(.server) }
-        if let scheme = proxyScheme, scheme != .basic, isForwarded { probes.insert(.proxy) }
+        if let scheme = authentication?.server?.scheme, scheme.isProbed { probes.insert(.server) }
+        if let scheme = proxyScheme, scheme.isProbed, isForwarded { probes.insert(.proxy) }
         return probes
     }
 
     /// Whether a proxy forwards the request.
     private var isForwarded: Bool {
-        guard !isSecure, options.connection.unixSocketPath == nil, let proxy = options.proxy.proxy(for: request.url)
+        let connection = options.connection
+        guard !isSecure, connection.unixSocketPath == nil, options.proxy.mayBeUsed(for: request.url),
+            let proxy = options.proxy.proxy(for: request.url)
         else { return false }
-        return proxy.kind == .http || proxy.kind == .https
+        // libcurl opens a tunnel to another host than that of the URL.
+        return proxy.isHTTP && !connection.hostOverrides.contains { $0.applies(to: request.url) }
+    }
+
+    /// The credential with which a proxy opens a tunnel to the server; `nil` without one.
+    var tunnelCredential: Credential? {
+        let policy = options.proxy
+        guard isSecure, options.connection.unixSocketPath == nil, policy.mayBeUsed(for: request.url),
+            let proxy = policy.proxy(for: request.url), proxy.isHTTP
+        else { return nil }
+        return authentication?.proxy?.credential ?? proxy.credential
     }
 
     /// The scheme for the proxy; `nil` if there are several, or none.

@@ -24,10 +24,12 @@ extension EasyHandle {
         try applyMethod(request.method, exchange, uploadBufferSize)
         // No redirects. Responses to challenges count as such, too.
         try set(CURLOPT_MAXREDIRS, exchange.answersChallenges ? 8 : 0)
-        if !exchange.probes.isEmpty, exchange.isSecure, exchange.options.httpVersion != .http3Only {
-            // libcurl 7.88 records on the connection, and later versions on the request, that no body is sent, and
-            // applies that to other requests on the connection. Over HTTP/1.1 no other request shares it, and
-            // ``Transfer`` has it closed after a probe.
+        if exchange.needsOwnConnection || !exchange.probes.isEmpty, exchange.isSecure,
+            exchange.options.httpVersion != .http3Only
+        {
+            // Over HTTP/1.1 no other request shares the connection. libcurl 7.88 records on it, and later versions on the
+            // request, that no body is sent, and applies that to other requests on it: ``Transfer`` has it closed after a
+            // probe.
             try set(CURLOPT_HTTP_VERSION, CCURL_HTTP_VERSION_1_1)
             try set(CURLOPT_FRESH_CONNECT, true)
         }
@@ -142,6 +144,31 @@ extension TransportAuthentication {
     /// Whether the authentication applies to a connection, which must then not be shared. libcurl ensures this for
     /// NTLM, but not for Negotiate.
     var needsOwnConnection: Bool { server?.scheme == .negotiate || proxy?.scheme == .negotiate }
+}
+
+extension ProxyPolicy {
+    /// Whether connections to the proxy may have to be authenticated as those of ``TransportAuthentication``.
+    var needsOwnConnection: Bool {
+        guard case .proxy(let proxy) = self else { return false }
+        return proxy.credential?.schemes?.contains(.negotiate) == true
+    }
+}
+
+extension Proxy {
+    /// Whether the proxy speaks HTTP: it forwards requests to http URLs, and opens tunnels to others.
+    var isHTTP: Bool { kind == .http || kind == .https }
+}
+
+extension AuthenticationScheme {
+    /// Whether libcurl obtains a challenge before it sends a body.
+    var isProbed: Bool { self != .basic && self != .negotiate }
+}
+
+extension ConnectionOptions.HostOverride {
+    /// Whether connections for a URL are made to another host or port.
+    func applies(to url: URL) -> Bool {
+        (host.isEmpty || HostName(host) == HostName(url)) && port == url.port ?? (url.isHTTPS ? 443 : 80)
+    }
 }
 
 extension Credential {

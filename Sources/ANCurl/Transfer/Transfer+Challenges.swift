@@ -11,7 +11,7 @@ import HTTPTypes
 // and the next event is another leg. Therefore the head of each 401 and 407 is held until either is known.
 //
 // If the request has a body, each leg is a probe without it until libcurl knows the challenges of the server and the
-// proxy, as far as it has credentials for them; see ``Probes``. A party that requires no credential answers a probe as if
+// proxy, as far as it has credentials for them, or needs none; see ``Probes``. A party that requires no credential answers a probe as if
 // the request had no body, and that is not the response to the request:
 //
 // | answer to a probe | next step |
@@ -81,6 +81,10 @@ package struct TransferRepeating {
 
     /// Notes that a connection is ready for the request.
     package mutating func send() { attempts += 1 }
+
+    /// Notes that libcurl sends the body: it can authenticate the request without a challenge, as on a connection that it
+    /// has authenticated by NTLM, and the current leg is no probe.
+    package mutating func sendBody() { probes = [] }
 
     /// Begins another leg after a challenge with a status, or after a response that refused a part of the request.
     package mutating func beginLeg(after challenge: Int?) {

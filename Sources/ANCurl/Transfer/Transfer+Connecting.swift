@@ -192,8 +192,8 @@ extension Transfer {
             return state.connection.check(isUsable(socket, local: local, remote: remote))
         case .new(let socket):
             loop.connections.insert(
-                ends, socket: socket, from: exchange.options.connection.localInterface, offersHTTP2: allowsHTTP2,
-                origin: self.origin, version: state.connection.version, at: loop.now)
+                ends, socket: socket, way, offersHTTP2: allowsHTTP2, origin: self.origin,
+                version: state.connection.version, at: loop.now)
             state.connection.socket = socket
             state.connection.isFirst = true
             noteOpened()
@@ -214,6 +214,12 @@ extension Transfer {
     /// Whether the connection carries HTTP/2 and one exchange at a time; see ``HTTP2Sharing``.
     var isExclusive: Bool { state.connection.isHTTP2 && loop.context.http2 == .exclusive }
 
+    /// How a connection for the request is made.
+    private var way: ConnectionTable.Way {
+        ConnectionTable.Way(
+            localInterface: exchange.options.connection.localInterface, tunnelCredential: exchange.tunnelCredential)
+    }
+
     /// Whether a connection that has carried a request can carry this one.
     private func isUsable(_ socket: Int32, local: SocketAddress, remote: SocketAddress) -> Bool {
         let isOpen =
@@ -221,15 +227,14 @@ extension Transfer {
             ? !Self.hasEnded(socket) && !loop.connections.isSuspect(socket)
                 && loop.monitors[socket]?.isClosing != true
             : !Self.hasInput(socket) && !hasBufferedInput && !loop.connections.isExpired(socket, at: loop.now)
-        // libcurl 8.9 to 8.21 do not compare interfaces, nor names of addresses.
-        let isBound = loop.connections.localInterface(of: socket) == exchange.options.connection.localInterface
         // libcurl uses a connection of any version, also one that had no choice.
         let isChosenVersion =
             state.connection.isHTTP2
             ? allowsHTTP2 : !allowsHTTP2 || !exchange.isSecure || loop.connections.offersHTTP2(socket)
         // libcurl refuses to send a body of unknown length to a server that is known to speak HTTP/1.0.
         let takesBody = exchange.upload.length != nil || !loop.connections.isHTTP10(socket)
-        return isOpen && isBound && isChosenVersion && takesBody && hasChosenEnds(local, remote)
+        return isOpen && loop.connections.wasMade(socket, way) && isChosenVersion && takesBody
+            && hasChosenEnds(local, remote)
     }
 
     /// Whether an address belongs to the chosen version of IP. Recent versions of libcurl (8.23) do not compare it with

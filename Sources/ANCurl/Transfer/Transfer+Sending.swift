@@ -125,6 +125,7 @@ package struct TransferSending {
 extension Transfer {
     func sendBody(_ buffer: UnsafeMutableRawBufferPointer) -> Int {
         state.clock.noteActivity(at: loop.now)
+        state.repeating.sendBody()
         switch state.sending.reply() {
         case .bytes: break
         case .pause: return CCURL_READ_PAUSE

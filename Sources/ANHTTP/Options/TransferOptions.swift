@@ -267,7 +267,8 @@ public struct ConnectionLimits: Hashable, Sendable {
     ///
     /// Further exchanges wait, first in, first out, unless they can share an HTTP/2 or HTTP/3 connection; see
     /// ``Timeouts/queue``. For http URLs through an HTTP proxy, the limit, increased by the number of connections of
-    /// long-lived exchanges, also applies to the proxy as a whole.
+    /// long-lived exchanges, also applies to the proxy as a whole, and for hosts that
+    /// ``ConnectionOptions/hostOverrides`` replace by the same one, to that.
     public var maximumConnectionsPerHost = 6
     /// The maximum number of connections to one host and port in use by long-lived exchanges, which are WebSockets, event
     /// sources and other requests according to ``Request/isLongLived``; 256 by default, 0 or less for no limit. Further
