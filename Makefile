@@ -86,6 +86,7 @@ check-format:
 
 test: setup-library check-format build ## Check the format and the samples, and run all tests that need no installed server
 	@scripts/typecheck "$$(swift build --show-bin-path $(FLAGS))/Modules"
+	@Tests/Simulation/Plants/plants --check
 	@$(call test,swift test --skip-build $(FLAGS) --skip RealServerTests)
 
 check: setup ## Run the slower checks: real servers, logs and metrics, the examples without image decoding, the documentation in a browser
