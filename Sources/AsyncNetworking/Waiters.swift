@@ -98,12 +98,8 @@ enum WaitGraph {
     /// tasks that the program has created within one keep this value.
     @TaskLocal private static var members: [Member] = []
 
-    private static let waits = Lock<[Wait]>([])
-
-    fileprivate struct Wait: Equatable {
-        let waiting: ObjectIdentifier
-        let awaited: ObjectIdentifier
-    }
+    /// How often an object waits for others.
+    private static let waits = Lock<[ObjectIdentifier: [ObjectIdentifier: Int]]>([:])
 
     /// What the requests of a function belong to, until it returns.
     private final class Member: Sendable {
@@ -162,31 +158,31 @@ enum WaitGraph {
         let leading = leading
         guard !leading.isEmpty else { return Waiting() }
         return waits.withLock { waits in
-            var reached = [ObjectIdentifier(awaited)]
-            var next = 0
-            while next < reached.count {
-                let current = reached[next]
+            let awaited = ObjectIdentifier(awaited)
+            var (reached, next) = (Set([awaited]), [awaited])
+            while let current = next.popLast() {
                 if leading.contains(current) { return nil }
-                for wait in waits where wait.waiting == current && !reached.contains(wait.awaited) {
-                    reached.append(wait.awaited)
-                }
-                next += 1
+                next += (waits[current]?.keys).map { $0.filter { reached.insert($0).inserted } } ?? []
             }
-            let begun = leading.map { Wait(waiting: $0, awaited: ObjectIdentifier(awaited)) }
-            waits += begun
-            return Waiting(waits: begun)
+            for object in leading { waits[object, default: [:]][awaited, default: 0] += 1 }
+            return Waiting(waiting: leading, awaited: awaited)
         }
     }
 
     /// A wait that was recorded.
     struct Waiting: Sendable {
-        fileprivate var waits: [Wait] = []
+        fileprivate var waiting: [ObjectIdentifier] = []
+        fileprivate var awaited: ObjectIdentifier?
 
         /// Removes the record.
         func end() {
-            guard !waits.isEmpty else { return }
-            WaitGraph.waits.withLock { all in
-                for wait in waits { all.firstIndex(of: wait).map { _ = all.remove(at: $0) } }
+            guard let awaited else { return }
+            WaitGraph.waits.withLock { waits in
+                for object in waiting {
+                    let count = waits[object]?[awaited] ?? 0
+                    waits[object]?[awaited] = count > 1 ? count - 1 : nil
+                    if waits[object]?.isEmpty == true { waits[object] = nil }
+                }
             }
         }
     }

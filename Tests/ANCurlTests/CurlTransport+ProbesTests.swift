@@ -104,14 +104,28 @@ import Testing
                 return .status(401, headers: ["WWW-Authenticate": challenge])
             }
             let transport = try CurlTransport()
-            for _ in 0..<3 {
-                #expect(try await transport.text(digestRequest(server, "/", scheme: .ntlm)) == "8 bytes")
+            for body in [Self.body, Self.body, Data(), Self.body] {
+                var request = digestRequest(server, "/", scheme: .ntlm)
+                request.body = .bytes(body)
+                #expect(try await transport.text(request) == "\(body.count) bytes")
             }
-            #expect(server.activity.requests.map(\.bodyLength) == [0, 8, 8, 8])
+            let requests = server.activity.requests
+            #expect(requests.map(\.bodyLength) == [0, 8, 8, 0, 8])
+            #expect(requests.map { $0.headers["Content-Length"] } == ["0", "8", "8", "0", "8"])
         }
     }
 
-    @Test func `a request through a tunnel to another host than that of its URL is sent once`() async throws {
+    @Test(
+        arguments: [
+            (.init(host: "origin.invalid", port: 80, address: "other.invalid"), ["CONNECT", "POST"]),
+            (.init(host: "", port: 80, address: "", addressPort: 81), ["CONNECT", "POST"]),
+            // The proxy forwards the request, the first one as a probe.
+            (.init(host: "", port: 80, address: "origin.invalid"), ["POST", "POST"]),
+            (.init(host: "other.invalid", port: 80, address: "x.invalid"), ["POST", "POST"]),
+        ] as [(ConnectionOptions.HostOverride, [String])])
+    func `a request through a tunnel to another host than that of its URL is sent once`(
+        override: ConnectionOptions.HostOverride, methods: [String]
+    ) async throws {
         try await StubServer.with { proxy in
             proxy.fallback { $0.method == "CONNECT" ? .status(200) : .text("\($0.bodyLength) bytes") }
             let options = TransferOptions.with {
@@ -119,12 +133,12 @@ import Testing
                     Proxy(
                         .http, host: "127.0.0.1", port: proxy.endpoint.port,
                         credential: Credential(user: "user", password: "password", schemes: [.digest])))
-                $0.connection.hostOverrides = [.init(host: "origin.invalid", port: 80, address: "other.invalid")]
+                $0.connection.hostOverrides = [override]
             }
             let url = try #require(URL(string: "http://origin.invalid/"))
             let request = Request(method: .post, url: url, body: .bytes(Self.body), options: options)
             #expect(try await CurlTransport().text(request) == "8 bytes")
-            #expect(proxy.activity.requests.map(\.method) == ["CONNECT", "POST"])
+            #expect(proxy.activity.requests.map(\.method) == methods)
         }
     }
 

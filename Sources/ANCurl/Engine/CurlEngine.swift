@@ -148,8 +148,8 @@ actor CurlEngine {
         do throws(TransportError) {
             try transfer.limitTime()
             multi?.raiseLimits(by: context.dispatcher.longLived)
-            if transfer.exchange.options.connection.dnsOverHTTPS != nil, context.defects.contains(.countedResolvers) {
-                multi?.admitResolvers()
+            if context.defects.contains(.countedResolvers), context.limits.maximumConnections != nil {
+                multi?.raiseLimit(byResolving: active.values.count { $0.exchange.usesResolver })
             }
             try multi?.add(transfer.handle)
             queueDeadline(of: transfer)

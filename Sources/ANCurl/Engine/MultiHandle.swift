@@ -15,8 +15,8 @@ final class MultiHandle {
     private let limits: ConnectionLimits
     /// The number of connections of long-lived exchanges, by which the limits are raised.
     private var longLived = 0
-    /// Whether libcurl counts the connections to a resolver.
-    private var countsResolvers = false
+    /// The number of transfers that may wait for connections to a resolver, which libcurl counts.
+    private var resolving = 0
 
     /// Creates a multi handle whose callbacks report to `loop`, which must outlive it.
     init(reportingTo loop: LoopState) throws(TransportError) {
@@ -70,17 +70,17 @@ final class MultiHandle {
         applyLimits()
     }
 
-    /// Raises libcurl's limit for all hosts, for versions of libcurl with ``CurlDefects/countedResolvers``: up to two
-    /// requests to a resolver for each transfer, which ``AdmissionQueue`` limits.
-    func admitResolvers() {
-        guard !countsResolvers else { return }
-        countsResolvers = true
+    /// Raises libcurl's limit for all hosts by the connections to a resolver, up to two for each transfer that uses one,
+    /// for versions of libcurl with ``CurlDefects/countedResolvers``. ``AdmissionQueue`` limits the transfers.
+    func raiseLimit(byResolving resolving: Int) {
+        guard resolving != self.resolving else { return }
+        self.resolving = resolving
         applyLimits()
     }
 
     private func applyLimits() {
         // libcurl sets no limit for 0.
-        let total = limits.maximumConnections.map { min(max(1, $0), Int(Int32.max)) * (countsResolvers ? 3 : 1) }
+        let total = limits.maximumConnections.map { min(max(1, $0), Int(Int32.max)) + 2 * resolving }
         set(CURLMOPT_MAX_TOTAL_CONNECTIONS, total ?? 0)
         for (option, limit) in [
             (CURLMOPT_MAX_HOST_CONNECTIONS, limits.maximumConnectionsPerHost),

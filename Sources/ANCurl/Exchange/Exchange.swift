@@ -19,6 +19,9 @@ final class Exchange: Sendable {
     /// Whether a body is sent, possibly an empty one: methods defined to carry content declare a length of 0. See RFC
     /// 9110 §8.6.
     let sendsBody: Bool
+    /// Whether a length of 0 is declared by the header field alone, because libcurl would send the request as one that
+    /// obtains a challenge.
+    let declaresEmptyBody: Bool
     /// Whether the URL's scheme is `https`.
     let isSecure: Bool
     /// How cookies are sent and stored.
@@ -49,15 +52,26 @@ final class Exchange: Sendable {
         self.delivery = delivery
         self.events = events
         self.upload = upload
-        sendsBody =
+        isSecure = request.url.isHTTPS
+        cookies = CookieHandling(request, sharedOptions.value)
+        authentication = request.transportAuthentication
+        let hasBody =
             if case .none = upload {
                 request.method == .post || request.method == .put || request.method == .patch
             } else {
                 true
             }
-        isSecure = request.url.isHTTPS
-        cookies = CookieHandling(request, sharedOptions.value)
-        authentication = request.transportAuthentication
+        let mayBeProbed =
+            authentication?.server?.scheme.isProbed == true || authentication?.proxy?.scheme.isProbed == true
+            || sharedOptions.value.answersProxyChallenges
+        let isEmpty =
+            switch upload {
+            case .none: true
+            case .bytes(let data): data.isEmpty
+            case .channel: false
+            }
+        declaresEmptyBody = hasBody && isEmpty && mayBeProbed
+        sendsBody = hasBody && !declaresEmptyBody
         try authentication?.checkCapabilities()
         webSocket = request.webSocketOptions.map { WebSocketChannel($0, memory: context.memory) }
         isLongLived = webSocket != nil || request.mayGoOnForLong
@@ -70,7 +84,8 @@ final class Exchange: Sendable {
         // The connection of a WebSocket is its own in any case, and must outlive libcurl's transfer.
         needsOwnConnection =
             webSocket == nil
-            && (authentication?.needsOwnConnection == true || sharedOptions.value.proxy.needsOwnConnection
+            && (authentication?.needsOwnConnection == true
+                || sharedOptions.value.proxyUse(for: request.url)?.needsOwnConnection == true
                 || !isSecure && sharedOptions.value.httpVersion == .http2PriorKnowledge
                     && context.http2 != .multiplexed)
         if isSecure {
@@ -138,23 +153,16 @@ final class Exchange: Sendable {
         return probes
     }
 
+    /// Whether names are looked up by DNS over HTTPS.
+    var usesResolver: Bool { options.connection.dnsOverHTTPS != nil }
+
     /// Whether a proxy forwards the request.
-    private var isForwarded: Bool {
-        let connection = options.connection
-        guard !isSecure, connection.unixSocketPath == nil, options.proxy.mayBeUsed(for: request.url),
-            let proxy = options.proxy.proxy(for: request.url)
-        else { return false }
-        // libcurl opens a tunnel to another host than that of the URL.
-        return proxy.isHTTP && !connection.hostOverrides.contains { $0.applies(to: request.url) }
-    }
+    private var isForwarded: Bool { options.proxyUse(for: request.url)?.isTunnel == false }
 
     /// The credential with which a proxy opens a tunnel to the server; `nil` without one.
     var tunnelCredential: Credential? {
-        let policy = options.proxy
-        guard isSecure, options.connection.unixSocketPath == nil, policy.mayBeUsed(for: request.url),
-            let proxy = policy.proxy(for: request.url), proxy.isHTTP
-        else { return nil }
-        return authentication?.proxy?.credential ?? proxy.credential
+        guard let use = options.proxyUse(for: request.url), use.isTunnel else { return nil }
+        return authentication?.proxy?.credential ?? use.proxy.credential
     }
 
     /// The scheme for the proxy; `nil` if there are several, or none.

@@ -217,8 +217,8 @@ extension Exchange {
         _ request: borrowing Request, _ options: SharedTransferOptions
     ) throws(TransportError) -> HeaderList {
         try HeaderList(
-            request, options, upload, sendsBody: sendsBody, leavesOutCookies: cookies != .none,
-            isSigned: authentication?.signature != nil)
+            request, options, upload, sendsBody: sendsBody, declaresEmptyBody: declaresEmptyBody,
+            leavesOutCookies: cookies != .none, isSigned: authentication?.signature != nil)
     }
 
     /// The port of the URL.

@@ -39,12 +39,13 @@ package struct HeaderList: ~Copyable {
     /// Creates the lists of a request.
     ///
     /// - Parameters:
+    ///   - declaresEmptyBody: Whether the length of an empty body is declared here, and not by libcurl.
     ///   - leavesOutCookies: Whether the request's cookies are stored in ``cookies`` instead, for libcurl to add to
     ///     those of the jar.
     ///   - isSigned: Whether the request is signed for Amazon Web Services.
     package init(
         _ request: borrowing Request, _ options: SharedTransferOptions, _ upload: Upload, sendsBody: Bool,
-        leavesOutCookies: Bool = false, isSigned: Bool = false
+        declaresEmptyBody: Bool = false, leavesOutCookies: Bool = false, isSigned: Bool = false
     ) throws(TransportError) {
         let overrides = options.value.connection.hostOverrides
         let size = Self.size(request.headers, overrides)
@@ -79,6 +80,7 @@ package struct HeaderList: ~Copyable {
         if sendsBody, !namesExpect, expectsContinue || !isSigned {
             append(expectsContinue ? "Expect: 100-continue" : "Expect:")
         }
+        if declaresEmptyBody { append("Content-Length: 0") }
         overrideStart = nodeCount
         for override in overrides {
             append(override.curlText)

@@ -146,29 +146,9 @@ extension TransportAuthentication {
     var needsOwnConnection: Bool { server?.scheme == .negotiate || proxy?.scheme == .negotiate }
 }
 
-extension ProxyPolicy {
-    /// Whether connections to the proxy may have to be authenticated as those of ``TransportAuthentication``.
-    var needsOwnConnection: Bool {
-        guard case .proxy(let proxy) = self else { return false }
-        return proxy.credential?.schemes?.contains(.negotiate) == true
-    }
-}
-
-extension Proxy {
-    /// Whether the proxy speaks HTTP: it forwards requests to http URLs, and opens tunnels to others.
-    var isHTTP: Bool { kind == .http || kind == .https }
-}
-
 extension AuthenticationScheme {
     /// Whether libcurl obtains a challenge before it sends a body.
     var isProbed: Bool { self != .basic && self != .negotiate }
-}
-
-extension ConnectionOptions.HostOverride {
-    /// Whether connections for a URL are made to another host or port.
-    func applies(to url: URL) -> Bool {
-        (host.isEmpty || HostName(host) == HostName(url)) && port == url.port ?? (url.isHTTPS ? 443 : 80)
-    }
 }
 
 extension Credential {

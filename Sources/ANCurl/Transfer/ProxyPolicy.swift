@@ -84,6 +84,39 @@ extension ProxyPolicy {
     private static let plainVariables: [StaticString] = ["http_proxy", "all_proxy", "ALL_PROXY"]
 }
 
+/// How a request is sent through an HTTP proxy.
+struct ProxyUse {
+    let proxy: Proxy
+    /// Whether the proxy opens a tunnel to the server, instead of forwarding the request.
+    let isTunnel: Bool
+
+    /// Whether connections to the proxy may be authenticated as a whole, as those of
+    /// ``TransportAuthentication/needsOwnConnection``.
+    var needsOwnConnection: Bool { !isTunnel && proxy.credential?.schemes?.contains(.negotiate) == true }
+}
+
+extension TransferOptions {
+    /// How a request to a URL is sent through an HTTP proxy; `nil` without one.
+    func proxyUse(for url: URL) -> ProxyUse? {
+        guard proxy.mayBeUsed(for: url), connection.unixSocketPath == nil, let proxy = proxy.proxy(for: url),
+            proxy.kind == .http || proxy.kind == .https
+        else { return nil }
+        // libcurl opens one to another host than that of the URL, too.
+        return ProxyUse(proxy: proxy, isTunnel: url.isHTTPS || connection.replaceServer(of: url))
+    }
+}
+
+extension ConnectionOptions {
+    /// Whether the first override for the host and port of a URL names others.
+    fileprivate func replaceServer(of url: URL) -> Bool {
+        guard !hostOverrides.isEmpty else { return false }
+        let (host, port) = (HostName(url), url.port ?? (url.isHTTPS ? 443 : 80))
+        let first = hostOverrides.first { ($0.host.isEmpty || HostName($0.host) == host) && $0.port == port }
+        guard let first else { return false }
+        return first.addressPort != port || !first.address.isEmpty && HostName(first.address) != host
+    }
+}
+
 extension Transfer {
     /// Whether the connection may lead through a proxy over TLS, so that its TLS session does not send on the socket.
     var mayUseTLSProxy: Bool {

@@ -86,6 +86,11 @@ package struct TransferRepeating {
     /// has authenticated by NTLM, and the current leg is no probe.
     package mutating func sendBody() { probes = [] }
 
+    /// Notes that libcurl sends the request on another connection, which may not be authenticated.
+    ///
+    /// - Parameter probes: The parties whose challenges the exchange obtains by requests without the body.
+    package mutating func reconnect(probes: Probes) { self.probes = probes.subtracting(omitted).subtracting(answered) }
+
     /// Begins another leg after a challenge with a status, or after a response that refused a part of the request.
     package mutating func beginLeg(after challenge: Int?) {
         attempts = 0

@@ -142,6 +142,7 @@ extension Transfer {
             guard beginNextLeg() else { return CURL_PREREQFUNC_ABORT }
         } else if state.repeating.attempts > 0 {
             guard mayRepeat(), rewind() else { return CURL_PREREQFUNC_ABORT }
+            state.repeating.reconnect(probes: exchange.probes)
         }
         if !exchange.needsOwnConnection { try? handle.set(CURLOPT_FRESH_CONNECT, false) }
         // libcurl may send the request again, by which time the transfer has no limit for waiting.

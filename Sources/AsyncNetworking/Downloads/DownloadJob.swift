@@ -122,7 +122,7 @@ extension SessionManager {
             // Each further request to a server is made from the first one, so that their changes do not add up.
             var first = request
             var next = request
-            let segment = Call(of: call.taskID, delivery: .streamed, monitor: call.monitor, start: call.start)
+            var segment = Call(of: call.taskID, delivery: .streamed, monitor: call.monitor, start: call.start)
             while true {
                 events.setSegmented(false)
                 let end: PartEnd
@@ -130,7 +130,8 @@ extension SessionManager {
                     let response = try await pipeline.respond(to: next, &call)
                     var part = request
                     pipeline.limitAttempts(of: &part, call)
-                    end = try await pipeline.read(response, of: call) { [part, next] head, body in
+                    segment.limitStart = call.limitStart
+                    end = try await pipeline.read(response, of: call) { [part, next, segment] head, body in
                         try await write(head, body, to: file, by: task.core) { plan in
                             events.setSegmented(true)
                             return SegmentedTransfer(
@@ -183,7 +184,8 @@ extension SessionManager {
         }
         switch action {
         case .reject:
-            core.receive(head)
+            // The response of a mirror may be accepted.
+            if !file.hasFurtherMirror { core.receive(head) }
             let validation = ResponseValidation(statuses: file.plan.acceptableStatuses)
             try await validation.validate(head, Self.errorPage(body))
             throw TransportError(.internalInconsistency("A rejected response passed validation."))

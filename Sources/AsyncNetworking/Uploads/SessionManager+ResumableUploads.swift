@@ -144,7 +144,7 @@ private final class UploadJob {
         case SessionError.upload(.sourceChanged): evenIfComplete = true
         case SessionError.upload: break
         // The program's closures may throw that error, too.
-        case is CancellationError where !keepsUpload && Task.isCancelled: break
+        case is CancellationError where !keepsUpload && (Task.isCancelled || pipeline.registry.isCancelling): break
         default: return nil
         }
         let cancellation = machine.cancellation(evenIfComplete: evenIfComplete).map { message in
@@ -337,8 +337,8 @@ public struct UploadOptions: Sendable {
     /// Whether the upload can go on after the end of the process; `false` by default. It applies to a body that is a
     /// regular file, and implies ``isResumable``.
     ///
-    /// A record of the upload is kept beside the file, under its name with a suffix that depends on the method and the URL and
-    /// ends with `.upload`. It has mode 0600, and contains the URL of the upload on the server, which may be secret. The
+    /// A record of the upload is kept beside the file, under its name with a suffix that depends on the method, the URL and the
+    /// name, and ends with `.upload`. It has mode 0600, and contains the URL of the upload on the server, which may be secret. The
     /// next durable upload of the same file to the same URL continues there, unless the file was changed, replaced or
     /// moved. The record is removed when the upload is complete, or the server has rejected it. While it runs, another
     /// durable upload of the file to that URL fails with ``SessionError/FileFailure/Reason/inUse``.
