@@ -91,7 +91,6 @@ static const uint64_t COPENSSL_OP_DONT_INSERT_EMPTY_FRAGMENTS = SSL_OP_DONT_INSE
 // Macros that Swift does not import: they cast.
 static const unsigned long COPENSSL_NAME_RFC2253 = XN_FLAG_RFC2253 & ~ASN1_STRFLGS_ESC_MSB;
 static const unsigned long COPENSSL_V_FLAG_PARTIAL_CHAIN = X509_V_FLAG_PARTIAL_CHAIN;
-static const unsigned long COPENSSL_V_FLAG_NO_CHECK_TIME = X509_V_FLAG_NO_CHECK_TIME;
 static const unsigned long COPENSSL_V_FLAG_CRL_CHECK = X509_V_FLAG_CRL_CHECK;
 static const unsigned long COPENSSL_V_FLAG_CRL_CHECK_ALL = X509_V_FLAG_CRL_CHECK_ALL;
 

@@ -58,9 +58,11 @@ import Testing
         arguments: [
             (
                 "Unsupported proxy scheme for 'ftp://user:s3cret@proxy:1'",
-                "Unsupported proxy scheme for 'ftp://…@proxy:1'"
+                "Unsupported proxy scheme for '…@proxy:1'"
             ),
-            ("in 'http://user:s3@cret@[::1'", "in 'http://…@[::1'"),
+            ("in 'http://user:s3@cret@[::1'", "in '…@[::1'"),
+            ("in 'ada:s#cret@proxy:3128': bad", "in '…@proxy:3128': bad"),
+            ("in 'http://ada:s'cret s@proxy'", "in '…@proxy'"), ("in 'a.b': it can't", "in 'a.b': it can't"),
             ("http://a:b@c and http://d:e@f/g", "http://…@c and http://…@f/g"), ("http://a:b/@c", "http://…@c"),
             ("Could not resolve host: a@b", "Could not resolve host: a@b"), ("see http://host/", "see http://host/"),
             ("", ""), ("//", "//"), ("//@", "//…@"),

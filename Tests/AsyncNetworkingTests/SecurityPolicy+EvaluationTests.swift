@@ -40,7 +40,8 @@ import Testing
     @Test(
         arguments: [
             ("localhost", true), ("LOCALHOST.", true), ("127.0.0.1", true), ("::1", true), ("[::1]", true),
-            ("other.example", false), ("127.0.0.2", false), ("", false), (nil, true),
+            ("other.example", false), ("127.0.0.2", false), ("", false), ("localhost\0x", false), ("\0x", false),
+            ("127.0.0.1\0", false), (nil, true),
         ] as [(String?, Bool)])
     func `the certificate is validated for the given name`(host: String?, isAccepted: Bool) {
         let result = policy().evaluate(chain, for: host)
@@ -141,6 +142,18 @@ import Testing
         let result = policy { $0.verificationTime = date }.evaluate(chain, for: "localhost")
         #expect(result.trust.failure == failure)
         #expect(result.trust.date == date)
+    }
+
+    @Test(arguments: [nil, 0, 90_000] as [TimeInterval?])
+    func `a certificate with a pinned key is accepted at any date, if invalid ones are`(offset: TimeInterval?) throws {
+        let pin = try PublicKeyPin("sha256/" + leaf.publicKeySHA256)
+        var pinning = policy {
+            ($0.pinningMode, $0.pins, $0.allowsInvalidCertificates) = (.publicKey, [pin], true)
+            $0.verificationTime = offset.map { Date().addingTimeInterval($0) }
+        }
+        #expect(!pinning.evaluate([leaf.derData], for: "localhost").isRefused)
+        pinning.allowsInvalidCertificates = false
+        #expect(pinning.evaluate([leaf.derData], for: "localhost").isRefused)
     }
 
     @Test func `changes to the file of authorities take effect`() throws {

@@ -182,7 +182,7 @@ extension Request {
             method: method.rawValue, path: request.url.path(percentEncoded: true),
             query: request.url.query(percentEncoded: true) ?? "",
             fields: request.signedFields(handlingCookies: handlesCookies),
-            isStorage: signature.service == "s3")
+            isStorage: signature.isOfStorage)
         guard let value = signature.authorization(for: canonical, bodyHash: bodyHash, time: time) else {
             throw TransportError(.internalInconsistency("OpenSSL could not compute a digest."))
         }
@@ -232,7 +232,7 @@ extension Request {
 
     /// Returns what stands in place of the hash of a body whose bytes are not known before they are sent.
     private func unsignedBody(_ signature: AWSSignature) throws(TransportError) -> String {
-        guard signature.service == "s3", url.isHTTPS else {
+        guard signature.isOfStorage, url.isHTTPS else {
             throw TransportError(
                 .invalidRequest(
                     .option("A body of a stream cannot be signed; its hash may be given as x-amz-content-sha256.")))
@@ -242,6 +242,11 @@ extension Request {
 }
 
 extension AWSSignature {
+    /// Whether the service follows the rules of S3: paths are not normalized, and streams need no hash.
+    fileprivate var isOfStorage: Bool {
+        ["s3", "s3express", "s3-object-lambda", "s3-outposts"].contains(service)
+    }
+
     /// Checks that the values can be part of a header field: libcurl would write a line break into it, after which
     /// another field would begin.
     fileprivate func check() throws(TransportError) {

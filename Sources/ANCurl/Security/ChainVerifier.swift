@@ -110,7 +110,15 @@ import FoundationEssentials
         }
         return unsafe verify(against: security.roots) { context in
             unsafe X509_STORE_CTX_set0_trusted_stack(context, anchors)
-            unsafe X509_STORE_CTX_set_flags(context, COPENSSL_V_FLAG_NO_CHECK_TIME)
+            // The flag that ignores dates has no effect beside a time of verification, and applies to revocation lists.
+            unsafe X509_STORE_CTX_set_verify_cb(context) { isValid, context in
+                switch unsafe X509_STORE_CTX_get_error(context) {
+                case X509_V_ERR_CERT_HAS_EXPIRED, X509_V_ERR_CERT_NOT_YET_VALID:
+                    unsafe X509_STORE_CTX_set_error(context, X509_V_OK)
+                    return 1
+                default: return unsafe TrustStore.review(isValid, context)
+                }
+            }
         }
     }
 
@@ -138,8 +146,15 @@ import FoundationEssentials
     /// there are no alternative names.
     private func setName(_ parameters: OpaquePointer?) -> Bool {
         guard let name else { return true }
+        // OpenSSL would compare what stands before it.
+        guard !name.text.utf8.contains(0) else { return false }
         if name.isAddress { return unsafe X509_VERIFY_PARAM_set1_ip_asc(parameters, name.text) == 1 }
-        unsafe X509_VERIFY_PARAM_set_hostflags(parameters, UInt32(X509_CHECK_FLAG_NO_PARTIAL_WILDCARDS))
+        var flags = X509_CHECK_FLAG_NO_PARTIAL_WILDCARDS
+        // OpenSSL itself ignores only alternative names of hosts.
+        if unsafe X509_get_ext_by_NID(leaf, NID_subject_alt_name, -1) >= 0 {
+            flags |= X509_CHECK_FLAG_NEVER_CHECK_SUBJECT
+        }
+        unsafe X509_VERIFY_PARAM_set_hostflags(parameters, UInt32(flags))
         guard !name.text.isEmpty else { return false }
         return unsafe X509_VERIFY_PARAM_set1_host(parameters, name.text, 0) == 1
     }

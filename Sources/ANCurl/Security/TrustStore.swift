@@ -54,13 +54,16 @@ import FoundationEssentials
         let flags = COPENSSL_V_FLAG_CRL_CHECK | COPENSSL_V_FLAG_CRL_CHECK_ALL
         unsafe _ = X509_VERIFY_PARAM_set_flags(parameters, flags)
         // Revocation lists are not required for the authorities themselves. See X509_STORE_set_verify_cb(3).
-        unsafe X509_STORE_set_verify_cb(raw) { isValid, context in
-            guard isValid == 0, unsafe X509_STORE_CTX_get_error(context) == X509_V_ERR_UNABLE_TO_GET_CRL,
-                unsafe X509_STORE_CTX_get_error_depth(context) > 0
-            else { return isValid }
-            unsafe X509_STORE_CTX_set_error(context, X509_V_OK)
-            return 1
-        }
+        unsafe X509_STORE_set_verify_cb(raw) { unsafe TrustStore.review($0, $1) }
+    }
+
+    /// Returns the result for a certificate, as a callback of a verification.
+    static func review(_ isValid: Int32, _ context: OpaquePointer?) -> Int32 {
+        guard isValid == 0, unsafe X509_STORE_CTX_get_error(context) == X509_V_ERR_UNABLE_TO_GET_CRL,
+            unsafe X509_STORE_CTX_get_error_depth(context) > 0
+        else { return isValid }
+        unsafe X509_STORE_CTX_set_error(context, X509_V_OK)
+        return 1
     }
 
     deinit {

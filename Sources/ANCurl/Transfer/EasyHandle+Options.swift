@@ -83,6 +83,8 @@ extension EasyHandle {
         // With certificates in memory, libcurl reads no certificate file.
         case .systemAnd(let bytes): (directory, blob) = (SystemRoots.current.directory, bytes)
         }
+        // A file is read again for new connections, also if libcurl has read it before.
+        if case .file = roots { try set(CURLOPT_CA_CACHE_TIMEOUT, 0) }
         try set(CURLOPT_PROXY_CAINFO, file)
         try set(CURLOPT_PROXY_CAPATH, directory)
         if let blob { try set(CURLOPT_PROXY_CAINFO_BLOB, blob: blob) }

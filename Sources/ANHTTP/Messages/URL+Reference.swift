@@ -212,10 +212,17 @@ extension URL {
 
 extension String {
     /// The text of a message without the user information of URLs in it, also malformed ones: what stands between `//` and
-    /// the last `@` before the next blank.
+    /// the last `@` before the next blank, or between the first quotation mark and the last `@` before the last one, where a
+    /// URL may be quoted that has no `//`, or blanks.
     package var withoutUserInformation: String {
         var result = ""
         var rest = unicodeScalars[...]
+        if let range = rest.firstRange(of: " '".unicodeScalars), let end = rest.lastIndex(of: "'"),
+            let sign = rest[..<end].lastIndex(of: "@"), range.upperBound < sign
+        {
+            result = String(rest[..<range.upperBound]) + "…"
+            rest = rest[sign...]
+        }
         while let slashes = rest.firstRange(of: "//".unicodeScalars) {
             result += String(rest[..<slashes.upperBound])
             rest = rest[slashes.upperBound...]

@@ -47,8 +47,8 @@ public struct AuthenticationPolicy: Sendable {
         set { netrc = newValue.map(NetrcFile.init) }
     }
     private var netrc: NetrcFile?
-    /// The signatures for Amazon's services; the first one with a pattern that matches the host is used. Empty by
-    /// default. The patterns are checked in order until one matches: an invalid one fails the request with
+    /// The signatures for Amazon's services; the first one with a pattern that matches the host is used, unless the
+    /// query has one (`X-Amz-Signature`). Empty by default. The patterns are checked in order until one matches: an invalid one fails the request with
     /// ``ANHTTP/TransportError/Reason/invalidRequest(_:)``.
     public var signatures: [AWSSignature] = []
     /// The sources of bearer tokens; the first one for the origin of a request is used. Empty by default. Requests that

@@ -127,9 +127,13 @@ public actor Authenticator {
         let date: Date
         /// The token that was set by the program, or obtained without one, and of which this is a refreshed one.
         let lineage: Secret<String>
+        /// The value of `Authorization`, as `HTTPFields` contains it.
+        let field: String
 
-        /// The value of `Authorization`.
-        var field: String { "Bearer \(token.value)" }
+        init(token: Token, version: Int, date: Date, lineage: Secret<String>) {
+            (self.token, self.version, self.date, self.lineage) = (token, version, date, lineage)
+            field = HTTPField(name: .authorization, value: "Bearer \(token.value)").value
+        }
     }
 
     private static let systemDate: @Sendable () -> Date = {

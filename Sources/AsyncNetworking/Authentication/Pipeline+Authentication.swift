@@ -19,7 +19,9 @@ extension Pipeline {
             return try await answerChallenges(request, &call, next, by: policy)
         }
         call.credentialOrigin = Origin(request.url)
-        if !policy.signatures.isEmpty, let signature = try policy.signature(for: HostName(request.url)) {
+        if !policy.signatures.isEmpty, !request.url.isPresigned,
+            let signature = try policy.signature(for: HostName(request.url))
+        {
             request.transportAuthentication = TransportAuthentication(signature)
             return try await answerChallenges(request, &call, next, by: policy)
         }
@@ -254,6 +256,13 @@ private struct Refusal {
                         scheme: scheme, realm: $0)
                 }
             }
+    }
+}
+
+extension URL {
+    /// Whether the query has a signature for Amazon Web Services, beside which a server accepts no other.
+    fileprivate var isPresigned: Bool {
+        query()?.split(separator: "&").contains { $0.hasPrefix("X-Amz-Signature=") } ?? false
     }
 }
 

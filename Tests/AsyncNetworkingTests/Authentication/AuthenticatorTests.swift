@@ -760,6 +760,25 @@ private struct WaitsForTokens: EventMonitor {
         #expect(transport.authorizations == ["Bearer 0", "Bearer 2"])
     }
 
+    @Test(arguments: ["0", "0\n", " 0"])
+    func `a token that is replaced before its request is sent is not sent`(value: String) async throws {
+        let transport = MockTransport(.text("welcome"))
+        let authenticator = Authenticator(
+            for: [try url("http://a.example/")], token: Authenticator.Token(value)
+        ) { _ in throw Planned() }
+        let manager = SessionManager(on: transport) {
+            $0.authentication.authenticators = [authenticator]
+            $0.attemptInterceptors = [
+                Intercepting { request, next in
+                    await authenticator.setToken(Authenticator.Token("1"))
+                    return try await next(request)
+                }
+            ]
+        }
+        #expect(try await manager.get("x").text == "welcome")
+        #expect(transport.authorizations == ["Bearer 1"])
+    }
+
     @Test func `a refused request whose token was removed meanwhile is sent with a new one`() async throws {
         let authenticator = try authenticator(issuer)
         let transport = MockTransport { request in

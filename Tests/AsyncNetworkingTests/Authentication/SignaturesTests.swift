@@ -55,6 +55,17 @@ import Testing
         }
     }
 
+    @Test func `a presigned URL is not signed again`() async throws {
+        try await StubServer.with { server in
+            server.fallback { _ in .text("end") }
+            let target = "/x?X-Amz-Signature=a&b"
+            _ = try await manager(for: server).get(target)
+            let request = try #require(server.activity.requests.first)
+            #expect(request.headers["Authorization"] == nil)
+            #expect(request.target == target)
+        }
+    }
+
     @Test func `bodies of data and files are hashed, and sent`() async throws {
         let directory = try TemporaryDirectory()
         let path = try directory.write(Data("hello".utf8), to: "body")
