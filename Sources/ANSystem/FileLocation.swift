@@ -88,6 +88,11 @@ public struct FileLocation: Hashable, Sendable {
     /// The position of the last slash, even one before a combining character, with which it forms one `Character`.
     private var lastSlash: String.Index? { path.utf8.lastIndex(of: UInt8(ascii: "/")) }
 
+    /// Returns the path of another file in the directory.
+    package func sibling(_ name: String) -> String {
+        lastSlash.map { path[...$0] + name } ?? name
+    }
+
     /// Creates the directory that contains the file, and its missing parents, unless they exist. See mkdir(2).
     ///
     /// - Parameter mode: The permission bits of new directories, before the process's umask is applied; 0o777 by

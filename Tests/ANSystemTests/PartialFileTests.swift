@@ -247,5 +247,7 @@ import Testing
     func `a path is divided into directory and name`(path: String, directory: String, name: String) {
         #expect(FileLocation(unresolved: path).directory == directory)
         #expect(FileLocation(unresolved: path).name == name)
+        let other = directory == "/" ? "/x" : directory == "." ? "x" : directory + "/x"
+        #expect(FileLocation(unresolved: path).sibling("x") == other)
     }
 }

@@ -73,6 +73,9 @@ final class DownloadFile {
     private var range: ContentRange?
     /// The number of received bytes at the last flush, and its time.
     var flushed = (received: Int64(0), time: Duration.zero)
+    /// The resume data for the bytes that are on the disk, and whether later ones were lost.
+    private var flushedData: ResumeData?
+    private var hasLostBytes = false
     /// The file of the record that was written last.
     var lastRecord: FileStamp?
 
@@ -92,7 +95,9 @@ final class DownloadFile {
         decodesContent = request.options(inheriting: pipeline.options).value.decodesContent
         self.stopwatch = stopwatch
         hasOwnRange = request.headers.contains(.range)
-        mayContinue = request.method == .get && !hasOwnRange
+        // Further requests would send a body again, which neither a record nor resume data contains.
+        let hasBody = if case .none = request.body.content { false } else { true }
+        mayContinue = request.method == .get && !hasOwnRange && !hasBody
         plan = ResumePlan(hasOwnRange: hasOwnRange)
         do throws(SystemError) {
             switch job.destination.target {
@@ -226,6 +231,7 @@ final class DownloadFile {
         resumed.offset = data.offset
         if data.hasMirrorBytes == true { resumed.hasMirrorBytes = true }
         known = resumed
+        flushedData = currentResumeData
         longest = data.completedBytes
         planRest(after: data)
     }
@@ -289,7 +295,7 @@ final class DownloadFile {
         range = isChanged || head.status != .partialContent ? nil : head.contentRange?.ofWholeFile
         verifiesTrailers = !isChanged && !hasPieceDigests
         hasBegun = true
-        flushed = (received, stopwatch.elapsed)
+        (flushed, flushedData) = ((received, stopwatch.elapsed), nil)
         if parts.isEmpty || !isDurable { try writeRecord() } else { try flush() }
     }
 
@@ -399,7 +405,7 @@ final class DownloadFile {
             let location = location ?? FileLocation(ProcessDirectories.absolute(file.path))
             guard location.isReplaceable || location.isDirectory else { throw SystemError.exists }
             if job.destination.createsIntermediateDirectories { try location.createDirectories() }
-            if isDurable { try partial?.flush() }
+            if isDurable { try flushBytes() }
             if mayBePrivate, file.path != partial?.path, !FileLocation(location.path).exists {
                 partial?.adoptDefaultMode()
             }
@@ -426,8 +432,9 @@ final class DownloadFile {
         }
         if case .digest = error as? SessionError, !keepsAfterWrongDigest { return nil }
         guard isDurable || isWanted else { return nil }
-        if isDurable { try? flush() }
-        let data = currentResumeData
+        // After a failure the system reports success although bytes are lost.
+        if isDurable, !hasLostBytes { try? flush() }
+        let data = hasLostBytes ? flushedData : currentResumeData
         if isDurable || data != nil { partial.take()?.keep() }
         return data
     }
@@ -466,10 +473,13 @@ extension DownloadFile {
         return next(hasProgress: data.completedBytes > longest)
     }
 
+    /// Whether a mirror may take the place of a server whose response is rejected.
+    var hasFurtherMirror: Bool { !hasBegun && !mirrors.isEmpty }
+
     /// Returns the request to a mirror after a server has failed before its response was accepted; `nil` if there is none,
     /// or the server is not to blame.
     func requestToNextMirror(after error: any Error, of request: Request) -> Request? {
-        guard !hasBegun, let mirror = mirrors.first else { return nil }
+        guard hasFurtherMirror, let mirror = mirrors.first else { return nil }
         switch error {
         case is TransportError, is SerializationError: break
         case SessionError.transport, SessionError.serialization, SessionError.redirect, SessionError.authentication,
@@ -520,6 +530,8 @@ extension DownloadFile {
         }
         parts = ByteRanges()
         if isDurable { try flush() }
+        // The bytes before the offset are those of the known version.
+        guard job.options.startsOverIfNotResumable else { throw .notResumable(.wrongRange(range)) }
         return try startOver(because: .wrongRange(range))
     }
 
@@ -569,12 +581,22 @@ extension DownloadFile {
     /// Flushes the written bytes to the disk, then updates the record.
     func flush() throws(SessionError) {
         do throws(SystemError) {
-            try partial?.flush()
+            try flushBytes()
         } catch {
             throw .file(job.path, error)
         }
         try writeRecord()
-        flushed = (received, stopwatch.elapsed)
+        (flushed, flushedData) = ((received, stopwatch.elapsed), currentResumeData)
+    }
+
+    /// Flushes the partial file. If that fails, only the bytes that were flushed before count.
+    func flushBytes() throws(SystemError) {
+        do throws(SystemError) {
+            try partial?.flush()
+        } catch {
+            hasLostBytes = true
+            throw error
+        }
     }
 
     /// Flushes a durable download if enough bytes have arrived, or enough time has passed, since it was flushed last.

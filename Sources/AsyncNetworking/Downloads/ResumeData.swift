@@ -142,8 +142,7 @@ enum DownloadRecord {
             var data = try? JSONDecoder().decodeUntrusted(ResumeData.self, from: bytes), data.offset >= 0
         else { return nil }
         let destination = data.destination.map { destination in
-            let name = FileLocation(unresolved: destination).name
-            return FileLocation(unresolved: partialFile).directory + "/" + name
+            FileLocation(unresolved: partialFile).sibling(FileLocation(unresolved: destination).name)
         }
         if let destination, Self.partialFile(for: destination) != partialFile { return nil }
         data.destination = destination

@@ -169,7 +169,9 @@ actor UploadRecord {
     ///
     /// - Throws: ``SessionError/file(_:)``, with the reason `inUse` if another upload has locked it.
     init(of source: (path: String, stamp: FileStamp), to request: Request) throws(SessionError) {
-        let target = "\(request.method.rawValue) \(request.url.absoluteString)"
+        // A long name is cut.
+        let name = FileLocation(unresolved: source.path).name
+        let target = "\(request.method.rawValue) \(request.url.absoluteString) \(name)"
         let suffix = "." + String(Checksum.of(target, seed: 0), radix: 36) + ".upload"
         let path = FileLocation.path(source.path, appending: suffix)
         var contents = Contents(stamp: source.stamp)
@@ -191,15 +193,17 @@ actor UploadRecord {
     /// known any more is emptied.
     func note(_ known: ResumableUpload.Known?) throws(SessionError) {
         guard known != contents.known else { return }
-        contents.known = known
+        var changed = contents
+        changed.known = known
         guard known != nil else {
+            contents = changed
             // The upload may be complete: it does not fail because of its record, by which the server is asked at most.
             try? file?.truncate(to: 0)
             try? file?.flush()
             return
         }
         // Encoding these types as JSON cannot fail.
-        guard let bytes = try? JSONEncoder().encode(contents) else { return }
+        guard let bytes = try? JSONEncoder().encode(changed) else { return }
         do throws(SystemError) {
             var next = try PartialFile(path: replacement, opening: .either, mode: 0o600)
             try next.truncate(to: 0)
@@ -208,6 +212,7 @@ actor UploadRecord {
             try next.move(to: path)
             file.take()?.keep()
             file = consume next
+            contents = changed
         } catch {
             throw .file(path, error)
         }

@@ -351,6 +351,41 @@ extension StubServer {
         }
     }
 
+    @Test(arguments: [0, 300])
+    func `a part with a wrong amount of content is an error that keeps the bytes before it`(count: Int) async throws {
+        try await StubServer.with { server in
+            let manager = SessionManager(for: server)
+            let data = try await interrupted(server, manager)
+            server.route("/file") { _ in
+                let fields: HeaderPairs = ["ETag": "\"1\"", "Content-Range": "bytes 400-599/1000"]
+                return Script([.reply(Reply(status: 206, headers: fields, body: .bytes(Self.bytes.prefix(count))))])
+            }
+            let strict = DownloadOptions().with { $0.startsOverIfNotResumable = false }
+            let error = try await sessionError {
+                _ = try await manager.download(resuming: data, options: strict).value
+            }
+            #expect(error.resumeFailure != nil)
+            #expect(error.resumeData == data)
+            server.serve(ServedFile(Self.bytes))
+            #expect(try await manager.download(resuming: data, options: strict).value.response.statusCode == 206)
+            #expect(try directory.read("file") == Self.bytes)
+        }
+    }
+
+    @Test func `a download with a body is not resumed, because its further requests would have none`() async throws {
+        try await StubServer.with { server in
+            server.serve(ServedFile(Self.bytes, interruption: .close(after: 400)))
+            let request = server.request("/file", body: .string("query"))
+            let options = DownloadOptions.durable.with { $0.segments = .count(2) }
+            let error = try await sessionError {
+                _ = try await SessionManager(for: server).download(request, to: .file(file), options: options).value
+            }
+            #expect(error.resumeData == nil)
+            #expect(server.activity.requests.map(\.body) == [Data("query".utf8)])
+            #expect(try directory.contents.isEmpty)
+        }
+    }
+
     @Test func `a server without support for ranges sends the whole file`() async throws {
         try await StubServer.with { server in
             let manager = SessionManager(for: server)
