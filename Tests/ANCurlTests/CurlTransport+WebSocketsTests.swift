@@ -114,7 +114,7 @@ import Testing
                 }
                 #expect(received == messages)
                 #expect(error?.reason == .webSocketClosed(closure))
-                #expect(throws: Never.self) { try link.failure.map { throw $0 } }
+                #expect(link.closure == closure)
             }
         }
     }

@@ -117,10 +117,6 @@ package final class WebSocketChannel: Sendable {
 
     package var closure: WebSocketClosure? { state.withLock { $0.closure } }
 
-    var failure: (any Error)? {
-        if case .failure(let error)? = state.withLock({ $0.ending?.result }) { error } else { nil }
-    }
-
     /// The frames for a reader.
     package enum Reading {
         /// Frames; whether the loop must be asked to read again.
@@ -392,7 +388,6 @@ struct UpgradedExchange: WebSocketLink {
     var subprotocol: String? { channel.agreement.subprotocol }
     var deflate: WebSocketDeflate? { channel.agreement.deflate }
     var closure: WebSocketClosure? { channel.closure }
-    var failure: (any Error)? { channel.failure }
 
     func receive() async throws -> [WebSocketFrame]? {
         while true {

@@ -11,8 +11,6 @@ package protocol WebSocketLink: Sendable {
     var deflate: WebSocketDeflate? { get }
     /// The closure that the server sent; `nil` if it has sent none.
     var closure: WebSocketClosure? { get }
-    /// The error with which the connection has ended; `nil` while it is open, and after a closure by either side.
-    var failure: (any Error)? { get }
 
     /// Returns the next data frames, at least one; `nil` after a normal closure by either side, and in all later calls.
     ///

@@ -51,7 +51,6 @@ struct ObservedLink: WebSocketLink {
     var subprotocol: String? { base.subprotocol }
     var deflate: WebSocketDeflate? { base.deflate }
     var closure: WebSocketClosure? { base.closure }
-    var failure: (any Error)? { base.failure }
 
     func receive() async throws -> [WebSocketFrame]? { try await base.receive() }
     func send(_ makeFrame: () throws -> WebSocketFrame) async throws { try await base.send(makeFrame) }

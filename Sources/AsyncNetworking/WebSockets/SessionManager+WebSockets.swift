@@ -180,9 +180,9 @@ extension SessionManager {
                     plan.receive()
                     do {
                         try await body(socket)
-                        course = .returned(socket.core.ending)
+                        course = .returned(socket.core.readClosure)
                     } catch {
-                        course = .threw(error, socket.core.ending)
+                        course = .threw(error, from: socket.core)
                         throw error
                     }
                 }
@@ -210,17 +210,18 @@ extension SessionManager {
 enum WebSocketCourse {
     /// The connection was not opened, and the closure not run.
     case notOpened
-    /// The closure has returned after this end of the connection; `nil` if the closure has ended it.
-    case returned(WebSocket.Core.Ending?)
-    /// The closure has thrown an error after this end of the connection; `nil` if the closure has ended it.
-    case threw(any Error, WebSocket.Core.Ending?)
+    /// The closure has returned after its iteration ended with this closure of the server; `nil` if it did not.
+    case returned(WebSocketClosure?)
+    /// The closure has thrown an error, which may be that of the connection.
+    case threw(any Error, from: WebSocket.Core)
 
     /// The codes after which a server may be asked again: going away, and failures of the server (RFC 6455 §7.4.1 and the
     /// IANA registry).
     private static let transientCodes: Set<UInt16?> = [1001, 1011, 1012, 1013, 1014]
 
     /// Returns the ending by which a plan decides about another connection; `nil` if there is none, because the closure
-    /// has ended this one, or the server has, for good.
+    /// has ended this one, or the server has, for good. The connection has ended: a close frame that arrived before it was
+    /// lost has been read, unless the reader was behind.
     ///
     /// - Parameter failure: The error of the call; `nil` if it succeeded.
     func ending(failing failure: (any Error)?) -> ReconnectionPlan.Ending? {
@@ -229,19 +230,14 @@ enum WebSocketCourse {
         case _ where failure is CancellationError: nil
         case .notOpened: failure.map { .init($0) }
         // Other transient codes end the iteration with an error.
-        case .returned(.closed(let closure, isRead: true)) where closure.code == 1001: .completed
-        case .threw(let error, .closed(let closure, _)) where Self.transientCodes.contains(closure.code):
-            Self.isSame(error, TransportError(.webSocketClosed(closure))) ? .completed : nil
-        // The call has added its history to the error.
-        case .threw(let error, .lost(let loss)): Self.isSame(error, loss) ? failure.map { .init($0) } : nil
-        case .returned, .threw: nil
+        case .returned(let closure): closure?.code == 1001 ? .completed : nil
+        case .threw(let error, from: let core):
+            switch core.ending(throwing: error) {
+            case .closed(let closure): Self.transientCodes.contains(closure.code) ? .completed : nil
+            // The call has added its history to the error.
+            case .lost: failure.map { .init($0) }
+            case nil: nil
+            }
         }
-    }
-
-    /// Whether an error is the one that a connection has thrown. Another request can fail for the same reason, but its
-    /// error has other details.
-    private static func isSame(_ error: any Error, _ loss: any Error) -> Bool {
-        guard let error = error as? TransportError, let loss = loss as? TransportError else { return false }
-        return error.reason == loss.reason && error.context == loss.context
     }
 }

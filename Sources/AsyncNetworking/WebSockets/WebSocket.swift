@@ -51,8 +51,7 @@ public struct WebSocket: AsyncSequence, Sendable {
     /// - Throws: ``ANHTTP/TransportError``, with ``ANHTTP/TransportError/Reason/webSocketClosed(_:)`` if the connection
     ///   is closed; or `CancellationError` if the calling task is cancelled: the message may then still be sent.
     public func send(_ message: WebSocketMessage) async throws {
-        try await core.link.send { try core.frame(of: message) }
-        core.link.note(message, isSent: true)
+        try await core.send(message)
     }
 
     /// Closes the connection, and returns when the server has answered, or after 5 s. Messages that have not been read
@@ -113,6 +112,8 @@ extension WebSocket {
         let link: any WebSocketLink
         private let options: WebSocketOptions
         private let input: Lock<Input>
+        /// The different errors that iterating and sending have thrown.
+        private let errors = Lock<[TransportError]>([])
         /// Created for the first message that is compressed.
         private let deflater = Lock<MessageDeflater?>(nil)
 
@@ -159,22 +160,47 @@ extension WebSocket {
                 discardInput()
                 link.fail(violation)
                 throw TransportError(violation.failure(limit: options.maximumMessageSize))
+            } catch {
+                throw noted(error)
             }
         }
 
-        /// How the server or the network has ended the connection.
-        enum Ending {
-            /// The server has closed the connection. `isRead` is `true` if the iteration has ended with it.
-            case closed(WebSocketClosure, isRead: Bool)
-            /// The connection was lost with this error, which iterating and sending throw.
-            case lost(any Error)
+        func send(_ message: WebSocketMessage) async throws {
+            do {
+                try await link.send { try frame(of: message) }
+            } catch {
+                throw noted(error)
+            }
+            link.note(message, isSent: true)
         }
 
-        /// The end of the connection; `nil` while it is open, and if this side has closed it, also after the server.
-        var ending: Ending? {
-            let (isClosing, isAtEnd) = input.withLock { ($0.isDiscarding, $0.isAtEnd) }
-            guard !isClosing else { return nil }
-            return link.closure.map { .closed($0, isRead: isAtEnd) } ?? link.failure.map { .lost($0) }
+        private func noted(_ error: any Error) -> any Error {
+            guard let error = error as? TransportError else { return error }
+            errors.withLock { if !$0.contains(where: error.isSame(as:)) { $0.append(error) } }
+            return error
+        }
+
+        /// How the server or the network has ended the connection.
+        enum Ending: Equatable {
+            /// The server has closed the connection.
+            case closed(WebSocketClosure)
+            /// The connection was lost.
+            case lost
+        }
+
+        /// The closure by the server with which the iteration has ended; `nil` if it has not, and if this side has closed
+        /// the connection, also after the server.
+        var readClosure: WebSocketClosure? {
+            input.withLock { !$0.isDiscarding && $0.isAtEnd } ? link.closure : nil
+        }
+
+        /// Returns the end of the connection that an error describes; `nil` if the connection has not thrown that error,
+        /// and if this side has closed it.
+        func ending(throwing error: any Error) -> Ending? {
+            guard let error = error as? TransportError, !input.withLock(\.isDiscarding),
+                errors.withLock({ $0.contains(where: error.isSame(as:)) })
+            else { return nil }
+            return link.closure.map { .closed($0) } ?? .lost
         }
 
         /// Discards the messages that were received and not read, and all further ones.
@@ -204,6 +230,11 @@ extension WebSocket {
             return frame
         }
     }
+}
+
+extension TransportError {
+    /// Whether another error is this one. Another request can fail for the same reason, but its error has other details.
+    fileprivate func isSame(as other: TransportError) -> Bool { reason == other.reason && context == other.context }
 }
 
 /// An assembler of messages from the frames of a WebSocket connection, whose order was checked: it inflates compressed

@@ -22,7 +22,6 @@ final class MockWebSocket: WebSocketLink {
     // MARK: The client's side
 
     var closure: WebSocketClosure? { state.value.closure }
-    var failure: (any Error)? { if case .failure(let error)? = state.value.ending { error } else { nil } }
 
     func receive() async throws -> [WebSocketFrame]? {
         while true {

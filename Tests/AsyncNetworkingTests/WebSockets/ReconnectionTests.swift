@@ -196,6 +196,79 @@ import Testing
         }
     }
 
+    @Test func `a connection is made again if sending is the first to meet the loss, and the reader is behind`()
+        async throws
+    {
+        let messages = (0..<8).map { Script.Action.message(.binary(Data(repeating: $0, count: 2_000))) }
+        try await StubServer.with { server in
+            let gate = try ScriptGate()
+            server.route(
+                "/", Script([.acceptWebSocket()] + messages + [.wait(gate), .end(.reset)]),
+                Script([.acceptWebSocket(), .echoMessages()]))
+            let session = SessionManager(for: server) { $0.transfer.streamBufferSize = 1_000 }
+            var request = try session.request(.get, "/")
+            request.retryPolicy = RetryPolicy(limit: 3)
+            request.retryPolicy?.backoff = Backoff(base: .zero)
+            var count = 0
+            try await session.withWebSockets(for: request, reconnectionTime: .zero) { socket in
+                count += 1
+                guard count == 1 else { return }
+                _ = try await socket.first { _ in true }
+                gate.open()
+                try await server.connections(open: 0)
+                while true { try await socket.send(.text("a")) }
+            }
+            #expect(count == 2)
+        }
+    }
+
+    /// A connection whose loss sending and receiving describe differently.
+    private struct LostLink: WebSocketLink {
+        var subprotocol: String? { nil }
+        var deflate: WebSocketDeflate? { nil }
+        var closure: WebSocketClosure? { nil }
+
+        func receive() async throws -> [WebSocketFrame]? { throw Self.loss(2) }
+        func send(_ makeFrame: () throws -> WebSocketFrame) async throws { throw Self.loss(1) }
+        func close(_ closure: WebSocketClosure) async throws {}
+        func fail(_ violation: WebSocketViolation) {}
+
+        static func loss(_ errno: Int32) -> TransportError {
+            var context = FailureContext()
+            context.errno = errno
+            return TransportError(.connectionLost(.inBody(received: 0, expected: nil)), context: context)
+        }
+    }
+
+    @Test(arguments: [1, 2, 3])
+    func `a connection is made again after each error that it has thrown, and no other`(errno: Int32) async throws {
+        let session = SessionManager(on: MockTransport(script: .webSocketEcho)) {
+            $0.interceptors = [
+                Intercepting { request, next in
+                    var response = try await next(request)
+                    response.head.webSocket = LostLink()
+                    return response
+                }
+            ]
+        }
+        var request = try session.request(.get, "/")
+        request.retryPolicy = RetryPolicy(limit: 3)
+        request.retryPolicy?.backoff = Backoff(base: .zero)
+        var count = 0
+        do {
+            try await session.withWebSockets(for: request, reconnectionTime: .zero) { socket in
+                count += 1
+                guard count == 1 else { return }
+                await #expect(throws: TransportError.self) { try await socket.send(.text("a")) }
+                await #expect(throws: TransportError.self) { try await socket.first { _ in true } }
+                throw LostLink.loss(errno)
+            }
+        } catch {
+            #expect(errno == 3, "\(error)")
+        }
+        #expect(count == (errno == 3 ? 1 : 2))
+    }
+
     @Test func `a closure that has returned is not run again if its messages are lost`() async throws {
         var options = WebSocketOptions()
         options.closeTimeout = .milliseconds(10)
