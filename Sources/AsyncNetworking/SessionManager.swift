@@ -154,7 +154,8 @@ public actor SessionManager {
     ///
     /// It may be called again, also concurrently: each call waits, and the one whose limit expires first cancels the
     /// requests. A closure passed to ``withResponse(for:validating:reporting:_:)`` is part of its request: calling this
-    /// function from inside one waits for that closure, and so for itself.
+    /// function from inside one waits for that closure, and so for itself. A connection of an ``EventSource`` is a running
+    /// request, whether its events are read or not; the loop over them may call this function with a limit.
     ///
     /// - Parameter limit: The time after which requests that are still running are cancelled, so that they throw
     ///   `CancellationError`; `nil`, the default, waits without a limit, and zero or less cancels them at once. It is

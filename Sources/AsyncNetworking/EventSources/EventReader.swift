@@ -44,9 +44,7 @@ final class EventReader {
 
     deinit {
         close()
-        guard let connection else { return }
-        // Ends with the exchange, which a session that is shut down waits for.
-        Task { [session] in await connection.end(on: session, failing: CancellationError()) }
+        connection?.abandon()
     }
 
     /// Returns the next event; `nil` at the end.
@@ -118,11 +116,14 @@ final class EventReader {
         do {
             let response = try await pipeline.respond(to: request, &call)
             try await Self.validate(response.head, response.body)
-            connection = Connection(task: task, request: request, call: call, body: response.body)
+            let connection = Connection(session, task, request, call, response.body)
+            await connection.endWithSession()
+            self.connection = connection
             return response.head
         } catch {
-            let ended = Connection(task: task, request: request, call: call, body: nil)
-            throw await ended.end(on: session, failing: error) ?? error
+            let ended = await pipeline.end(&call, of: request, failing: error)
+            session.registry.end(task.id)
+            throw ended ?? error
         }
     }
 
@@ -132,20 +133,47 @@ final class EventReader {
 
     /// Ends the connection, if there is one; returns the error that the caller receives.
     private func disconnect(failing error: (any Error)? = nil) async -> (any Error)? {
-        await connection.take()?.end(on: session, failing: error)
+        await connection.take()?.end(failing: error)
     }
 
-    /// A call whose response is read by several calls of ``next()``.
-    private struct Connection: Sendable {
-        let task: AnySessionTask
-        let request: Request
-        let call: Call
-        let body: ResponseBody?
+    /// A call whose response is read by several calls of ``next()``. It ends once: by the reader, or when the session
+    /// cancels its requests, because nothing may read it then.
+    private actor Connection {
+        nonisolated let body: ResponseBody
+        private let session: SessionManager
+        private let task: AnySessionTask
+        private let request: Request
+        private var call: Call?
+        private var watch: Task<Void, Never>?
 
-        func end(on session: SessionManager, failing error: (any Error)?) async -> (any Error)? {
-            var call = call
+        init(
+            _ session: SessionManager, _ task: AnySessionTask, _ request: Request, _ call: Call, _ body: ResponseBody
+        ) {
+            (self.session, self.task, self.request, self.call, self.body) = (session, task, request, call, body)
+        }
+
+        /// Ends the connection when the session cancels its requests.
+        func endWithSession() {
+            // Ends with the connection.
+            watch = Task {
+                await session.registry.waitUntilCancelling()
+                await end(failing: CancellationError())
+            }
+        }
+
+        /// Ends the connection, and returns the error that the caller receives.
+        @discardableResult
+        func end(failing error: (any Error)?) async -> (any Error)? {
+            guard var call = call.take() else { return nil }
+            watch?.cancel()
             defer { session.registry.end(task.id) }
             return await session.pipeline.end(&call, of: request, failing: error)
+        }
+
+        /// Ends the connection soon.
+        nonisolated func abandon() {
+            // Ends with the exchange, which a session that is shut down waits for.
+            Task { await end(failing: CancellationError()) }
         }
     }
 

@@ -50,6 +50,18 @@ import Testing
         }
     }
 
+    @Test func `a session can be shut down by the loop over its source`() async throws {
+        let server = try StubServer()
+        server.route("/feed", .events([ServerSentEvent(data: "a")], then: .hang))
+        let session = SessionManager(for: server)
+        await #expect(throws: CancellationError.self) {
+            for try await _ in session.events(for: Request(url: server.url("/feed"))) {
+                await session.shutdown(draining: .zero)
+            }
+        }
+        try await server.connections(open: 0)
+    }
+
     @Test(arguments: [nil, "application/json, text/event-stream"])
     func `seven open feeds leave the connections of other requests to these`(accepted: String?) async throws {
         let server = try StubServer()

@@ -159,6 +159,60 @@ extension EventSourceTests {
         }
     }
 
+    /// Receives the outcomes of calls.
+    private struct OutcomeRecorder: EventMonitor {
+        let outcomes = Lock([String]())
+
+        func receive(_ event: TaskEvent, of task: AnySessionTask) {
+            guard case .ended(let outcome, _) = event else { return }
+            outcomes.withLock { $0.append("\(outcome)") }
+        }
+    }
+
+    @Test func `shutting the session down does not wait for a source that nothing reads`() async throws {
+        let monitor = OutcomeRecorder()
+        let session = session(MockTransport(.events(Self.events(1...3), then: .hang))) {
+            $0.eventMonitors = [monitor]
+        }
+        var events = session.events(for: try Self.request()).makeAsyncIterator()
+        #expect(try await events.next() == Self.events(1...3)[0])
+        await session.shutdown(draining: .zero)
+        #expect(session.tasks.isEmpty)
+        await #expect(throws: CancellationError.self) { while try await events.next() != nil {} }
+        #expect(try await events.next() == nil)
+        #expect(monitor.outcomes.withLock(\.count) == 1)
+    }
+
+    @Test func `a session can be shut down by the loop over its source`() async throws {
+        let session = session(MockTransport(.events(Self.events(1...3), then: .hang)))
+        await #expect(throws: CancellationError.self) {
+            for try await _ in session.events(for: try Self.request()) { await session.shutdown(draining: .zero) }
+        }
+    }
+
+    @Test func `a connection that nothing reads is a running request until the limit of a shutdown`() async throws {
+        let session = session(MockTransport(.events(Self.events(1...3), then: .hang))) { $0.timeouts.idle = nil }
+        var events = session.events(for: try Self.request()).makeAsyncIterator()
+        _ = try await events.next()
+        async let end: Void = session.shutdown(draining: .seconds(10))
+        #expect(try await clock.sleepers(count: 1) == [.seconds(10)])
+        #expect(session.tasks.count == 1)
+        clock.advance(by: .seconds(10))
+        await end
+        #expect(session.tasks.isEmpty)
+        await #expect(throws: CancellationError.self) { while try await events.next() != nil {} }
+    }
+
+    @Test func `invalidating the session ends a connection that nothing reads`() async throws {
+        let session = session(MockTransport(.events(Self.events(1...3), then: .hang)))
+        var events = session.events(for: try Self.request()).makeAsyncIterator()
+        _ = try await events.next()
+        await session.invalidate(cancellingTasks: true)
+        // Returns when no request is left.
+        await session.shutdown()
+        await #expect(throws: CancellationError.self) { while try await events.next() != nil {} }
+    }
+
     @Test func `nothing is read ahead of a slow reader`() async throws {
         let chunks = EventList<Data>()
         let session = session(MockTransport(.events(Self.events(1...1000)))) {
