@@ -101,8 +101,8 @@ import Testing
         "Authentication/Authenticator.swift": "An interceptor may send a request, and so its token, concurrently.",
         "Authentication/NetrcFile.swift": "The first look-up reads the file, and the others wait for it.",
         "EventSources/EventSource.swift": "Copies share a reader, which an iterator takes without suspending.",
-        "HAR/MessageLog.swift": "Messages are sent and received by different tasks.",
-        "HAR/HARRecorder.swift": "Events come from the network thread, and bodies from the tasks that read them.",
+        "HAR/HARRecorder.swift":
+            "Events come from the network thread, bodies and messages from the tasks that read and send them.",
         "Pipeline+Decisions.swift":
             "A body that is read ahead is taken by its reader, who asks for its ending at once.",
         "Retries/Pipeline+Retries.swift": "The network thread reports the metrics.",

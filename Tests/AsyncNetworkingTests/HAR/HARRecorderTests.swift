@@ -270,14 +270,16 @@ import Testing
         #expect(lines == ["send \(text)", "receive \(text)", "send 2 /w==", "receive 2 /w=="])
     }
 
-    @Test func `messages are recorded up to a limit`() async throws {
-        let found = try await record(on: MockTransport(script: .webSocketEcho), maximumBodySize: 10) { manager in
+    /// A message counts as 64 bytes more than it has.
+    @Test(arguments: [(140, "four", 2), (140, "", 2), (191, "", 2), (192, "", 3), (0, "", 0)])
+    func `messages are recorded up to a limit`(limit: Int, text: String, count: Int) async throws {
+        let found = try await record(on: MockTransport(script: .webSocketEcho), maximumBodySize: limit) { manager in
             try await manager.withWebSocket(Request(url: url("ws://a.example/"))) { socket in
-                for _ in 0..<3 { try await socket.send(.text("four")) }
+                for _ in 0..<4 { try await socket.send(.text(text)) }
             }
         }
-        #expect(found.first?.webSocketMessages?.count == 2)
-        #expect(found.first?.comment == "1 messages are not recorded")
+        #expect((found.first?.webSocketMessages ?? []).count == count)
+        #expect(found.first?.comment == "\(4 - count) messages are not recorded")
     }
 
     @Test func `over a real connection an entry has phases, addresses and sizes`() async throws {
