@@ -143,7 +143,7 @@ final class MockExchange: ResponseBodySource {
             let agreement = try WebSocketAgreement(
                 by: head, for: options, accept: HeaderPairs.webSocketAccept(for: MockResponse.webSocketKey))
             let socket = MockWebSocket(agreement, options, transport: transport)
-            let server = MockWebSocketServer(socket, performing: actions, transport: transport)
+            let server = MockWebSocketServer(socket, performing: actions, transport: transport, limits: limits)
             // Ends when the exchange is closed.
             let task = Task(executorPreference: currentTaskExecutor) { await server.run() }
             state.update { $0.server = task }

@@ -8,22 +8,26 @@ struct MockWebSocketServer: Sendable {
     private let socket: MockWebSocket
     private let actions: [Script.Action]
     private let transport: MockTransport
+    private let limits: MockTimeLimits
     private var meter = OutputMeter()
 
-    init(_ socket: MockWebSocket, performing actions: [Script.Action], transport: MockTransport) {
+    init(
+        _ socket: MockWebSocket, performing actions: [Script.Action], transport: MockTransport, limits: MockTimeLimits
+    ) {
         self.socket = socket
         self.actions = actions
         self.transport = transport
+        self.limits = limits
     }
 
-    /// Performs the script, and ends the connection after it or when the transport is shut down.
+    /// Performs the script, and ends the connection after it, at the total time limit, or when the transport is shut down.
     func run() async {
         await withTaskGroup(of: Void.self) { group in
             group.addTask {
                 var server = self
                 await server.performAll()
             }
-            group.addTask { await endAtShutdown() }
+            group.addTask { await endEarly() }
         }
     }
 
@@ -38,9 +42,11 @@ struct MockWebSocketServer: Sendable {
         }
     }
 
-    private func endAtShutdown() async {
+    private func endEarly() async {
         do {
-            try await transport.hang()
+            try await limits.wait(in: .responseBody, isSeen: true, isActive: true) { [transport] in
+                try await transport.hang()
+            }
         } catch {
             socket.end(error)
         }

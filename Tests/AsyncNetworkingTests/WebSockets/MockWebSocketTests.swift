@@ -228,6 +228,29 @@ import Testing
         #expect(messages == [.text("a"), .text("b")])
     }
 
+    @Test(arguments: [true, false])
+    func `the total time limit includes the time that the connection is open`(isOfRequest: Bool) async throws {
+        let clock = ManualClock()
+        let transport = MockTransport(script: Script([.acceptWebSocket(), .message(.text("a")), .hang]), clock: clock)
+        let session = SessionManager(on: transport) {
+            $0.clock = clock
+            if !isOfRequest { $0.timeouts.total = .seconds(10) }
+        }
+        var request = try Request(url: url("wss://a.example/chat"))
+        if isOfRequest { request.timeout = .seconds(10) }
+        let received = EventList<WebSocketMessage>()
+        let task = Task { [request] in
+            try await session.withWebSocket(request) { socket in
+                for try await message in socket { await received.append(message) }
+            }
+        }
+        #expect(try await clock.sleepers(count: 1) == [.seconds(10)])
+        clock.advance(by: .seconds(10))
+        let error = await #expect(throws: SessionError.self) { try await task.value }
+        #expect(error?.reason == .timedOut(.responseBody))
+        #expect(await received.values == [.text("a")])
+    }
+
     @Test func `a gate holds the script back`() async throws {
         let gate = try ScriptGate()
         let script = Script([.acceptWebSocket(), .wait(gate), .closeWebSocket(code: 1000)])
