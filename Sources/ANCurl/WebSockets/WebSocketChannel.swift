@@ -128,7 +128,7 @@ package final class WebSocketChannel: Sendable {
     /// Takes the frames that have arrived.
     package func takeFrames() throws -> Reading {
         try state.withLock { state throws in
-            guard state.reader == nil else { throw Self.secondReader }
+            guard state.reader == nil else { throw TransportError.secondReader }
             if case .failure(let error as CancellationError)? = state.ending?.result { throw error }
             if !state.input.frames.isEmpty {
                 defer { state.input = Input() }
@@ -263,9 +263,6 @@ package final class WebSocketChannel: Sendable {
         }
         if let error = state.withLock({ $0.ending?.lossError }) { throw error }
     }
-
-    private static let secondReader = TransportError(
-        .internalInconsistency("A WebSocket connection has one reader at a time."))
 
     // MARK: The loop's side
 

@@ -40,6 +40,12 @@ extension WebSocketLink {
     package func note(_ message: WebSocketMessage, isSent: Bool) {}
 }
 
+extension TransportError {
+    /// The error of a second task that reads a WebSocket connection.
+    package static let secondReader = TransportError(
+        .internalInconsistency("A WebSocket connection has one reader at a time."))
+}
+
 extension Request {
     /// The options of the WebSocket connection that the request becomes; `nil`, the default, for an ordinary request.
     /// Set by a session.

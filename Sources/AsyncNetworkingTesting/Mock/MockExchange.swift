@@ -142,7 +142,7 @@ final class MockExchange: ResponseBodySource {
         do throws(WebSocketViolation) {
             let agreement = try WebSocketAgreement(
                 by: head, for: options, accept: HeaderPairs.webSocketAccept(for: MockResponse.webSocketKey))
-            let socket = MockWebSocket(agreement, options, transport: transport)
+            let socket = MockWebSocket(agreement, options, limits: limits)
             let server = MockWebSocketServer(socket, performing: actions, transport: transport, limits: limits)
             // Ends when the exchange is closed.
             let task = Task(executorPreference: currentTaskExecutor) { await server.run() }
@@ -341,6 +341,11 @@ final class MockTimeLimits: Sendable {
             }
             return value
         }
+    }
+
+    /// Waits for a duration on the clock, among the sleepers of a ``ManualClock``.
+    func pause(_ duration: Duration) async throws {
+        try await sleep(elapsed() + duration, true)
     }
 
     /// Returns the limit that will be reached first, and the time until then; `nil` if there is none.

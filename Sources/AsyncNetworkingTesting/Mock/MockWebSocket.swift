@@ -1,6 +1,7 @@
 // SPDX-License-Identifier: MIT
 
 import ANHTTP
+import ANSystem
 
 /// The client's end of a WebSocket connection of a ``MockTransport``: the bytes of the script are decoded and handled
 /// as by a real connection, but sending never waits.
@@ -8,14 +9,14 @@ final class MockWebSocket: WebSocketLink {
     let subprotocol: String?
     let deflate: WebSocketDeflate?
     private let options: WebSocketOptions
-    private let transport: MockTransport
+    private let limits: MockTimeLimits
     private let state: Observed<State>
 
-    init(_ agreement: WebSocketAgreement, _ options: WebSocketOptions, transport: MockTransport) {
+    init(_ agreement: WebSocketAgreement, _ options: WebSocketOptions, limits: MockTimeLimits) {
         subprotocol = agreement.subprotocol
         deflate = agreement.deflate
         self.options = options
-        self.transport = transport
+        self.limits = limits
         state = Observed(State(options, allowsCompression: agreement.deflate != nil))
     }
 
@@ -27,6 +28,7 @@ final class MockWebSocket: WebSocketLink {
         while true {
             try Task.checkCancellation()
             if let reading = state.update({ $0.takeReceived() }) { return try reading.get() }
+            defer { state.update { $0.hasReader = false } }
             try await state.wait { $0.isReadable }
         }
     }
@@ -38,14 +40,16 @@ final class MockWebSocket: WebSocketLink {
 
     func close(_ closure: WebSocketClosure) async throws {
         state.update { $0.close(closure) }
-        await withTaskGroup(of: Void.self) { group in
-            group.addTask { [state] in try? await state.wait { $0.ending != nil } }
-            group.addTask { [transport, options] in try? await transport.pause(options.closeTimeout) }
-            await group.next()
-            group.cancelAll()
-        }
+        // Which the cancellation of the calling task does not shorten, unless it ends the exchange.
+        await Task(executorPreference: currentTaskExecutor) { [state, limits, options] in
+            await withTaskGroup(of: Void.self) { group in
+                group.addTask { try? await state.wait { $0.ending != nil } }
+                group.addTask { try? await limits.pause(options.closeTimeout) }
+                await group.next()
+                group.cancelAll()
+            }
+        }.value
         state.update { $0.end(.success(())) }
-        try Task.checkCancellation()
     }
 
     func fail(_ violation: WebSocketViolation) {
@@ -83,6 +87,8 @@ final class MockWebSocket: WebSocketLink {
         /// The frames that the server has not read.
         var sent: [WebSocketFrame] = []
         private(set) var closure: WebSocketClosure?
+        /// Whether a task waits for data frames.
+        var hasReader = false
         /// Whether the client has begun to close the connection.
         private var isClosing = false
         /// The end of the connection; `nil` while it is open.
@@ -97,14 +103,23 @@ final class MockWebSocket: WebSocketLink {
         /// Whether ``takeReceived()`` returns something.
         var isReadable: Bool { !isClosing && !received.isEmpty || ending != nil }
 
-        /// Takes the data frames that have arrived, or returns the end; `nil` if there is nothing yet.
+        /// Takes the data frames that have arrived, or returns the end; `nil` if there is nothing yet, so that the task
+        /// becomes the reader.
         mutating func takeReceived() -> Result<[WebSocketFrame]?, any Error>? {
+            guard !hasReader else { return .failure(TransportError.secondReader) }
+            if case .failure(let error as CancellationError)? = ending { return .failure(error) }
             if !isClosing, !received.isEmpty {
                 defer { received = [] }
                 return .success(received)
             }
-            return ending?.flatMap {
-                guard let closure, !closure.isNormal, !isClosing else { return .success(nil) }
+            guard let ending else {
+                hasReader = true
+                return nil
+            }
+            // A connection that the client closes has no more frames, however it ends.
+            guard !isClosing else { return .success(nil) }
+            return ending.flatMap {
+                guard let closure, !closure.isNormal else { return .success(nil) }
                 return .failure(TransportError(.webSocketClosed(closure)))
             }
         }

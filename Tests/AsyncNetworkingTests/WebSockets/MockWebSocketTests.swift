@@ -17,6 +17,21 @@ import Testing
             Request(url: url("wss://a.example/chat")), options: options, body)
     }
 
+    /// Runs a closure with a connection of a mock transport, and with one of a server, whose script may wait for a gate.
+    private func withSockets(
+        _ actions: (ScriptGate) -> [Script.Action], _ body: (WebSocket, ScriptGate) async throws -> Void
+    ) async throws {
+        let gate = try ScriptGate()
+        try await withSocket(MockTransport(script: Script([.acceptWebSocket()] + actions(gate)))) {
+            try await body($0, gate)
+        }
+        try await StubServer.with { server in
+            let gate = try ScriptGate()
+            server.route("/", Script([.acceptWebSocket()] + actions(gate)))
+            try await SessionManager(for: server).withWebSocket("/") { try await body($0, gate) }
+        }
+    }
+
     // MARK: As with a server
 
     /// A script, and what the client sends before it reads.
@@ -195,6 +210,41 @@ import Testing
         try await done
     }
 
+    @Test func `the wait for the answer to a close frame is measured by the session's clock`() async throws {
+        let clock = ManualClock()
+        let session = SessionManager(on: MockTransport(script: Script([.acceptWebSocket(), .hang]))) {
+            $0.clock = clock
+        }
+        async let done: Void = session.withWebSocket(Request(url: url("wss://a.example/chat"))) { _ in }
+        #expect(try await clock.sleepers(count: 1) == [.seconds(5)])
+        clock.advance(by: .seconds(5))
+        try await done
+    }
+
+    static let endings: [Script.Action] = [.send(Data([0x83, 0x00])), .end(.reset), .closeWebSocket(code: 1011)]
+
+    @Test(arguments: endings.indices)
+    func `the iteration ends when the client closes, however the server ends`(index: Int) async throws {
+        try await withSockets({ [.wait($0), Self.endings[index]] }) { socket, gate in
+            let closing = Task.immediate { try? await socket.close() }
+            gate.open()
+            for try await _ in socket {}
+            await closing.value
+        }
+    }
+
+    @Test func `a cancelled task that closes waits for the answer`() async throws {
+        try await withSockets({ [.wait($0), .echoMessages()] }) { socket, gate in
+            let closing = Task.immediate {
+                cancelCurrentTask()
+                try await socket.close(code: 4000)
+            }
+            gate.open()
+            try await closing.value
+            #expect(socket.closure == WebSocketClosure(code: 4000))
+        }
+    }
+
     @Test func `an error of the closure ends the connection at once`() async throws {
         await #expect(throws: Planned.self) {
             try await withSocket(MockTransport(script: Script([.acceptWebSocket(), .hang]))) { _ in throw Planned() }
@@ -249,6 +299,16 @@ import Testing
         let error = await #expect(throws: SessionError.self) { try await task.value }
         #expect(error?.reason == .timedOut(.responseBody))
         #expect(await received.values == [.text("a")])
+    }
+
+    @Test func `there is one reader at a time`() async throws {
+        try await withSockets({ _ in [.echoMessages()] }) { socket, _ in
+            let first = Task.immediate { try await socket.first { _ in true } }
+            let error = await #expect(throws: TransportError.self) { try await socket.first { _ in true } }
+            guard case .internalInconsistency = error?.reason else { throw Planned() }
+            try await socket.send(Self.text)
+            #expect(try await first.value == Self.text)
+        }
     }
 
     @Test func `a gate holds the script back`() async throws {
