@@ -25,28 +25,67 @@ import Testing
     @Test func `a ping is due after the interval, and its answer after the timeout`() {
         var clock = clock
         clock.open()
-        #expect(clock.step(at: at(29), isPaused: false) == .none)
-        #expect(clock.step(at: at(30), isPaused: false) == .ping)
-        #expect(clock.step(at: at(49), isPaused: false) == .none)
+        #expect(clock.step(at: at(29), isPaused: false, after: 0) == .none)
+        #expect(clock.step(at: at(30), isPaused: false, after: 0) == .ping)
+        #expect(clock.step(at: at(49), isPaused: false, after: 0) == .none)
         let limit = TransferClock.Limit(kind: .idle, duration: .seconds(20), since: at(30))
-        #expect(clock.step(at: at(50), isPaused: false) == .lost(limit))
+        #expect(clock.step(at: at(50), isPaused: false, after: 0) == .lost(limit))
     }
 
     @Test func `received bytes answer a ping and begin the interval again`() {
         var clock = clock
         clock.open()
-        #expect(clock.step(at: at(30), isPaused: false) == .ping)
+        #expect(clock.step(at: at(30), isPaused: false, after: 0) == .ping)
         clock.noteInput(at: at(31))
-        #expect(clock.step(at: at(60), isPaused: false) == .none)
-        #expect(clock.step(at: at(61), isPaused: false) == .ping)
+        #expect(clock.step(at: at(60), isPaused: false, after: 0) == .none)
+        #expect(clock.step(at: at(61), isPaused: false, after: 0) == .ping)
+    }
+
+    /// A look at the output 5 s after a ping behind 1,000 bytes, of which 100 were delivered before.
+    @Test(
+        arguments: [
+            // The number of bytes that were delivered, whether others wait, and whether the ping's answer is still due
+            // 20 s after the look.
+            (100, true, false), (101, true, true), (101, false, true), (1000, false, true),
+        ])
+    func `a ping is not late while bytes before it are delivered`(count: Int, isBlocked: Bool, isPostponed: Bool) {
+        var clock = clock
+        clock.open()
+        clock.noteDelivery(of: 100, isBlocked: true, at: at(30))
+        #expect(clock.step(at: at(30), isPaused: false, after: 1000) == .ping)
+        #expect(clock.isAwaitingAnswer)
+        clock.noteDelivery(of: count, isBlocked: isBlocked, at: at(35))
+        let limit = TransferClock.Limit(kind: .idle, duration: .seconds(20), since: at(isPostponed ? 35 : 30))
+        #expect(clock.limit(isPaused: false, now: at(49)) == limit)
+        #expect(clock.step(at: at(50), isPaused: false, after: 1000) == (isPostponed ? .none : .lost(limit)))
+    }
+
+    @Test(arguments: [true, false])
+    func `a ping that was delivered is late if only the server's system receives bytes`(isBlocked: Bool) {
+        var clock = clock
+        clock.open()
+        #expect(clock.step(at: at(30), isPaused: false, after: 1000) == .ping)
+        clock.noteDelivery(of: 1006, isBlocked: false, at: at(31))
+        // If bytes wait here, the server's system has no room for them until the server reads.
+        clock.noteDelivery(of: 2000, isBlocked: isBlocked, at: at(40))
+        #expect(clock.limit(isPaused: false, now: at(41))?.deadline == at(isBlocked ? 60 : 51))
+    }
+
+    @Test func `a ping without bytes before it is late after the timeout, whatever was delivered earlier`() {
+        var clock = clock
+        clock.open()
+        clock.noteDelivery(of: 1000, isBlocked: false, at: at(30))
+        #expect(clock.step(at: at(30), isPaused: false, after: 1000) == .ping)
+        clock.noteDelivery(of: 1006, isBlocked: false, at: at(35))
+        #expect(clock.limit(isPaused: false, now: at(35))?.deadline == at(50))
     }
 
     @Test func `a connection that is not read is not lost`() {
         var clock = clock
         clock.open()
-        #expect(clock.step(at: at(30), isPaused: false) == .ping)
+        #expect(clock.step(at: at(30), isPaused: false, after: 0) == .ping)
         clock.pause()
-        #expect(clock.step(at: at(1000), isPaused: true) == .none)
+        #expect(clock.step(at: at(1000), isPaused: true, after: 0) == .none)
         #expect(clock.limit(isPaused: true, now: at(1000))?.deadline == at(1030))
     }
 
@@ -56,7 +95,7 @@ import Testing
         clock.close(at: at(10))
         clock.close(at: at(12))
         clock.noteInput(at: at(13))
-        #expect(clock.step(at: at(14), isPaused: false) == .none)
-        #expect(clock.step(at: at(15), isPaused: false) == .closed)
+        #expect(clock.step(at: at(14), isPaused: false, after: 0) == .none)
+        #expect(clock.step(at: at(15), isPaused: false, after: 0) == .closed)
     }
 }

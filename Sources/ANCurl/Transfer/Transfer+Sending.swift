@@ -199,17 +199,25 @@ extension Transfer {
     /// Whether the system may still deliver bytes of the request while libcurl waits: libcurl hands it more than the server
     /// reads.
     var isDelivering: Bool {
-        exchange.sendsBody && state.sending.count > 0 && state.connection.socket != nil
+        if let connection { return connection.clock.isAwaitingAnswer }
+        return exchange.sendsBody && state.sending.count > 0 && state.connection.socket != nil
             && (!state.connection.isHTTP2 || isExclusive)
     }
 
-    /// Notes whether the system has delivered bytes of the request since the last call, which is activity. See tcp(7),
-    /// `SIOCOUTQ`.
+    /// Notes whether the system has delivered bytes of the request since the last call, which is activity.
     func noteDelivery() {
-        guard isDelivering, let socket = state.connection.socket else { return }
-        var count: Int32 = 0
-        guard unsafe ioctl(socket, UInt(TIOCOUTQ), &count) == 0 else { return }
+        if let connection { return connection.noteDelivery(of: self) }
+        guard isDelivering, let socket = state.connection.socket, let count = Self.undelivered(on: socket) else {
+            return
+        }
         if state.sending.noteUndelivered(count) { state.clock.noteActivity(at: loop.now) }
+    }
+
+    /// Returns the number of bytes that the system has accepted on a socket and not delivered; `nil` if it does not know.
+    /// See tcp(7), `SIOCOUTQ`.
+    static func undelivered(on socket: Int32) -> Int32? {
+        var count: Int32 = 0
+        return unsafe ioctl(socket, UInt(TIOCOUTQ), &count) == 0 ? count : nil
     }
 
     private func reportUpload() {

@@ -8,8 +8,12 @@ package struct WebSocketClock {
     private let options: WebSocketOptions
     private var isOpen = false
     private var lastInput: MonotonicInstant
-    /// The time at which a ping was sent, if nothing was received since.
+    /// The time at which a ping was sent, or bytes before it were delivered, if nothing was received since.
     private var pinged: MonotonicInstant?
+    /// The number of bytes of the output before that ping.
+    private var pingOffset = 0
+    /// The number of bytes of the output that the server's system had received when this system was last asked.
+    private var deliveredCount = 0
     /// The time at which the first close frame was sent or received.
     private var closed: MonotonicInstant?
     /// The time at which both close frames had been exchanged.
@@ -29,6 +33,19 @@ package struct WebSocketClock {
         lastInput = now
         pinged = nil
     }
+
+    /// Notes how many bytes of the output the server's system has received.
+    ///
+    /// A ping waits behind them. When it was delivered, and the system accepts all bytes, further ones tell nothing of a
+    /// server that is stuck: its system has room for them.
+    package mutating func noteDelivery(of count: Int, isBlocked: Bool, at now: MonotonicInstant) {
+        defer { deliveredCount = max(count, deliveredCount) }
+        guard pinged != nil, count > deliveredCount, isBlocked || deliveredCount < pingOffset else { return }
+        pinged = now
+    }
+
+    /// Whether a ping was sent, and nothing received since.
+    package var isAwaitingAnswer: Bool { pinged != nil }
 
     /// Notes that the connection is not read any more for a while.
     package mutating func pause() {
@@ -57,11 +74,13 @@ package struct WebSocketClock {
     }
 
     /// Returns what is due, and notes that it is done.
-    package mutating func step(at now: MonotonicInstant, isPaused: Bool) -> Step {
+    ///
+    /// - Parameter outputCount: The number of bytes that were sent, or are sent before a ping.
+    package mutating func step(at now: MonotonicInstant, isPaused: Bool, after outputCount: Int) -> Step {
         guard let limit = limit(isPaused: isPaused, now: now), limit.deadline <= now else { return .none }
         if closed != nil { return .closed }
         if pinged != nil { return .lost(limit) }
-        pinged = now
+        (pinged, pingOffset) = (now, outputCount)
         return .ping
     }
 

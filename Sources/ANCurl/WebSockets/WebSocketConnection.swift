@@ -105,7 +105,8 @@ final class WebSocketConnection {
     /// - Throws: ``End`` if a time limit has expired.
     func review(_ transfer: Transfer) throws(End) {
         let now = transfer.loop.now
-        switch clock.step(at: now, isPaused: channel.isPaused) {
+        let outputCount = channel.withOutput { $0.acceptedCount + $0.count }
+        switch clock.step(at: now, isPaused: channel.isPaused, after: outputCount) {
         case .none: return
         case .ping:
             append(WebSocketFrame(.ping))
@@ -115,6 +116,13 @@ final class WebSocketConnection {
         case .closed:
             throw channel.hasOutput && phase != .ending ? .failed(transfer.failure(transfer.earlyEnd)) : .complete
         }
+    }
+
+    /// Notes how much of the output the system has delivered.
+    func noteDelivery(of transfer: Transfer) {
+        guard isOpen, let undelivered = Transfer.undelivered(on: socket) else { return }
+        let (count, isBlocked) = channel.withOutput { ($0.acceptedCount - Int(undelivered), !$0.isEmpty) }
+        clock.noteDelivery(of: count, isBlocked: isBlocked, at: transfer.loop.now)
     }
 
     private func perform(_ commands: [WebSocketChannel.Command], at now: MonotonicInstant) {

@@ -97,8 +97,9 @@ public struct WebSocketOptions: Hashable, Sendable {
     /// ``TransportError/Reason/timedOut(_:)``; 20 s by default. With zero or less, the first ping normally ends the
     /// connection.
     ///
-    /// The limit is suspended while the connection is not read because messages wait for the program. It has no effect
-    /// without pings.
+    /// A ping waits behind the messages that are being sent: the limit begins anew whenever more of them was delivered.
+    /// It is suspended while the connection is not read because messages wait for the program. It has no effect without
+    /// pings.
     public var pingTimeout: Duration = .seconds(20)
     /// Whether `permessage-deflate` is offered, which compresses messages if the server accepts it (RFC 7692); `false`
     /// by default.
