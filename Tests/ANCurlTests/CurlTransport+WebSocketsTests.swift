@@ -119,6 +119,20 @@ import Testing
         }
     }
 
+    @Test func `a flood of pings delays no message, and its last ping is answered`() async throws {
+        let flood = [[UInt8]](repeating: WebSocketFrame(.ping).encoded(mask: nil), count: 100_000).flatMap(\.self)
+        let last = WebSocketFrame(.ping, [1]).encoded(mask: nil) + WebSocketFrame(.text, [2]).encoded(mask: nil)
+        try await StubServer.with { server in
+            server.route("/", Script([.acceptWebSocket(), .send(Data(flood + last)), .echoMessages()]))
+            try await withLink(to: server, on: CurlTransport()) { link in
+                #expect(try await link.receive() == [WebSocketFrame(.text, [2])])
+                try await link.close(WebSocketClosure(code: 1000))
+            }
+            let pongs = server.activity.webSocketControlFrames.filter { $0.opcode == .pong }
+            #expect(pongs.last?.payload == [1])
+        }
+    }
+
     /// RFC 6455 §5.5.1.
     @Test(
         arguments: [

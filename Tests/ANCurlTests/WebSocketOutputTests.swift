@@ -1,6 +1,7 @@
 // SPDX-License-Identifier: MIT
 
 import ANCurl
+import ANHTTP
 import Testing
 
 @Suite struct WebSocketOutputTests {
@@ -128,5 +129,13 @@ import Testing
         output.append([9])
         #expect(output.count == 2)
         #expect(send(&output, limits: [9]) == [[8, 9]])
+    }
+
+    @Test(arguments: [0, 1, 10, 64, 65, 127, 128, 129, 1000])
+    func `of many pings that arrive together the last 64 are answered, in their order`(count: Int) {
+        var batch = PongBatch()
+        let pongs = (0..<count).map { WebSocketFrame(.pong, [UInt8($0 >> 8), UInt8($0 & 0xFF)]) }
+        for pong in pongs { batch.append(pong) }
+        #expect(batch.frames == pongs.suffix(64))
     }
 }

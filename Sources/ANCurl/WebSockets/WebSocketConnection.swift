@@ -26,8 +26,11 @@ final class WebSocketConnection {
     private var machine: WebSocketStateMachine
     private var stream: ConnectionStream
     private(set) var clock: WebSocketClock
+    private var keys = MaskingKeys()
     /// The error of the first attempt to send that failed. What has arrived before is received nevertheless.
     private var sendFailure: End?
+    /// The number of frames that may still be handled in this turn of the loop.
+    private var framesLeft = 0
 
     private enum Phase {
         /// The response's head is awaited.
@@ -81,6 +84,7 @@ final class WebSocketConnection {
     /// - Returns: Whether more may be received without another event on the socket.
     func serve(_ transfer: Transfer) throws(End) -> Bool {
         let loop = transfer.loop
+        framesLeft = Self.framesPerTurn
         // Frames that arrived before a pause come first.
         if phase == .open, wantsInput { try handleFrames(of: transfer) }
         perform(channel.takeCommands(), at: loop.now)
@@ -144,7 +148,15 @@ final class WebSocketConnection {
 
     /// Adds a control frame to those to be sent.
     private func append(_ frame: WebSocketFrame) {
-        channel.withOutput { $0.append(frame.encoded(mask: .random(in: .min ... .max))) }
+        channel.withOutput { $0.append(frame.encoded(mask: keys.next())) }
+    }
+
+    private func append(_ pongs: PongBatch) {
+        let frames = pongs.frames
+        guard !frames.isEmpty else { return }
+        channel.withOutput { output in
+            for pong in frames { output.appendPong(pong.encoded(mask: keys.next())) }
+        }
     }
 
     // MARK: Sending
@@ -177,14 +189,14 @@ final class WebSocketConnection {
     /// Receives what has arrived; returns whether there may be more.
     private func receive(by transfer: Transfer) throws(End) -> Bool {
         let buffer = transfer.loop.receiveBuffer
-        for _ in 0..<Self.readsPerTurn {
+        for _ in 0..<Self.readsPerTurn where framesLeft > 0 {
             let (count, hasMore) = try unsafe receive(into: buffer.bytes, of: transfer)
             guard let count else { try receiveEnd(of: transfer) }
             if count > 0 {
                 clock.noteInput(at: transfer.loop.now)
                 try receive(unsafe [UInt8](UnsafeRawBufferPointer(rebasing: buffer.bytes[..<count])), of: transfer)
             }
-            guard hasMore else { return false }
+            guard hasMore || framesLeft == 0 else { return false }
             guard wantsInput else { return false }
         }
         return true
@@ -264,14 +276,16 @@ final class WebSocketConnection {
 
     /// Handles the frames that have arrived, until the reader's buffer is full.
     private func handleFrames(of transfer: Transfer) throws(End) {
+        var pongs = PongBatch()
         do throws(WebSocketViolation) {
-            while phase == .open, wantsInput, let frame = try decoder.next() {
+            defer { append(pongs) }
+            while phase == .open, wantsInput, framesLeft > 0, let frame = try decoder.next() {
+                framesLeft -= 1
                 switch try machine.receive(frame) {
                 case .none: break
                 case .deliver(let frame):
                     if channel.add(frame, capacity: capacity) { clock.pause() }
-                case .answer(let pong):
-                    channel.withOutput { $0.appendPong(pong.encoded(mask: .random(in: .min ... .max))) }
+                case .answer(let pong): pongs.append(pong)
                 case .closed(let closure, let answer):
                     channel.receive(closure)
                     if let answer { append(answer) }
@@ -317,6 +331,8 @@ final class WebSocketConnection {
 
     /// The maximum number of bytes read in one turn of the loop, in buffers. Other connections follow.
     private static let readsPerTurn = 16
+    /// The maximum number of frames handled in one turn: 64 KiB may be 32,768 of them.
+    private static let framesPerTurn = 1 << 14
     /// The maximum number of TLS records or parts sent in one turn, between those of other connections.
     private static let sendsPerTurn = 64
     /// The number of bytes of a refusing response's body after which the rest is discarded.

@@ -1,5 +1,6 @@
 // SPDX-License-Identifier: MIT
 
+package import ANHTTP
 import CLinux
 
 /// The bytes that a WebSocket connection still has to send.
@@ -105,6 +106,26 @@ package struct WebSocketOutput: Sendable {
 
     /// The maximum number of bytes that are joined: a TLS record (RFC 8446 §5.1).
     private static let joinedSize = 16 << 10
+}
+
+/// The pongs for pings that arrive together; of many, the latest ones (RFC 6455 §5.5.3).
+package struct PongBatch: Sendable {
+    private var pongs: [WebSocketFrame] = []
+    /// The index of the oldest one.
+    private var first = 0
+
+    package init() {}
+
+    /// The pongs in their order.
+    package var frames: [WebSocketFrame] { Array(pongs[first...] + pongs[..<first]) }
+
+    package mutating func append(_ pong: WebSocketFrame) {
+        guard pongs.count == Self.maximumCount else { return pongs.append(pong) }
+        pongs[first] = pong
+        first = (first + 1) % Self.maximumCount
+    }
+
+    private static let maximumCount = 64
 }
 
 /// Unpredictable masking keys for frames (RFC 6455 §5.3), of which the system provides many at once.
