@@ -79,9 +79,10 @@ public struct Chain: Sendable {
     /// incompletely. Calls may overlap; their responses stay open until the next call that begins after them.
     ///
     /// - Parameter request: The request to send: the interceptor's own, modified or another one. One without a time
-    ///   limit or transfer options has those of the interceptor's request. What the session has added to it is not sent
-    ///   to another origin: credentials of the authentication policy, and fields of ``SessionConfiguration/headers``
-    ///   that are among ``RedirectPolicy/sensitiveHeaders``.
+    ///   limit has that of the interceptor's request. It also has the transfer options of that request, or its changes of
+    ///   the session's, to which its own changes are applied; policies and other attributes are not inherited. What the
+    ///   session has added to the interceptor's request is not sent to another origin: credentials of the authentication
+    ///   policy, and fields of ``SessionConfiguration/headers`` that are among ``RedirectPolicy/sensitiveHeaders``.
     /// - Throws: The errors of later steps or `CancellationError`, also after the interceptor has returned. Errors of
     ///   lower layers, such as ``ANHTTP/TransportError``, are not wrapped in a ``SessionError`` yet.
     public func callAsFunction(_ request: Request) async throws -> OpenResponse {

@@ -78,6 +78,41 @@ struct Intercepting: Interceptor {
         #expect(sent.headers[.from] == "interceptor")
     }
 
+    /// How an interceptor makes the request that it sends.
+    enum Making: CaseIterable {
+        case copy, new, newWithChange
+    }
+
+    @Test(arguments: Making.allCases, [false, true])
+    func `a request of an interceptor has the caller's changes of the options, once, and then its own`(
+        making: Making, isAttempt: Bool
+    ) async throws {
+        let manager = SessionManager(on: transport) {
+            $0.timeouts.idle = .seconds(20)
+            $0.streamBufferSize = 1_000
+            let interceptor = Intercepting { request, next in
+                var sent = making == .copy ? request : Request(url: request.url)
+                if making == .newWithChange { sent.changeOptions { $0.streamBufferSize *= 2 } }
+                return try await next(sent)
+            }
+            if isAttempt {
+                $0.attemptInterceptors = [interceptor]
+            } else {
+                $0.interceptors = [interceptor, interceptor]
+            }
+        }
+        var request = try manager.request(.get, "x")
+        request.changeOptions {
+            $0.timeouts.idle = .seconds(7)
+            $0.streamBufferSize += 1
+        }
+        _ = try await manager.data(for: request)
+        let options = try #require(try transport.onlyRequest.request.options)
+        #expect(options.timeouts.idle == .seconds(7))
+        let factor = making != .newWithChange ? 1 : isAttempt ? 2 : 4
+        #expect(options.streamBufferSize == 1_001 * factor)
+    }
+
     @Test(arguments: ["http://b.example/", "https://a.example/", "http://a.example/other"], [true, false])
     func `a sensitive field of the session is not sent where an interceptor leads the request`(
         target: String, isSet: Bool

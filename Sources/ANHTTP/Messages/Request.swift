@@ -93,7 +93,7 @@ public struct Request: Sendable {
         if let options {
             self.options = options.with(change)
         } else {
-            self[OptionsChanges.self].append(change)
+            self[OptionsChanges.self].append(OptionsChange(apply: change))
         }
     }
 
@@ -127,6 +127,17 @@ public struct Request: Sendable {
         if sharedOptions == nil { sharedOptions = options(inheriting: inherited) }
     }
 
+    /// Inherits the options of the request that this one replaces, or what that one changes in the session's, after which
+    /// this request's changes are applied. Changes that both have are applied once.
+    @inline(never)
+    package mutating func inheritOptions(of other: Request) {
+        if let options = other.sharedOptions { return inheritOptions(options) }
+        let inherited = other[OptionsChanges.self]
+        guard sharedOptions == nil, !inherited.isEmpty else { return }
+        let own = self[OptionsChanges.self].filter { change in !inherited.contains { $0 === change } }
+        self[OptionsChanges.self] = inherited + own
+    }
+
     /// Returns the options of this request, with inherited ones if it has none.
     @inline(never)
     package func options(inheriting inherited: SharedTransferOptions) -> SharedTransferOptions {
@@ -134,7 +145,7 @@ public struct Request: Sendable {
         let changes = self[OptionsChanges.self]
         guard !changes.isEmpty else { return inherited }
         var changed = inherited.value
-        for change in changes { change(&changed) }
+        for change in changes { change.apply(&changed) }
         return SharedTransferOptions(changed)
     }
 }
@@ -142,7 +153,16 @@ public struct Request: Sendable {
 /// The key of the changes that a request makes to the session's options.
 package enum OptionsChanges: RequestAttribute {
     /// No changes.
-    package static var defaultValue: [@Sendable (inout TransferOptions) -> Void] { [] }
+    package static var defaultValue: [OptionsChange] { [] }
+}
+
+/// A change of a session's options, which copies of a request have in common.
+package final class OptionsChange: Sendable {
+    fileprivate let apply: @Sendable (inout TransferOptions) -> Void
+
+    fileprivate init(apply: @escaping @Sendable (inout TransferOptions) -> Void) {
+        self.apply = apply
+    }
 }
 
 /// Transfer options behind a reference. The requests of a session share them, and a transport can tell by identity that
@@ -211,6 +231,11 @@ package struct RequestAttributes: Sendable {
 }
 
 extension RequestAttributes {
+    /// Adds the attributes of others that were not set.
+    package mutating func fill(from others: RequestAttributes) {
+        values.merge(others.values) { own, _ in own }
+    }
+
     /// Returns whether attributes other than the given one were set.
     package func hasAttributes(besides attribute: any RequestAttribute.Type) -> Bool {
         values.keys.contains { $0 != ObjectIdentifier(attribute) }

@@ -52,12 +52,17 @@ extension Request {
         }
     }
 
-    /// Returns the request with the limits and the transfer options of the request that it replaces, unless it has its
-    /// own. A redirect policy or an interceptor may return a new request.
+    /// Returns the request with what it continues of the request that it replaces: what the session and its tasks have
+    /// attached to that one, the transfer options, and the time limits, unless it has its own. A redirect policy or an
+    /// interceptor may return a new request.
     @inline(never)
     func continuing(_ other: Request) -> Request {
         var request = self
-        if let options = other.sharedOptions { request.inheritOptions(options) }
+        request.callAttributes.fill(from: other.callAttributes)
+        if request.attemptInterceptors.isEmpty, !other.attemptInterceptors.isEmpty {
+            request.attemptInterceptors = other.attemptInterceptors
+        }
+        request.inheritOptions(of: other)
         if var limits = other[TimeLimits.self] {
             if let own = request[TimeLimits.self]?.call {
                 limits.call = TimeLimit(duration: own.duration, stopwatch: limits.call?.stopwatch)

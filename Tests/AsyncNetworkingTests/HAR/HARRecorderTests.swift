@@ -73,6 +73,16 @@ import Testing
         #expect(entry.error == nil && entry.source == nil)
     }
 
+    @Test func `the response to a new request of an interceptor is recorded with its body`() async throws {
+        let recorder = try HARRecorder(path: path)
+        var configuration = SessionConfiguration.on(MockTransport(.text("body"))) { _ in }
+        recorder.install(in: &configuration)
+        configuration.attemptInterceptors.append(Intercepting { try await $1(Request(url: $0.url)) })
+        _ = try await SessionManager(configuration).get("a")
+        try await recorder.close()
+        #expect(try entries().map(\.response.content.text) == ["body"])
+    }
+
     @Test func `redirects and retries are entries of one call`() async throws {
         let transport = MockTransport(
             .redirect(.found, to: "/b"), .status(.serviceUnavailable), .redirect(.found, to: "/b"), .text("end"),
