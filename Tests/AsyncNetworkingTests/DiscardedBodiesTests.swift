@@ -245,13 +245,46 @@ import Testing
         }
     }
 
-    @Test func `the limit of a body does not apply to one that is discarded`() async throws {
+    @Test(arguments: [false, true])
+    func `the limit of a body does not apply to one that is discarded`(isCached: Bool) async throws {
         try await StubServer.with { server in
+            let fields: HeaderPairs = ["Location": "/b", "Cache-Control": "max-age=60"]
             server.enqueue(
-                .reply(status: 302, headers: ["Location": "/b"], body: .generated(2_000)),
-                .reply(status: 503, body: .generated(2_000)), .text("end"))
-            let manager = manager(for: server) { $0.transfer.maximumBodySize = 1_000 }
+                .reply(status: 301, headers: fields, body: .generated(2_000)),
+                .reply(status: 503, headers: fields, body: .generated(2_000)), .text("end"))
+            let manager = manager(for: server) {
+                $0.transfer.maximumBodySize = 1_000
+                if isCached { $0.cache = .memory() }
+            }
             try await expectEnd(manager)
+        }
+    }
+
+    @Test(arguments: [301, 503])
+    func `a discarded body need not be decodable, also if it may be stored`(status: Int) async throws {
+        try await StubServer.with { server in
+            let broken = Script([
+                .reply(
+                    Reply(
+                        status: status,
+                        headers: ["Location": "/b", "Cache-Control": "max-age=60", "Content-Encoding": "gzip"],
+                        body: .string("no gzip")))
+            ])
+            server.enqueue(broken, .text("end"))
+            let manager = manager(for: server) {
+                $0.cache = .memory()
+                $0.coalescesRequests = true
+            }
+            try await expectEnd(manager)
+            server.fallback { _ in broken }
+            // Of the response itself, the body must be decodable.
+            var request = try manager.request(.get, "c")
+            (request.redirectPolicy, request.retryPolicy) = (RedirectPolicy.none, RetryPolicy.none)
+            let error = try await sessionError { _ = try await manager.data(for: request) }
+            guard case .invalidContentEncoding = error.reason else { throw error }
+            // Nothing is stored, and nobody waits.
+            await #expect(throws: SessionError.self) { try await manager.data(for: request) }
+            #expect(server.activity.requests.count == 4)
         }
     }
 

@@ -206,8 +206,14 @@ extension Pipeline {
         switch call.delivery {
         case .collected(let limit) where !response.head.mayBeDiscarded || response.body.isWhole:
             // Whoever shares the transfer waits until the response is stored.
-            let data = try await storing.collect(upTo: limit)
-            stored.body = storing.collected(as: data)
+            do {
+                let data = try await storing.collect(upTo: limit)
+                stored.body = storing.collected(as: data)
+            } catch {
+                guard response.head.mayBeDiscarded, !(error is CancellationError) else { throw error }
+                // Only who reads the body needs it.
+                stored.body = storing.reading(FailingBodySource(error: error))
+            }
             await storing.close()
         case .collected:
             // It is stored when it is read, and given up when it is closed.
@@ -284,6 +290,15 @@ private enum Validation {
     /// A stored response, which is not updated, answers the request: with the metrics of a successful validation, or
     /// because the server failed.
     case stored(StoredUse, CacheEntry, TransferMetrics?)
+}
+
+/// A body that could not be received.
+private struct FailingBodySource: FileBodySource {
+    let error: any Error
+
+    func next() async throws -> Data? { throw error }
+    var ending: ResponseEnding? { nil }
+    func willBeWritten(to path: String) async {}
 }
 
 extension Error {
