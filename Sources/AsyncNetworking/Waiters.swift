@@ -98,11 +98,11 @@ enum WaitGraph {
     /// tasks that the program has created within one keep this value.
     @TaskLocal private static var members: [Member] = []
 
-    /// How often an object waits for others.
-    private static let waits = Lock<[ObjectIdentifier: [ObjectIdentifier: Int]]>([:])
+    /// The waits, by what they wait for and themselves.
+    private static let waits = Lock<[ObjectIdentifier: [ObjectIdentifier: Waiting]]>([:])
 
     /// What the requests of a function belong to, until it returns.
-    private final class Member: Sendable {
+    fileprivate final class Member: Sendable {
         /// `nil` after the end.
         private let objects: Lock<[any AnyObject & Sendable]?>
         private let keeps: Bool
@@ -120,8 +120,6 @@ enum WaitGraph {
         func keep(_ object: any AnyObject & Sendable) { if keeps { objects.withLock { $0?.append(object) } } }
         func end() { objects.withLock { $0 = nil } }
     }
-
-    private static var leading: [ObjectIdentifier] { members.flatMap(\.current) }
 
     /// Whether the current task belongs to an object that satisfies a predicate, and has not ended.
     static func isWithin(_ predicate: (any AnyObject & Sendable) -> Bool) -> Bool {
@@ -147,7 +145,7 @@ enum WaitGraph {
     }
 
     /// Records that a transfer outlives the closure that leads it: what the functions around that closure request, which
-    /// have its response, still belongs to the transfer.
+    /// have its response, still belongs to the transfer, also what already waits.
     static func keep(_ object: any AnyObject & Sendable) {
         for member in members { member.keep(object) }
     }
@@ -155,34 +153,49 @@ enum WaitGraph {
     /// Records that the current task waits for a transfer or a refresh, until the result is ended. Returns `nil` if that
     /// one waits, directly or by way of others, for one to which the task belongs.
     static func begin(for awaited: AnyObject) -> Waiting? {
-        let leading = leading
-        guard !leading.isEmpty else { return Waiting() }
+        let waiting = Waiting(members.filter { !$0.isOver }, for: ObjectIdentifier(awaited))
+        guard !waiting.members.isEmpty else { return waiting }
         return waits.withLock { waits in
-            let awaited = ObjectIdentifier(awaited)
-            var (reached, next) = (Set([awaited]), [awaited])
-            while let current = next.popLast() {
-                if leading.contains(current) { return nil }
-                next += (waits[current]?.keys).map { $0.filter { reached.insert($0).inserted } } ?? []
-            }
-            for object in leading { waits[object, default: [:]][awaited, default: 0] += 1 }
-            return Waiting(waiting: leading, awaited: awaited)
+            guard !closesCircle(waiting, among: waits) else { return nil }
+            waits[waiting.awaited, default: [:]][ObjectIdentifier(waiting)] = waiting
+            return waiting
         }
     }
 
+    private static func closesCircle(
+        _ waiting: Waiting, among waits: [ObjectIdentifier: [ObjectIdentifier: Waiting]]
+    ) -> Bool {
+        var next = waiting.leading
+        var reached = Set(next)
+        while let object = next.popLast() {
+            if object == waiting.awaited { return true }
+            guard let others = waits[object] else { continue }
+            for other in others.values { next += other.leading.filter { reached.insert($0).inserted } }
+        }
+        return false
+    }
+
     /// A wait that was recorded.
-    struct Waiting: Sendable {
-        fileprivate var waiting: [ObjectIdentifier] = []
-        fileprivate var awaited: ObjectIdentifier?
+    final class Waiting: Sendable {
+        /// Those of the waiting task. They may keep further transfers during the wait.
+        fileprivate let members: [Member]
+        fileprivate let awaited: ObjectIdentifier
+
+        fileprivate init(_ members: [Member], for awaited: ObjectIdentifier) {
+            (self.members, self.awaited) = (members, awaited)
+        }
+
+        fileprivate var leading: [ObjectIdentifier] { members.flatMap(\.current) }
+
+        /// Whether the wait would not end, because the waiting task has come to belong to what it awaits.
+        var isCircular: Bool { waits.withLock { closesCircle(self, among: $0) } }
 
         /// Removes the record.
         func end() {
-            guard let awaited else { return }
-            WaitGraph.waits.withLock { waits in
-                for object in waiting {
-                    let count = waits[object]?[awaited] ?? 0
-                    waits[object]?[awaited] = count > 1 ? count - 1 : nil
-                    if waits[object]?.isEmpty == true { waits[object] = nil }
-                }
+            guard !members.isEmpty else { return }
+            waits.withLock { waits in
+                waits[awaited]?[ObjectIdentifier(self)] = nil
+                if waits[awaited]?.isEmpty == true { waits[awaited] = nil }
             }
         }
     }
@@ -207,11 +220,25 @@ final class Flights<Key: Hashable & Sendable, Outcome: Sendable>: Sendable {
 
         /// Whether the flight ends later than the function that leads it.
         var endsLater: Bool { state.withLock(\.endsLater) }
-        func endLater() { state.set(\.endsLater, to: true) }
 
-        /// Returns the outcome when the flight has ended; `nil` if the calling task is cancelled before.
-        func wait() async -> Outcome? {
-            await state.wait(among: \.waiters) { $0.outcome }
+        /// Lets the flight end later than the function that leads it. What the functions around that one request still
+        /// belongs to it.
+        func endLater() {
+            WaitGraph.keep(self)
+            state.change { state in
+                state.endsLater = true
+                // Those that now belong to the flight do not wait for it.
+                return ((), resuming: state.waiters.takeAll())
+            }
+        }
+
+        /// Returns the outcome when the flight has ended; `nil` if the calling task is cancelled before, or the wait would
+        /// not end.
+        func wait(_ waiting: WaitGraph.Waiting) async -> Outcome? {
+            await state.wait(among: \.waiters) { state -> Outcome?? in
+                if let outcome = state.outcome { return .some(outcome) }
+                return state.endsLater && waiting.isCircular ? .some(nil) : nil
+            } ?? nil
         }
 
         fileprivate func end(_ outcome: Outcome) {

@@ -56,7 +56,7 @@ public struct RequestCoalescing: Interceptor {
             // A request that the transfer itself has sent would never end.
             guard let waiting = WaitGraph.begin(for: flight) else { return try await next(request) }
             defer { waiting.end() }
-            let outcome = try await next.pipeline.waiting(upTo: request.timeLeft) { await flight.wait() }
+            let outcome = try await next.pipeline.waiting(upTo: request.timeLeft) { await flight.wait(waiting) }
             switch outcome {
             case .response(let response)??: return response.open
             case .failure(let error)??: throw error

@@ -75,14 +75,14 @@ extension Pipeline {
         return CacheLookup(request, request.cachePolicy ?? cachePolicy, mayChangeFields: isIntercepted, in: cache)
     }
 
-    /// Waits until another request's flight ends. Returns whether it ended without a result, because the other request
-    /// was cancelled.
+    /// Waits until another request's flight ends, or would do so only after this request. Returns whether it ended without
+    /// a result, because the other request was cancelled.
     private func wait(for flight: RequestFlights.Flight, _ request: Request) async throws -> Bool {
         guard let waiting = WaitGraph.begin(for: flight) else { return false }
         defer { waiting.end() }
         // After the time for which the request would wait for its own exchange, it makes one.
         let limit = [request.timeLeft, request.options?.timeouts.total].compactMap(\.self).min()
-        let end = try await self.waiting(upTo: limit) { await flight.wait() }
+        let end = try await self.waiting(upTo: limit) { await flight.wait(waiting) }
         try Task.checkCancellation()
         try await request.checkToken()
         return end == .abandoned
@@ -217,10 +217,7 @@ extension Pipeline {
             await storing.close()
         case .collected:
             // It is stored when it is read, and given up when it is closed.
-            if let flight = lookup.flight {
-                flight.endLater()
-                WaitGraph.keep(flight)
-            }
+            lookup.flight?.endLater()
             stored.body = storing
         case .streamed:
             stored.body = storing

@@ -143,8 +143,8 @@ import Testing
         #expect(Set(results).isSubset(of: ["1 200 network", "1 200 cache"]))
     }
 
-    @Test(.timeLimit(.minutes(1)))
-    func `an interceptor that sends its request again does not wait for the response that it has`() async throws {
+    /// Makes bodies whose end is not known.
+    private static let hidingEnd = Intercepting { request, next in
         struct Hidden: ResponseBodySource {
             let base: ResponseBody
 
@@ -155,6 +155,45 @@ import Testing
             var ending: ResponseEnding? { base.ending }
             func close() async {}
         }
+        let response = try await next(request)
+        return OpenResponse(head: response.head, body: ResponseBody(source: Hidden(base: response.body)))
+    }
+
+    @Test(.timeLimit(.minutes(1)))
+    func `an interceptor that sends its request twice at once has both responses`() async throws {
+        let gate = try ScriptGate()
+        origin.respond { _, number in
+            let text = MockResponse.Step.chunk(Data("\(number)".utf8))
+            let head = MockResponse.Step.head(.notFound, [.cacheControl: "max-age=60"])
+            return MockResponse(number == 1 ? [.wait(gate), head, text] : [head, text])
+        }
+        let clock = ManualClock()
+        let manager = origin.manager {
+            ($0.coalescesRequests, $0.clock) = (true, clock)
+            $0.attemptInterceptors = [Self.hidingEnd]
+            $0.interceptors = [
+                Intercepting { [origin] request, next in
+                    async let first = next(request)
+                    try await origin.transport.requests(count: 1)
+                    var limited = request
+                    // The second request waits when its limit is measured.
+                    limited.changeOptions { $0.timeouts.total = .seconds(5) }
+                    async let second = next(limited)
+                    try await clock.sleepers(count: 1)
+                    gate.open()
+                    let responses = try await [first, second]
+                    let bodies = responses.map(\.body)
+                    return OpenResponse(
+                        head: responses[0].head,
+                        body: ResponseBody(try await bodies[0].collect(upTo: 9) + bodies[1].collect(upTo: 9)))
+                }
+            ]
+        }
+        #expect(try await get(from: manager).hasPrefix("12 404"))
+    }
+
+    @Test(.timeLimit(.minutes(1)))
+    func `an interceptor that sends its request again does not wait for the response that it has`() async throws {
         let session = Lock<SessionManager?>(nil)
         origin.respond { _, number in
             MockResponse(
@@ -162,13 +201,7 @@ import Testing
         }
         let manager = origin.manager {
             $0.coalescesRequests = true
-            // The end of the response is not known.
-            $0.attemptInterceptors = [
-                Intercepting { request, next in
-                    let response = try await next(request)
-                    return OpenResponse(head: response.head, body: ResponseBody(source: Hidden(base: response.body)))
-                }
-            ]
+            $0.attemptInterceptors = [Self.hidingEnd]
             $0.interceptors = [
                 Intercepting { request, next in
                     let response = try await next(request)
