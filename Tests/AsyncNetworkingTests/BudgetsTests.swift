@@ -686,6 +686,33 @@ import Testing
         #expect(transport.requests.count == 5, "nothing is stored")
     }
 
+    @Test(.timeLimit(.minutes(1)))
+    func `a request that an interceptor has led to another origin is not shared with one to its own`() async throws {
+        let gate = try ScriptGate()
+        let transport = MockTransport { request in
+            let user = request.headers[.authorization] ?? "nobody"
+            return MockResponse([.wait(gate), .head(.ok), .chunk(Data(user.utf8))])
+        }
+        let manager = SessionManager(on: transport) {
+            $0.headers = [.authorization: "secret"]
+            $0.interceptors = [
+                Intercepting { request, next in
+                    var request = request
+                    request.url = try url("http://b.example/x")
+                    return try await next(request)
+                },
+                RequestCoalescing(),
+            ]
+        }
+        async let own = manager.get("http://b.example/x").text
+        try await transport.requests(count: 1)
+        async let led = manager.get("http://a.example/x").text
+        try await transport.requests(count: 2)
+        gate.open()
+        #expect(try await own == "secret")
+        #expect(try await led == "nobody")
+    }
+
     @Test func `a response is not shared between users, nor with a request after a change`() async throws {
         let gate = try ScriptGate()
         let transport = MockTransport { request in

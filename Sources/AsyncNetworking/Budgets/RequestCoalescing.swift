@@ -49,8 +49,8 @@ public struct RequestCoalescing: Interceptor {
         while true {
             // Anew each time, because a token that is set meanwhile ends the wait.
             let key = Key(
-                session: ObjectIdentifier(next.pipeline), url: request.url, headers: request.headers, limit: limit,
-                tokens: await next.pipeline.tokenGenerations)
+                session: ObjectIdentifier(next.pipeline), url: request.url, headers: request.headers,
+                home: request[HomeOrigin.self], limit: limit, tokens: await next.pipeline.tokenGenerations)
             let (flight, isOwn) = flights.join(key)
             if isOwn { return try await lead(flight, key, request, next, limit) }
             // A request that the transfer itself has sent would never end.
@@ -128,6 +128,8 @@ extension RequestCoalescing {
         let session: ObjectIdentifier
         let url: URL
         let headers: HTTPFields
+        /// Where an interceptor has led the request from; elsewhere the session adds no sensitive fields.
+        let home: Origin?
         /// The limit on the size of the body.
         let limit: Int
         /// See ``Pipeline/tokenGenerations``.
