@@ -147,7 +147,8 @@ private actor Passage {
             var sent = call.replacing(self.request, by: request, on: pipeline)
             if sent.timeout != nil { sent = await measuringTimeout(of: sent) }
             var response = try await pipeline.intercept(sent, &call, by: rest, next)
-            if response.body.provenance == .received { response.body.provenance = .lent(number) }
+            // One that an interceptor has made of bytes in memory can always be read.
+            if response.body.origin != nil || !response.body.isReplaced { response.body.loan = number }
             guard await keep(call, number) else { throw CancellationError() }
             return response
         } catch {
@@ -265,13 +266,13 @@ extension Pipeline {
             let chain = Chain(passage, of: call)
             var response = try await first.intercept(request, next: chain)
             let open = await passage.finish(&call)
-            if case .lent(let number) = response.body.provenance {
+            if let number = response.body.loan {
                 guard open.contains(where: { $0.number == number }) else {
                     throw SessionError.closedResponse(ofInterceptor: "\(type(of: first))")
                 }
-                response.body.provenance = .received
+                response.body.loan = nil
             } else {
-                response.body.provenance = .replaced
+                response.body.isReplaced = true
                 // A stream of the interceptor's own reads the response that is open.
                 if response.body.origin == nil, !response.body.isWhole {
                     response.body.origin = open.last?.bodies.last?.origin

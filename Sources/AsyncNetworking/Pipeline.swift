@@ -268,7 +268,7 @@ final class Pipeline: Sendable {
         do {
             var response = try await transport.open(request, delivery: call.delivery, reporting: events)
             if let sending { response.head.sending = sending }
-            response.body.origin = .network
+            (response.body.origin, response.body.isReplaced) = (.network, false)
             call.exchanges.own(response.body)
             call.record?.note(request, .success(response.head))
             return response

@@ -265,8 +265,45 @@ struct Intercepting: Interceptor {
         guard case .shutDown = error.reason else { throw error }
     }
 
-    @Test(arguments: [true, false])
-    func `the response before the last one is closed, and cannot be returned`(isStreamed: Bool) async throws {
+    /// What becomes of the first of two responses before it is returned.
+    enum Change: CaseIterable {
+        case none, transformed, transformedWithin
+    }
+
+    @Test(arguments: [true, false], Change.allCases)
+    func `the response before the last one is closed, and cannot be returned`(
+        isStreamed: Bool, change: Change
+    ) async throws {
+        let transport = MockTransport(.text("one"), .text("two"))
+        let transforming: @Sendable (OpenResponse) -> OpenResponse = {
+            OpenResponse(head: $0.head, body: $0.body.transforming { $0 })
+        }
+        let manager = SessionManager(on: transport) {
+            $0.interceptors = [
+                Intercepting { request, next in
+                    let first = try await next(request)
+                    _ = try await next(request)
+                    return change == .transformed ? transforming(first) : first
+                },
+                Intercepting { request, next in
+                    let response = try await next(request)
+                    return change == .transformedWithin ? transforming(response) : response
+                },
+            ]
+        }
+        let error = try await sessionError {
+            if isStreamed {
+                try await manager.withResponse(for: manager.request(.get, "x")) { _, body in
+                    _ = try await body.collect(upTo: 10)
+                }
+            } else {
+                _ = try await manager.get("x")
+            }
+        }
+        guard case .closedResponse("Intercepting") = error else { throw error }
+    }
+
+    @Test func `a response that an interceptor has made can be returned after others`() async throws {
         let transport = MockTransport(.text("one"), .text("two"))
         let manager = SessionManager(on: transport) {
             $0.interceptors = [
@@ -274,17 +311,15 @@ struct Intercepting: Interceptor {
                     let first = try await next(request)
                     _ = try await next(request)
                     return first
-                }
+                },
+                Intercepting { request, next in
+                    let response = try await next(request)
+                    let text = try await response.body.collect(upTo: 10)
+                    return OpenResponse(head: response.head, body: ResponseBody(text))
+                },
             ]
         }
-        let error = try await sessionError {
-            if isStreamed {
-                try await manager.withResponse(for: manager.request(.get, "x")) { _, _ in }
-            } else {
-                _ = try await manager.get("x")
-            }
-        }
-        guard case .closedResponse("Intercepting") = error else { throw error }
+        #expect(try await manager.get("x").text == "one")
     }
 
     @Test func `the exchanges of a call are open one at a time, and closed in order`() async throws {

@@ -19,21 +19,13 @@ public struct ResponseBody: AsyncSequence, Sendable {
     private var announceFile: (@Sendable (_ path: String) async -> Void)?
     /// The decoder of the session that received the response, for the values of a stream.
     package var jsonDecoder: JSONDecoder?
-    /// Whether the body is the one that was received, or one by which an interceptor has replaced it.
-    package var provenance = Provenance.received
+    /// Whether an interceptor has passed on another body than it received, whose bytes may differ.
+    package var isReplaced = false
+    /// The number of the request among an interceptor's, while the interceptor has its response; otherwise `nil`.
+    package var loan: Int?
     /// The source of the bytes, which an interceptor may transform: the exchange or the cache; `nil` for a body that an
     /// interceptor has made.
     package var origin: ResponseSource?
-
-    /// The relation of a body to the one that was received.
-    package enum Provenance: Equatable, Sendable {
-        /// The body was received, or has just been made by an interceptor.
-        case received
-        /// The received body, while an interceptor has it; the number is that of the request among the interceptor's.
-        case lent(Int)
-        /// An interceptor has passed on another body, whose bytes may differ from those received.
-        case replaced
-    }
 
     /// Creates a body that reads from a source, for transports and interceptors. The reader receives the source's
     /// errors unchanged.
@@ -104,7 +96,7 @@ public struct ResponseBody: AsyncSequence, Sendable {
     /// Returns the body in memory, after it was collected.
     package func collected(as data: Data) -> ResponseBody {
         var body = ResponseBody(data, ending: ending ?? ResponseEnding())
-        (body.provenance, body.origin) = (provenance, origin)
+        (body.isReplaced, body.loan, body.origin) = (isReplaced, loan, origin)
         return body
     }
 
@@ -261,7 +253,7 @@ extension ResponseBody {
         body.source = TransformedBodySource(base: source, transform: transform)
         // A file has other bytes.
         body.announceFile = nil
-        body.provenance = .received
+        body.isReplaced = true
         return body
     }
 }

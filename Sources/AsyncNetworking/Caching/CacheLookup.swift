@@ -120,7 +120,7 @@ struct CacheLookup: Sendable {
         }
         guard var body else { return nil }
         body.origin = shared.value.source
-        if stored.isReplaced { body.provenance = .replaced }
+        body.isReplaced = stored.isReplaced
         return OpenResponse(head: head, body: body)
     }
 
@@ -211,7 +211,7 @@ struct CacheLookup: Sendable {
         let owner = session.ownerOfResponse(to: sent, request, head)
         let stored = StoredResponse(
             head, to: request, requestTime: times.request, responseTime: times.response, owner: owner,
-            isReplaced: response.body.provenance == .replaced)
+            isReplaced: response.body.isReplaced)
         guard willCache != nil || Storability.isUseful(stored, acceptsStale: acceptsStale) else { return nil }
         let length = stored.isDecoded ? nil : head.contentLength
         return response.body.reading(

@@ -543,7 +543,7 @@ extension DownloadFile {
     /// Whether the response's bytes differ from those sent, because they are decoded or an interceptor has replaced
     /// them.
     func isChanged(_ head: ResponseHead, _ body: ResponseBody) -> Bool {
-        body.provenance == .replaced || !storesAsReceived && decodesContent && head.hasContentCoding
+        body.isReplaced || !storesAsReceived && decodesContent && head.hasContentCoding
     }
 
     func planRest(after data: ResumeData) {

@@ -176,7 +176,7 @@ extension SessionManager {
         _ head: ResponseHead, _ body: ResponseBody, to file: DownloadFile, by core: TaskCore,
         makeSegments: (SegmentPlan) -> SegmentedTransfer
     ) async throws -> PartEnd {
-        let action = file.plan.action(for: head, isReplaced: body.provenance == .replaced)
+        let action = file.plan.action(for: head, isReplaced: body.isReplaced)
         switch action {
         case .write where !head.hasContentCoding: try file.checkSize(head.contentLength)
         case .append(let range): try file.checkSize(range.total)

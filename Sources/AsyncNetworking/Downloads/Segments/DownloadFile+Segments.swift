@@ -15,7 +15,7 @@ extension DownloadFile {
             known.isVerifiable(with: job.options.pieceDigests),
             let total = known.totalBytes ?? job.options.pieceDigests?.totalBytes, total > 0,
             job.options.pieceDigests?.totalBytes ?? total == total,
-            body.provenance == .received, !head.hasContentCoding,
+            !body.isReplaced, !head.hasContentCoding,
             known.representation.codings.isEmpty,
             head.headers.first(.acceptRanges)?.lowercased() != "none" || head.status == .partialContent
         else { return nil }

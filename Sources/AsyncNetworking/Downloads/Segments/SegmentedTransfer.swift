@@ -215,7 +215,7 @@ final class SegmentedTransfer {
         workers[number] = worker
         let answer = SegmentAnswer(
             to: head, at: segment.next, of: plan.total, sources.representation(worker.source),
-            isReplaced: body.provenance == .replaced)
+            isReplaced: body.isReplaced)
         if case .take(let responseEnd) = answer {
             sources.accept(head, from: worker.source, isShort: responseEnd < segment.end)
             plan.limit(number, to: responseEnd)
