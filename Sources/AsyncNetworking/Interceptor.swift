@@ -82,7 +82,8 @@ public struct Chain: Sendable {
     ///   limit has that of the interceptor's request. It also has the transfer options of that request, or its changes of
     ///   the session's, to which its own changes are applied; policies and other attributes are not inherited. What the
     ///   session has added to the interceptor's request is not sent to another origin: credentials of the authentication
-    ///   policy, and fields of ``SessionConfiguration/headers`` that are among ``RedirectPolicy/sensitiveHeaders``.
+    ///   policy, and fields of ``SessionConfiguration/headers`` that are among ``RedirectPolicy/sensitiveHeaders``. A
+    ///   credential that the policy provides for a proxy is not sent to another one.
     /// - Throws: The errors of later steps or `CancellationError`, also after the interceptor has returned. Errors of
     ///   lower layers, such as ``ANHTTP/TransportError``, are not wrapped in a ``SessionError`` yet.
     public func callAsFunction(_ request: Request) async throws -> OpenResponse {
@@ -218,14 +219,19 @@ extension Call {
         limitStart = limitStart ?? copy.limitStart
     }
 
-    /// Returns the request that an interceptor sends in place of its own. If it goes to another origin, it loses what the
-    /// session has added: the credentials of the authentication policy, and sensitive header fields.
+    /// Returns the request that an interceptor sends in place of its own. If it goes to another origin or proxy, it loses
+    /// what the session has added: the credentials of the authentication policy, and sensitive header fields.
     @inline(never)
     fileprivate func replacing(_ request: Request, by other: Request, on pipeline: Pipeline) -> Request {
         var next = other.continuing(request)
         // It may be a request of another session.
         (next.transportAuthentication, next.token) = (request.transportAuthentication, request.token)
         pipeline.requireTLS(of: &next)
+        if next.transportAuthentication?.proxy != nil,
+            CredentialCache.ProxyKey(next) != CredentialCache.ProxyKey(request)
+        {
+            next.transportAuthentication?.proxy = nil
+        }
         if request[OtherOrigin.self] { next[OtherOrigin.self] = true }
         if let home = request[HomeOrigin.self] { next[HomeOrigin.self] = home }
         // Most interceptors keep the URL.

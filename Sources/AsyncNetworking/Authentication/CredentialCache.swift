@@ -24,7 +24,7 @@ struct CredentialCache: Sendable {
     }
 
     /// A policy, and the scheme of the request's URL, for which the environment may name another proxy.
-    private struct ProxyKey: Hashable {
+    struct ProxyKey: Hashable {
         let policy: ProxyPolicy
         let scheme: String
 

@@ -584,6 +584,30 @@ extension MockTransport {
         #expect(transport.authorizations == [nil, nil, nil])
     }
 
+    @Test func `a credential for a proxy is not sent to another one that an interceptor chooses`() async throws {
+        let transport = MockTransport { request in
+            request.transportAuthentication?.proxy == nil
+                ? .status(.proxyAuthenticationRequired, headers: [.proxyAuthenticate: "Basic realm=office"])
+                : .text("welcome")
+        }
+        let manager = SessionManager(on: transport) {
+            $0.proxy = .proxy(Proxy(.http, host: "proxy.example", port: 3128))
+            $0.authentication.challengeHandler = { _ in .use(ada) }
+            $0.attemptInterceptors = [
+                Intercepting { request, next in
+                    guard request.url.lastPathComponent == "y" else { return try await next(request) }
+                    var request = request
+                    request.changeOptions { $0.proxy = .proxy(Proxy(.http, host: "other.example", port: 3128)) }
+                    return try await next(request)
+                }
+            ]
+        }
+        #expect(try await manager.get("x").text == "welcome")
+        #expect(try await manager.data(for: manager.request(.get, "y")).statusCode == 407)
+        let sent = transport.requests.filter { $0.request.url.lastPathComponent == "y" }
+        #expect(!sent.isEmpty && sent.allSatisfy { $0.request.transportAuthentication?.proxy == nil })
+    }
+
     @Test func `a credential that a proxy no longer accepts is not sent again`() async throws {
         let transport = MockTransport { request in
             guard request.transportAuthentication?.proxy?.credential == ada, request.url.lastPathComponent == "x" else {
