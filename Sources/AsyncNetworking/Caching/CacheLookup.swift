@@ -77,15 +77,18 @@ struct CacheLookup: Sendable {
 
     /// Decides how to answer the request from the stored responses.
     ///
-    /// - Parameter isRetry: Whether the request is sent again after a failure, which may be stored and is then no
-    ///   answer.
-    func decide(_ entries: [CacheEntry], isRetry: Bool) -> CacheDecision {
+    /// - Parameter statuses: The statuses for which the request is sent again, besides failures; `nil` if it is sent for
+    ///   the first time. Such a response may be stored, and is then no answer.
+    func decide(_ entries: [CacheEntry], retrying statuses: Set<Int>?) -> CacheDecision {
         let (stored, now) = (entries.map(\.response), session.now())
         let decision = CacheDecision(for: request, stored: stored, now: now)
         switch decision {
         case .use(let use), .useWhileValidating(let use, _):
             let entry = entries[use.index]
-            if isRetry, entry.response.status.code >= 400, !request.directives.onlyIfCached { return .forward }
+            if let statuses, !request.directives.onlyIfCached {
+                let status = entry.response.status.code
+                if status >= 400 || statuses.contains(status) { return .forward }
+            }
             guard case .useWhileValidating = decision, session.cache.isRefused(entry, key) else { return decision }
             // What was refused in the background may be answered here, by a new token for example.
             return CacheDecision(for: request, stored: stored, now: now, validatesInBackground: false)

@@ -25,11 +25,12 @@ extension Pipeline {
         defer {
             if lookup.flight?.endsLater != true { lookup.endFlight(isAbandoned: Task.isCancelled) }
         }
+        let statuses = call.attempt > 1 ? call.retries?.plan.policy.statuses : nil
         // The entries whose body cannot be read.
         var unreadable: Set<UInt64> = []
         while true {
             let entries = await lookup.entries().filter { !unreadable.contains($0.id) }
-            let decision = lookup.decide(entries, isRetry: call.attempt > 1)
+            let decision = lookup.decide(entries, retrying: statuses)
             switch decision {
             case .use(let use), .useWhileValidating(let use, _):
                 guard let response = await lookup.response(use, of: entries[use.index]) else {
@@ -250,7 +251,7 @@ extension Pipeline {
             call.credentialOrigin = credentialOrigin
             // Another validation may have ended between the look-up and the beginning of this one.
             let entries = await whole.entries()
-            switch whole.decide(entries, isRetry: false) {
+            switch whole.decide(entries, retrying: nil) {
             case .useWhileValidating(_, let conditions), .validate(let conditions, _):
                 switch try? await validate(request, &call, next, whole, entries, conditions, ifFailing: nil) {
                 case .confirmed(let confirmed, let head, let times, _):

@@ -676,16 +676,19 @@ import Testing
         #expect(try await origin.get(from: manager) == "1 200 validated")
     }
 
-    @Test func `a retry is not answered by the stored failure`() async throws {
+    @Test(arguments: [HTTPResponse.Status.serviceUnavailable, .accepted])
+    func `a retry is not answered by the stored response that is retried`(status: HTTPResponse.Status) async throws {
         let manager = origin.manager {
-            $0.retryPolicy = RetryPolicy(limit: 1).with { $0.backoff = Backoff(base: .zero) }
+            $0.retryPolicy = RetryPolicy(limit: 1).with {
+                $0.backoff = Backoff(base: .zero)
+                $0.statuses = [status.code]
+            }
         }
         let fields = origin.fields
         origin.respond { _, number in
-            MockResponse(
-                status: number < 3 ? .serviceUnavailable : .ok, headers: fields, chunks: [Data("\(number)".utf8)])
+            MockResponse(status: number < 3 ? status : .ok, headers: fields, chunks: [Data("\(number)".utf8)])
         }
-        #expect(try await origin.get(from: manager) == "2 503 network")
+        #expect(try await origin.get(from: manager) == "2 \(status.code) network")
         #expect(try await origin.get(from: manager) == "3 200 network")
         #expect(try await origin.get(from: manager) == "3 200 cache")
     }
