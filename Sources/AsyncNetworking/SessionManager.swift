@@ -133,6 +133,10 @@ public actor SessionManager {
     /// This function does not wait until the running requests have ended; ``shutdown(draining:)`` does. A later call
     /// with `true` cancels what an earlier one let continue; other repeated calls have no effect.
     ///
+    /// Requests that the program's closures make for a running request, such as an interceptor that calls a function of the
+    /// manager, are new ones, which fail. Those of the refresh of a token are accepted as long as requests are not
+    /// cancelled, and what an interceptor sends by its ``Chain`` belongs to the running request.
+    ///
     /// - Parameter cancellingTasks: Whether running requests and all tasks are cancelled, so that they throw
     ///   `CancellationError`, and all connections are closed before this function returns, after the requests by which
     ///   cancelled uploads are removed from their servers, which have at most 5 s. A closure of the program
@@ -147,6 +151,7 @@ public actor SessionManager {
     }
 
     /// Rejects new requests permanently, waits for the running ones, and closes all connections.
+    /// ``invalidate(cancellingTasks:)`` says which requests of the program's closures are new ones.
     ///
     /// Suspended tasks are cancelled immediately, because they would never end; one that is suspended later is waited
     /// for, and so are tasks that wait for a slot, which begin meanwhile. When this function returns, no request of this
