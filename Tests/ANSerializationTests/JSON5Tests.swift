@@ -73,6 +73,31 @@ import Testing
         }
     }
 
+    /// Foundation's decoder also reads UTF-16 and UTF-32 without a byte order mark, in which no number is inspected.
+    @Test(
+        arguments: [
+            "[0.\(String(repeating: "0", count: 128))1e145]", "/*∁*/[9223372036854775808581e+]",
+            "\"a\": 0.\(String(repeating: "0", count: 128))1e145",
+        ],
+        [
+            String.Encoding.utf16, .utf16LittleEndian, .utf16BigEndian, .utf32, .utf32LittleEndian, .utf32BigEndian,
+        ])
+    func `text in UTF-16 and UTF-32 fails for every decoder`(text: String, encoding: String.Encoding) throws {
+        let bytes = Array(try #require(text.data(using: encoding)))
+        let (extended, bare) = (JSONDecoder(), JSONDecoder())
+        extended.allowsJSON5 = true
+        bare.assumesTopLevelDictionary = true
+        for work in [
+            { try value(of: .json(allowsFragments: true, allowsJSON5: true), type: "application/json", bytes) as Any },
+            { try value(of: .decodable([Int].self, decoder: extended), type: "text/json", bytes) as Any },
+            { try value(of: .decodable([String: Int].self, decoder: bare), type: "text/json", bytes) as Any },
+        ] {
+            expectFailure(work) { error in
+                if case .json = error { true } else { false }
+            }
+        }
+    }
+
     @Test func `damaged JSON5 never ends the process`() {
         let document = Array(
             #"{a: 1, $b: -0XfF, 'c d': [.5, 5., +1e3, NaN], é: '\x41\'', /* c */ f: null,} // end"#.utf8)
@@ -115,6 +140,22 @@ import Testing
             } where: { error in
                 if case .json = error { true } else { false }
             }
+        }
+    }
+
+    /// Foundation's decoder would read the end of the number in them, and end the process at a digit.
+    @Test(arguments: ["e", "1", "."])
+    func `the bytes after a document without braces are not read`(next: String) throws {
+        let text = "\"a\": 10000000000000000000000"
+        let decoder = JSONDecoder()
+        decoder.assumesTopLevelDictionary = true
+        var bytes = Array((text + next).utf8)
+        unsafe try bytes.withUnsafeMutableBytes { buffer in
+            guard let start = buffer.baseAddress else { return }
+            let document = unsafe Data(bytesNoCopy: start, count: text.utf8.count, deallocator: .none)
+            let value = try DecodableResponseSerializer([String: Double].self, decoder: decoder)
+                .serialize(ResponseHead(status: .ok, url: URL(filePath: "/")), document)
+            #expect(value == ["a": 1e22])
         }
     }
 

@@ -38,15 +38,17 @@ package protocol CheckingDecoder {
 }
 
 extension JSONDecoder: ResponseDecoder, CheckingDecoder {
-    /// Returns the data unchanged, except that a line break follows JSON5 that ends with a letter or digit. At a
-    /// hexadecimal number of more than 64 bits, Foundation's decoder reads the bytes after it, also those after the end
-    /// of the data, and ends the process if they occur in numbers.
+    /// Returns the data unchanged, except that a line break follows JSON5, or members without braces, that end with a
+    /// letter or digit. At the end of a number, such as a hexadecimal one of more than 64 bits, Foundation's decoder may
+    /// read the bytes after it, also those after the end of the data, and ends the process if they occur in numbers.
     ///
     /// - Throws: ``SerializationError/json(_:)`` for UTF-16, UTF-32 and commas before the end of an array or object,
     ///   which Foundation's decoder accepts although they are not JSON; for numbers at which it would end the process;
     ///   or, if the decoder allows JSON5, for invalid UTF-8, with which it would, too.
     package func prepared(_ data: Data) throws(SerializationError) -> Data {
-        if allowsJSON5, String(validating: data, as: UTF8.self) == nil {
+        // In UTF-16 and UTF-32, the numbers would not be inspected.
+        let isWide = JSONNumbers.isWide(data)
+        if allowsJSON5, isWide || String(validating: data, as: UTF8.self) == nil {
             throw .json(.init(.json(.invalidUTF8), offset: 0, excerpt: Excerpt.of(data)))
         }
         if let failure = JSONNumbers.failure(in: data, isJSON5: allowsJSON5) {
@@ -55,12 +57,15 @@ extension JSONDecoder: ResponseDecoder, CheckingDecoder {
                 failure.isMalformed ? .malformedJSON5 : .numberOutOfRange
             throw .json(.init(.json(reason), offset: offset, excerpt: Excerpt.around(offset, in: data)))
         }
-        if allowsJSON5 {
-            if let last = data.last, JSONNumbers.isOfWord(last) { return data + [UInt8(ascii: "\n")] }
-        } else if !assumesTopLevelDictionary, JSONParser.mayBeExtended(data), let failure = formatError(in: data) {
+        if !allowsJSON5, assumesTopLevelDictionary ? isWide : JSONParser.mayBeExtended(data),
+            let failure = formatError(in: data)
+        {
             throw failure
         }
-        return data
+        guard allowsJSON5 || assumesTopLevelDictionary, let last = data.last, JSONNumbers.isOfWord(last) else {
+            return data
+        }
+        return data + [UInt8(ascii: "\n")]
     }
 
     /// Returns the reason for a syntax error, with its position except in JSON5; `nil` if the data is valid JSON, or
