@@ -267,10 +267,11 @@ import Testing
         }
     }
 
-    @Test func `a cancellation handler of a request may read its task`() async throws {
+    @Test func `a cancellation handler of a request may read its task and cancel tasks`() async throws {
         struct Waiting: Interceptor {
             let began: AsyncStream<Void>.Continuation
             let held: Log<URLSessionDataTask>
+            let managers: Log<AFHTTPSessionManager>
             let seen: Log<String>
 
             func intercept(_ request: Request, next: Chain) async throws -> OpenResponse {
@@ -278,19 +279,28 @@ import Testing
                     began.yield()
                     try await Task.sleep(for: .seconds(3600))
                 } onCancel: {
-                    for task in held.entries { seen.add(task.currentRequest?.url?.path ?? "") }
+                    for task in held.entries {
+                        seen.add(task.currentRequest?.url?.path ?? "")
+                        if task.coreTask != nil { seen.add("core") }
+                        task.cancel()
+                        task.suspend()
+                        task.resume()
+                    }
+                    for task in managers.entries.flatMap(\.tasks) { task.cancel() }
                 }
                 return try await next(request)
             }
         }
         let (beginnings, began) = AsyncStream.makeStream(of: Void.self)
         let held = Log<URLSessionDataTask>()
+        let managers = Log<AFHTTPSessionManager>()
         let seen = Log<String>()
         let session = SessionManager(
             SessionConfiguration(baseURL: URL(string: "http://127.0.0.1/")) {
-                $0.interceptors = [Waiting(began: began, held: held, seen: seen)]
+                $0.interceptors = [Waiting(began: began, held: held, managers: managers, seen: seen)]
             })
         let manager = AFHTTPSessionManager(session: session)
+        managers.add(manager)
         manager.completionQueue = DispatchQueue(label: "completion")
         async let result = callback { done in
             manager.get(
@@ -305,6 +315,6 @@ import Testing
             break
         }
         #expect(await result.error?.code == NSURLErrorCancelled)
-        #expect(seen.entries == ["/path"])
+        #expect(seen.entries == ["/path", "core"])
     }
 }

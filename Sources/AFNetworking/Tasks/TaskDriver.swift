@@ -17,7 +17,8 @@ final class TaskDriver: Sendable {
     let source: TaskSource
     private let state: Lock<TaskDriverState>
     /// Held while the task is resumed, suspended or cancelled, so that the core receives these calls in the same order.
-    /// Cancellation handlers run while it is held, so properties that are only read do not acquire it.
+    /// Cancellation handlers run while it is held. They may read the task and call its commands: nothing that has no
+    /// effect on a cancelled task acquires it.
     private let steering = NSLock()
 
     /// Creates the driver of a suspended task.
@@ -77,6 +78,7 @@ final class TaskDriver: Sendable {
         _ phase: URLSessionTask.State, from phases: URLSessionTask.State..., posting name: NSNotification.Name? = nil,
         _ pass: (TaskCore) -> Void
     ) {
+        guard state.withLock({ phases.contains($0.phase) }) else { return }
         steering.withLock {
             let (isFirst, core, task) = state.withLock { ($0.enter(phase, from: phases), $0.core, $0.task.object) }
             guard let isFirst else { return }
@@ -98,7 +100,9 @@ final class TaskDriver: Sendable {
     /// The core task, created on first access; `nil` if the request cannot be created or the task ended before it
     /// was sent.
     var coreTask: TaskCore? {
-        steering.withLock {
+        let (core, mayBeMade) = state.withLock { ($0.core, $0.phase == .suspended || $0.phase == .running) }
+        guard core == nil, mayBeMade else { return core }
+        return steering.withLock {
             if state.withLock({ $0.core == nil && $0.phase == .suspended }) { try? makeCore(isResumed: false) }
             return state.withLock { $0.core }
         }
