@@ -65,6 +65,30 @@ import Testing
         }
     }
 
+    @Test func `a download that is cancelled while a redirect is decided is not moved`() async throws {
+        try await StubServer.with { server in
+            server.route("/", .redirect(302, to: "/next"))
+            let manager = AFHTTPSessionManager(for: server)
+            manager.setTaskWillPerformHTTPRedirectionBlock { _, task, _, request in
+                task.cancel()
+                return request
+            }
+            let log = Log<URL>()
+            let result = await callback { done in
+                manager.downloadTask(
+                    with: URLRequest(url: server.url("/")), progress: nil,
+                    destination: { file, _ in
+                        log.add(file)
+                        return file
+                    },
+                    completionHandler: { done(Callback(response: $0, object: $1, error: $2 as NSError?)) }
+                ).resume()
+            }
+            #expect(result.error?.code == NSURLErrorCancelled)
+            #expect(log.entries.isEmpty)
+        }
+    }
+
     @Test func `a failed move is reported by a notification only`() async throws {
         try await StubServer.with { server in
             server.route("/file", .text("new"))
