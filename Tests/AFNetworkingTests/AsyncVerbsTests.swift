@@ -1,6 +1,7 @@
 // SPDX-License-Identifier: MIT
 
 import AFNetworking
+import ANSystem
 import AsyncNetworking
 import AsyncNetworkingTesting
 import Dispatch
@@ -34,6 +35,85 @@ import Testing
             try await server.activity { $0.requests.contains { $0.path == "/hang" } }
             task.cancel()
             await #expect(throws: CancellationError.self) { try await task.value }
+        }
+    }
+
+    /// A manager whose override calls the callbacks of a verb as a test wants.
+    private final class Overriding: AFHTTPSessionManager, @unchecked Sendable {
+        let mode = Lock("")
+
+        override func dataTask(
+            withHTTPMethod method: String, urlString: String, parameters: Any?, headers: [String: String]?,
+            uploadProgress: (@Sendable (Progress) -> Void)?, downloadProgress: (@Sendable (Progress) -> Void)?,
+            success: (@Sendable (URLSessionDataTask, Any?) -> Void)?,
+            failure: (@Sendable (URLSessionDataTask?, any Error) -> Void)?
+        ) -> URLSessionDataTask? {
+            @discardableResult
+            func make(
+                _ path: String, _ success: (@Sendable (URLSessionDataTask, Any?) -> Void)?,
+                _ failure: (@Sendable (URLSessionDataTask?, any Error) -> Void)?
+            ) -> URLSessionDataTask? {
+                super.dataTask(
+                    withHTTPMethod: method, urlString: path, parameters: parameters, headers: headers,
+                    uploadProgress: uploadProgress, downloadProgress: downloadProgress, success: success,
+                    failure: failure)
+            }
+            switch mode.withLock({ $0 }) {
+            case "twice":
+                return make(
+                    urlString,
+                    { task, object in
+                        success?(task, object)
+                        success?(task, nil)
+                        failure?(task, CancellationError())
+                    }, failure)
+            case "never": return make(urlString, nil, nil)
+            case "nothing": return nil
+            default:
+                return make(urlString, success) { [self] task, _ in
+                    mode.set(\.self, to: "never")
+                    // As after a login, which repeats the request with its first callbacks.
+                    dataTask(
+                        withHTTPMethod: method, urlString: "hang", parameters: nil, headers: nil, uploadProgress: nil,
+                        downloadProgress: nil, success: nil, failure: nil)?.resume()
+                    kept.withLock { $0 = failure }
+                }
+            }
+        }
+
+        let kept = Lock<(@Sendable (URLSessionDataTask?, any Error) -> Void)?>(nil)
+    }
+
+    @Test func `the first callback of an override counts`() async throws {
+        try await StubServer.with { server in
+            server.route("/", .json(#"{"a": 1}"#))
+            let manager = Overriding(for: server)
+            manager.mode.set(\.self, to: "twice")
+            let object = try await manager.get("").object
+            #expect(object as? [String: Int] == ["a": 1])
+        }
+    }
+
+    @Test(arguments: ["never", "nothing"])
+    func `an override that releases its callbacks ends the call`(mode: String) async throws {
+        try await StubServer.with { server in
+            server.route("/", .json("{}"))
+            let manager = Overriding(for: server)
+            manager.mode.set(\.self, to: mode)
+            let error = await #expect(throws: NSError.self) { _ = try await manager.get("") }
+            #expect(error?.domain == NSURLErrorDomain && error?.code == NSURLErrorCancelled)
+        }
+    }
+
+    @Test func `cancelling the calling task ends a call that an override repeats`() async throws {
+        try await StubServer.with { server in
+            server.route("/hang", .hang)
+            let manager = Overriding(for: server)
+            let task = Task { _ = try await manager.get("missing") }
+            try await server.activity { $0.requests.contains { $0.path == "/hang" } }
+            task.cancel()
+            await #expect(throws: CancellationError.self) { try await task.value }
+            manager.invalidateSessionCancelingTasks(true)
         }
     }
 

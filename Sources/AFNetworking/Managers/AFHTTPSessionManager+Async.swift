@@ -27,7 +27,8 @@ extension AFHTTPSessionManager {
     /// - Returns: The completed task and the object that ``responseSerializer`` returned.
     /// - Throws: `CancellationError` if the calling task is cancelled, which cancels the request; otherwise the error
     ///   that `failure` of the variant with callbacks receives, such as a `URLError`, or an error of
-    ///   ``AFURLRequestSerializationErrorDomain`` or ``AFURLResponseSerializationErrorDomain``.
+    ///   ``AFURLRequestSerializationErrorDomain`` or ``AFURLResponseSerializationErrorDomain``; -999 if an override in a
+    ///   subclass releases the callbacks without a call.
     public func get(
         _ urlString: String, parameters: Any? = nil, headers: [String: String]? = nil
     ) async throws -> AFResponse {
@@ -48,7 +49,8 @@ extension AFHTTPSessionManager {
     /// - Returns: The completed task, whose response has the header fields; the object is `nil`.
     /// - Throws: `CancellationError` if the calling task is cancelled, which cancels the request; otherwise the error
     ///   that `failure` of the variant with callbacks receives, such as a `URLError`, or an error of
-    ///   ``AFURLRequestSerializationErrorDomain`` or ``AFURLResponseSerializationErrorDomain``.
+    ///   ``AFURLRequestSerializationErrorDomain`` or ``AFURLResponseSerializationErrorDomain``; -999 if an override in a
+    ///   subclass releases the callbacks without a call.
     public func head(
         _ urlString: String, parameters: Any? = nil, headers: [String: String]? = nil
     ) async throws -> AFResponse {
@@ -71,7 +73,8 @@ extension AFHTTPSessionManager {
     /// - Returns: The completed task and the object that ``responseSerializer`` returned.
     /// - Throws: `CancellationError` if the calling task is cancelled, which cancels the request; otherwise the error
     ///   that `failure` of the variant with callbacks receives, such as a `URLError`, or an error of
-    ///   ``AFURLRequestSerializationErrorDomain`` or ``AFURLResponseSerializationErrorDomain``.
+    ///   ``AFURLRequestSerializationErrorDomain`` or ``AFURLResponseSerializationErrorDomain``; -999 if an override in a
+    ///   subclass releases the callbacks without a call.
     @discardableResult
     public func post(
         _ urlString: String, parameters: Any? = nil, headers: [String: String]? = nil
@@ -97,7 +100,8 @@ extension AFHTTPSessionManager {
     /// - Returns: The completed task and the object that ``responseSerializer`` returned.
     /// - Throws: `CancellationError` if the calling task is cancelled, which cancels the request; otherwise the error
     ///   that `failure` of the variant with callbacks receives, such as a `URLError`, or an error of
-    ///   ``AFURLRequestSerializationErrorDomain`` or ``AFURLResponseSerializationErrorDomain``.
+    ///   ``AFURLRequestSerializationErrorDomain`` or ``AFURLResponseSerializationErrorDomain``; -999 if an override in a
+    ///   subclass releases the callbacks without a call.
     @discardableResult
     public func post(
         _ urlString: String, parameters: Any? = nil, headers: [String: String]? = nil,
@@ -120,7 +124,8 @@ extension AFHTTPSessionManager {
     /// - Returns: The completed task and the object that ``responseSerializer`` returned.
     /// - Throws: `CancellationError` if the calling task is cancelled, which cancels the request; otherwise the error
     ///   that `failure` of the variant with callbacks receives, such as a `URLError`, or an error of
-    ///   ``AFURLRequestSerializationErrorDomain`` or ``AFURLResponseSerializationErrorDomain``.
+    ///   ``AFURLRequestSerializationErrorDomain`` or ``AFURLResponseSerializationErrorDomain``; -999 if an override in a
+    ///   subclass releases the callbacks without a call.
     @discardableResult
     public func put(
         _ urlString: String, parameters: Any? = nil, headers: [String: String]? = nil
@@ -142,7 +147,8 @@ extension AFHTTPSessionManager {
     /// - Returns: The completed task and the object that ``responseSerializer`` returned.
     /// - Throws: `CancellationError` if the calling task is cancelled, which cancels the request; otherwise the error
     ///   that `failure` of the variant with callbacks receives, such as a `URLError`, or an error of
-    ///   ``AFURLRequestSerializationErrorDomain`` or ``AFURLResponseSerializationErrorDomain``.
+    ///   ``AFURLRequestSerializationErrorDomain`` or ``AFURLResponseSerializationErrorDomain``; -999 if an override in a
+    ///   subclass releases the callbacks without a call.
     @discardableResult
     public func patch(
         _ urlString: String, parameters: Any? = nil, headers: [String: String]? = nil
@@ -164,7 +170,8 @@ extension AFHTTPSessionManager {
     /// - Returns: The completed task and the object that ``responseSerializer`` returned.
     /// - Throws: `CancellationError` if the calling task is cancelled, which cancels the request; otherwise the error
     ///   that `failure` of the variant with callbacks receives, such as a `URLError`, or an error of
-    ///   ``AFURLRequestSerializationErrorDomain`` or ``AFURLResponseSerializationErrorDomain``.
+    ///   ``AFURLRequestSerializationErrorDomain`` or ``AFURLResponseSerializationErrorDomain``; -999 if an override in a
+    ///   subclass releases the callbacks without a call.
     @discardableResult
     public func delete(
         _ urlString: String, parameters: Any? = nil, headers: [String: String]? = nil
@@ -172,27 +179,28 @@ extension AFHTTPSessionManager {
         try await awaiting { perform("DELETE", urlString, parameters, headers, $0, $1) }
     }
 
-    /// Starts a task and suspends until one of its callbacks is called.
+    /// Starts a task and suspends until one of its callbacks is called. An override in a subclass may call them several
+    /// times, of which the first counts, or release them uncalled.
     private func awaiting(
         _ start: (@escaping Success, @escaping Failure) -> URLSessionDataTask?
     ) async throws -> AFResponse {
         let started = Lock<URLSessionDataTask?>(nil)
-        return try await withTaskCancellationHandler {
-            do {
-                return try await withCheckedThrowingContinuation {
-                    (waiter: CheckedContinuation<UncheckedSendable<AFResponse>, any Error>) in
-                    let task = start(
-                        { waiter.resume(returning: UncheckedSendable(AFResponse(task: $0, object: $1))) },
-                        { waiter.resume(throwing: $1) })
-                    started.set(\.self, to: task)
-                    // The handler may have run before the task was stored.
-                    if Task.isCancelled { task?.cancel() }
-                }
-            } catch {
-                throw Task.isCancelled ? CancellationError() : error
+        let result = await withTaskCancellationHandler {
+            await callback(fallback: Result<UncheckedSendable<AFResponse>, any Error>.failure(URLError(.cancelled))) {
+                end in
+                let task = start(
+                    { end(.success(UncheckedSendable(AFResponse(task: $0, object: $1)))) }, { end(.failure($1)) })
+                started.set(\.self, to: task)
+                // The handler may have run before the task was stored.
+                if Task.isCancelled { task?.cancel() }
             }
         } onCancel: {
             started.withLock { $0 }?.cancel()
-        }.value
+        }
+        do {
+            return try result.get().value
+        } catch {
+            throw Task.isCancelled ? CancellationError() : error
+        }
     }
 }
