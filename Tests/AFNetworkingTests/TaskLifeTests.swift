@@ -362,6 +362,54 @@ import Testing
         }
     }
 
+    @Test(arguments: [("POST", 401, 1), ("GET", 200, 2)])
+    func `a block for challenges that is set after a redirect repeats safe requests only`(
+        method: String, status: Int, count: Int
+    ) async throws {
+        try await StubServer.with { server in
+            let gate = try ScriptGate()
+            server.route("/form", .redirect(303, to: "/private"))
+            server.route("/private") { request in
+                guard request.headers["Authorization"] == nil else { return .json("{}") }
+                let reply = Reply(status: 401, headers: ["WWW-Authenticate": "Basic realm=\"x\""])
+                return Script([.wait(gate), .reply(reply)])
+            }
+            let manager = AFHTTPSessionManager(for: server)
+            manager.responseSerializer.acceptableStatusCodes = nil
+            async let result = callback { done in
+                var request = URLRequest(url: server.url("/form"))
+                request.httpMethod = method
+                manager.dataTask(with: request) { done(Callback(response: $0, object: $1, error: $2 as NSError?)) }
+                    .resume()
+            }
+            try await server.requests(count: 2)
+            manager.setAuthenticationChallengeHandler { _, _, _, _ in
+                URLCredential(user: "ada", password: "secret", persistence: .none)
+            }
+            gate.open()
+            #expect(await (result.response as? HTTPURLResponse)?.statusCode == status)
+            #expect(server.activity.requests.filter { $0.path == "/form" }.count == count)
+        }
+    }
+
+    @Test func `a block for challenges that is set late does not repeat a request with its own authorization`()
+        async throws
+    {
+        try await StubServer.with { server in
+            let gate = try ScriptGate()
+            let reply = Reply(status: 401, headers: ["WWW-Authenticate": "Basic realm=\"x\""])
+            server.route("/", Script([.wait(gate), .reply(reply)]))
+            let manager = AFHTTPSessionManager(for: server)
+            async let result = manager.fetch("", headers: ["Authorization": "Bearer old"])
+            try await server.requests(count: 1)
+            manager.setAuthenticationChallengeHandler { _, _, _, _ in URLSession.AuthChallengeDisposition.useCredential
+            }
+            gate.open()
+            #expect(await (result.response as? HTTPURLResponse)?.statusCode == 401)
+            #expect(server.activity.requests.count == 1)
+        }
+    }
+
     @Test func `the serializer is read when the response is complete`() async throws {
         try await StubServer.with { server in
             let gate = try ScriptGate()

@@ -65,7 +65,8 @@ extension AFURLSessionManager {
     /// Sets the block that answers servers and proxies that request a credential; `nil` removes it. Without a block
     /// their 401 and 407 responses are results, unless a shared session can answer them; a proxy that refuses to open a
     /// tunnel fails the task with -1004. ``TaskChallengeBlock`` describes its results. The block may be set while a task
-    /// is running, unless the manager shares a session.
+    /// is running, unless the manager shares a session; a task whose request was redirected by then is challenged only
+    /// if its method is safe, such as GET, because it begins anew.
     ///
     /// For these it is called on the manager's own serial queue, after any credentials of a shared session were
     /// refused. It is not called for a 401 if the request has an `Authorization` field, or a shared session signs it or

@@ -151,15 +151,24 @@ extension AuthenticationPolicy {
 /// Requests that ask for it from the beginning take longer.
 struct LateChallenges: Interceptor {
     func intercept(_ request: Request, next: Chain) async throws -> OpenResponse {
-        var isLate: Bool {
+        // The requests before a redirect were answered, and would be sent again.
+        func isLate(redirected isRedirected: Bool) -> Bool {
             request.authentication == nil && request.body.isReplayable
+                && (!isRedirected || [.get, .head, .options, .trace].contains(request.method))
                 && request.driver.object?.manager?.decides(\.taskChallenge) == true
         }
         do {
             let response = try await next(request)
-            guard [401, 407].contains(response.head.status.code), isLate else { return response }
+            let isChallenge =
+                switch response.head.status.code {
+                case 401: !request.headers.contains(.authorization)
+                case 407: true
+                default: false
+                }
+            guard isChallenge, isLate(redirected: !response.head.redirectHistory.isEmpty) else { return response }
         } catch let error as TransportError {
-            guard error.reason == .proxy(.authenticationRequired), isLate else { throw error }
+            let isRedirected = error.context.url != request.url.redactedDescription
+            guard error.reason == .proxy(.authenticationRequired), isLate(redirected: isRedirected) else { throw error }
         }
         var again = request
         again.authentication = AuthenticationPolicy.none.askingBlocks
