@@ -67,8 +67,10 @@ enum ISO8601Date {
         return "\(text.date)T\(text.time)Z"
     }
 
-    /// Returns the date of a text, with or without a fraction; `nil` for text in another form.
+    /// Returns the date of a text, with or without a fraction; `nil` for text in another form, and for dates and times
+    /// that do not exist.
     static func date(_ text: String) -> Date? {
+        guard ISO8601Text.isDate(text) else { return nil }
         let style = Date.ISO8601FormatStyle(includingFractionalSeconds: true)
         let digits = text.utf8.prefix { UInt8(ascii: "0")...UInt8(ascii: "9") ~= $0 }
         // Foundation reads dates before 1582 in the Julian calendar, so those are moved by cycles of 400 years, in which
@@ -79,4 +81,76 @@ enum ISO8601Date {
         let moved = try? style.parse("\(year + 400 * cycles)" + text.dropFirst(digits.count))
         return moved?.addingTimeInterval(-Double(cycles) * 146_097 * 86_400)
     }
+}
+
+/// The form of a date with a time and an offset. Foundation's parser ignores text after them, and continues to count in
+/// the next month, day or hour where a number is too large.
+private struct ISO8601Text {
+    private var rest: Substring.UTF8View
+
+    static func isDate(_ text: String) -> Bool {
+        var text = ISO8601Text(rest: text[...].utf8)
+        return text.takeDate() && text.take("T") && text.takeTime() && text.takeOffset() && text.rest.isEmpty
+    }
+
+    private mutating func takeDate() -> Bool {
+        guard let year = number(digits: 4...6, in: 0...999_999), take("-"), let month = number(in: 1...12), take("-")
+        else { return false }
+        let isLeap = year % 4 == 0 && (year % 100 != 0 || year % 400 == 0)
+        let days =
+            switch month {
+            case 2: isLeap ? 29 : 28
+            case 4, 6, 9, 11: 30
+            default: 31
+            }
+        return number(in: 1...days) != nil
+    }
+
+    /// Takes a time of the day, which may end with a leap second or be the end of the day, 24:00:00.
+    private mutating func takeTime() -> Bool {
+        guard let hour = number(in: 0...24), take(":"), let minute = number(in: 0...59), take(":"),
+            let second = number(in: 0...60)
+        else { return false }
+        var hasFraction = false
+        if take(".") {
+            let fraction = rest.prefix(while: Self.isDigit)
+            guard !fraction.isEmpty else { return false }
+            hasFraction = fraction.contains { $0 != UInt8(ascii: "0") }
+            rest = rest[fraction.endIndex...]
+        }
+        return hour < 24 || minute == 0 && second == 0 && !hasFraction
+    }
+
+    /// Takes `Z`, `GMT`, `UTC`, or hours with optional minutes and seconds, possibly after `GMT` or `UTC`.
+    private mutating func takeOffset() -> Bool {
+        if take("Z") { return true }
+        let isNamed = take("GMT") || take("UTC")
+        guard take("+") || take("-") else { return isNamed }
+        if rest.prefix(while: Self.isDigit).count == 4 {
+            return number(digits: 2...2, in: 0...23) != nil && number(digits: 2...2, in: 0...59) != nil
+        }
+        guard number(in: 0...23) != nil else { return false }
+        for _ in 0..<2 where take(":") {
+            guard number(in: 0...59) != nil else { return false }
+        }
+        return true
+    }
+
+    private mutating func take(_ text: String) -> Bool {
+        guard rest.starts(with: text.utf8) else { return false }
+        rest = rest.dropFirst(text.utf8.count)
+        return true
+    }
+
+    /// Takes a number; returns `nil` if it has more or fewer digits, or is out of range.
+    private mutating func number(digits: ClosedRange<Int> = 1...2, in range: ClosedRange<Int>) -> Int? {
+        let taken = rest.prefix(digits.upperBound).prefix(while: Self.isDigit)
+        guard taken.count >= digits.lowerBound, let number = Int(Substring(taken)), range.contains(number) else {
+            return nil
+        }
+        rest = rest[taken.endIndex...]
+        return number
+    }
+
+    private static func isDigit(_ byte: UInt8) -> Bool { UInt8(ascii: "0")...UInt8(ascii: "9") ~= byte }
 }
