@@ -250,7 +250,7 @@ extension Representation.Validator {
             guard Self.isStrong(tag) else { return nil }
             self = .entityTag(WireText(tag))
         } else if let modified = head.headers.first(.lastModified), let date = head.headers.first(.date),
-            let modification = HTTPDate(modified, now: 0), let moment = HTTPDate(date, now: 0),
+            let moment = HTTPDate(date, now: 0), let modification = HTTPDate(modified, now: moment.seconds),
             modification.seconds < moment.seconds
         {
             self = .lastModified(WireText(modified))

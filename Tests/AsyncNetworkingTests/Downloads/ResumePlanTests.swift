@@ -177,6 +177,11 @@ import Testing
         #expect(try Self.validator([.lastModified: Self.modified, .date: Self.modified]) == nil)
         #expect(try Self.validator([.lastModified: Self.modified]) == nil)
         #expect(try Self.validator([.lastModified: "yesterday", .date: Self.modified]) == nil)
+        // The year of the second form is that of the other date's century.
+        let short = "Wednesday, 06-Nov-24 08:49:37 GMT"
+        #expect(try Self.validator([.lastModified: short, .date: "Wed, 06 Nov 2024 08:49:37 GMT"]) == nil)
+        let after: HTTPFields = [.lastModified: short, .date: "Wed, 06 Nov 2024 08:49:38 GMT"]
+        #expect(try Self.validator(after) == .lastModified(WireText(short)))
         // A weak tag indicates that the dates are not reliable either.
         #expect(try Self.validator(later + [.eTag: "W/\"a\""]) == nil)
     }
