@@ -63,6 +63,20 @@ import Testing
                 + "Content-Type: text/plain\r\n\r\n\r\n--B--\r\n")
     }
 
+    /// Browsers write a line break in a name as CR LF, but leave file names unchanged (WHATWG HTML §4.10.21.8).
+    @Test(arguments: [
+        ("a\nb", "a%0D%0Ab"), ("a\rb", "a%0D%0Ab"), ("a\r\nb", "a%0D%0Ab"), ("\n\r", "%0D%0A%0D%0A"),
+        ("\r\r\n\n", "%0D%0A%0D%0A%0D%0A"),
+    ])
+    func `a line break in a name is CR LF`(name: String, escaped: String) async throws {
+        var form = try MultipartFormData(boundary: "B")
+        try form.append(Data(), name: name, fileName: "\r_\n", mediaType: "a/b")
+        #expect(
+            try await text(of: form.makeBody().body)
+                == "--B\r\nContent-Disposition: form-data; name=\"\(escaped)\"; filename=\"%0D_%0A\"\r\n"
+                + "Content-Type: a/b\r\n\r\n\r\n--B--\r\n")
+    }
+
     @Test(arguments: ["a\rb", "a\nb", "a\r\nSet-Cookie: x", "a\0"])
     func `a header value with control characters is rejected`(value: String) throws {
         var form = MultipartFormData()

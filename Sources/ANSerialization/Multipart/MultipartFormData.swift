@@ -18,8 +18,8 @@ import HTTPTypes
 /// The functions of a session accept it as `body: .form(form)`; ``makeBody()`` is for other clients.
 ///
 /// Files stay on disk until the body is sent. In the names of fields and files, `"`, CR, LF and NUL are written as
-/// `%22`, `%0D`, `%0A` and `%00`, as by browsers (WHATWG HTML §4.10.21.8; NUL in addition); all other characters are
-/// sent as UTF-8.
+/// `%22`, `%0D`, `%0A` and `%00`, as by browsers (WHATWG HTML §4.10.21.8; NUL in addition), in names of fields also any
+/// line break as `%0D%0A`; all other characters are sent as UTF-8.
 public struct MultipartFormData: Sendable {
     /// The boundary between the parts, without its hyphens; by default `Boundary+` and 16 random hexadecimal digits.
     public let boundary: String
@@ -372,7 +372,7 @@ extension MultipartFormData {
     func fieldHead(_ name: String, _ fileName: String?, mediaType: String?) -> Data {
         var head = beginHead()
         head.append("Content-Disposition: form-data; name=\"")
-        Self.append(name, to: &head)
+        Self.append(Self.normalizingLineBreaks(name), to: &head)
         if let fileName {
             head.append("\"; filename=\"")
             Self.append(fileName, to: &head)
@@ -385,6 +385,21 @@ extension MultipartFormData {
         }
         head.append("\r\n")
         return Data(head.bytes)
+    }
+
+    /// Returns a field name in which each line break, also a lone CR or LF, is CR LF.
+    private static func normalizingLineBreaks(_ name: String) -> String {
+        guard name.utf8.contains(where: { $0 == UInt8(ascii: "\r") || $0 == UInt8(ascii: "\n") }) else { return name }
+        var result = String.UnicodeScalarView()
+        var previous: UnicodeScalar?
+        for scalar in name.unicodeScalars {
+            if scalar == "\n", previous != "\r" { result.append("\r") }
+            if previous == "\r", scalar != "\n" { result.append("\n") }
+            result.append(scalar)
+            previous = scalar
+        }
+        if previous == "\r" { result.append("\n") }
+        return String(result)
     }
 
     /// Appends a field or file name, escaped as by browsers.
