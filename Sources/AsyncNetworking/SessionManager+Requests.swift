@@ -139,10 +139,11 @@ extension SessionManager {
         do {
             var request = Request(
                 method: method, url: try target.resolved(by: resolver), headers: headers, body: body)
-            try request.encodeBody(with: configuration.json.encoder)
+            let mediaType = try request.encodeUntypedBody(with: configuration.json.encoder)
             request = try configuration.requestSerializer.serialize(request, parameters: parameters)
             // A serializer may leave JSON to the session's encoder.
             try request.encodeBody(with: configuration.json.encoder)
+            if let mediaType { request.headers.fill(.contentType, mediaType) }
             request.headers.replace(with: headers)
             if let timeout { request.timeout = timeout }
             if let options { request.changeOptions(inheritingFrom: pipeline.options, by: options) }

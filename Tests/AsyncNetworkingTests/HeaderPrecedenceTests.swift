@@ -56,6 +56,13 @@ import Testing
         }
         _ = try await own.post("p", parameters: ["a": 1])
         #expect(try sent()[values: .contentType] == ["serializer"])
+        #expect(try own.request(.post, "p", body: .json([1])).headers[values: .contentType] == ["serializer"])
+        #expect(try manager.request(.post, "p", body: .json([1])).headers[values: .contentType] == ["application/json"])
+        // The type of a form names its boundary.
+        var form = try MultipartFormData(boundary: "B")
+        form.append("1", name: "a")
+        let type = try own.request(.post, "p", body: .form(form)).headers[values: .contentType]
+        #expect(type == ["multipart/form-data; boundary=B"])
     }
 
     @Test func `a request's fields precede the session's, regardless of case, and keep their position`() async throws {

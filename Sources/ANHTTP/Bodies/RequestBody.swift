@@ -31,11 +31,15 @@ public struct RequestBody: Sendable {
     ///
     /// - Parameters:
     ///   - isReplayable: Whether the body can be sent more than once.
+    ///   - mediaType: The media type for a request that has none; `nil` if `encode` sets it.
     ///   - write: Writes the body where it is sent without a session.
-    ///   - encode: Replaces the body of a request by its encoded form, and adds the fields that describe it.
-    package init(isReplayable: Bool, write: @escaping BodyWriting, encode: @escaping Encoding.Encode) {
+    ///   - encode: Replaces the body of a request by its encoded form, and adds the other fields that describe it.
+    package init(
+        isReplayable: Bool, mediaType: String?, write: @escaping BodyWriting, encode: @escaping Encoding.Encode
+    ) {
         self.init(
-            content: .writer(length: nil, isReplayable: isReplayable, write: write), encoding: Encoding(encode: encode))
+            content: .writer(length: nil, isReplayable: isReplayable, write: write),
+            encoding: Encoding(mediaType: mediaType, encode: encode))
     }
 
     /// Returns this body with the gate of another one, from which it was made.
@@ -225,9 +229,12 @@ public struct RequestBody: Sendable {
     package final class Encoding: Sendable {
         package typealias Encode = @Sendable (inout Request, JSONEncoder) throws -> Void
 
+        /// The media type for a request that has none; `nil` if ``encode`` sets it.
+        package let mediaType: String?
         package let encode: Encode
 
-        init(encode: @escaping Encode) {
+        init(mediaType: String?, encode: @escaping Encode) {
+            self.mediaType = mediaType
             self.encode = encode
         }
     }

@@ -98,7 +98,7 @@ extension HTTPFields {
     }
 
     /// Adds a field unless one with its name exists.
-    mutating func fill(_ name: HTTPField.Name, _ value: String) {
+    package mutating func fill(_ name: HTTPField.Name, _ value: String) {
         if first(name) == nil { append(HTTPField(name: name, value: value)) }
     }
 }

@@ -14,7 +14,8 @@ extension RequestBody {
     /// let created = try await api.post("users", body: .json(user), as: .decodable(User.self)).value
     /// ```
     ///
-    /// A session encodes it, and sets `Content-Type: application/json` unless the request has another. A value that
+    /// A session encodes it, and sets `Content-Type: application/json` unless the request or the session's serializer has
+    /// another. A value that
     /// cannot be encoded fails with ``ANSerialization/SerializationError``, in a `SessionError`. A transport that is used
     /// without a session does not set the field, and encodes the value while it is sent.
     ///
@@ -36,11 +37,10 @@ extension RequestBody {
     static func json(
         encoder: JSONEncoder?, _ encode: @escaping @Sendable (JSONEncoder) throws(SerializationError) -> Data
     ) -> RequestBody {
-        RequestBody(isReplayable: true) { writer in
+        RequestBody(isReplayable: true, mediaType: "application/json") { writer in
             try await writer.write(encode(encoder ?? JSONCoding.standard.encoder))
         } encode: { request, standard in
             request.body = .bytes(try encode(encoder ?? standard))
-            request.headers.fill(.contentType, "application/json")
         }
     }
 
@@ -56,7 +56,7 @@ extension RequestBody {
     /// set the field. The body is replayable if all parts are.
     public static func form(_ form: MultipartFormData) -> RequestBody {
         guard !form.isEmpty else { return .none }
-        return RequestBody(isReplayable: form.isReplayable) { writer in
+        return RequestBody(isReplayable: form.isReplayable, mediaType: nil) { writer in
             try await form.makeBody().body.write(to: writer)
         } encode: { request, _ in
             guard !request.headers.contains(.contentType) else {
@@ -76,7 +76,7 @@ extension RequestBody {
         without other: RequestBody, _ change: @escaping @Sendable (inout Request) throws -> Void
     ) -> RequestBody? {
         guard let encoding else { return nil }
-        return RequestBody(isReplayable: isReplayable) { writer in
+        return RequestBody(isReplayable: isReplayable, mediaType: encoding.mediaType) { writer in
             try await other.write(to: writer)
         } encode: { request, encoder in
             try encoding.encode(&request, encoder)
@@ -96,9 +96,16 @@ extension Request {
     ///
     /// - Throws: ``ANSerialization/SerializationError``.
     package mutating func encodeBody(with encoder: JSONEncoder) throws {
-        guard let encoding = body.encoding else { return }
+        if let mediaType = try encodeUntypedBody(with: encoder) { headers.fill(.contentType, mediaType) }
+    }
+
+    /// Encodes the body like ``encodeBody(with:)``, and returns the media type for a request that has none instead of
+    /// adding it.
+    package mutating func encodeUntypedBody(with encoder: JSONEncoder) throws -> String? {
+        guard let encoding = body.encoding else { return nil }
         let gated = body
         try encoding.encode(&self, encoder)
         body = body.gated(as: gated)
+        return encoding.mediaType
     }
 }
