@@ -111,6 +111,33 @@ import Testing
         #expect(sent[0].body.starts(with: [0x1F, 0x8B]) && sent[0].body == sent[3].body)
     }
 
+    @Test func `JSON in a form is encoded by the session`() async throws {
+        let transport = MockTransport(.text("ok"))
+        let api = Self.session(transport)
+        var inner = try MultipartFormData(subtype: .mixed, boundary: "I")
+        try inner.append(.json(Note()), headers: [])
+        var form = try MultipartFormData(boundary: "B")
+        try form.append(.json(Note()), name: "a", fileName: nil)
+        try form.append(.json(Note(), encoder: JSONCoding.standard.encoder), name: "b", fileName: nil)
+        try form.append(.form(inner), headers: [])
+        try await api.post("x", body: .form(form))
+        try await api.post("x", body: .form(form).throttled(.packets(delay: .zero)))
+        let text = #"{"created_at":86400}"#
+        let field = "--B\r\nContent-Disposition: form-data; name="
+        for received in transport.requests {
+            #expect(
+                String(decoding: received.body, as: UTF8.self)
+                    == "\(field)\"a\"\r\n\r\n\(text)\r\n"
+                    + "\(field)\"b\"\r\n\r\n{\"createdAt\":\"1970-01-02T00:00:00Z\"}\r\n"
+                    + "--B\r\n\r\n--I\r\n\r\n\(text)\r\n--I--\r\n\r\n--B--\r\n")
+        }
+        #expect(transport.requests.count == 2)
+        form = MultipartFormData()
+        try form.append(.json(Double.nan), name: "a", fileName: nil)
+        let error = await #expect(throws: SessionError.self) { try await api.post("x", body: .form(form)) }
+        guard case .serialization(.parameters) = error else { throw try #require(error) }
+    }
+
     @Test func `a body that an interceptor sets is encoded by the session`() async throws {
         struct Replacing: Interceptor {
             func intercept(_ request: Request, next: Chain) async throws -> OpenResponse {

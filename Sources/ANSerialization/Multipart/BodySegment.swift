@@ -113,13 +113,18 @@ struct StreamSegment: Sendable {
     let name: String
     let length: Int64?
     let isReplayable: Bool
+    /// The body that a session encodes before it is sent; `nil` for one that is sent as it is.
+    let unencoded: RequestBody?
     let write: BodyWriting
     private let wasUsed = Lock(false)
 
-    init(name: String, length: Int64?, isReplayable: Bool, write: @escaping BodyWriting) {
+    init(
+        name: String, length: Int64?, isReplayable: Bool, unencoded: RequestBody? = nil, write: @escaping BodyWriting
+    ) {
         self.name = name
         self.length = length
         self.isReplayable = isReplayable
+        self.unencoded = unencoded
         self.write = write
     }
 

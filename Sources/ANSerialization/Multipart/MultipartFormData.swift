@@ -286,6 +286,20 @@ public struct MultipartFormData: Sendable {
         }
     }
 
+    /// Returns the form with the parts encoded that a session encodes, such as JSON.
+    func encodingParts(_ encode: (RequestBody) throws -> RequestBody) throws -> MultipartFormData {
+        var form = self
+        form.segments = BodySegments()
+        for segment in segments.all {
+            if case .stream(let stream) = segment, let body = stream.unencoded {
+                form.segments.append(try Self.segment(encode(body), name: stream.name))
+            } else {
+                form.segments.append(segment)
+            }
+        }
+        return form
+    }
+
     /// Returns the segments of the complete body.
     private func completeSegments() throws(SerializationError) -> [BodySegment] {
         guard !isEmpty else { throw .multipart(.noParts) }
@@ -429,7 +443,10 @@ extension MultipartFormData {
             if let length, length < 0 {
                 throw .multipart(.partLength(part: name, declared: length, produced: 0))
             }
-            return .stream(StreamSegment(name: name, length: length, isReplayable: isReplayable, write: write))
+            let unencoded = body.encoding == nil ? nil : body
+            return .stream(
+                StreamSegment(
+                    name: name, length: length, isReplayable: isReplayable, unencoded: unencoded, write: write))
         }
     }
 }

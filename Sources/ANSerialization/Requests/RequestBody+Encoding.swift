@@ -14,10 +14,10 @@ extension RequestBody {
     /// let created = try await api.post("users", body: .json(user), as: .decodable(User.self)).value
     /// ```
     ///
-    /// A session encodes it, and sets `Content-Type: application/json` unless the request or the session's serializer has
-    /// another. A value that
-    /// cannot be encoded fails with ``ANSerialization/SerializationError``, in a `SessionError`. A transport that is used
-    /// without a session does not set the field, and encodes the value while it is sent.
+    /// A session encodes it, also as a part of a ``form(_:)``, and sets `Content-Type: application/json` unless the
+    /// request or the session's serializer has another. A value that cannot be encoded fails with
+    /// ``ANSerialization/SerializationError``, in a `SessionError`. A transport that is used without a session does not
+    /// set the field, and encodes the value while it is sent.
     ///
     /// - Parameters:
     ///   - value: The value; one of any type, also a number or a text (RFC 8259 §2).
@@ -58,9 +58,14 @@ extension RequestBody {
         guard !form.isEmpty else { return .none }
         return RequestBody(isReplayable: form.isReplayable, mediaType: nil) { writer in
             try await form.makeBody().body.write(to: writer)
-        } encode: { request, _ in
+        } encode: { request, encoder in
             guard !request.headers.contains(.contentType) else {
                 throw SerializationError.multipart(.contentTypeReplaced)
+            }
+            let form = try form.encodingParts { body in
+                var part = Request(method: request.method, url: request.url, body: body)
+                try part.encodeBody(with: encoder)
+                return part.body
             }
             (request.headers[.contentType], request.body) = try form.makeBody()
         }
