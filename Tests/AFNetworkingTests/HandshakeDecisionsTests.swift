@@ -96,6 +96,32 @@ import Testing
         #expect(ask(for: 1) == 0)
     }
 
+    /// A decision that uses its store in `deinit`.
+    private final class Owner: Sendable {
+        let decisions: HandshakeDecisions<Owner?>
+
+        init(_ decisions: HandshakeDecisions<Owner?>) {
+            self.decisions = decisions
+        }
+
+        deinit { decisions.remove(forTask: 0) }
+    }
+
+    @Test func `a decision may be freed when its task has ended`() {
+        let decisions = HandshakeDecisions<Owner?>()
+        let kept = Lock<(@Sendable (Owner?) -> Void)?>(nil)
+        _ = decisions.decision(on: subject, task: 1, isOver: { false }, fallback: nil) { answer in
+            kept.withLock { $0 = answer }
+        }
+        kept.withLock { $0 }?(Owner(decisions))
+        decisions.remove(forTask: 1)
+        _ = decisions.decision(on: subject, task: 1, isOver: { false }, fallback: nil) { answer in
+            answer(Owner(decisions))
+        }
+        let last: Owner?? = decisions.decision(on: subject, task: 1, isOver: { false }, fallback: nil) { _ in }
+        #expect(last != nil)
+    }
+
     @Test func `decisions on different subjects are independent`() {
         #expect(ask(for: 1) == nil)
         #expect(decisions.decision(on: .identity(host: "b"), task: 1, isOver: { false }, fallback: 0) { $0(2) } == 2)

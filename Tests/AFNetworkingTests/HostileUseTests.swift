@@ -115,7 +115,7 @@ import Testing
 
         deinit {
             _ = manager.tasks
-            _ = manager.requestSerializer
+            _ = manager.requestSerializer.timeoutInterval
             reachability.stopMonitoring()
         }
     }

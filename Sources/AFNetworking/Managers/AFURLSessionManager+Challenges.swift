@@ -155,7 +155,7 @@ extension AFURLSessionManager {
             on: subject, task: driver.identifier, isOver: { driver.taskState == .completed }, fallback: fallback
         ) { store in
             let state = state
-            state.withLock { $0.challengeErrors[subject] = nil }
+            _ = state.withLock { $0.challengeErrors.removeValue(forKey: subject) }
             let store: @Sendable (URLSession.AuthChallengeDisposition, URLCredential?) -> Void = {
                 let error = state.withLock { $0.challengeErrors.removeValue(forKey: subject) }
                 store(.init(disposition: $0, credential: $1, error: error))
@@ -173,9 +173,9 @@ extension AFURLSessionManager {
     /// this need not be the task passed to the block.
     func endChallenge(_ challenge: URLAuthenticationChallenge, of task: URLSessionTask, with error: any Error) {
         if let subject = challenge.protectionSpace.handshakeSubject {
-            state.withLock { $0.challengeErrors[subject] = error }
+            _ = state.withLock { $0.challengeErrors.updateValue(error, forKey: subject) }
         } else {
-            (task as? any DrivenTask)?.driver.change { $0.challengeError = error }
+            (task as? any DrivenTask)?.driver.setChallengeError(error)
         }
     }
 
@@ -184,7 +184,7 @@ extension AFURLSessionManager {
     private func refusal(by decision: ChallengeDecision, on subject: HandshakeSubject, _ reason: String) -> String {
         guard let error = decision.error else { return reason }
         let reason = "\(reason), with the error \((error as NSError).domain) \((error as NSError).code)"
-        state.withLock { $0.handshakeErrors[subject, default: [:]][reason] = error }
+        _ = state.withLock { $0.handshakeErrors[subject, default: [:]].updateValue(error, forKey: reason) }
         return reason
     }
 

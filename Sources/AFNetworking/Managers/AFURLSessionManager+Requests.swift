@@ -58,7 +58,7 @@ extension AFURLSessionManager {
     /// Releases an ended task.
     func taskEnded(_ identifier: Int) {
         handshakeDecisions.remove(forTask: identifier)
-        for session in state.withLock({ $0.end(identifier) }) { tellEnd(of: session) }
+        for session in state.withLock({ $0.end(identifier) }).sessions { tellEnd(of: session) }
     }
 
     /// Invalidates the session, without waiting for its tasks. When they have ended, the block of

@@ -77,11 +77,14 @@ struct ManagerState: Sendable {
         unfinished[identifier] = (task, generation)
     }
 
-    /// Removes an ended task and returns the invalidated sessions whose last task it was.
-    mutating func end(_ identifier: Int) -> [ManagerSession] {
+    /// Removes an ended task. Returns the invalidated sessions whose last task it was, and the errors that no task needs
+    /// any more, which are the program's and must not be freed while the state is locked.
+    mutating func end(_ identifier: Int) -> (sessions: [ManagerSession], errors: [any Error]) {
         unfinished[identifier] = nil
-        if unfinished.isEmpty { (handshakeErrors, challengeErrors) = ([:], [:]) }
-        return takeEndedSessions()
+        guard unfinished.isEmpty else { return (takeEndedSessions(), []) }
+        let errors = handshakeErrors.values.flatMap(\.values) + challengeErrors.values
+        (handshakeErrors, challengeErrors) = ([:], [:])
+        return (takeEndedSessions(), errors)
     }
 
     /// The tasks that have not ended, oldest first.

@@ -153,7 +153,7 @@ open class AFHTTPRequestSerializer: NSObject, AFURLRequestSerialization, NSSecur
     /// so that a call restores the default encoding, which ``AFQueryStringFromParameters(_:)`` describes.
     open func setQueryStringSerializationWith(_ style: AFHTTPRequestQueryStringSerializationStyle) {
         state.withLock { $0.kept.style = style }
-        state.withLock { $0.makeQuery = nil }
+        state.set(\.makeQuery, to: nil)
     }
 
     /// Sets the block that encodes parameters into queries and form bodies, in place of the default style; `nil`
@@ -164,7 +164,7 @@ open class AFHTTPRequestSerializer: NSObject, AFURLRequestSerialization, NSSecur
     /// If it sets the error, creating the request fails with that error. Copies keep the block, archives do not.
     @preconcurrency
     open func setQueryStringSerializationWith(_ block: QueryBlock?) {
-        state.withLock { $0.makeQuery = block }
+        state.set(\.makeQuery, to: block)
     }
 
     // MARK: Requests

@@ -90,13 +90,17 @@ package final class HandshakeDecisions<Decision: Sendable>: Sendable {
 
     /// Removes the decisions that only this task needed, when it has ended.
     package func remove(forTask task: Int) {
-        state.change { state in
-            guard !state.entries.isEmpty else { return ((), resuming: []) }
+        // They are the program's, and must not be freed while the state is locked.
+        _ = state.change { state -> ([Entry], resuming: [CheckedContinuation<Void, Never>]) in
+            var removed: [Entry] = []
+            guard !state.entries.isEmpty else { return (removed, resuming: []) }
             for (subject, entry) in state.entries where entry.tasks.contains(task) {
                 state.entries[subject]?.tasks.remove(task)
-                if entry.tasks.count == 1 { state.entries[subject] = nil }
+                guard entry.tasks.count == 1 else { continue }
+                state.entries[subject] = nil
+                removed.append(entry)
             }
-            return ((), resuming: state.waiters.takeAll())
+            return (removed, resuming: state.waiters.takeAll())
         }
     }
 

@@ -206,6 +206,9 @@ final class TaskDriver: Sendable {
         MainQueueBuffer.shared.send { NotificationCenter.default.post(name: name, object: task) }
     }
 
+    /// Sets the error with which a challenge block ends the task.
+    func setChallengeError(_ error: any Error) { state.set(\.challengeError, to: error) }
+
     /// Changes the state under its lock.
     func change<Result>(_ change: (inout TaskDriverState) -> Result) -> Result {
         state.withLock(change)
