@@ -21,6 +21,16 @@ import Testing
         }
     }
 
+    @Test(.exitTest) func `a manager may invalidate its session when it is freed`() async {
+        await #expect(processExitsWith: .success) {
+            alarm(200)
+            try await StubServer.with { server in
+                server.route("/", .json("{}"))
+                for isUsed in [true, false] { try await free(Leaving(for: server), isUsed: isUsed) }
+            }
+        }
+    }
+
     @Test func `a manager is freed when its last task has ended`() async throws {
         try await StubServer.with { server in
             let gate = try ScriptGate()
@@ -133,6 +143,21 @@ private final class Counted: AFHTTPSessionManager, @unchecked Sendable {
     required init?(coder: NSCoder) { nil }
 
     deinit { Counted.alive.add(-1) }
+}
+
+/// A manager that invalidates its session when it is freed.
+private final class Leaving: AFHTTPSessionManager, @unchecked Sendable {
+    deinit { invalidateSessionCancelingTasks(true) }
+}
+
+/// Uses a manager, releases it and waits for the end of its session.
+private func free(_ manager: consuming Leaving, isUsed: Bool) async throws {
+    let ends = AsyncStream<Void>.makeStream()
+    manager.setSessionDidBecomeInvalidBlock { _, _ in ends.continuation.yield() }
+    if isUsed { try #require(await manager.fetch("").error == nil) }
+    _ = consume manager
+    var iterator = ends.stream.makeAsyncIterator()
+    _ = await iterator.next()
 }
 
 /// A number that several threads may change.

@@ -50,8 +50,7 @@ open class AFURLSessionEvents: NSObject, URLSessionDataDelegate, URLSessionDownl
     /// ended, but not when the manager is merely freed. Calls the block and posts `AFURLSessionDidInvalidate`. `error`
     /// is always `nil`.
     open func urlSession(_ session: URLSession, didBecomeInvalidWithError error: (any Error)?) {
-        hook(\.didBecomeInvalid)?(session, error)
-        NotificationCenter.default.post(name: .AFURLSessionDidInvalidate, object: session)
+        session.becomeInvalid(error, hook(\.didBecomeInvalid))
     }
 
     /// Called when a server presents its certificate or requests a client certificate and a block is set for session
@@ -273,6 +272,14 @@ open class AFURLSessionEvents: NSObject, URLSessionDataDelegate, URLSessionDownl
             NotificationCenter.default.post(
                 name: .AFURLSessionDownloadTaskDidFailToMoveFile, object: task, userInfo: (error as NSError).userInfo)
         }
+    }
+}
+
+extension URLSession {
+    /// Calls the block for the end of a session, and posts the notification.
+    func becomeInvalid(_ error: (any Error)?, _ block: (@Sendable (URLSession, (any Error)?) -> Void)?) {
+        block?(self, error)
+        NotificationCenter.default.post(name: .AFURLSessionDidInvalidate, object: self)
     }
 }
 

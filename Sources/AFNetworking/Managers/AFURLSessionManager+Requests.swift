@@ -64,6 +64,9 @@ extension AFURLSessionManager {
     /// Invalidates the session, without waiting for its tasks. When they have ended, the block of
     /// ``setSessionDidBecomeInvalidBlock(_:)`` is called and its notification is posted.
     ///
+    /// A subclass may call it in `deinit`: then the block is called and the notification posted, but not an override of
+    /// `urlSession(_:didBecomeInvalidWithError:)`, which could retain the manager.
+    ///
     /// An AsyncNetworking session that the manager shares is not invalidated: it only receives no later tasks of this
     /// manager, unless `resetSession` is `true`. A later call with `resetSession` makes the manager usable again; one
     /// without it can only cancel the tasks that are still running.
@@ -89,7 +92,13 @@ extension AFURLSessionManager {
     }
 
     private func tellEnd(of session: ManagerSession) {
-        sessionQueue.async { [self] in urlSession(session, didBecomeInvalidWithError: nil) }
+        // `nil` in the `deinit` of a subclass, in which a strong reference would end the process.
+        if let manager = Weak(object: self).object {
+            sessionQueue.async { manager.urlSession(session, didBecomeInvalidWithError: nil) }
+        } else {
+            let block = state.withLock { $0.hooks.didBecomeInvalid }
+            sessionQueue.async { session.becomeInvalid(nil, block) }
+        }
     }
 }
 
