@@ -3,6 +3,7 @@
 import AFNetworking
 import AsyncNetworking
 import AsyncNetworkingTesting
+import Dispatch
 import FoundationNetworking
 import Testing
 
@@ -52,6 +53,22 @@ import Testing
             #expect(await number(self.manager(for: server)) == 1)
             let sent2 = try await server.requests(count: 2)
             #expect(sent2.count == 2)
+        }
+    }
+
+    @Test(arguments: [false, true])
+    func `resetting the session of a manager empties its cache, but not that of a shared session`(isShared: Bool)
+        async throws
+    {
+        try await StubServer.with { server in
+            server.route("/", Self.fresh)
+            let core = SessionManager(baseURL: server.url("/")) { $0.cache = .memory() }
+            let manager = isShared ? AFHTTPSessionManager(session: core) : manager(for: server)
+            manager.completionQueue = DispatchQueue(label: "completion")
+            #expect(await number(manager) == 1)
+            await withCheckedContinuation { done in manager.session.reset { done.resume() } }
+            #expect(await number(manager) == 1)
+            #expect(server.activity.requests.count == (isShared ? 1 : 2))
         }
     }
 

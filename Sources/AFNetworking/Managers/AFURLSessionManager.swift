@@ -45,7 +45,9 @@ open class AFURLSessionManager: AFURLSessionEvents, NSSecureCoding, NSCopying, R
     /// `.ephemeral` configuration has one of its own, and without a storage there are no cookies. Foundation writes
     /// those of the shared storage to a file that other users of the system can read, unless they end with the process.
     /// A proxy needs a host and a port, and must not be disabled. With a disk capacity, the cache is in the directory
-    /// of `ResponseCache.standard`, otherwise in memory.
+    /// of `ResponseCache.standard`, otherwise in memory. The `URLCache` itself remains empty: to remove the responses,
+    /// for example when a user signs out, call `coreSession.configuration.cache?.removeAll()` instead of its
+    /// `removeAllCachedResponses()`.
     ///
     /// - Parameter configuration: The configuration, which is copied; `nil` for the default one.
     public init(sessionConfiguration configuration: URLSessionConfiguration?) {
@@ -79,7 +81,8 @@ open class AFURLSessionManager: AFURLSessionEvents, NSSecureCoding, NSCopying, R
     /// Foundation performs all others itself: tasks with a completion handler, those of its `async` methods, WebSocket
     /// tasks, and tasks created after the manager was freed. For them it uses an ephemeral configuration instead of the
     /// manager's, without its timeouts, proxy, cookies and cache, and neither the security policy nor the header fields
-    /// apply. Its `finishTasksAndInvalidate()` and `invalidateAndCancel()` invalidate the manager's session.
+    /// apply. Its `finishTasksAndInvalidate()` and `invalidateAndCancel()` invalidate the manager's session, and its
+    /// `reset(completionHandler:)` empties the cache of ``coreSession``, unless that is shared.
     open var session: URLSession { state.withLock { $0.session(of: self) } }
 
     /// The rules for trusting servers, read when a task starts. Default: a valid certificate chain for the host name,

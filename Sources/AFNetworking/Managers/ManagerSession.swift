@@ -1,6 +1,7 @@
 // SPDX-License-Identifier: MIT
 
 import ANSystem
+import AsyncNetworking
 
 /// The `URLSession` that blocks receive. It returns the manager's configuration and tasks and forwards the creation of
 /// tasks to the manager.
@@ -71,6 +72,11 @@ final class ManagerSession: URLSession, @unchecked Sendable {
 
     override func invalidateAndCancel() {
         owner?.invalidateSessionCancelingTasks(true, resetSession: false)
+    }
+
+    override func reset(completionHandler: @Sendable @escaping () -> Void) {
+        if let owner, !owner.state.withLock({ $0.isShared }) { owner.coreSession.configuration.cache?.removeAll() }
+        super.reset(completionHandler: completionHandler)
     }
 
     override func getTasksWithCompletionHandler(
