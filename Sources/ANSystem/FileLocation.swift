@@ -171,12 +171,15 @@ public struct FileLocation: Hashable, Sendable {
         SystemSimulation.didChange(path)
     }
 
-    /// Returns the time of the last modification of a file or directory, in nanoseconds since 1970; `nil` if it does
-    /// not exist. See stat(2).
+    /// Returns the time of the last modification of a file or directory, in nanoseconds since 1970, clamped to the
+    /// range of the type, the years 1677 to 2262; `nil` if it does not exist. See stat(2).
     package static func modificationTime(of path: String) -> Int64? {
         var status = stat()
         guard unsafe stat(path, &status) == 0 else { return nil }
-        return Int64(status.st_mtim.tv_sec) * 1_000_000_000 + Int64(status.st_mtim.tv_nsec)
+        let seconds = Int64(status.st_mtim.tv_sec)
+        let (whole, isOutside) = seconds.multipliedReportingOverflow(by: 1_000_000_000)
+        let (time, isAfter) = whole.addingReportingOverflow(Int64(status.st_mtim.tv_nsec))
+        return isOutside || isAfter ? (seconds < 0 ? .min : .max) : time
     }
 }
 

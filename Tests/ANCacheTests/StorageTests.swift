@@ -274,28 +274,58 @@ import Testing
         }
     }
 
-    @Test func `an entry with more fields than fit into memory is damaged`() throws {
+    @Test(arguments: [(2, true), (8_192, true), (65_534, false), (65_536, false)])
+    func `an entry with more fields than a response has is damaged`(count: Int, isRead: Bool) throws {
         let response = StoredResponse(
             target: page, status: .ok, version: .http1_1, headers: [.accept: ""], trailers: [:], bodyLength: 0,
             requestTime: start, responseTime: start, variant: Variant(fields: [], isAny: false), owner: 0,
             isDecoded: false)
         let file = CacheEntry(response, body: .memory(Data())).encoded()
         let field = Data([6, 0, 0, 0] + Array("Accept".utf8) + [0, 0, 0, 0])
-        let range = try #require(file.firstRange(of: [1, 0, 0, 0] + field))
-        for (count, isRead) in [(2, true), (65_536, false)] {
-            var record = Data(file[32..<range.lowerBound])
-            record += (0..<4).map { UInt8(truncatingIfNeeded: count >> (8 * $0)) }
-            for _ in 0..<count { record += field }
-            record += file[range.upperBound...]
-            var changed = Data(file.prefix(8)) + (0..<8).map { UInt8(truncatingIfNeeded: record.count >> (8 * $0)) }
-            changed += [0, 0, 0, 0, 0, 0, 0, 0]
-            var checksum = Checksum(seed: 0x3265_6863_6163_4E41)
-            checksum.update(changed.bytes)
-            checksum.update(record.bytes)
-            let sum = checksum.value
-            changed += (0..<8).map { UInt8(truncatingIfNeeded: sum >> UInt64(8 * $0)) } + record
-            #expect((CacheEntry(id: 1, encoded: changed)?.response.headers.count == count) == isRead)
+        let forged = Self.forged(
+            file, replacing: Self.littleEndian(UInt32(1)) + field,
+            by: Self.littleEndian(UInt32(count)) + Data(Array(repeating: field, count: count).joined()))
+        #expect((CacheEntry(id: 1, encoded: forged)?.response.headers.count == count) == isRead)
+    }
+
+    @Test(arguments: [(1 << 37, true), (1 << 37 + 1, false), (.max, false), (-1, false)] as [(Int64, Bool)])
+    func `an entry with a larger body than any that is stored is damaged`(length: Int64, isRead: Bool) async throws {
+        try await disk().store(Self.bytes(70_001), "a")
+        let name = try #require(try directory.files.first { $0.hasSuffix(".entry") })
+        let forged = Self.forged(
+            try directory.read(name), replacing: Self.littleEndian(Int64(70_001)), by: Self.littleEndian(length))
+        #expect((CacheEntry(id: 1, encoded: forged)?.body.length == length) == isRead)
+    }
+
+    /// Replaces bytes in the record of an entry without a body of its own, and corrects the length and the checksum.
+    private static func forged(_ file: Data, replacing old: Data, by new: Data) -> Data {
+        var (record, rest) = (Data(), Data(file.dropFirst(32)))
+        while let range = rest.firstRange(of: old) {
+            record += rest[..<range.lowerBound] + new
+            rest = Data(rest[range.upperBound...])
         }
+        record += rest
+        let lengths = Data(file.prefix(8)) + littleEndian(record.count) + littleEndian(0)
+        var checksum = Checksum(seed: 0x3265_6863_6163_4E41)
+        checksum.update(lengths.bytes)
+        checksum.update(record.bytes)
+        return lengths + littleEndian(checksum.value) + record
+    }
+
+    private static func littleEndian<Number: FixedWidthInteger>(_ number: Number) -> Data {
+        Data((0..<Number.bitWidth / 8).map { UInt8(truncatingIfNeeded: number >> Number(8 * $0)) })
+    }
+
+    @Test(arguments: [200, 70_000])
+    func `an entry with another size than its name says is a miss`(size: Int) async throws {
+        try await disk().store(Self.bytes(size), "a")
+        let name = try #require(try directory.files.first { $0.hasSuffix(".entry") })
+        try directory.write(directory.read(name), to: String(name.dropLast(22)) + "0000000000000001.entry")
+        try directory.remove(name)
+        let cache = disk()
+        #expect(cache.usage.diskBytes == 1)
+        #expect(try await cache.body("a") == nil)
+        #expect(cache.usage.entries == 0)
     }
 
     @Test(arguments: [200, 70_000])

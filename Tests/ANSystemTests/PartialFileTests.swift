@@ -241,6 +241,26 @@ import Testing
         #expect(error?.code == ENOTDIR)
     }
 
+    /// In a process of its own, because an overflow would end it. The file system in memory has times of 64 bits.
+    @Test(
+        .exitTest,
+        arguments: [
+            (1, 1_000_000_000), (9_223_372_036, 9_223_372_036_000_000_000), (9_223_372_037, .max),
+            (-9_223_372_036, -9_223_372_036_000_000_000), (-9_223_372_037, .min),
+        ] as [(Double, Int64)])
+    func `a time of a file that a number of nanoseconds cannot represent is clamped`(
+        seconds: Double, expected: Int64
+    ) async {
+        await #expect(processExitsWith: .success) { [seconds = seconds as Double, expected = expected as Int64] in
+            let path = "/dev/shm/an-time-\(UInt64.random(in: .min ... .max))"
+            try #require(FileManager.default.createFile(atPath: path, contents: nil))
+            defer { try? FileManager.default.removeItem(atPath: path) }
+            let time = Date(timeIntervalSince1970: seconds)
+            try FileManager.default.setAttributes([.modificationDate: time], ofItemAtPath: path)
+            try #require(FileLocation.modificationTime(of: path) == expected)
+        }
+    }
+
     @Test(arguments: [
         ("a/b", "a", "b"), ("/b", "/", "b"), ("b", ".", "b"), ("/a/b/", "/a/b", ""), ("/a/\u{301}b", "/a", "\u{301}b"),
     ])

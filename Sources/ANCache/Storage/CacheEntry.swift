@@ -114,7 +114,8 @@ extension CacheEntry {
         guard let response = StoredResponse(from: &record), let bodyID = record.number(UInt64.self) else { return nil }
         let body: Body
         if bodyID != 0 {
-            guard let length = record.number(Int64.self), let checksum = record.number(UInt64.self), inlineLength == 0
+            guard let length = record.number(Int64.self), length <= EntryName.greatestSize / 2,
+                let checksum = record.number(UInt64.self), inlineLength == 0
             else { return nil }
             body = .file(BodyFile(id: bodyID, length: length, checksum: checksum))
         } else {

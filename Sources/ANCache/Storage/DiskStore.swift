@@ -36,7 +36,7 @@ struct DiskStore: Sendable {
         guard let size = try? file.regularFileSize(),
             size <= Self.longestEntry, let bytes = try? file.data(at: 0, count: Int(size)),
             let entry = CacheEntry(id: name.id, encoded: bytes, order: order),
-            entry.body.fileID == name.body, CacheKey(target: entry.response.target) == name.key
+            entry.name(key: CacheKey(target: entry.response.target), fileSize: size) == name
         else { return nil }
         return entry
     }
@@ -45,9 +45,7 @@ struct DiskStore: Sendable {
     func write(_ entry: CacheEntry, key: CacheKey) throws(SystemError) -> EntryName {
         let bytes = entry.encoded()
         guard bytes.count <= Self.longestEntry else { throw SystemError(call: "write", code: Self.tooLarge) }
-        let name = EntryName(
-            key: key, id: entry.id, body: entry.body.fileID,
-            size: Int64(bytes.count) + (entry.body.fileID == 0 ? 0 : entry.body.length))
+        let name = entry.name(key: key, fileSize: Int64(bytes.count))
         var file = try newFile()
         try file.write(bytes.bytes)
         try file.move(to: path(name.entryFile))
@@ -170,6 +168,14 @@ struct DiskStore: Sendable {
     /// `EFBIG` and `EINVAL`.
     private static let (tooLarge, invalid): (Int32, Int32) = (27, 22)
     private static let temporarySuffix = ".part"
+}
+
+extension CacheEntry {
+    /// The name of the entry's file, which has a size in bytes.
+    fileprivate func name(key: CacheKey, fileSize: Int64) -> EntryName {
+        EntryName(
+            key: key, id: id, body: body.fileID, size: fileSize + (body.fileID == 0 ? 0 : body.length))
+    }
 }
 
 extension CacheEntry.Body {

@@ -67,8 +67,8 @@ struct RecordReader {
     }
 
     mutating func fields() -> HTTPFields? {
-        // HTTPFields traps at 65,535 fields; a response has far fewer.
-        guard let count = number(UInt32.self), count < UInt16.max else { return nil }
+        // HTTPFields traps at 65,535 fields, and the response that is made of these has some more.
+        guard let count = number(UInt32.self), count <= 2 * HTTPFields.maximumCount else { return nil }
         var fields = HTTPFields()
         for _ in 0..<count {
             guard let name = text().flatMap({ HTTPField.Name($0) }), let value = content() else { return nil }
