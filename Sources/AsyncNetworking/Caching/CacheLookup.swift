@@ -77,11 +77,16 @@ struct CacheLookup: Sendable {
 
     /// Decides how to answer the request from the stored responses.
     ///
-    /// - Parameter statuses: The statuses for which the request is sent again, besides failures; `nil` if it is sent for
-    ///   the first time. Such a response may be stored, and is then no answer.
-    func decide(_ entries: [CacheEntry], retrying statuses: Set<Int>?) -> CacheDecision {
+    /// - Parameters:
+    ///   - statuses: The statuses for which the request is sent again, besides failures; `nil` if it is sent for the first
+    ///     time. Such a response may be stored, and is then no answer.
+    ///   - validatesInBackground: Whether a response may be used before it is validated, `true` by default.
+    func decide(
+        _ entries: [CacheEntry], retrying statuses: Set<Int>?, validatesInBackground: Bool = true
+    ) -> CacheDecision {
         let (stored, now) = (entries.map(\.response), session.now())
-        let decision = CacheDecision(for: request, stored: stored, now: now)
+        let decision = CacheDecision(
+            for: request, stored: stored, now: now, validatesInBackground: validatesInBackground)
         switch decision {
         case .use(let use), .useWhileValidating(let use, _):
             let entry = entries[use.index]

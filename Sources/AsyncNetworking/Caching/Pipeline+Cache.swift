@@ -251,9 +251,10 @@ extension Pipeline {
             call.credentialOrigin = credentialOrigin
             // Another validation may have ended between the look-up and the beginning of this one.
             let entries = await whole.entries()
-            switch whole.decide(entries, retrying: nil) {
-            case .useWhileValidating(_, let conditions), .validate(let conditions, _):
-                switch try? await validate(request, &call, next, whole, entries, conditions, ifFailing: nil) {
+            switch whole.decide(entries, retrying: nil, validatesInBackground: false) {
+            case .validate(let conditions, let fallback):
+                // The stored response stays if the server fails.
+                switch try? await validate(request, &call, next, whole, entries, conditions, ifFailing: fallback) {
                 case .confirmed(let confirmed, let head, let times, _):
                     await whole.update(confirmed, from: head, times)
                 case .storing(let response):
@@ -268,7 +269,7 @@ extension Pipeline {
                     if response.head.status == .unauthorized { lookup.noteRefusal(of: entry) }
                 case .stored, nil: break
                 }
-            case .use, .forward, .refuse: break
+            case .use, .useWhileValidating, .forward, .refuse: break
             }
             await call.exchanges.close()
             lookup.endValidation()

@@ -309,6 +309,20 @@ import Testing
         try await eventually { manager.tasks.isEmpty }
     }
 
+    @Test(arguments: [500, 502, 503, 504])
+    func `a stored response stays if the server fails in the background`(status: Int) async throws {
+        let manager = origin.manager()
+        origin.fields = Self.staleWhileRevalidate
+        #expect(try await get(from: manager) == "1 200 network")
+        origin.advance(30)
+        let failure = MockResponse(status: .init(code: status), headers: [.cacheControl: "max-age=60"])
+        origin.respond { _, _ in failure }
+        #expect(try await get(from: manager) == "1 200 stale")
+        try await eventually { origin.requests.count == 2 && manager.tasks.isEmpty }
+        #expect(try await get(from: manager) == "1 200 stale")
+        await manager.shutdown()
+    }
+
     @Test func `after a token was refused in the background, the next use refreshes it`() async throws {
         let authenticator = Authenticator(for: [try url("http://a.example/")], token: Authenticator.Token("0")) { _ in
             Authenticator.Token("1")
