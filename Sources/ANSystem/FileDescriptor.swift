@@ -131,9 +131,7 @@ public struct FileDescriptor: ~Copyable, Sendable {
     package func protectedFileSize(isPrivate: Bool = false) throws(SystemError) -> Int64 {
         let status = try regularFileStatus()
         let forbidden = isPrivate && status.st_mode & S_IXUSR == 0 ? S_IRWXG | S_IRWXO : S_IWGRP | S_IWOTH
-        guard status.st_mode & forbidden == 0, status.st_uid == geteuid() || status.st_uid == 0 else {
-            throw SystemError(call: "open", code: EPERM)
-        }
+        guard status.isProtected(from: forbidden) else { throw SystemError(call: "open", code: EPERM) }
         return Int64(status.st_size)
     }
 
@@ -215,5 +213,12 @@ package func retryingInterrupts<Result: SignedInteger>(_ call: () -> Result) -> 
     while true {
         let result = call()
         if result >= 0 || errno != EINTR { return result }
+    }
+}
+
+extension stat {
+    /// Whether a file belongs to the user of this process, or to root, and has none of some permission bits.
+    func isProtected(from permissions: mode_t) -> Bool {
+        st_mode & permissions == 0 && (st_uid == geteuid() || st_uid == 0)
     }
 }

@@ -119,6 +119,18 @@ public struct FileLocation: Hashable, Sendable {
         }
     }
 
+    /// Throws an error unless only the user of this process, or root, can change the entries of a directory. See
+    /// lstat(2).
+    ///
+    /// - Throws: `EPERM` if another user can change them; `ENOTDIR` for a symbolic link or a file; otherwise the error
+    ///   of lstat(2).
+    package static func checkProtectedDirectory(_ path: String) throws(SystemError) {
+        var status = stat()
+        guard unsafe lstat(path, &status) == 0 else { throw SystemError.last("lstat") }
+        guard status.st_mode & S_IFMT == S_IFDIR else { throw SystemError(call: "open", code: ENOTDIR) }
+        guard status.isProtected(from: S_IWGRP | S_IWOTH) else { throw SystemError(call: "open", code: EPERM) }
+    }
+
     /// Returns the names of a directory's entries, including hidden ones, in ascending order, without `.` and `..`. See
     /// readdir(3).
     ///

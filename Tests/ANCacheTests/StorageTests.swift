@@ -4,6 +4,7 @@ import ANCache
 import ANHTTP
 import ANSystem
 import FoundationEssentials
+import Glibc
 import HTTPTypes
 import Testing
 
@@ -450,6 +451,55 @@ import Testing
             }
             #expect(sums.count == 1)
         }
+    }
+
+    // MARK: Other users
+
+    /// As root, files can be given to another user.
+    private static let plants = ["mode", "link"] + (geteuid() == 0 ? ["owner"] : [])
+
+    /// Makes a file or a directory one that another user may have put there, or that others can read.
+    private func plant(_ kind: String, _ path: String, mode: Int) throws {
+        let manager = FileManager.default
+        switch kind {
+        case "mode": try manager.setAttributes([.posixPermissions: mode], ofItemAtPath: path)
+        case "owner": try manager.setAttributes([.ownerAccountID: 65_534], ofItemAtPath: path)
+        default:
+            try manager.moveItem(atPath: path, toPath: directory.path + "/planted")
+            try manager.createSymbolicLink(atPath: path, withDestinationPath: directory.path + "/planted")
+        }
+    }
+
+    @Test(arguments: plants)
+    func `an entry that another user may have written is a miss`(kind: String) async throws {
+        try await disk().store(Self.bytes(200), "a")
+        let name = try #require(try directory.files.first)
+        try plant(kind, "\(directory.path)/v2/\(name)", mode: 0o644)
+        #expect(try await disk().body("a") == nil)
+    }
+
+    @Test(arguments: plants)
+    func `a salt that another user may know is replaced`(kind: String) throws {
+        let salt = disk().salt
+        #expect(disk().salt == salt)
+        try plant(kind, directory.path + "/salt", mode: 0o644)
+        let other = disk().salt
+        #expect(other != salt)
+        #expect(disk().salt == other)
+    }
+
+    @Test(arguments: plants)
+    func `a directory that another user can change is neither used nor changed`(kind: String) async throws {
+        try await disk().store(Self.bytes(200), "a")
+        try directory.write(Data([1]), to: "file.part")
+        let files = try directory.files
+        try plant(kind, directory.path + "/v2", mode: 0o770)
+        let cache = disk(memory: 1 << 20)
+        #expect(cache.diskFailure != nil)
+        #expect(try await cache.body("a") == nil)
+        try await cache.store(Self.bytes(100), "a")
+        #expect(try await cache.body("a") == Self.bytes(100))
+        #expect(try directory.files == files)
     }
 
     // MARK: Processes

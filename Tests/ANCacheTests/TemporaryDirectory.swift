@@ -21,7 +21,11 @@ final class TemporaryDirectory: Sendable {
 
     func read(_ name: String) throws -> Data { try Data(contentsOf: URL(filePath: "\(inner)/\(name)")) }
 
-    func write(_ data: Data, to name: String) throws { try data.write(to: URL(filePath: "\(inner)/\(name)")) }
+    /// Writes a file that only its owner can read, as the cache does.
+    func write(_ data: Data, to name: String) throws {
+        try data.write(to: URL(filePath: "\(inner)/\(name)"))
+        try FileManager.default.setAttributes([.posixPermissions: 0o600], ofItemAtPath: "\(inner)/\(name)")
+    }
 
     /// Creates a symbolic link.
     func link(_ name: String, to other: String) throws {

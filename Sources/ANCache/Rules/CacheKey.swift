@@ -87,7 +87,7 @@ package struct CacheSalt: Codable, Hashable, Sendable {
     }
 
     /// Reads the salt of a directory, and creates it in a file that only its owner can read if it is missing or
-    /// damaged.
+    /// damaged, or another user may know it.
     init(directory: String) {
         let path = directory + "/salt"
         let salt = CacheSalt()
@@ -98,14 +98,15 @@ package struct CacheSalt: Codable, Hashable, Sendable {
                 self = existing
                 return
             }
-            // The file is damaged.
+            // The file is damaged, or not private.
             FileLocation.remove(path)
         }
         self = salt
     }
 
     private static func read(_ path: String) -> CacheSalt? {
-        guard let file = try? FileDescriptor(reading: path), (try? file.regularFileSize()) == Int64(length),
+        guard let file = try? FileDescriptor(openingUnlinked: path),
+            (try? file.protectedFileSize(isPrivate: true)) == Int64(length),
             let bytes = try? file.data(at: 0, count: length)
         else { return nil }
         return CacheSalt(bytes: bytes)

@@ -14,6 +14,9 @@ struct DiskStore: Sendable {
     let directory: String
 
     /// Creates the directory, readable by its owner only, if it is missing.
+    ///
+    /// - Throws: `EPERM` if another user can change it, or `ENOTDIR` for a symbolic link; otherwise the error of a
+    ///   failed system call.
     init(directory: String) throws(SystemError) {
         // A version of the form of the files has a directory of its own.
         self.directory = directory + "/v2"
@@ -22,18 +25,19 @@ struct DiskStore: Sendable {
 
     private func createDirectory() throws(SystemError) {
         try FileLocation(unresolved: directory + "/entry").createDirectories(mode: 0o700)
+        try FileLocation.checkProtectedDirectory(directory)
     }
 
     // MARK: Entries
 
-    /// Reads an entry, without a body file; `nil` if it is damaged.
+    /// Reads an entry, without a body file; `nil` if it is damaged, or another user may have written it.
     ///
     /// - Parameter order: The position of its request; see ``CacheEntry/order``.
     /// - Throws: `ENOENT` if it is missing, or another error of open(2), such as `EMFILE`, which says nothing about the
     ///   entry.
     func read(_ name: EntryName, order: UInt64) throws(SystemError) -> CacheEntry? {
-        let file = try FileDescriptor(reading: path(name.entryFile))
-        guard let size = try? file.regularFileSize(),
+        let file = try FileDescriptor(openingUnlinked: path(name.entryFile))
+        guard let size = try? file.protectedFileSize(isPrivate: true),
             size <= Self.longestEntry, let bytes = try? file.data(at: 0, count: Int(size)),
             let entry = CacheEntry(id: name.id, encoded: bytes, order: order),
             entry.name(key: CacheKey(target: entry.response.target), fileSize: size) == name
@@ -108,7 +112,7 @@ struct DiskStore: Sendable {
     func link(_ file: String, to path: String, size: Int64) throws(SystemError) {
         try FileLocation.link(file, to: path)
         do throws(SystemError) {
-            guard try FileDescriptor(reading: path).protectedFileSize() == size else {
+            guard try FileDescriptor(openingUnlinked: path).protectedFileSize() == size else {
                 throw SystemError(call: "link", code: Self.invalid)
             }
         } catch {
@@ -189,12 +193,6 @@ extension CacheEntry.Body {
 }
 
 extension FileDescriptor {
-    /// Opens a file for reading. A pipe of that name does not block.
-    init(reading path: String) throws(SystemError) {
-        // O_RDONLY and O_NONBLOCK.
-        try self.init(opening: path, flags: 0o4000)
-    }
-
     /// Reads bytes at an offset.
     ///
     /// - Throws: `EIO` if the file ends before the last of them; otherwise the error of pread(2).

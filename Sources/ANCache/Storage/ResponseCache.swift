@@ -137,7 +137,7 @@ public final class ResponseCache: Sendable {
         case .file(let file):
             guard let path = disk?.path(ofBody: file.id, key) else { return nil }
             do throws(SystemError) {
-                let open = try FileDescriptor(reading: path)
+                let open = try FileDescriptor(openingUnlinked: path)
                 if let source = StoredBodySource(open, file, range ?? 0..<file.length, ending: ending) {
                     return ResponseBody(source: source)
                 }
@@ -288,7 +288,7 @@ public final class ResponseCache: Sendable {
             guard let path = disk?.path(ofBody: file.id, key) else { return nil }
             return await onGlobalExecutor {
                 defer { FileLocation.remove(path) }
-                guard let open = try? FileDescriptor(reading: path) else { return nil }
+                guard let open = try? FileDescriptor(openingUnlinked: path) else { return nil }
                 return try? await StoredBodySource(open, file, 0..<file.length, ending: ResponseEnding())?
                     .collect(upTo: .max)
             }
@@ -524,8 +524,9 @@ extension ResponseCache {
     ///
     /// The directory is scanned before this function returns, which takes about 2 ms for 1,000 responses, and responses
     /// above the limits are removed. It is created if it is missing; the responses are in its subdirectory `v2`, which
-    /// is created so that only its owner can read it. If the directory cannot be used, the cache is in memory only,
-    /// with the capacity `memory`; see ``diskFailure``.
+    /// is created so that only its owner can read it. If the directory cannot be used, or another user can change the
+    /// subdirectory, the cache is in memory only, with the capacity `memory`; see ``diskFailure``. Responses in files
+    /// that another user may have written, or that others can read, are removed.
     ///
     /// Stored are URLs with their queries, responses with their header fields, including `Set-Cookie`, and, instead of
     /// the credentials of requests, salted checksums of them. A body of more than 64 KiB that the program downloads to
