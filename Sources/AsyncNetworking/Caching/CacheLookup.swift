@@ -208,8 +208,10 @@ struct CacheLookup: Sendable {
 
     /// Returns the body of a response as one that is stored while it is read; `nil` if the response is not stored.
     ///
-    /// If it is not stored in the end, because it is too large, was refused, or was not read to its end, the stored
-    /// responses that it supersedes are removed when it is closed; unless it was refused, not one with the same tag.
+    /// If it is not stored in the end, because it is too large, was refused, or its reader has stopped, the stored
+    /// responses that it supersedes are removed when it is closed; unless it was refused, not one with the same tag. If
+    /// reading fails or is cancelled, none is: a stored one may have answered instead, or another response to the same
+    /// call may be stored.
     func storing(_ response: OpenResponse, _ times: ExchangeTimes) -> ResponseBody? {
         let head = response.head
         // What the program changes may make it useful.
@@ -225,8 +227,12 @@ struct CacheLookup: Sendable {
         return response.body.reading(
             StoringBodySource(response.body, session.cache.writer(key), expected: length) { body, ending in
                 await store(stored.ended(ending.trailers, bodyLength: body.length), body, head, times)
-            } notStored: { isRefused in
-                await supersede(head, times, keepingSameTag: !isRefused)
+            } notStored: { reason in
+                switch reason {
+                case .unfinished: await supersede(head, times, keepingSameTag: true)
+                case .refused: await supersede(head, times)
+                case .failed: break
+                }
                 endFlight(isAbandoned: Task.isCancelled)
             })
     }
@@ -331,17 +337,27 @@ private actor StoringBodySource: FileBodySource {
     private let writer: CacheWriter
     private let expected: Int64?
     private let store: @Sendable (CacheEntry.Body, ResponseEnding) async -> Bool
-    private let notStored: @Sendable (_ isRefused: Bool) async -> Void
+    private let notStored: @Sendable (Obstacle) async -> Void
     /// The writing of the last chunk.
     private var writing: Task<Void, Never>?
-    /// Whether the whole body was stored, or the program refused that; `nil` if there is no whole body.
-    private var isStored: Bool?
+    /// The reason why the body is not stored; `nil` if it was.
+    private var obstacle: Obstacle? = .unfinished
     private var isClosed = false
+
+    /// A reason why a body is not stored.
+    enum Obstacle: Sendable {
+        /// Its reader has not read it to the end, or it cannot be written.
+        case unfinished
+        /// The program has refused it.
+        case refused
+        /// Reading has failed or was cancelled.
+        case failed
+    }
 
     init(
         _ base: ResponseBody, _ writer: CacheWriter, expected: Int64?,
         store: @escaping @Sendable (CacheEntry.Body, ResponseEnding) async -> Bool,
-        notStored: @escaping @Sendable (_ isRefused: Bool) async -> Void
+        notStored: @escaping @Sendable (Obstacle) async -> Void
     ) {
         self.base = base
         self.writer = writer
@@ -355,8 +371,10 @@ private actor StoringBodySource: FileBodySource {
     }
 
     func next() async throws -> Data? {
-        var iterator = base.makeAsyncIterator()
-        let chunk = try await iterator.next()
+        let chunk = try await reading {
+            var iterator = base.makeAsyncIterator()
+            return try await iterator.next()
+        }
         await writing?.value
         guard let chunk else {
             await finish()
@@ -368,16 +386,26 @@ private actor StoringBodySource: FileBodySource {
     }
 
     func collect(upTo limit: Int) async throws -> Data {
-        let data = try await base.collect(upTo: limit)
+        let data = try await reading { try await base.collect(upTo: limit) }
         await writing?.value
         await writer.append(data)
         await finish()
         return data
     }
 
+    /// Reads bytes, and notes a failure, other than that there are more than the reader accepts.
+    private func reading<Value: Sendable>(_ read: () async throws -> Value) async throws -> Value {
+        do {
+            return try await read()
+        } catch {
+            if case .responseTooLarge = (error as? TransportError)?.reason {} else { obstacle = .failed }
+            throw error
+        }
+    }
+
     private func finish() async {
         guard let ending = base.ending, let body = await writer.finish(expected: expected) else { return }
-        isStored = await store(body, ending)
+        obstacle = await store(body, ending) ? nil : .refused
     }
 
     nonisolated var ending: ResponseEnding? { base.ending }
@@ -386,9 +414,9 @@ private actor StoringBodySource: FileBodySource {
 
     func close() async {
         await base.close()
-        let (isStored, isFirst) = (isStored, !isClosed)
+        let (obstacle, isFirst) = (obstacle, !isClosed)
         isClosed = true
         await writing?.value
-        if isFirst, isStored != true { await notStored(isStored == false) }
+        if isFirst, let obstacle { await notStored(obstacle) }
     }
 }

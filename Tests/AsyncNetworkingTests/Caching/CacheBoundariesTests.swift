@@ -251,6 +251,31 @@ import Testing
         #expect(try await origin.get(from: manager) == "2 200 cache")
     }
 
+    @Test func `a request that is cancelled leaves a response that was stored since it was sent`() async throws {
+        let gate = try ScriptGate()
+        let (old, new): (HTTPFields, HTTPFields) = (origin.fields, [.cacheControl: "max-age=60", .eTag: "\"b\""])
+        origin.respond { _, number in
+            number == 2
+                ? MockResponse([.head(.ok, new), .chunk(Data("2".utf8)), .hang])
+                : MockResponse([.wait(gate), .head(.ok, old), .chunk(Data("\(number)".utf8))])
+        }
+        let manager = origin.manager()
+        async let first = origin.get(from: manager)
+        try await origin.transport.requests(count: 1)
+        let isReading = Lock(false)
+        let second = Task {
+            try await manager.withResponse(for: manager.request(.get, "x")) { _, body in
+                for try await _ in body { isReading.set(\.self, to: true) }
+            }
+        }
+        try await eventually { isReading.withLock(\.self) }
+        gate.open()
+        #expect(try await first == "1 200 network")
+        second.cancel()
+        await #expect(throws: CancellationError.self) { try await second.value }
+        #expect(try await origin.get(from: manager) == "1 200 cache")
+    }
+
     @Test func `a response that must not be stored removes one that was stored since its request`() async throws {
         let gates = [try ScriptGate(), try ScriptGate()]
         origin.respond { _, number in

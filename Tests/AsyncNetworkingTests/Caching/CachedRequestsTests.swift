@@ -418,6 +418,42 @@ import Testing
         }
     }
 
+    @Test(arguments: [true, false])
+    func `a stored response stays if the transfer of a new one breaks off`(isCollected: Bool) async throws {
+        let lost = TransportError(.connectionLost(.inBody(received: 1, expected: nil)))
+        let manager = origin.manager {
+            guard isCollected else { return }
+            $0.attemptInterceptors = [
+                Intercepting { request, next in
+                    let response = try await next(request)
+                    guard response.head.headers[.eTag] == "\"b\"" else { return response }
+                    return OpenResponse(head: response.head, body: response.body.transforming { _ in throw lost })
+                }
+            ]
+        }
+        let fields: HTTPFields = [.cacheControl: "max-age=60, stale-if-error=60", .eTag: "\"a\""]
+        let other: HTTPFields = [.cacheControl: "max-age=60", .eTag: "\"b\""]
+        origin.respond { _, number in
+            if number == 1 { return .data(Data("1".utf8), headers: fields) }
+            let chunk = MockResponse.Step.chunk(Data("2".utf8))
+            let end: [MockResponse.Step] = isCollected ? [] : [.fail(lost)]
+            return number == 2 ? MockResponse([.head(.ok, other), chunk] + end) : .status(.badGateway)
+        }
+        _ = try await get(from: manager)
+        origin.advance(100)
+        if isCollected {
+            #expect(try await get(from: manager) == "1 200 stale")
+        } else {
+            await #expect(throws: (any Error).self) {
+                try await manager.withResponse(for: manager.request(.get, "x")) { _, body in
+                    for try await _ in body {}
+                }
+            }
+        }
+        #expect(try await get(from: manager) == "1 200 stale")
+        #expect(origin.requests.count == 3)
+    }
+
     @Test(arguments: ["status", "error"])
     func `stale-if-error also applies to the second request, after a 304 for no stored response`(failure: String)
         async throws
