@@ -211,7 +211,7 @@ public struct PartialFile: ~Copyable {
         do throws(SystemError) {
             try Self.rename(self.path, to: path, overwriting: true)
         } catch  where error.code == EXDEV {
-            let copy = try copied(beside: path, mode: Self.identity(of: file)?.mode ?? 0o600)
+            let copy = try copied(beside: path)
             // The bytes of this file, which is then removed, may be on the disk already.
             try copy.flush()
             try Self.rename(copy.path, to: path, overwriting: true)
@@ -220,8 +220,8 @@ public struct PartialFile: ~Copyable {
         self.path = path
     }
 
-    /// Renames the file atomically; to another file system it is first copied, with the permissions 0o666 less the
-    /// umask, and also if another file has taken its temporary name. See rename(2).
+    /// Renames the file atomically; to another file system it is first copied, with its permissions less the umask, and
+    /// also if another file has taken its temporary name. See rename(2).
     ///
     /// Nothing is flushed to the disk; see ``flush()``. It is called after the last write, and not again after it has
     /// succeeded. A file that was copied keeps its temporary name, too, until this value is destroyed.
@@ -295,13 +295,13 @@ public struct PartialFile: ~Copyable {
     private borrowing func copy(
         to destination: String, overwriting: Bool, _ keepsMode: Bool
     ) throws(SystemError) {
-        let mode = keepsMode ? FileLocation(destination).temporaryMode : 0o666
-        var copy = try copied(beside: destination, mode: mode)
+        var copy = try copied(beside: destination)
         try copy.move(to: destination, overwriting: overwriting, keepingMode: keepsMode)
     }
 
-    /// Copies the file to a new temporary path beside another file.
-    private borrowing func copied(beside destination: String, mode: UInt32) throws(SystemError) -> PartialFile {
+    /// Copies the file, with its permissions, to a new temporary path beside another file.
+    private borrowing func copied(beside destination: String) throws(SystemError) -> PartialFile {
+        let mode = Self.identity(of: file)?.mode ?? 0o600
         var copy = try PartialFile(path: AtomicFile.temporaryPath(for: destination), opening: .new, mode: mode)
         try withBuffer(of: 1 << 20) { buffer throws(SystemError) in
             while copy.size < size {

@@ -154,6 +154,20 @@ import Testing
     }
 
     @Test(arguments: [true, false])
+    func `a file that has lost its temporary name is copied with its permissions`(keepsMode: Bool) throws {
+        var file = try PartialFile(path: path, opening: .new, mode: 0o600)
+        try file.write(Data("abc".utf8).bytes)
+        try FileManager.default.removeItem(atPath: path)
+        try Data("other".utf8).write(to: URL(fileURLWithPath: path))
+        try file.move(to: directory + "/a", keepingMode: keepsMode)
+        var status = stat()
+        try unsafe #require(stat(directory + "/a", &status) == 0)
+        #expect(status.st_mode & 0o777 == 0o600)
+        #expect(try text(of: directory + "/a") == "abc")
+        #expect(try text(of: path) == "other")
+    }
+
+    @Test(arguments: [true, false])
     func `a file with another temporary path stays locked, and is still removed`(isNear: Bool) throws {
         let other = isNear ? directory + "/other" : "/dev/shm/an-partial-\(UInt64.random(in: .min ... .max))"
         do {
