@@ -16,8 +16,9 @@ public struct DownloadOptions: Sendable {
     ///
     /// The download continues after the bytes that the record counts only if the response had a strong validator (RFC
     /// 9110 §8.8.1) or a digest of the file is known, and the request selects the same representation: without an entity
-    /// tag, it must have the same fields of content negotiation, such as `Accept`, and those that `Vary` named. Otherwise it starts over without an error, even if
-    /// ``startsOverIfNotResumable`` is `false`.
+    /// tag, it must have the same fields of content negotiation, such as `Accept`, and those that `Vary` named, none of
+    /// which may be one in ``RedirectPolicy/sensitiveHeaders``, whose values are not stored. Otherwise it starts over
+    /// without an error, even if ``startsOverIfNotResumable`` is `false`.
     ///
     /// The record, which has mode 0600, contains the URL and the header fields of the request, both of which may be
     /// secret. Of the fields, only those in ``RedirectPolicy/sensitiveHeaders`` are left out: add the names of other

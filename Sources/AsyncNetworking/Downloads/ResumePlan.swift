@@ -210,7 +210,8 @@ package struct Representation: Codable, Hashable, Sendable {
     /// names.
     ///
     /// Instead of their values, which may be secrets of the session, only a checksum of them is stored. Of sensitive
-    /// fields, whose values may be short enough to be guessed, nothing is.
+    /// fields, whose values may be short enough to be guessed, nothing is. If `Vary` names one of them, or `*`, it is
+    /// not known whether a request selects the same representation, and none does.
     private struct Selection: Codable, Hashable {
         /// The names in lower case.
         let names: [String]
@@ -219,13 +220,15 @@ package struct Representation: Codable, Hashable, Sendable {
 
         init(by headers: HTTPFields, of fields: HTTPFields, sensitive: Set<HTTPField.Name>) {
             let varying = headers[values: .vary].flatMap { $0.split(at: ",") }.map { $0.trimmingBlanks.lowercased() }
+            let unknown = Set(["authorization", "cookie", "*"]).union(sensitive.map(\.canonicalName))
+            let isKnown = unknown.isDisjoint(with: varying) && varying.count <= Self.mostFields
             // The result of `Accept-Encoding` is known.
             names = Set(["accept", "accept-charset", "accept-language"] + varying.prefix(Self.mostFields))
-                .subtracting(["accept-encoding", "authorization", "cookie", "*", ""])
-                .subtracting(sensitive.map(\.canonicalName))
+                .subtracting(["accept-encoding", ""]).subtracting(unknown)
                 .sorted()
             salt = CacheSalt()
-            checksum = Self.checksum(names, fields, salt)
+            // No fields have the checksum 0.
+            checksum = isKnown ? Self.checksum(names, fields, salt) : 0
         }
 
         func matches(_ fields: HTTPFields) -> Bool { checksum == Self.checksum(names, fields, salt) }
