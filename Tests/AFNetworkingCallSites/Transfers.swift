@@ -16,6 +16,11 @@ private func temporaryFile(_ text: String, _ name: String = "upload.txt") -> URL
     return url
 }
 
+/// Removes a temporary file with its directory.
+private func remove(_ file: URL) {
+    try! FileManager.default.removeItem(at: file.deletingLastPathComponent())
+}
+
 extension CallSite {
     static let uploads = [
         CallSite("a form with a file in memory", #"name="user" | name="avatar"; filename="a.png""#) { server, report in
@@ -28,23 +33,33 @@ extension CallSite {
                 success: { (_, json) in report(parts(json)) }, failure: { (_, error) in report("\(error)") })
         },
         CallSite("a form with a file on disk", #"name="doc"; filename="upload.txt""#) { server, report in
+            let file = temporaryFile("content")
             AFHTTPSessionManager(baseURL: URL(string: server)).post(
                 "post", parameters: nil, headers: nil,
                 constructingBodyWith: { (formData: AFMultipartFormData!) -> Void in
-                    try! formData.appendPart(withFileURL: temporaryFile("content"), name: "doc")
-                }, progress: nil, success: { _, json in report(parts(json)) }, failure: { _, e in report("\(e)") })
+                    try! formData.appendPart(withFileURL: file, name: "doc")
+                }, progress: nil,
+                success: { _, json in
+                    remove(file)
+                    report(parts(json))
+                }, failure: { _, e in report("\(e)") })
         },
         CallSite("a form with a named file", #"name="doc"; filename="b.csv""#) { server, report in
+            let file = temporaryFile("a;b")
             AFHTTPSessionManager(baseURL: URL(string: server)).post(
                 "post", parameters: nil, headers: nil,
                 constructingBodyWith: { formData in
                     do {
                         try formData.appendPart(
-                            withFileURL: temporaryFile("a;b"), name: "doc", fileName: "b.csv", mimeType: "text/csv")
+                            withFileURL: file, name: "doc", fileName: "b.csv", mimeType: "text/csv")
                     } catch {
                         report("\(error)")
                     }
-                }, progress: nil, success: { _, json in report(parts(json)) }, failure: { _, e in report("\(e)") })
+                }, progress: nil,
+                success: { _, json in
+                    remove(file)
+                    report(parts(json))
+                }, failure: { _, e in report("\(e)") })
         },
         CallSite("a form with a stream", #"name="s"; filename="s.bin""#) { server, report in
             AFHTTPSessionManager(baseURL: URL(string: server)).post(
@@ -106,9 +121,11 @@ extension CallSite {
             var request = URLRequest(url: URL(string: server + "post")!)
             request.httpMethod = "POST"
             let manager = AFURLSessionManager(sessionConfiguration: .default)
+            let file = temporaryFile("content")
             let task = manager.uploadTask(
-                with: request, fromFile: temporaryFile("content"), progress: { print($0.fractionCompleted, terminator: "") },
+                with: request, fromFile: file, progress: { print($0.fractionCompleted, terminator: "") },
                 completionHandler: { response, object, error in
+                    remove(file)
                     report("\(line(object)) \(field("Content-Length", object))")
                 })
             task.resume()
@@ -136,6 +153,7 @@ extension CallSite {
                 },
                 completionHandler: { (response, filePath, error) in
                     let size = (try? Data(contentsOf: filePath!))?.count ?? 0
+                    remove(filePath!)
                     report("\(size) \(filePath!.lastPathComponent)")
                 })
             downloadTask.resume()
@@ -147,7 +165,9 @@ extension CallSite {
                 with: URLRequest(url: URL(string: server + "report.bin")!), progress: { last = $0.fractionCompleted },
                 destination: { url, _ in url.appendingPathExtension("kept") },
                 completionHandler: { _, url, error in
-                    report("\(last == 1 && error == nil && FileManager.default.fileExists(atPath: url!.path))")
+                    let isThere = FileManager.default.fileExists(atPath: url!.path)
+                    try? FileManager.default.removeItem(at: url!)
+                    report("\(last == 1 && error == nil && isThere)")
                 }
             ).resume()
         },
@@ -166,6 +186,7 @@ extension CallSite {
                 with: URLRequest(url: URL(string: server + "missing")!), progress: nil, destination: { _, _ in place },
                 completionHandler: { _, url, error in
                     let isThere = FileManager.default.fileExists(atPath: place.path)
+                    try? FileManager.default.removeItem(at: place)
                     report("\((error! as NSError).code) \(isThere && url == place ? "moved" : "not there")")
                 }
             ).resume()

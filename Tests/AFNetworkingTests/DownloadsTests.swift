@@ -9,10 +9,11 @@ import Testing
 
 /// Downloads and their destinations.
 @Suite(.timeLimit(.minutes(5))) struct DownloadsTests {
-    private let directory = FileManager.default.temporaryDirectory.appending(path: "af-downloads-\(UUID())")
+    private let temporary: TemporaryDirectory
+    private var directory: URL { temporary.url }
 
     init() throws {
-        try FileManager.default.createDirectory(at: directory, withIntermediateDirectories: true)
+        temporary = try TemporaryDirectory()
     }
 
     private func download(

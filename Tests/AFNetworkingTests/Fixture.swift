@@ -25,6 +25,17 @@ struct Callback: @unchecked Sendable {
     var dictionary: [String: Any]? { object as? [String: Any] }
 }
 
+/// A directory that is removed with the value.
+final class TemporaryDirectory: Sendable {
+    let url = FileManager.default.temporaryDirectory.appending(path: "af-tests-\(UUID())")
+
+    init() throws {
+        try FileManager.default.createDirectory(at: url, withIntermediateDirectories: true)
+    }
+
+    deinit { try? FileManager.default.removeItem(at: url) }
+}
+
 /// A thread-safe list of entries in the order in which they were added.
 final class Log<Entry: Sendable>: Sendable {
     private let state = Lock([Entry]())

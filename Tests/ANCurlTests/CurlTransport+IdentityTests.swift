@@ -16,9 +16,9 @@ import Testing
 
     init() throws {
         authority = try TestCertificateAuthority()
-        try FileManager.default.createDirectory(atPath: directory, withIntermediateDirectories: false)
     }
 
+    /// Calls `body` with a server, and removes the written files at its end.
     private func withServer(
         requiresClientCertificate: Bool = true, _ body: (StubServer) async throws -> Void
     ) async throws {
@@ -48,6 +48,7 @@ import Testing
     }
 
     private func write(_ data: Data, _ name: String) throws -> String {
+        try FileManager.default.createDirectory(atPath: directory, withIntermediateDirectories: true)
         let path = "\(directory)/\(name)"
         try data.write(to: URL(filePath: path))
         return path
