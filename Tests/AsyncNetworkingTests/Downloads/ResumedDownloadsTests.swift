@@ -375,7 +375,7 @@ extension StubServer {
     @Test func `a download with a body is not resumed, because its further requests would have none`() async throws {
         try await StubServer.with { server in
             server.serve(ServedFile(Self.bytes, interruption: .close(after: 400)))
-            let request = server.request("/file", body: .string("query"))
+            let request = Request(url: server.url("/file"), body: .string("query"))
             let options = DownloadOptions.durable.with { $0.segments = .count(2) }
             let error = try await sessionError {
                 _ = try await SessionManager(for: server).download(request, to: .file(file), options: options).value
