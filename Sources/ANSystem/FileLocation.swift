@@ -90,7 +90,7 @@ public struct FileLocation: Hashable, Sendable {
 
     /// Returns the path of another file in the directory.
     package func sibling(_ name: String) -> String {
-        lastSlash.map { path[...$0] + name } ?? name
+        lastSlash.map { String(Substring(path.utf8[...$0])) + name } ?? name
     }
 
     /// Creates the directory that contains the file, and its missing parents, unless they exist. See mkdir(2).

@@ -217,10 +217,11 @@ extension String {
     package var withoutUserInformation: String {
         var result = ""
         var rest = unicodeScalars[...]
-        if let range = rest.firstRange(of: " '".unicodeScalars), let end = rest.lastIndex(of: "'"),
-            let sign = rest[..<end].lastIndex(of: "@"), range.upperBound < sign
+        if let end = rest.lastIndex(where: { $0 == "'" }),
+            let sign = rest[..<end].lastIndex(where: { $0 == "@" }),
+            let quote = unicodeScalars.firstRange(of: " '".unicodeScalars)?.upperBound, quote < sign
         {
-            result = String(rest[..<range.upperBound]) + "…"
+            result = String(rest[..<quote]) + "…"
             rest = rest[sign...]
         }
         while let slashes = rest.firstRange(of: "//".unicodeScalars) {

@@ -128,11 +128,12 @@ public actor Authenticator {
         /// The token that was set by the program, or obtained without one, and of which this is a refreshed one.
         let lineage: Secret<String>
         /// The value of `Authorization`, as `HTTPFields` contains it.
-        let field: String
+        var field: String { secretField.value }
+        private let secretField: Secret<String>
 
         init(token: Token, version: Int, date: Date, lineage: Secret<String>) {
             (self.token, self.version, self.date, self.lineage) = (token, version, date, lineage)
-            field = HTTPField(name: .authorization, value: "Bearer \(token.value)").value
+            secretField = Secret(HTTPField(name: .authorization, value: "Bearer \(token.value)").value)
         }
     }
 

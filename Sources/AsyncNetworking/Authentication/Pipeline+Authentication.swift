@@ -262,7 +262,7 @@ private struct Refusal {
 extension URL {
     /// Whether the query has a signature for Amazon Web Services, beside which a server accepts no other.
     fileprivate var isPresigned: Bool {
-        query()?.split(separator: "&").contains { $0.hasPrefix("X-Amz-Signature=") } ?? false
+        query()?.split(at: "&").contains { $0.hasPrefix("X-Amz-Signature=") } ?? false
     }
 }
 

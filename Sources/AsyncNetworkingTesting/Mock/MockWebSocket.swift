@@ -50,6 +50,7 @@ final class MockWebSocket: WebSocketLink {
             }
         }.value
         state.update { $0.end(.success(())) }
+        if case .failure(let error as CancellationError)? = state.value.ending { throw error }
     }
 
     func fail(_ violation: WebSocketViolation) {
