@@ -40,24 +40,22 @@ extension InterfaceKind {
             self = .cellular
         } else if device == "wlan" {
             self = .wireless
-        } else if driver != nil || device != nil {
-            self = .wired
-        } else if name.hasPrefix("wl") {
+        } else if driver == nil, device == nil, name.hasPrefix("wl") {
             self = .wireless
-        } else if name.hasPrefix("ww") || name.hasPrefix("rmnet") {
+        } else if driver == nil, device == nil, name.hasPrefix("ww") || name.hasPrefix("rmnet") {
             self = .cellular
         } else {
-            self = .wired
+            self = Int32(hardware) == ARPHRD_NONE ? .tunnel : .wired
         }
     }
 
-    /// Returns the kind for unambiguous hardware types. Ethernet is not one of them: wireless interfaces have the same
-    /// type.
+    /// Returns the kind for unambiguous hardware types. Ethernet is not one of them, since wireless interfaces have the
+    /// same type, nor is no hardware, since modems that pass on IP packets have the type of a tunnel.
     private static func kind(ofHardware type: Int32) -> InterfaceKind? {
         switch type {
         case ARPHRD_LOOPBACK: .loopback
         case ARPHRD_PPP, ARPHRD_RAWIP, ARPHRD_SLIP, ARPHRD_CSLIP: .cellular
-        case ARPHRD_TUNNEL, ARPHRD_TUNNEL6, ARPHRD_SIT, ARPHRD_IPGRE, ARPHRD_NONE: .tunnel
+        case ARPHRD_TUNNEL, ARPHRD_TUNNEL6, ARPHRD_SIT, ARPHRD_IPGRE: .tunnel
         // ARPHRD_IP6GRE, which glibc does not define.
         case 823: .tunnel
         case ARPHRD_IEEE80211, ARPHRD_IEEE80211_PRISM, ARPHRD_IEEE80211_RADIOTAP: .wireless
