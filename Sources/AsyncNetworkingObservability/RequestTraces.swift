@@ -29,6 +29,8 @@
 
         private struct OpenExchange: Sendable {
             let span: Tracing.Span
+            /// Whether an exchange has begun; an interceptor may respond or fail without one.
+            var hasBegun = false
             /// Whether there is no response, or its body was read.
             var isRead = false
             /// The failure of the exchange.
@@ -50,7 +52,10 @@
             case .began: begin(task)
             case .exchange(let number, .started(let request)):
                 guard let span = request[SpanNumber.self] else { break }
-                open.withLock { $0[task.id]?.spans[number] = span }
+                open.withLock { open in
+                    open[task.id]?.spans[number] = span
+                    open[task.id]?.exchanges.change(span) { $0.hasBegun = true }
+                }
             case .exchange(let number, .finished(let metrics)): finishExchange(number, metrics, of: task.id)
             case .retrying(let attempt): addEvent("http.retry", of: task.id, [("wait_ms", attempt.wait)])
             case .waitingForConnectivity: addEvent("http.waiting_for_connectivity", of: task.id, [])
@@ -122,9 +127,11 @@
 
         /// Notes that the body of a response was read, or that there is none.
         private func noteRead(of id: UInt64, _ number: Int, failing error: (any Error)?) {
+            let now = DefaultTracerClock.now
             open.withLock { open in
                 open[id]?.exchanges.change(number) { exchange in
                     exchange.isRead = true
+                    if !exchange.hasBegun { exchange.end = exchange.end ?? now }
                     if let error, exchange.failure == nil { exchange.failure = ErrorLabel(error) }
                 }
             }

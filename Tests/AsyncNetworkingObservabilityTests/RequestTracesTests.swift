@@ -99,6 +99,34 @@
             }
         }
 
+        /// Refuses the first request.
+        private actor Refusing: Interceptor {
+            private var isFirst = true
+
+            func intercept(_ request: Request, next: Chain) async throws -> OpenResponse {
+                defer { isFirst = false }
+                if isFirst { throw TransportError(.cannotConnect(.refused)) }
+                return try await next(request)
+            }
+        }
+
+        @Test func `the span of an attempt without an exchange ends with the attempt`() async throws {
+            let clock = ManualClock()
+            let session = SessionManager(baseURL: URL(string: "http://a.example/")) {
+                $0.transport = MockTransport(.text("end"))
+                $0.clock = clock
+                $0.retryPolicy = RetryPolicy(limit: 1)
+                $0.traceRequests(by: backends.tracer)
+                $0.attemptInterceptors.append(Refusing())
+            }
+            let response = Task { try await session.get("a") }
+            _ = try await clock.sleepers(count: 1)
+            clock.advance(by: .seconds(60))
+            _ = try await response.value
+            #expect(backends.spans.map { $0.contains("error.type=connection_refused") } == [true, false, false])
+            #expect(backends.ends[0] <= backends.ends[1])
+        }
+
         @Test func `a failure of a body is one of its exchange`() async throws {
             try await StubServer.with { server in
                 server.route("/a", .truncated(declared: 10, sent: 5))
