@@ -9,7 +9,7 @@
     /// | level | line |
     /// |---|---|
     /// | `error` | a call that failed, or was answered with a status of 500 or above |
-    /// | `warning` | a call that was answered with a status from 400 to 499 |
+    /// | `warning` | a call that was answered with a status from 400 to 499, also if it failed for that reason |
     /// | `info` | another call that ended, also by cancellation |
     /// | `debug` | each exchange, redirect, retry and wait; the timeline of a failed call |
     ///
@@ -55,8 +55,8 @@
         /// Writes a line for each call to a logger, without secrets.
         ///
         /// The line is at level `error` for a call that failed or has a status of 500 or above, `warning` for a status of
-        /// 400 or above, and `info` for others, also for one that was cancelled; exchanges, redirects, retries and waits
-        /// are at `debug`, and so is the ``/AsyncNetworking/SessionError/timeline`` of a failure. The line of a call has this metadata:
+        /// 400 or above, and `info` for others, also for one that was cancelled. A call that failed because of its status
+        /// is at the level of the status. Exchanges, redirects, retries and waits are at `debug`, and so is the ``/AsyncNetworking/SessionError/timeline`` of a failure. The line of a call has this metadata:
         ///
         /// | key | value |
         /// |---|---|
@@ -81,13 +81,13 @@
     extension TaskOutcome {
         fileprivate func level(_ metrics: CallMetrics) -> Logger.Level {
             switch self {
-            case .cancelled: .info
-            case .failed: .error
-            case .succeeded:
+            case .cancelled: return .info
+            case .failed(let error) where ErrorLabel(error) != .statusRejected: return .error
+            case .failed, .succeeded:
                 switch metrics.statusCode ?? 0 {
-                case 500...: .error
-                case 400...: .warning
-                default: .info
+                case 500...: return .error
+                case 400...: return .warning
+                default: return .info
                 }
             }
         }
