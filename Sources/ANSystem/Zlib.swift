@@ -130,6 +130,39 @@ enum Zlib {
     }
 }
 
+extension Inflater {
+    /// Returns the content of a body in a content coding, up to a number of bytes, and whether that is all of it; `nil` if
+    /// the coding is neither `gzip` nor `deflate`, or the body is not in it. A body may be cut off.
+    package static func content(
+        of body: [UInt8], coding: String, upTo limit: Int
+    ) -> (bytes: [UInt8], isComplete: Bool)? {
+        let format: Format
+        switch coding {
+        case "gzip": format = .gzip
+        case "deflate": format = .zlib
+        default: return nil
+        }
+        do throws(SystemError) {
+            var inflater = try Inflater(format: format)
+            var (content, consumed): ([UInt8], Int) = ([], 0)
+            var buffer = [UInt8](repeating: 0, count: 16 << 10)
+            while content.count <= limit {
+                var output = buffer.mutableSpan
+                var space = unsafe output.mutableBytes
+                let step = try unsafe inflater.step(body.span.bytes.extracting(droppingFirst: consumed), into: &space)
+                content += buffer[..<step.produced]
+                consumed += step.consumed
+                if step.isComplete, consumed < body.count { return nil }
+                if step.isComplete, content.count <= limit { return (content, true) }
+                if step.consumed + step.produced == 0 { break }
+            }
+            return (Array(content.prefix(limit)), false)
+        } catch {
+            return nil
+        }
+    }
+}
+
 /// An incremental compressor of one stream that uses zlib. See https://www.zlib.net/manual.html.
 ///
 /// ``step(_:isEnd:into:)`` is called until ``Step/isFinished``; another stream needs another compressor.

@@ -64,6 +64,11 @@ import Testing
             ("Link", "<http://a.example/?page=secret>; rel=next", "<http://a.example/?page=…>; rel=next"),
             ("Link", "</b?page=secret>; rel=next,<c?page=secret>", "</b?page=…>; rel=next,<c?page=…>"),
             ("Link", "<?secret>; rel=next, </b#secret>", "<?…>; rel=next, </b>"),
+            ("Link", "<b?secret>; rel=next, <b#secret>", "<b?…>; rel=next, <b>"),
+            ("Link", "<b;jsessionid=secret>; rel=next", "<b;jsessionid=…>; rel=next"),
+            ("Link", "<b;sid=secret/c?secret#secret>", "<b;sid=…/c?…>"), ("X-Text", "a <b", "a <b"),
+            ("Refresh", "5; url=b;jsessionid=secret", "5; url=b;jsessionid=…"),
+            ("Content-Type", "text/html;charset=utf-8;", "text/html;charset=utf-8;"),
             ("Refresh", "5; url=/b?code=secret", "5; url=/b?code=…"),
             ("Refresh", "5;url='b;sid=1?code=secret'", "5;url='b;sid=…?code=…'"),
             ("X-Original-URL", "/b;jsessionid=secret/c?secret", "/b;jsessionid=…/c?…"),
@@ -221,5 +226,30 @@ import Testing
         #expect(
             rules.text("cannot connect to http://u:secret@a.example/?x=secret because")
                 == "cannot connect to http://…@a.example/?x=… because")
+    }
+
+    @Test(
+        arguments: [
+            ([], .none, .kept(Data(#"{"token":"…"}"#.utf8)), nil),
+            (["gzip"], true, .decoded(Data(#"{"pin":"…"}"#.utf8), isComplete: true), nil),
+            (
+                ["gzip"], false, .decoded(Data(#"{"pin":"…"}"#.utf8), isComplete: false),
+                "the first 13 bytes, after decompression"
+            ),
+            (["br"], nil, .hidden(["br"]), "a body in the coding br, which is not recorded"),
+            (["br", "gzip"], true, .hidden(["br", "gzip"]), "a body in the coding br, gzip, which is not recorded"),
+        ] as [([String], Bool?, RedactedBody, String?)])
+    func `a body in a coding is decoded, or hidden`(
+        codings: [String], decoding: Bool?, expected: RedactedBody, comment: String?
+    ) {
+        let body = Data(#"{"token":"secret"}"#.utf8)
+        func shown(by rules: Redaction) -> RedactedBody {
+            rules.body(body, contentType: "application/json", codings: codings) { _, coding in
+                coding == "gzip" ? decoding.map { (Array(#"{"pin":"secret"}"#.utf8), $0) } : nil
+            }
+        }
+        #expect(shown(by: rules) == expected)
+        #expect(shown(by: rules).comment(recording: body.count, of: Int64(body.count)) == comment)
+        #expect(shown(by: .none) == .kept(body))
     }
 }

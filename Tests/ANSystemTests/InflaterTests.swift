@@ -47,4 +47,25 @@ import Testing
             try CodedStream.zlib.decode([[0x78, 0xBB, 0, 0, 0, 1, 3, 0]])
         }
     }
+
+    @Test func `the content of a body is what is there of it, up to a limit`() {
+        let (gzip, zlib, text) = (CodedStream.gzip.bytes, CodedStream.zlib.bytes, CodedStream.text)
+        func content(_ body: [UInt8], _ coding: String, upTo limit: Int = .max) -> (bytes: [UInt8], isComplete: Bool)? {
+            Inflater.content(of: body, coding: coding, upTo: limit)
+        }
+        for (body, coding) in [(gzip, "gzip"), (zlib, "deflate")] {
+            for limit in [Int.max, text.count] {
+                #expect(content(body, coding, upTo: limit)?.bytes == text)
+                #expect(content(body, coding, upTo: limit)?.isComplete == true)
+            }
+            #expect(content(body, coding, upTo: 5)?.bytes == Array(text.prefix(5)))
+            #expect(content(body, coding, upTo: 5)?.isComplete == false)
+            let part = content(Array(body.dropLast(10)), coding)
+            #expect(part.map { text.starts(with: $0.bytes) && !$0.isComplete } == true)
+            #expect(content(body + [0], coding) == nil)
+            #expect(content(text, coding) == nil)
+        }
+        #expect(content([], "gzip")?.bytes == [])
+        #expect(content(gzip, "br") == nil)
+    }
 }

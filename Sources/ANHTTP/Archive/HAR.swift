@@ -71,6 +71,15 @@ public struct HAR: Hashable, Sendable {
         return try encoder.encode(entry)
     }
 
+    /// Returns bytes as text, or in Base64.
+    package static func text(_ bytes: Data, isComplete: Bool = true) -> (text: String, encoding: String?) {
+        // A character may have been cut off.
+        for missing in 0...(isComplete ? 0 : 3) {
+            if let text = String(validating: bytes.dropLast(missing), as: UTF8.self) { return (text, nil) }
+        }
+        return (bytes.base64EncodedString(), "base64")
+    }
+
     private static let creatorVersion = "1"
 
     /// Returns a file that was cut off without its last line, and without its last two lines.
@@ -121,12 +130,15 @@ public struct HAR: Hashable, Sendable {
         package var call: UInt64?
         /// The source of the response, such as `cache`; `nil` for the network.
         package var source: String?
-        /// The error for which there is no response.
+        /// The error for which there is no response, or not all of its body.
         package var error: String?
         /// `websocket` for a WebSocket connection; `nil` for others.
         package var resourceType: String?
         /// The messages of a WebSocket connection; `nil` for other exchanges.
         package var webSocketMessages: [Message]?
+
+        /// The ``error`` of a request that failed or was cancelled while another one of its call was answered.
+        package static let superseded = "another request of the call was answered first"
 
         package enum CodingKeys: String, CodingKey {
             case startedDateTime, time, request, response, cache, timings, serverIPAddress, connection, comment
@@ -239,6 +251,13 @@ public struct HAR: Hashable, Sendable {
         package var text: String?
         package var encoding: String?
         package var comment: String?
+        /// Whether only a part of the body was recorded; otherwise `nil`.
+        package var isTruncated: Bool?
+
+        package enum CodingKeys: String, CodingKey {
+            case size, compression, mimeType, text, encoding, comment
+            case isTruncated = "_truncated"
+        }
 
         package init() {}
     }

@@ -16,7 +16,7 @@ package import HTTPTypes
 /// A name is secret if one of its words, or several words in succession, are among the ``names``: `access_token`,
 /// `accessToken`, `X-Access-Token` and `access-tokens` are, by the word `token`. A word that ends with `apikey`, `passwd`,
 /// `password`, `secret` or `token`, such as `refreshtoken`, is secret if that ending is among them. Other text, XML, and bytes that are not
-/// text are not examined.
+/// text are not examined. A request body in the content coding `gzip` or `deflate` is recorded decompressed, and of one in another coding nothing.
 public struct Redaction: Hashable, Sendable {
     /// The secret names, in lower case and without separators; by default those of ``standard``.
     public var names: Set<String>
@@ -142,11 +142,15 @@ public struct Redaction: Hashable, Sendable {
         guard isOn else { return text }
         var result = ""
         var rest = text.unicodeScalars[...]
+        var separator: Unicode.Scalar?
         while !rest.isEmpty {
             let word = rest.prefix { !" <>\"'“”".unicodeScalars.contains($0) }
-            result += Self.isReference(word) ? url(String(word)) : String(word)
             rest = rest[word.endIndex...]
-            if let separator = rest.popFirst() { result.unicodeScalars.append(separator) }
+            // As in a `Link` field, and in texts (RFC 3986 appendix C).
+            let isBetweenBrackets = separator == "<" && rest.first == ">"
+            result += isBetweenBrackets || Self.isReference(word) ? url(String(word)) : parameters(word)
+            separator = rest.popFirst()
+            if let separator { result.unicodeScalars.append(separator) }
         }
         return result
     }
@@ -219,6 +223,21 @@ public struct Redaction: Hashable, Sendable {
     }
 
     // MARK: Bodies
+
+    /// Returns a body in content codings without its secrets, which can be found only if the body can be decoded.
+    ///
+    /// - Parameter decode: Returns the content of bytes in a coding, or the first part of it; `nil` if they cannot be
+    ///   decoded.
+    package func body(
+        _ body: Data, contentType: String?, codings: [String],
+        decode: (_ bytes: [UInt8], _ coding: String) -> (bytes: [UInt8], isComplete: Bool)?
+    ) -> RedactedBody {
+        guard isOn, !body.isEmpty, let coding = codings.first else {
+            return .kept(self.body(body, contentType: contentType))
+        }
+        guard codings.count == 1, let content = decode([UInt8](body), coding) else { return .hidden(codings) }
+        return .decoded(self.body(Data(content.bytes), contentType: contentType), isComplete: content.isComplete)
+    }
 
     /// Returns a body without its secrets, as far as its type is known or it looks like JSON.
     package func body(_ body: Data, contentType: String?) -> Data {
@@ -407,5 +426,33 @@ public struct Redaction: Hashable, Sendable {
 
     private static func isBlank(_ byte: UInt8) -> Bool {
         byte == UInt8(ascii: " ") || (0x09...0x0D).contains(byte)
+    }
+}
+
+/// A body without its secrets.
+package enum RedactedBody: Hashable, Sendable {
+    /// The body in the content codings that it has, if any: nothing is hidden then.
+    case kept(Data)
+    /// The content of a body that had a coding, or the first part of it.
+    case decoded(Data, isComplete: Bool)
+    /// Nothing of a body that cannot be decoded, with the names of its codings.
+    case hidden([String])
+
+    /// The bytes to show.
+    package var bytes: Data {
+        switch self {
+        case .kept(let bytes), .decoded(let bytes, _): bytes
+        case .hidden: Data(Redaction.mark.utf8)
+        }
+    }
+
+    /// What the bytes lack if the first `count` bytes of a body were recorded; `nil` if nothing.
+    package func comment(recording count: Int, of total: Int64) -> String? {
+        switch self {
+        case .kept: count < total ? "the first \(count) of \(total) bytes" : nil
+        case .decoded(let bytes, let isComplete):
+            isComplete ? nil : "the first \(bytes.count) bytes, after decompression"
+        case .hidden(let codings): "a body in the coding \(codings.joined(separator: ", ")), which is not recorded"
+        }
     }
 }

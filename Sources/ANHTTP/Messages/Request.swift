@@ -256,6 +256,16 @@ private enum SessionClock: CallAttribute {
 }
 
 extension Request {
+    /// Whether the request is not needed any more, because another one of its call was answered first.
+    package var isSuperseded: Bool { self[Supersession.self]() }
+}
+
+/// Returns whether a request is superseded; see ``Request/isSuperseded``.
+package enum Supersession: CallAttribute {
+    package static var defaultValue: @Sendable () -> Bool { { false } }
+}
+
+extension Request {
     /// Whether the exchange may go on for long, such as a feed of JSON lines or a long poll, so that its connection is
     /// not one of those that ordinary requests share; see ``ConnectionLimits/maximumLongLivedPerHost``.
     ///

@@ -53,8 +53,16 @@ public struct Hedging: Interceptor {
     private func race(
         _ request: Request, _ next: Chain, _ origin: Origin, after wait: Duration
     ) async throws -> OpenResponse {
-        try await withTaskGroup(of: Event.self) { group in
-            group.addTask { await .sending(request, next, besideOthers: false) }
+        // The request that was answered first: the given one, or the hedge.
+        let first = Lock<Bool?>(nil)
+        func entrant(isHedge: Bool) -> Request {
+            var entrant = request
+            if isHedge { entrant.isHedge = true }
+            entrant[Supersession.self] = { first.withLock { $0 == !isHedge } }
+            return entrant
+        }
+        return try await withTaskGroup(of: Event.self) { group in
+            group.addTask { [request = entrant(isHedge: false)] in await .sending(request, next, isHedge: false) }
             group.addTask { [clock = next.pipeline.clock] in
                 try? await clock.sleep(for: min(wait, .longestSleep))
                 return .due
@@ -68,15 +76,14 @@ public struct Hedging: Interceptor {
                         continue
                     }
                     running += 1
-                    var hedge = request
-                    hedge.isHedge = true
-                    group.addTask { [hedge] in await .sending(hedge, next, besideOthers: true) }
-                case .ended(.success(let response)):
+                    group.addTask { [hedge = entrant(isHedge: true)] in await .sending(hedge, next, isHedge: true) }
+                case .ended(.success(let response), let isHedge):
                     running -= 1
+                    first.withLock { $0 = $0 ?? isHedge }
                     // Of the request that was cancelled.
                     if winner != nil { await response.close() } else { winner = response }
                     group.cancelAll()
-                case .ended(.failure(let error)):
+                case .ended(.failure(let error), _):
                     running -= 1
                     failure = failure ?? error
                 }
@@ -91,13 +98,13 @@ public struct Hedging: Interceptor {
     private enum Event: Sendable {
         /// The wait is over.
         case due
-        case ended(Result<OpenResponse, any Error>)
+        case ended(Result<OpenResponse, any Error>, isHedge: Bool)
 
-        static func sending(_ request: Request, _ next: Chain, besideOthers: Bool) async -> Event {
+        static func sending(_ request: Request, _ next: Chain, isHedge: Bool) async -> Event {
             do {
-                return .ended(.success(try await next(request, besideOthers: besideOthers)))
+                return .ended(.success(try await next(request, besideOthers: isHedge)), isHedge: isHedge)
             } catch {
-                return .ended(.failure(error))
+                return .ended(.failure(error), isHedge: isHedge)
             }
         }
     }

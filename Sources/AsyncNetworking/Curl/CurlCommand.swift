@@ -33,7 +33,22 @@ struct CurlCommand {
     ///   - context: What the session adds.
     init(_ request: Request, body: Body, isChunked: Bool, _ options: TransferOptions, context: Context) {
         let rules = context.redaction
-        let contentType = request.headers[.contentType]
+        var (fields, body) = (request.headers, body)
+        if case .bytes(let bytes) = body {
+            let shown = rules.body(bytes, contentType: fields[.contentType], codings: fields.contentCodings) {
+                Inflater.content(of: $0, coding: $1, upTo: 64 << 20)
+            }
+            body = .bytes(shown.bytes)
+            switch shown {
+            case .kept: break
+            case .decoded:
+                fields[.contentEncoding] = nil
+                notes.append("the compression of the body")
+            case .hidden(let codings):
+                let names = codings.joined(separator: ", ")
+                notes.append("the body in the coding \(names), in which secrets cannot be found")
+            }
+        }
         if request.method == .head, case .none = body {
             add("--head")
         } else if request.method != body.impliedMethod {
@@ -43,11 +58,11 @@ struct CurlCommand {
         if request.url.absoluteString.unicodeScalars.contains(where: { "[]{}".unicodeScalars.contains($0) }) {
             add("--globoff")
         }
-        add(fields: request.headers, body, isChunked, options, context)
+        add(fields: fields, body, isChunked, options, context)
         add(context.credential, context.signature, context.schemes, rules)
         if context.usesToken { notes.append("the token of an authenticator") }
         if context.isIntercepted { notes.append("what interceptors change") }
-        add(body, contentType, rules)
+        add(body)
         add(context.redirects, of: request, context.signature)
         if options.decodesContent { add("--compressed") }
         add(options.httpVersion, isSecure: request.url.isHTTPS)
@@ -221,17 +236,16 @@ struct CurlCommand {
         if policy.decision != nil { notes.append("the decision about redirects") }
     }
 
-    private mutating func add(_ body: Body, _ contentType: String?, _ rules: Redaction) {
+    private mutating func add(_ body: Body) {
         switch body {
         case .none: break
         case .bytes(let bytes):
-            let shown = rules.body(bytes, contentType: contentType)
-            if shown.count <= 100_000, !shown.contains(0), String(validating: shown, as: UTF8.self) != nil {
-                options.append([Array("--data-raw".utf8), Array(shown)])
+            if bytes.count <= 100_000, !bytes.contains(0), String(validating: bytes, as: UTF8.self) != nil {
+                options.append([Array("--data-raw".utf8), Array(bytes)])
             } else {
                 // An argument has no NUL, and at most 128 KiB; see execve(2).
                 add("--data-binary", "@-")
-                input = shown
+                input = bytes
             }
         case .file(let path):
             add("--data-binary", "@\(path == "-" ? "./-" : path)")

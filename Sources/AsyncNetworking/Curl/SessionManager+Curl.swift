@@ -20,8 +20,9 @@ extension SessionManager {
     /// listed in comments above the command. curl compares a pin with the server's own key only, and keeps a method
     /// other than GET, HEAD and POST after any redirect.
     ///
-    /// Bodies are written as they are sent, encoded and compressed. Those that are not text are passed through
-    /// printf(1). Of a body of more than 1 MiB, or one that can be read only once, the command reads the bytes from
+    /// Bodies are written as they are sent, encoded and compressed; if secrets are replaced, without the compression,
+    /// which is then named in a comment, as is a body in an unknown content coding, of which the command has nothing.
+    /// Those that are not text are passed through printf(1). Of a body of more than 1 MiB, or one that can be read only once, the command reads the bytes from
     /// standard input. A file is named by its path.
     ///
     /// - Parameters:

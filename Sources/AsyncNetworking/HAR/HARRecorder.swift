@@ -3,6 +3,7 @@
 import ANHTTP
 import ANSystem
 import FoundationEssentials
+import Glibc
 import HTTPTypes
 
 /// A recorder that writes the exchanges of sessions into an HTTP archive (HAR 1.2), which browsers and other tools show.
@@ -17,7 +18,8 @@ import HTTPTypes
 /// Each exchange is an entry: a redirect, a retry and an answer to a challenge are entries of their own, with the same
 /// number `_call`. A response from the response cache whose body is read to its end has a further entry, whose `_source`
 /// is `cache`, `validated` or `stale`; a redirect from the cache that is followed has none. An exchange without a response
-/// has the status 0 and a text `_error`. The entry of a WebSocket connection, written when that ends, has its messages,
+/// has the status 0 and a text `_error`, and one whose body was not received completely has an `_error`, too; a body of
+/// which only a part is recorded is marked by `_truncated`. The entry of a WebSocket connection, written when that ends, has its messages,
 /// `_webSocketMessages`, as browsers write them.
 ///
 /// An entry is written, by a task of its own, when its call goes on and its body was read, or when the call ends; of each
@@ -54,7 +56,7 @@ public final class HARRecorder: Sendable {
     ///   - maximumBodySize: The number of bytes of each body that are recorded, after decompression, and of all messages of
     ///     a WebSocket connection, each of which counts as 64 bytes more; 64 KiB by default, 0 for none. Request bodies are
     ///     recorded if they are in memory, not those of files and streams.
-    /// - Throws: ``SessionError/file(_:)`` if the file cannot be created.
+    /// - Throws: ``SessionError/file(_:)`` if the file cannot be created, also for a pipe or a device.
     public init(path: String, redacting redaction: Redaction = .standard, maximumBodySize: Int = 64 << 10) throws {
         self.path = path
         self.redaction = redaction
@@ -220,6 +222,7 @@ struct RecordedExchange: Sendable {
     let request: Request
     /// The number of bytes of the whole body.
     private let bodyLength: Int
+    private let maximumBodySize: Int
     let call: UInt64?
     let date = Date.now
     private let start = ContinuousClock.now
@@ -246,6 +249,7 @@ struct RecordedExchange: Sendable {
         }
         self.request = kept
         self.call = call
+        self.maximumBodySize = maximumBodySize
         body = request[BodyCopy.OfRequest.self]
         messages = request[MessageLog.OfRequest.self]
     }
@@ -268,8 +272,9 @@ struct RecordedExchange: Sendable {
             request: HAR.Request(request), response: head.map { HAR.Response($0) } ?? HAR.Response(), timings: timings)
         entry.call = call
         entry.source = source?.rawValue
-        // One of several exchanges that is not needed any more is cancelled, without an error of its call.
+        entry.error = body?.failure
         if head == nil { entry.error = body == nil ? "no response" : body?.failure ?? "cancelled" }
+        if entry.error != nil, request.isSuperseded { entry.error = HAR.Entry.superseded }
         entry.request.httpVersion = entry.response.httpVersion
         entry.request.postData = postData(redaction)
         if let metrics {
@@ -288,7 +293,9 @@ struct RecordedExchange: Sendable {
             if omitted > 0 { entry.comment = "\(omitted) messages are not recorded" }
         }
         if head != nil, messages == nil, let body {
-            entry.response.content.add(body.content, redaction, metrics?.responseBodyBytes)
+            let codings = request.options?.decodesContent == false ? head?.headers.contentCodings ?? [] : []
+            entry.response.content.add(
+                body.content, codings: codings, upTo: maximumBodySize, redaction, metrics?.responseBodyBytes)
         }
         return redaction.entry(entry)
     }
@@ -298,41 +305,40 @@ struct RecordedExchange: Sendable {
         switch request.body.kind {
         case .none: return nil
         case .bytes(let data):
-            let (text, encoding) = HAR.text(
-                redaction.body(data, contentType: type), isComplete: data.count == bodyLength)
-            return HAR.PostData(
-                mimeType: type, text: text, encoding: encoding,
-                comment: data.count < bodyLength ? "the first \(data.count) of \(bodyLength) bytes" : nil)
+            let shown = redaction.body(data, contentType: type, codings: request.headers.contentCodings) {
+                Inflater.content(of: $0, coding: $1, upTo: maximumBodySize)
+            }
+            let comment = shown.comment(recording: data.count, of: Int64(bodyLength))
+            let (text, encoding) = HAR.text(shown.bytes, isComplete: comment == nil)
+            return HAR.PostData(mimeType: type, text: text, encoding: encoding, comment: comment)
         case .file: return HAR.PostData(mimeType: type, text: "", comment: "a file, which is not recorded")
         default: return HAR.PostData(mimeType: type, text: "", comment: "a stream, which is not recorded")
         }
     }
 }
 
-extension HAR {
-    /// Returns bytes as text, or in Base64.
-    static func text(_ bytes: Data, isComplete: Bool) -> (text: String, encoding: String?) {
-        // A character may have been cut off.
-        for missing in 0...(isComplete ? 0 : 3) {
-            if let text = String(validating: bytes.dropLast(missing), as: UTF8.self) { return (text, nil) }
-        }
-        return (bytes.base64EncodedString(), "base64")
-    }
-}
-
 extension HAR.Content {
     /// Adds what was read of the body.
+    ///
+    /// - Parameters:
+    ///   - codings: The content codings that the body still has.
+    ///   - limit: The number of bytes of its content that are recorded.
     fileprivate mutating func add(
-        _ body: (data: Data, count: Int64), _ redaction: Redaction, _ received: Int64?
+        _ body: (data: Data, count: Int64), codings: [String], upTo limit: Int, _ redaction: Redaction,
+        _ received: Int64?
     ) {
         size = body.count
         if let received, received > 0, received < body.count { compression = body.count - received }
-        guard !body.data.isEmpty else { return }
-        let isComplete = body.count == body.data.count
-        let bytes = redaction.body(body.data, contentType: mimeType)
-        let (text, encoding) = HAR.text(bytes, isComplete: isComplete)
-        (self.text, self.encoding) = (text, encoding)
-        if !isComplete { comment = "the first \(body.data.count) of \(body.count) bytes" }
+        guard !body.data.isEmpty else {
+            if body.count > 0 { isTruncated = true }
+            return
+        }
+        let shown = redaction.body(body.data, contentType: mimeType, codings: codings) {
+            Inflater.content(of: $0, coding: $1, upTo: limit)
+        }
+        comment = shown.comment(recording: body.data.count, of: body.count)
+        if comment != nil { isTruncated = true }
+        (text, encoding) = HAR.text(shown.bytes, isComplete: comment == nil)
     }
 }
 
@@ -461,7 +467,8 @@ struct ObservedLink: WebSocketLink {
 
 /// A file to which entries are appended.
 private actor HARFile {
-    private let descriptor: FileDescriptor
+    /// The file by its descriptor: another one may get its name.
+    private var file: PartialFile
     /// The position of the end of the archive, over which the next entry is written.
     private var position: Int64
     private var isEmpty = true
@@ -469,11 +476,18 @@ private actor HARFile {
     private(set) var failure: SystemError?
 
     init(path: String) throws(SystemError) {
+        let location = FileLocation(path)
+        guard location.isReplaceable else {
+            throw SystemError(call: "open", code: location.isDirectory ? EISDIR : EINVAL)
+        }
         // A file that exists may be open to other users, or belong to one.
-        var file = try AtomicFile(destination: path, mode: 0o600)
+        var file = try PartialFile(
+            path: AtomicFile.temporaryPath(for: location.path), opening: .new, mode: 0o600)
         try file.write((HAR.beginning + HAR.end).bytes)
-        try file.commit()
-        descriptor = try FileDescriptor(writing: path)
+        try file.move(to: location.path)
+        // Otherwise it was copied, because another file had its temporary name.
+        guard file.isFile(at: location.path) else { throw SystemError(call: "rename", code: EBUSY) }
+        self.file = file
         position = Int64(HAR.beginning.count)
     }
 
@@ -489,8 +503,8 @@ private actor HARFile {
         }
         do throws(SystemError) {
             // In one call, so that the file is complete before and after it.
-            try descriptor.seek(to: position)
-            try descriptor.writeAll((lines + HAR.end).bytes)
+            try file.rewind(to: position)
+            try file.write((lines + HAR.end).bytes)
             position += Int64(lines.count)
         } catch {
             failure = error

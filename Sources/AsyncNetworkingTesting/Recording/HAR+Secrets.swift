@@ -9,7 +9,8 @@ extension HAR {
     ///
     /// A secret is also found percent-encoded, with `+` for spaces as in forms, with the escapes of JSON, and in Base64,
     /// with either alphabet, with or without padding, and as a part of a longer text, as in Basic credentials and JSON
-    /// Web Tokens; and in up to three of these encodings, one in another, but in one only if a body is not text.
+    /// Web Tokens; and in up to three of these encodings, one in another, but in one only if a body is not text. A body
+    /// that is compressed with gzip or deflate is decompressed.
     ///
     /// - Parameter secrets: The secrets; empty ones are ignored.
     /// - Throws: `EncodingError` for a duration that is not finite.
@@ -21,10 +22,10 @@ extension HAR {
             // Their encoding is that of the archive.
             var bodies: [String: Data] = [:]
             if let post = entry.request.postData, post.encoding == "base64" {
-                bodies["\(index).request.postData.text"] = Data(base64Encoded: post.text)
+                bodies["\(index).request.postData.text"] = HAR.content(post.text, entry.request.headers)
             }
             if let text = entry.response.content.text, entry.response.content.encoding == "base64" {
-                bodies["\(index).response.content.text"] = Data(base64Encoded: text)
+                bodies["\(index).response.content.text"] = HAR.content(text, entry.response.headers)
             }
             value.visitTexts("\(index)") { place, text in
                 let isFound =
@@ -37,6 +38,16 @@ extension HAR {
             }
         }
         return places
+    }
+}
+
+extension HAR {
+    /// Returns the bytes of a body in Base64, without the content coding that its fields name.
+    private static func content(_ text: String, _ headers: [Pair]) -> Data? {
+        guard let bytes = Data(base64Encoded: text) else { return nil }
+        let codings = headers.fields.contentCodings
+        guard codings.count == 1, let content = content([UInt8](bytes), coding: codings[0]) else { return bytes }
+        return Data(content.bytes)
     }
 }
 

@@ -63,8 +63,8 @@ public final class RecordingTransport: Transport {
         var entries: [HAR.Entry] = []
         if mode == .replay || (mode == .update && FileManager.default.fileExists(atPath: path)) {
             entries = try HAR(Data(contentsOf: URL(filePath: path))).entries
-            // An exchange that failed is recorded again.
-            if mode == .update { entries.removeAll(where: \.hasFailed) }
+            // What cannot be replayed is recorded again.
+            if mode == .update { entries.removeAll { $0.obstacle != nil || !$0.isReplayed } }
         }
         cassette = Cassette(entries, matching, redaction)
         replay = ReplayTransport(cassette)
@@ -113,6 +113,9 @@ public final class RecordingTransport: Transport {
         guard request.body.bytes == nil else { return (request, body) }
         var request = request
         request.body = .bytes(body).gated(as: request.body)
+        // The reader has accepted them; of bytes in memory, the length is known.
+        request.headers[.contentLength] = nil
+        request.headers[.transferEncoding] = nil
         return (request, body)
     }
 
@@ -132,22 +135,32 @@ public final class RecordingTransport: Transport {
             entry.request.httpVersion = entry.response.httpVersion
             let source = RecordedBody(base: response.body) { [entry, self] body, metrics, error in
                 var entry = entry
-                entry.error = error.map { "\($0)" }
+                entry.error = request.isSuperseded ? HAR.Entry.superseded : error.map { "\($0)" }
                 if let metrics {
                     entry.timings = HAR.Timings(metrics)
                     entry.time = entry.timings.sum
                 }
                 entry.response.content.size = Int64(body.count)
                 entry.response.bodySize = metrics?.responseBodyBytes ?? Int64(body.count)
-                let shown = redaction.body(body, contentType: entry.response.content.mimeType)
-                let text = String(validating: shown, as: UTF8.self)
-                entry.response.content.text = text ?? shown.base64EncodedString()
-                entry.response.content.encoding = text == nil ? "base64" : nil
+                let codings = request.options?.decodesContent == false ? response.head.headers.contentCodings : []
+                let content = redaction.body(
+                    body, contentType: entry.response.content.mimeType, codings: codings, decode: HAR.content)
+                var shown = body
+                switch content {
+                case .kept(let bytes): shown = bytes
+                case .decoded(let bytes, isComplete: true):
+                    shown = bytes
+                    // Without the field, a client that decodes by itself reads it as it is.
+                    entry.response.headers.removeAll { $0.name.lowercased() == "content-encoding" }
+                // Other bytes would be another response.
+                case .decoded, .hidden: break
+                }
+                (entry.response.content.text, entry.response.content.encoding) = HAR.text(shown)
                 write(entry, at: place)
             }
             return OpenResponse(head: response.head, body: ResponseBody(source: source))
         } catch {
-            entry.error = "\(error)"
+            entry.error = request.isSuperseded ? HAR.Entry.superseded : "\(error)"
             write(entry, at: place)
             throw error
         }

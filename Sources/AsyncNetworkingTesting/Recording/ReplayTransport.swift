@@ -12,10 +12,10 @@ import HTTPTypes
 /// ```
 ///
 /// A ``RecordingTransport`` writes cassettes; archives of browsers and of a `HARRecorder` can be replayed, too, as far as
-/// they contain bodies. Each exchange is replayed once. Responses come at once, with their bodies as they were after
+/// they contain bodies, without the responses of a session's cache. Each exchange is replayed once. Responses come at once, with their bodies as they were after
 /// decompression, of which `Content-Length` is the size, and without digests, which may be those of other bytes. A request
-/// for which there is no exchange fails with a ``ReplayFailure``, and an exchange that failed when it was recorded fails
-/// with one, too.
+/// for which there is no exchange fails with a ``ReplayFailure``, and an exchange that failed when it was recorded, or of
+/// whose response only a part was recorded, fails with one, too.
 public struct ReplayTransport: Transport {
     private let mock: MockTransport
     private let cassette: Cassette
@@ -95,8 +95,20 @@ public struct ReplayFailure: LocalizedError, Hashable, Sendable, CustomStringCon
 }
 
 extension HAR.Entry {
-    /// Whether there was no response when it was recorded. A status of other than three digits is not one of HTTP.
-    var hasFailed: Bool { !(100...999).contains(response.status) || error != nil }
+    /// The reason why the exchange cannot be replayed, as a sentence; `nil` if it can.
+    var obstacle: String? {
+        // A status of other than three digits is not one of HTTP.
+        guard error == nil, (100...999).contains(response.status) else {
+            return "\(request.line) failed when it was recorded: \(error ?? "for an unknown reason")"
+        }
+        guard response.content.isTruncated == true else { return nil }
+        let part = response.content.comment.map { "in part: \($0)" } ?? "without its body"
+        return "The response to \(request.line) was recorded \(part)"
+    }
+
+    /// Whether the entry is an exchange with a server: not a response of the cache, beside which a validation has an entry
+    /// of its own. One whose end its call did not wait for, because another request was answered, is not repeated.
+    var isReplayed: Bool { source == nil && error != Self.superseded }
 }
 
 /// The exchanges of a cassette, each of which is replayed once.
@@ -104,6 +116,8 @@ final class Cassette: Sendable {
     private let matching: ReplayMatching
     private let redaction: Redaction
     private let entries: [HAR.Entry]
+    /// The place of each exchange in the archive, from 1 on.
+    private let numbers: [Int]
     /// The indices of the exchanges that were replayed.
     private let replayed = Lock<Set<Int>>([])
 
@@ -111,7 +125,9 @@ final class Cassette: Sendable {
         self.matching = matching
         self.redaction = redaction
         // Those of browsers have random ones.
-        self.entries = entries.map(\.withFixedBoundary)
+        let replayed = entries.enumerated().filter(\.element.isReplayed)
+        self.entries = replayed.map(\.element.withFixedBoundary)
+        numbers = replayed.map { $0.offset + 1 }
     }
 
     var unused: [String] {
@@ -126,10 +142,7 @@ final class Cassette: Sendable {
         // The program's closure chooses without the lock. Another request may take the same exchange meanwhile.
         repeat { index = try choose(for: sent) } while !replayed.withLock { $0.insert(index).inserted }
         let entry = entries[index]
-        if entry.hasFailed {
-            throw ReplayFailure(
-                description: "\(sent.line) failed when it was recorded: \(entry.error ?? "for an unknown reason")")
-        }
+        if let obstacle = entry.obstacle { throw ReplayFailure(description: obstacle) }
         return entry
     }
 
@@ -161,7 +174,7 @@ final class Cassette: Sendable {
         guard let nearest else { return text + " The cassette is empty." }
         let recorded = entries[nearest].request
         text += matching.isOrdered ? " The next one" : " The nearest one"
-        text += " is number \(nearest + 1), \(recorded.line)"
+        text += " is number \(numbers[nearest]), \(recorded.line)"
         let differences = sent.differences(from: recorded).map(\.text)
         return text + (differences.isEmpty ? "." : ". It differs: \(differences.joined(separator: "; ")).")
     }
@@ -173,10 +186,12 @@ extension Redaction {
         var record = HAR.Request(request)
         if !body.isEmpty {
             let type = request.headers[.contentType] ?? ""
-            let shown = self.body(body, contentType: type)
-            let text = String(validating: shown, as: UTF8.self)
+            let shown = self.body(
+                body, contentType: type, codings: request.headers.contentCodings, decode: HAR.content)
+            let (text, encoding) = HAR.text(shown.bytes)
             record.postData = HAR.PostData(
-                mimeType: type, text: text ?? shown.base64EncodedString(), encoding: text == nil ? "base64" : nil)
+                mimeType: type, text: text, encoding: encoding,
+                comment: shown.comment(recording: body.count, of: Int64(body.count)))
         }
         record.bodySize = Int64(body.count)
         let entry = HAR.Entry(startedDateTime: "", request: record, timings: HAR.Timings())
@@ -205,6 +220,13 @@ extension HAR.Entry {
     }
 
     private static let boundary = "recorded-boundary"
+}
+
+extension HAR {
+    /// Returns the content of bytes in a content coding, of up to 64 MiB; `nil` if they cannot be decoded.
+    static func content(_ bytes: [UInt8], coding: String) -> (bytes: [UInt8], isComplete: Bool)? {
+        Inflater.content(of: bytes, coding: coding, upTo: 64 << 20)
+    }
 }
 
 extension HAR.PostData {
@@ -291,7 +313,7 @@ extension Request {
 
 extension [HAR.Pair] {
     /// The header fields, without those that are invalid.
-    fileprivate var fields: HTTPFields {
+    var fields: HTTPFields {
         HTTPFields(
             compactMap { pair in HTTPField.Name(pair.name).map { HTTPField(name: $0, value: pair.value) } })
     }

@@ -5,6 +5,7 @@ import ANSystem
 import AsyncNetworking
 import AsyncNetworkingTesting
 import FoundationEssentials
+import Glibc
 import HTTPTypes
 import TestSupport
 import Testing
@@ -81,6 +82,63 @@ import Testing
         _ = try await SessionManager(configuration).get("a")
         try await recorder.close()
         #expect(try entries().map(\.response.content.text) == ["body"])
+    }
+
+    /// Sends a body in a content coding, and returns its record.
+    private func postData(
+        _ body: String, compressedBy coding: ContentCoding? = .gzip, headers: HTTPFields = [:],
+        redacting: Redaction = .standard, maximumBodySize: Int = 64 << 10
+    ) async throws -> HAR.PostData {
+        let found = try await record(
+            on: MockTransport(.text("x")), redacting: redacting, maximumBodySize: maximumBodySize
+        ) { manager in
+            var request = try manager.request(.post, "a", body: .string(body), headers: headers)
+            request.headers[.contentType] = "application/json"
+            if let coding { request.compressBody(coding, minimumSize: 0) }
+            _ = try await manager.data(for: request)
+        }
+        return try #require(found.first?.request.postData)
+    }
+
+    @Test(arguments: [ContentCoding.gzip, .deflate])
+    func `a compressed body is recorded decompressed, without its secrets`(coding: ContentCoding) async throws {
+        let post = try await postData(#"{"password":"SECRET","name":"Ada"}"#, compressedBy: coding)
+        #expect(post.text == #"{"password":"…","name":"Ada"}"#)
+        #expect(post.encoding == nil && post.comment == nil)
+    }
+
+    @Test func `of a compressed body that is cut off, the first part is recorded`() async throws {
+        let post = try await postData(#"{"password":"SECRET","name":"Ada"}"#, maximumBodySize: 24)
+        #expect(post.text.hasPrefix(#"{"pass"#) && !post.text.contains("SEC"))
+        #expect(post.comment?.hasSuffix("bytes, after decompression") == true)
+        let zeros = try await postData(String(repeating: "0", count: 10_000), maximumBodySize: 100)
+        #expect(zeros.text == String(repeating: "0", count: 100))
+        #expect(zeros.comment == "the first 100 bytes, after decompression")
+    }
+
+    @Test func `of a body that cannot be decoded nothing is recorded`() async throws {
+        for coding in ["br", "gzip", "gzip, gzip"] {
+            let post = try await postData(
+                #"{"name":"SECRET"}"#, compressedBy: nil, headers: [.contentEncoding: coding])
+            #expect(post.text == "…")
+            #expect(post.comment == "a body in the coding \(coding), which is not recorded")
+        }
+        let post = try await postData(
+            "SECRET", compressedBy: nil, headers: [.contentEncoding: "br"], redacting: .none)
+        #expect(post.text == "SECRET")
+    }
+
+    @Test func `a response that is not decompressed for the caller is recorded without its secrets`() async throws {
+        let body = RequestBody.string(#"{"token":"SECRET"}"#).compressed(.gzip)
+        let answer = MockResponse.data(
+            try #require(body.bytes), headers: [.contentType: "application/json", .contentEncoding: "gzip"])
+        let found = try await record(on: MockTransport(answer)) {
+            $0.decodesContent = false
+        } _: { manager in
+            let received = try await manager.get("a").value
+            #expect(received == body.bytes)
+        }
+        #expect(found.first?.response.content.text == #"{"token":"…"}"#)
     }
 
     @Test func `redirects and retries are entries of one call`() async throws {
@@ -223,6 +281,43 @@ import Testing
         #expect(content.size == 6)
         #expect(content.text == text)
         #expect(content.comment == comment)
+        #expect(content.isTruncated == (limit < 6 ? true : nil))
+    }
+
+    @Test func `a response whose body was lost has the error`() async throws {
+        let lost = TransportError(.connectionLost(.inBody(received: 2, expected: 4)))
+        let answer = MockResponse([.head(.ok, [.contentLength: "4"]), .chunk(Data("01".utf8)), .fail(lost)])
+        let found = try await record(on: MockTransport(answer)) { manager in
+            await #expect(throws: SessionError.self) { try await manager.get("a") }
+        }
+        #expect(found.map(\.response.status) == [200])
+        #expect(found.map(\.error) == ["\(lost)"])
+    }
+
+    @Test func `neither a pipe nor a folder is a file for entries`() async throws {
+        let pipe = "\(directory.path)/pipe"
+        try unsafe #require(mkfifo(pipe, 0o600) == 0)
+        // A pipe with a reader is not waited for.
+        let reader = unsafe open(pipe, O_RDONLY | O_NONBLOCK | O_CLOEXEC)
+        defer { close(reader) }
+        for (path, code) in [(pipe, EINVAL), (directory.path, EISDIR)] {
+            let error = #expect(throws: SessionError.self) { try HARRecorder(path: path) }
+            let text = SystemError(call: "open", code: code).description
+            #expect(error?.description.contains(text) == true)
+        }
+    }
+
+    @Test func `an archive is written to the file of a link, and followed when that is renamed`() async throws {
+        _ = try directory.write(Data(), to: "target")
+        try FileManager.default.createSymbolicLink(atPath: path, withDestinationPath: "target")
+        let found = try await record(on: MockTransport(.text("x"))) { manager in
+            try FileManager.default.moveItem(
+                atPath: "\(directory.path)/target", toPath: "\(directory.path)/renamed")
+            _ = try directory.write(HAR().data(), to: "target")
+            _ = try await manager.get("a")
+        }
+        #expect(found == [])
+        #expect(try HAR(directory.read("renamed")).count == 1)
     }
 
     @Test func `bytes that are not text are in Base64, and streams and files are named`() async throws {

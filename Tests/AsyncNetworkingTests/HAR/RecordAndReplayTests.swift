@@ -46,6 +46,186 @@ import Testing
         #expect(try await failure { try await read(replaying()) }.contains("failed when it was recorded"))
     }
 
+    /// Records with a `HARRecorder`, replays, and returns the transport that replays.
+    private func replayingArchive(
+        on transport: any Transport, maximumBodySize: Int = 64 << 10,
+        configure: (inout SessionConfiguration) -> Void = { _ in },
+        _ body: (SessionManager) async throws -> Void
+    ) async throws -> ReplayTransport {
+        let recorder = try HARRecorder(path: path, maximumBodySize: maximumBodySize)
+        var configuration = SessionConfiguration.on(transport, configure: configure)
+        recorder.install(in: &configuration)
+        try await body(SessionManager(configuration))
+        try await recorder.close()
+        return try ReplayTransport(from: path)
+    }
+
+    @Test func `a body that was lost when it was recorded in an archive is not replayed as a complete one`() async throws {
+        let lost = TransportError(.connectionLost(.inBody(received: 2, expected: 4)))
+        let transport = MockTransport(
+            MockResponse([.head(.ok, [.contentLength: "4"]), .chunk(Data("01".utf8)), .fail(lost)]))
+        let replay = try await replayingArchive(on: transport) { _ = try? await $0.get("a") }
+        let text = try await failure { _ = try await SessionManager(on: replay).get("a") }
+        #expect(text == "GET http://a.example/v1/a failed when it was recorded: \(lost)")
+    }
+
+    @Test(arguments: [
+        (0, "was recorded without its body"), (3, "was recorded in part: the first 3 of 6 bytes"), (6, nil),
+    ] as [(Int, String?)])
+    func `a body that was recorded in part is not replayed`(limit: Int, expected: String?) async throws {
+        let replay = try await replayingArchive(on: MockTransport(.text("abcdef")), maximumBodySize: limit) {
+            _ = try await $0.get("a")
+        }
+        guard let expected else {
+            #expect(try await SessionManager(on: replay).get("a").text == "abcdef")
+            return
+        }
+        let text = try await failure { _ = try await SessionManager(on: replay).get("a") }
+        #expect(text == "The response to GET http://a.example/v1/a \(expected)")
+        #expect(try await recording(Self.numbered, mode: .update).get("a").text == "GET a")
+        #expect(try await replaying().get("a").text == "GET a")
+    }
+
+    @Test func `responses of the cache are not those of a server`() async throws {
+        let answer = MockResponse(
+            headers: [.cacheControl: "max-age=60", .eTag: "\"1\""], chunks: [Data("stored".utf8)])
+        let transport = MockTransport { $0.headers[.ifNoneMatch] == nil ? answer : .status(.notModified) }
+        func get(_ manager: SessionManager) async throws {
+            for policy in [nil, nil, CachePolicy.revalidate] {
+                var request = try manager.request(.get, "a")
+                request.cachePolicy = policy
+                #expect(try await manager.data(for: request).text == "stored")
+            }
+        }
+        let replay = try await replayingArchive(on: transport) {
+            $0.cache = .memory()
+        } _: { manager in
+            try await get(manager)
+        }
+        #expect(try HAR(directory.read("a.har")).entries.map(\.source) == [nil, "cache", nil, "validated"])
+        #expect(replay.unused.count == 2)
+        try await get(SessionManager(on: replay) { $0.cache = .memory() })
+        #expect(replay.unused == [])
+        let text = try await failure { _ = try await SessionManager(on: replay).get("b") }
+        #expect(text.contains("The nearest one is number 1, "))
+        let ordered = SessionManager(on: try ReplayTransport(from: path, matching: .ordered))
+        #expect(try await ordered.get("a").text == "stored")
+        #expect(try await failure { _ = try await ordered.get("b") }.contains("The next one is number 3, "))
+    }
+
+    @Test(arguments: [true, false], [1, 2])
+    func `a call that was hedged is replayed as it ended`(byRecorder: Bool, winner: Int) async throws {
+        let clock = ManualClock()
+        let gate = try ScriptGate()
+        let count = Lock(0)
+        let transport = MockTransport(clock: clock) { request in
+            if request.url.lastPathComponent == "w" { return MockResponse([.pause(.milliseconds(10)), .head(.ok)]) }
+            let number = count.withLock {
+                $0 += 1; return $0
+            }
+            return number == winner ? MockResponse([.wait(gate), .head(.ok), .chunk(Data("\(number)".utf8))]) : .hang
+        }
+        func run(_ manager: SessionManager) async throws {
+            for _ in 0..<20 {
+                async let response = manager.get("w")
+                _ = try await clock.passWaits(1)
+                _ = try await response
+            }
+            async let response = manager.get("x")
+            _ = try await clock.passWaits(1)
+            try await transport.requests(count: 22)
+            gate.open()
+            #expect(try await response.text == "\(winner)")
+        }
+        func configure(_ configuration: inout SessionConfiguration) {
+            (configuration.clock, configuration.interceptors) = (clock, [Hedging()])
+        }
+        var replay: ReplayTransport
+        if byRecorder {
+            replay = try await replayingArchive(on: transport, configure: configure, run)
+            let errors = try HAR(directory.read("a.har")).entries.compactMap(\.error)
+            #expect(errors == [HAR.Entry.superseded])
+        } else {
+            try await run(
+                SessionManager(on: try RecordingTransport(wrapping: transport, to: path), configure: configure))
+            replay = try ReplayTransport(from: path)
+        }
+        #expect(replay.unused.count == 21)
+        #expect(try await SessionManager(on: replay).get("x").text == "\(winner)")
+        // A cassette that is updated keeps what ended.
+        let update = try recording(Self.numbered, mode: .update)
+        #expect(try await update.get("x").text == "\(winner)")
+        #expect(try await update.get("x").text == "GET x")
+    }
+
+    @Test(arguments: [RecordingMode.record, .update])
+    func `a streamed body is recorded also if the request has fields about its length`(mode: RecordingMode) async throws {
+        func send(_ manager: SessionManager) async throws -> String {
+            let chunked = try manager.request(
+                .post, "a", body: .stream(AsyncStreamOf([Data("abc".utf8)])),
+                headers: [.transferEncoding: "chunked"])
+            return try await manager.data(for: chunked).text
+        }
+        let transport = MockTransport { _ in .text("x") }
+        #expect(try await send(recording(transport, mode: mode)) == "x")
+        #expect(transport.requests.map(\.body) == [Data("abc".utf8)])
+        #expect(try await send(recording(Self.numbered, mode: .update)) == "x")
+        #expect(try await send(replaying()) == "x")
+    }
+
+    @Test(arguments: [ContentCoding.gzip, .deflate])
+    func `a compressed body is recorded and compared decompressed, without its secrets`(
+        coding: ContentCoding
+    ) async throws {
+        func send(_ manager: SessionManager, _ text: String) async throws {
+            var request = try manager.request(
+                .post, "a", body: .string(text), headers: [.contentType: "application/json"])
+            request.compressBody(coding, minimumSize: 0)
+            _ = try await manager.data(for: request)
+        }
+        try await send(recording(Self.numbered), #"{"password":"SECRET","a":1}"#)
+        let archive = try HAR(directory.read("a.har"))
+        #expect(archive.entries[0].request.postData?.text == #"{"password":"…","a":1}"#)
+        #expect(try archive.places(of: ["SECRET"]) == [])
+        try await send(replaying(), #"{"a":1,"password":"another"}"#)
+        let text = try await failure { try await send(replaying(), #"{"a":2,"password":"another"}"#) }
+        #expect(text.contains("It differs: body"))
+    }
+
+    @Test func `a body in an unknown coding is not recorded, and not compared`() async throws {
+        func send(_ manager: SessionManager, _ text: String) async throws {
+            _ = try await manager.data(
+                for: manager.request(.post, "a", body: .string(text), headers: [.contentEncoding: "br"]))
+        }
+        try await send(recording(Self.numbered), "SECRET")
+        #expect(try HAR(directory.read("a.har")).places(of: ["SECRET"]) == [])
+        try await send(replaying(), "another")
+    }
+
+    @Test func `a response that is not decompressed for the client is replayed without its compression`() async throws {
+        let body = RequestBody.string(#"{"token":"SECRET","a":1}"#).compressed(.gzip)
+        let transport = MockTransport(
+            .data(try #require(body.bytes), headers: [.contentType: "application/json", .contentEncoding: "gzip"]))
+        let manager = SessionManager(on: try RecordingTransport(wrapping: transport, to: path)) {
+            $0.decodesContent = false
+        }
+        #expect(try await manager.get("a").value == body.bytes)
+        #expect(try HAR(directory.read("a.har")).places(of: ["SECRET"]) == [])
+        let replayed = try await replaying().get("a")
+        #expect(replayed.text == #"{"token":"…","a":1}"#)
+        #expect(replayed.head.headers[.contentEncoding] == nil)
+    }
+
+    @Test func `a canary finds a secret in a compressed body`() async throws {
+        let body = RequestBody.string("SECRET").compressed(.gzip)
+        let headers: HTTPFields = [.contentEncoding: "gzip"]
+        let transport = MockTransport(.data(try #require(body.bytes), headers: headers))
+        let manager = SessionManager(on: try RecordingTransport(wrapping: transport, to: path, redacting: .none))
+        _ = try await manager.data(for: manager.request(.post, "a", body: body, headers: headers))
+        let places = try HAR(directory.read("a.har")).places(of: ["SECRET"])
+        #expect(places == ["0.request.postData.text", "0.response.content.text"])
+    }
+
     @Test func `what was recorded is replayed, with redirects, bodies and fields`() async throws {
         let transport = MockTransport(
             .redirect(.found, to: "/b"), .json(#"{"n":1}"#, status: .created),
