@@ -33,6 +33,13 @@ public struct FileLocation: Hashable, Sendable {
         self.path = exists && isReplaceable ? Self.resolvingLinks(path) : path
     }
 
+    /// Checks that there is nothing but a file that can be replaced.
+    ///
+    /// - Throws: `EISDIR` for a directory, and `EINVAL` for a pipe, a socket or a device.
+    package func checkReplaceable() throws(SystemError) {
+        guard isReplaceable else { throw SystemError(call: "open", code: isDirectory ? EISDIR : EINVAL) }
+    }
+
     /// Creates a value for a path without accessing the file system: no links are resolved, and the file counts as
     /// missing.
     public init(unresolved path: String) {

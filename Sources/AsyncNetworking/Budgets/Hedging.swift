@@ -4,6 +4,7 @@ public import ANHTTP
 import ANSystem
 import FoundationEssentials
 import HTTPTypes
+import Synchronization
 
 /// Sends a request a second time if its response takes longer than most, and uses the first response.
 ///
@@ -53,12 +54,11 @@ public struct Hedging: Interceptor {
     private func race(
         _ request: Request, _ next: Chain, _ origin: Origin, after wait: Duration
     ) async throws -> OpenResponse {
-        // The request that was answered first: the given one, or the hedge.
-        let first = Lock<Bool?>(nil)
+        let finish = Finish()
         func entrant(isHedge: Bool) -> Request {
             var entrant = request
             if isHedge { entrant.isHedge = true }
-            entrant[Supersession.self] = { first.withLock { $0 == !isHedge } }
+            entrant[Supersession.self] = { finish.isLost(byHedge: isHedge) }
             return entrant
         }
         return try await withTaskGroup(of: Event.self) { group in
@@ -79,7 +79,7 @@ public struct Hedging: Interceptor {
                     group.addTask { [hedge = entrant(isHedge: true)] in await .sending(hedge, next, isHedge: true) }
                 case .ended(.success(let response), let isHedge):
                     running -= 1
-                    first.withLock { $0 = $0 ?? isHedge }
+                    finish.note(isHedge: isHedge)
                     // Of the request that was cancelled.
                     if winner != nil { await response.close() } else { winner = response }
                     group.cancelAll()
@@ -93,6 +93,18 @@ public struct Hedging: Interceptor {
                 ?? Result<OpenResponse, any Error>.failure(failure ?? CancellationError())
         }
         .get()
+    }
+
+    /// Which of the two requests was answered first.
+    private final class Finish: Sendable {
+        /// 0 before that, 1 for the given request, 2 for the hedge.
+        private let winner = Atomic(0)
+
+        func note(isHedge: Bool) {
+            _ = winner.compareExchange(expected: 0, desired: isHedge ? 2 : 1, ordering: .acquiringAndReleasing)
+        }
+
+        func isLost(byHedge isHedge: Bool) -> Bool { winner.load(ordering: .acquiring) == (isHedge ? 1 : 2) }
     }
 
     private enum Event: Sendable {

@@ -3,7 +3,6 @@
 import ANHTTP
 import ANSystem
 import FoundationEssentials
-import Glibc
 import HTTPTypes
 
 /// A recorder that writes the exchanges of sessions into an HTTP archive (HAR 1.2), which browsers and other tools show.
@@ -477,16 +476,14 @@ private actor HARFile {
 
     init(path: String) throws(SystemError) {
         let location = FileLocation(path)
-        guard location.isReplaceable else {
-            throw SystemError(call: "open", code: location.isDirectory ? EISDIR : EINVAL)
-        }
+        try location.checkReplaceable()
         // A file that exists may be open to other users, or belong to one.
         var file = try PartialFile(
             path: AtomicFile.temporaryPath(for: location.path), opening: .new, mode: 0o600)
         try file.write((HAR.beginning + HAR.end).bytes)
         try file.move(to: location.path)
         // Otherwise it was copied, because another file had its temporary name.
-        guard file.isFile(at: location.path) else { throw SystemError(call: "rename", code: EBUSY) }
+        guard file.isFile(at: location.path) else { throw SystemError.exists }
         self.file = file
         position = Int64(HAR.beginning.count)
     }

@@ -300,10 +300,10 @@ import Testing
         // A pipe with a reader is not waited for.
         let reader = unsafe open(pipe, O_RDONLY | O_NONBLOCK | O_CLOEXEC)
         defer { close(reader) }
-        for (path, code) in [(pipe, EINVAL), (directory.path, EISDIR)] {
+        for (path, reason) in [(pipe, "Invalid argument (open)"), (directory.path, "Is a directory (open)")] {
             let error = #expect(throws: SessionError.self) { try HARRecorder(path: path) }
-            let text = SystemError(call: "open", code: code).description
-            #expect(error?.description.contains(text) == true)
+            guard case .file(let failure)? = error else { throw error ?? SessionError.invalidated }
+            #expect("\(failure)" == "\(path): \(reason)")
         }
     }
 
