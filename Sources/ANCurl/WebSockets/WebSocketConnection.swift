@@ -88,20 +88,25 @@ final class WebSocketConnection {
         // Frames that arrived before a pause come first.
         if phase == .open, wantsInput { try handleFrames(of: transfer) }
         perform(channel.takeCommands(), at: loop.now)
+        try sendUnlessLost(transfer)
+        var hasMore = false
+        if wantsInput { hasMore = try receive(by: transfer) }
+        if let sendFailure, !channel.isPaused, !hasMore { throw phase == .open ? sendFailure : .complete }
+        if hasMore { try sendUnlessLost(transfer) } else { try send(by: transfer) }
+        if phase == .open || phase == .ending { channel.flush() }
+        return hasMore && wantsInput
+    }
+
+    /// Sends what is possible without waiting. If the connection is lost, what has arrived is received first: messages, and
+    /// the reason in a close frame.
+    private func sendUnlessLost(_ transfer: Transfer) throws(End) {
         do throws(End) {
             try send(by: transfer)
         } catch {
-            // Messages may have arrived, and the reason in a close frame.
             guard case .failed(let failure) = error, phase == .open else { throw error }
             sendFailure = error
             channel.failOutput(failure)
         }
-        var hasMore = false
-        if wantsInput { hasMore = try receive(by: transfer) }
-        if let sendFailure, !channel.isPaused, !hasMore { throw phase == .open ? sendFailure : .complete }
-        try send(by: transfer)
-        if phase == .open || phase == .ending { channel.flush() }
-        return hasMore && wantsInput
     }
 
     /// Sends a ping if one is due.

@@ -143,8 +143,9 @@ final class EventReader {
         private let session: SessionManager
         private let task: AnySessionTask
         private let request: Request
-        private var call: Call?
+        private let call: Call
         private var watch: Task<Void, Never>?
+        private var ending: Task<(any Error)?, Never>?
 
         init(
             _ session: SessionManager, _ task: AnySessionTask, _ request: Request, _ call: Call, _ body: ResponseBody
@@ -161,13 +162,18 @@ final class EventReader {
             }
         }
 
-        /// Ends the connection, and returns the error that the caller receives.
+        /// Ends the connection, and returns the error that the caller receives, as soon as it has ended.
         @discardableResult
         func end(failing error: (any Error)?) async -> (any Error)? {
-            guard var call = call.take() else { return nil }
+            if let ending { return await ending.value }
             watch?.cancel()
-            defer { session.registry.end(task.id) }
-            return await session.pipeline.end(&call, of: request, failing: error)
+            let ending = Task { [session, request, task, call] in
+                var call = call
+                defer { session.registry.end(task.id) }
+                return await session.pipeline.end(&call, of: request, failing: error)
+            }
+            self.ending = ending
+            return await ending.value
         }
 
         /// Ends the connection soon.

@@ -176,6 +176,8 @@ extension WebSocket {
 
         private func noted(_ error: any Error) -> any Error {
             guard let error = error as? TransportError else { return error }
+            // The connection goes on after an error of its use.
+            if case .internalInconsistency = error.reason { return error }
             errors.withLock { if !$0.contains(where: error.isSame(as:)) { $0.append(error) } }
             return error
         }

@@ -27,9 +27,15 @@ final class MockWebSocket: WebSocketLink {
     func receive() async throws -> [WebSocketFrame]? {
         while true {
             try Task.checkCancellation()
-            if let reading = state.update({ $0.takeReceived() }) { return try reading.get() }
-            defer { state.update { $0.hasReader = false } }
-            try await state.wait { $0.isReadable }
+            let (number, reading) = state.update { ($0.readerCount, $0.takeReceived()) }
+            if let reading { return try reading.get() }
+            defer { state.update { $0.endReading(number) } }
+            try await withTaskCancellationHandler {
+                try await state.wait { $0.isReadable }
+            } onCancel: {
+                // The next reader need not wait for this one.
+                state.update { $0.endReading(number) }
+            }
         }
     }
 
@@ -88,8 +94,9 @@ final class MockWebSocket: WebSocketLink {
         /// The frames that the server has not read.
         var sent: [WebSocketFrame] = []
         private(set) var closure: WebSocketClosure?
-        /// Whether a task waits for data frames.
-        var hasReader = false
+        /// The number of the task that waits for data frames; `nil` if none does.
+        private var reader: Int?
+        private(set) var readerCount = 0
         /// Whether the client has begun to close the connection.
         private var isClosing = false
         /// The end of the connection; `nil` while it is open.
@@ -107,14 +114,15 @@ final class MockWebSocket: WebSocketLink {
         /// Takes the data frames that have arrived, or returns the end; `nil` if there is nothing yet, so that the task
         /// becomes the reader.
         mutating func takeReceived() -> Result<[WebSocketFrame]?, any Error>? {
-            guard !hasReader else { return .failure(TransportError.secondReader) }
+            guard reader == nil || isReadable else { return .failure(TransportError.secondReader) }
             if case .failure(let error as CancellationError)? = ending { return .failure(error) }
             if !isClosing, !received.isEmpty {
                 defer { received = [] }
                 return .success(received)
             }
             guard let ending else {
-                hasReader = true
+                reader = readerCount
+                readerCount += 1
                 return nil
             }
             // A connection that the client closes has no more frames, however it ends.
@@ -124,6 +132,9 @@ final class MockWebSocket: WebSocketLink {
                 return .failure(TransportError(.webSocketClosed(closure)))
             }
         }
+
+        /// Notes that a task does not wait for data frames any more.
+        mutating func endReading(_ number: Int) { if reader == number { reader = nil } }
 
         mutating func send(_ makeFrame: () throws -> WebSocketFrame) -> Result<Void, any Error> {
             if case .failure(let error)? = ending { return .failure(error) }
