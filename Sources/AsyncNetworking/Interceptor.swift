@@ -227,9 +227,8 @@ extension Call {
         // It may be a request of another session.
         (next.transportAuthentication, next.token) = (request.transportAuthentication, request.token)
         pipeline.requireTLS(of: &next)
-        if next.transportAuthentication?.proxy != nil,
-            CredentialCache.ProxyKey(next) != CredentialCache.ProxyKey(request)
-        {
+        let proxies = [request, next].map { $0.options?.proxy ?? .environment }
+        if next.transportAuthentication?.proxy != nil, proxies[0] != proxies[1] {
             next.transportAuthentication?.proxy = nil
         }
         if request[OtherOrigin.self] { next[OtherOrigin.self] = true }

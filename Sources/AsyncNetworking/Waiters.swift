@@ -167,10 +167,12 @@ enum WaitGraph {
     ) -> Bool {
         var next = waiting.leading
         var reached = Set(next)
+        guard !reached.contains(waiting.awaited) else { return true }
         while let object = next.popLast() {
-            if object == waiting.awaited { return true }
-            guard let others = waits[object] else { continue }
-            for other in others.values { next += other.leading.filter { reached.insert($0).inserted } }
+            for other in waits[object]?.values.lazy.flatMap(\.leading) ?? [] where reached.insert(other).inserted {
+                if other == waiting.awaited { return true }
+                next.append(other)
+            }
         }
         return false
     }

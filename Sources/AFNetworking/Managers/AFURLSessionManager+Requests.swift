@@ -159,6 +159,9 @@ extension AuthenticationPolicy {
 /// Repeats requests that a server or proxy challenged, if the block for challenges was set after their task had started.
 /// Requests that ask for it from the beginning take longer.
 struct LateChallenges: Interceptor {
+    /// Whether the session adds an `Authorization` field.
+    let isAuthorized: Bool
+
     func intercept(_ request: Request, next: Chain) async throws -> OpenResponse {
         // The requests before a redirect were answered, and would be sent again.
         func isLate(redirected isRedirected: Bool) -> Bool {
@@ -170,7 +173,7 @@ struct LateChallenges: Interceptor {
             let response = try await next(request)
             let isChallenge =
                 switch response.head.status.code {
-                case 401: !request.headers.contains(.authorization)
+                case 401: !isAuthorized && !request.headers.contains(.authorization)
                 case 407: true
                 default: false
                 }

@@ -56,7 +56,7 @@ struct ManagerState: Sendable {
             configuration.baseURL = baseURL
             let storage = configuration.transfer.handlesCookies ? self.configuration.httpCookieStorage : nil
             let synchronizer = storage.map(CookieSynchronizer.init)
-            configuration.interceptors = [LateChallenges()]
+            configuration.interceptors = [LateChallenges(isAuthorized: configuration.headers.contains(.authorization))]
             if let synchronizer { configuration.interceptors.append(synchronizer) }
             let core = SessionManager(configuration)
             synchronizer?.start(core)

@@ -148,8 +148,11 @@ actor CurlEngine {
         do throws(TransportError) {
             try transfer.limitTime()
             multi?.raiseLimits(by: context.dispatcher.longLived)
-            if context.defects.contains(.countedResolvers), context.limits.maximumConnections != nil {
-                multi?.raiseLimit(byResolving: active.values.count { $0.exchange.usesResolver })
+            if context.defects.contains(.countedResolvers), context.limits.maximumConnections != nil,
+                transfer.exchange.usesResolver
+            {
+                let resolving = active.values.count { $0.exchange.usesResolver && $0.state.admitted != nil }
+                multi?.raiseLimit(byResolving: resolving)
             }
             try multi?.add(transfer.handle)
             queueDeadline(of: transfer)

@@ -135,9 +135,10 @@ public struct CurlTransport: Transport {
         features.cookies = group
         features.usesAlternativeRoutes = (try? CurlLibrary.current.get().usesNGTCP2) ?? false
         features.usesProxy = { [context] request in
-            // Its own proxy, or one that the environment names for the URL. One of SOCKS does not answer by HTTP.
+            // Its own proxy, or one that the environment names for the URL. Behind a tunnel, or a proxy of SOCKS, the
+            // server answers.
             let options = request.sharedOptions ?? context.defaultOptions
-            return options.value.proxyUse(for: request.url) != nil
+            return options.value.proxyUse(for: request.url)?.isTunnel == false
         }
         features.answersDigest = { DigestAnswer.isPossible($0) }
         features.snapshot = { [group] in await group.snapshot() }

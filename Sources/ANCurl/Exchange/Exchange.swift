@@ -24,6 +24,10 @@ final class Exchange: Sendable {
     let declaresEmptyBody: Bool
     /// Whether the URL's scheme is `https`.
     let isSecure: Bool
+    /// Whether there may be a proxy for the URL.
+    let mayUseProxy: Bool
+    /// How the request is sent through an HTTP proxy; `nil` without one.
+    private let proxyUse: ProxyUse?
     /// How cookies are sent and stored.
     let cookies: CookieHandling
     /// The authentication that libcurl performs; `nil` if it performs none.
@@ -53,6 +57,8 @@ final class Exchange: Sendable {
         self.events = events
         self.upload = upload
         isSecure = request.url.isHTTPS
+        mayUseProxy = sharedOptions.value.proxy.mayBeUsed(for: request.url)
+        proxyUse = mayUseProxy ? sharedOptions.value.proxyUse(for: request.url) : nil
         cookies = CookieHandling(request, sharedOptions.value)
         authentication = request.transportAuthentication
         let hasBody =
@@ -64,13 +70,7 @@ final class Exchange: Sendable {
         let mayBeProbed =
             authentication?.server?.scheme.isProbed == true || authentication?.proxy?.scheme.isProbed == true
             || sharedOptions.value.answersProxyChallenges
-        let isEmpty =
-            switch upload {
-            case .none: true
-            case .bytes(let data): data.isEmpty
-            case .channel: false
-            }
-        declaresEmptyBody = hasBody && isEmpty && mayBeProbed
+        declaresEmptyBody = hasBody && mayBeProbed && upload.length == 0
         sendsBody = hasBody && !declaresEmptyBody
         try authentication?.checkCapabilities()
         webSocket = request.webSocketOptions.map { WebSocketChannel($0, memory: context.memory) }
@@ -85,7 +85,7 @@ final class Exchange: Sendable {
         needsOwnConnection =
             webSocket == nil
             && (authentication?.needsOwnConnection == true
-                || sharedOptions.value.proxyUse(for: request.url)?.needsOwnConnection == true
+                || proxyUse?.needsOwnConnection == true
                 || !isSecure && sharedOptions.value.httpVersion == .http2PriorKnowledge
                     && context.http2 != .multiplexed)
         if isSecure {
@@ -157,12 +157,12 @@ final class Exchange: Sendable {
     var usesResolver: Bool { options.connection.dnsOverHTTPS != nil }
 
     /// Whether a proxy forwards the request.
-    private var isForwarded: Bool { options.proxyUse(for: request.url)?.isTunnel == false }
+    private var isForwarded: Bool { proxyUse?.isTunnel == false }
 
     /// The credential with which a proxy opens a tunnel to the server; `nil` without one.
     var tunnelCredential: Credential? {
-        guard let use = options.proxyUse(for: request.url), use.isTunnel else { return nil }
-        return authentication?.proxy?.credential ?? use.proxy.credential
+        guard let proxyUse, proxyUse.isTunnel else { return nil }
+        return authentication?.proxy?.credential ?? proxyUse.proxy.credential
     }
 
     /// The scheme for the proxy; `nil` if there are several, or none.

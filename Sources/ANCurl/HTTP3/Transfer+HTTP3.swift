@@ -227,6 +227,6 @@ extension Exchange {
     /// Whether the request may be sent through a proxy, or is sent through a Unix-domain socket. Exceptions from the
     /// proxy are ignored.
     private var bypassesQUIC: Bool {
-        options.connection.unixSocketPath != nil || options.proxy.mayBeUsed(for: request.url)
+        options.connection.unixSocketPath != nil || mayUseProxy
     }
 }

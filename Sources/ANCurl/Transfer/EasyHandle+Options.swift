@@ -34,10 +34,12 @@ extension EasyHandle {
     }
 
     /// Sets the options given by ``TransferOptions``, with the value of CURLOPT_HTTP_VERSION(3).
-    func apply(_ options: SharedTransferOptions, for url: URL, curlVersion: Int) throws(TransportError) {
+    func apply(
+        _ options: SharedTransferOptions, for url: URL, mayUseProxy: Bool, curlVersion: Int
+    ) throws(TransportError) {
         do {
             try set(CURLOPT_HTTP_VERSION, curlVersion)
-            try applyAll(options, for: url)
+            try applyAll(options, for: url, mayUseProxy)
         } catch let failure as CurlFailure {
             throw failure.transportError
         } catch let error as TransportError {
@@ -47,12 +49,12 @@ extension EasyHandle {
         }
     }
 
-    private func applyAll(_ options: SharedTransferOptions, for url: URL) throws {
+    private func applyAll(_ options: SharedTransferOptions, for url: URL, _ mayUseProxy: Bool) throws {
         if let timeout = options.value.expectContinueTimeout {
             try set(CURLOPT_EXPECT_100_TIMEOUT_MS, timeout.wholeMilliseconds)
         }
         try apply(options.value.tls)
-        try apply(options.value.proxy, for: url)
+        try apply(options.value.proxy, for: url, mayUseProxy)
         try apply(options.value.connection)
     }
 
@@ -84,7 +86,8 @@ extension EasyHandle {
         case .systemAnd(let bytes): (directory, blob) = (SystemRoots.current.directory, bytes)
         }
         // A file is read again for new connections, also if libcurl has read it before.
-        if case .file = roots { try set(CURLOPT_CA_CACHE_TIMEOUT, 0) }
+        // Without this option, it does so anyway.
+        if case .file = roots { try? set(CURLOPT_CA_CACHE_TIMEOUT, 0) }
         try set(CURLOPT_PROXY_CAINFO, file)
         try set(CURLOPT_PROXY_CAPATH, directory)
         if let blob { try set(CURLOPT_PROXY_CAINFO_BLOB, blob: blob) }
@@ -94,11 +97,11 @@ extension EasyHandle {
         if isLibcurls, let blob { try set(CURLOPT_CAINFO_BLOB, blob: blob) }
     }
 
-    private func apply(_ policy: ProxyPolicy, for url: URL) throws {
+    private func apply(_ policy: ProxyPolicy, for url: URL, _ mayUseProxy: Bool) throws {
         switch policy {
         case .environment:
             // Also for exceptions that libcurl itself does not understand; see CURLOPT_NOPROXY(3).
-            if !policy.mayBeUsed(for: url) || ProxyExceptions.ofEnvironment.contain(url) { try useNoProxy() }
+            if !mayUseProxy || ProxyExceptions.ofEnvironment.contain(url) { try useNoProxy() }
         case .none: try useNoProxy()
         case .proxy(let proxy):
             guard !ProxyExceptions(proxy.bypass).contain(url) else { return try useNoProxy() }

@@ -221,7 +221,7 @@ extension String {
             let sign = rest[..<end].lastIndex(where: { $0 == "@" }),
             let quote = unicodeScalars.firstRange(of: " '".unicodeScalars)?.upperBound, quote < sign
         {
-            result = String(rest[..<quote]) + "…"
+            result = String(rest[..<quote]).withoutUserInformation + "…"
             rest = rest[sign...]
         }
         while let slashes = rest.firstRange(of: "//".unicodeScalars) {

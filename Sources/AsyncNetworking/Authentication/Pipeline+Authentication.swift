@@ -19,10 +19,9 @@ extension Pipeline {
             return try await answerChallenges(request, &call, next, by: policy)
         }
         call.credentialOrigin = Origin(request.url)
-        if !policy.signatures.isEmpty, !request.url.isPresigned,
-            let signature = try policy.signature(for: HostName(request.url))
-        {
-            request.transportAuthentication = TransportAuthentication(signature)
+        if !policy.signatures.isEmpty, let signature = try policy.signature(for: HostName(request.url)) {
+            // A server accepts nothing beside the signature of a presigned URL.
+            if !request.url.isPresigned { request.transportAuthentication = TransportAuthentication(signature) }
             return try await answerChallenges(request, &call, next, by: policy)
         }
         if let authenticator = policy.authenticator(for: origins(of: request.url)) {
@@ -260,7 +259,7 @@ private struct Refusal {
 }
 
 extension URL {
-    /// Whether the query has a signature for Amazon Web Services, beside which a server accepts no other.
+    /// Whether the query has a signature for Amazon Web Services.
     fileprivate var isPresigned: Bool {
         query()?.split(at: "&").contains { $0.hasPrefix("X-Amz-Signature=") } ?? false
     }

@@ -414,8 +414,10 @@ private actor StoringBodySource: FileBodySource {
 
     func close() async {
         await base.close()
-        let (obstacle, isFirst) = (obstacle, !isClosed)
+        let isFirst = !isClosed
         isClosed = true
+        // The reader may be cancelled between two chunks.
+        let obstacle = obstacle == .unfinished && Task.isCancelled ? .failed : obstacle
         await writing?.value
         if isFirst, let obstacle { await notStored(obstacle) }
     }

@@ -96,8 +96,13 @@ final class DownloadFile {
         self.stopwatch = stopwatch
         hasOwnRange = request.headers.contains(.range)
         // Further requests would send a body again, which neither a record nor resume data contains.
-        let hasBody = if case .none = request.body.content { false } else { true }
-        mayContinue = request.method == .get && !hasOwnRange && !hasBody
+        let isWithoutBody =
+            switch request.body.content {
+            case .none: true
+            case .bytes(let data): data.isEmpty
+            default: false
+            }
+        mayContinue = request.method == .get && !hasOwnRange && isWithoutBody
         plan = ResumePlan(hasOwnRange: hasOwnRange)
         do throws(SystemError) {
             switch job.destination.target {
@@ -168,9 +173,9 @@ final class DownloadFile {
         guard partial?.isFile(at: path) == false else {
             do throws(SystemError) {
                 // The earlier download may not have been durable.
-                try partial?.flush()
+                try flushBytes()
             } catch {
-                partial.take()?.keep()
+                keepUnlessLost()
                 throw .file(path, error)
             }
             return try writeFirstRecord()
@@ -179,16 +184,23 @@ final class DownloadFile {
             // Locked until the other file takes its place, and without bytes that the new record could count.
             var replaced = try Self.openDurable(path, replacing: location)
             try replaced.truncate(to: 0)
-            try partial?.flush()
+            try flushBytes()
             known?.partialFile = path
             if let record { lastRecord = try DownloadRecord.write(record) }
             try partial?.rename(to: path)
             DownloadRecord.discard(beside: old)
             _ = consume replaced
+            flushedData = currentResumeData
         } catch {
-            partial.take()?.keep()
+            keepUnlessLost()
             throw .file(path, error)
         }
+    }
+
+    /// Keeps the partial file for a later download, without its bytes if it is unknown which of them are lost.
+    private func keepUnlessLost() {
+        if hasLostBytes { try? partial?.truncate(to: 0) }
+        partial.take()?.keep()
     }
 
     /// Opens the partial file of an earlier download.
@@ -529,6 +541,10 @@ extension DownloadFile {
             throw .file(job.path, error)
         }
         parts = ByteRanges()
+        if var data = flushedData {
+            (data.offset, data.parts) = (min(data.offset, plan.offset), nil)
+            flushedData = data
+        }
         if isDurable { try flush() }
         // The bytes before the offset are those of the known version.
         guard job.options.startsOverIfNotResumable else { throw .notResumable(.wrongRange(range)) }
