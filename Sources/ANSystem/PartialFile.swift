@@ -211,10 +211,14 @@ public struct PartialFile: ~Copyable {
         do throws(SystemError) {
             try Self.rename(self.path, to: path, overwriting: true)
         } catch  where error.code == EXDEV {
-            let copy = try copied(beside: path)
+            // Also the bytes after those that were written last; see ``rewind(to:)``.
+            var status = stat()
+            let length = unsafe fstat(file.number, &status) == 0 ? max(size, Int64(status.st_size)) : size
+            var copy = try copied(beside: path, upTo: length)
             // The bytes of this file, which is then removed, may be on the disk already.
             try copy.flush()
             try Self.rename(copy.path, to: path, overwriting: true)
+            try copy.rewind(to: size)
             self = copy
         }
         self.path = path
@@ -295,17 +299,19 @@ public struct PartialFile: ~Copyable {
     private borrowing func copy(
         to destination: String, overwriting: Bool, _ keepsMode: Bool
     ) throws(SystemError) {
-        var copy = try copied(beside: destination)
+        var copy = try copied(beside: destination, upTo: size)
         try copy.move(to: destination, overwriting: overwriting, keepingMode: keepsMode)
     }
 
-    /// Copies the file, with its permissions, to a new temporary path beside another file.
-    private borrowing func copied(beside destination: String) throws(SystemError) -> PartialFile {
+    /// Copies the first bytes of the file, with its permissions, to a new temporary path beside another file.
+    private borrowing func copied(
+        beside destination: String, upTo length: Int64
+    ) throws(SystemError) -> PartialFile {
         let mode = Self.identity(of: file)?.mode ?? 0o600
         var copy = try PartialFile(path: AtomicFile.temporaryPath(for: destination), opening: .new, mode: mode)
         try withBuffer(of: 1 << 20) { buffer throws(SystemError) in
-            while copy.size < size {
-                let count = try read(into: &buffer, at: copy.size)
+            while copy.size < length {
+                let count = try read(into: &buffer, in: copy.size..<length)
                 try copy.write(buffer.bytes.extracting(first: count))
             }
         }

@@ -227,8 +227,9 @@ extension Call {
         // It may be a request of another session.
         (next.transportAuthentication, next.token) = (request.transportAuthentication, request.token)
         pipeline.requireTLS(of: &next)
-        let proxies = [request, next].map { $0.options?.proxy ?? .environment }
-        if next.transportAuthentication?.proxy != nil, proxies[0] != proxies[1] {
+        if next.transportAuthentication?.proxy != nil,
+            CredentialCache.ProxyKey(next) != CredentialCache.ProxyKey(request)
+        {
             next.transportAuthentication?.proxy = nil
         }
         if request[OtherOrigin.self] { next[OtherOrigin.self] = true }

@@ -187,6 +187,19 @@ import Testing
         #expect(!FileLocation(other).exists)
     }
 
+    @Test(arguments: [true, false])
+    func `a file with another temporary path keeps the bytes after its position`(isNear: Bool) throws {
+        let other = isNear ? directory + "/other" : "/dev/shm/an-partial-\(UInt64.random(in: .min ... .max))"
+        var file = try PartialFile(path: path, opening: .new)
+        try file.write(Data("123456".utf8).bytes)
+        try file.rewind(to: 2)
+        try file.rename(to: other)
+        let size = file.size
+        #expect(size == 2)
+        try file.write(Data("x".utf8).bytes)
+        #expect(try text(of: other) == "12x456")
+    }
+
     /// Records the operations that change files or directories.
     private final class FileCalls: SimulatedSystem {
         var calls: [String] = []

@@ -92,7 +92,7 @@ final class WebSocketConnection {
         var hasMore = false
         if wantsInput { hasMore = try receive(by: transfer) }
         if let sendFailure, !channel.isPaused, !hasMore { throw phase == .open ? sendFailure : .complete }
-        if hasMore { try sendUnlessLost(transfer) } else { try send(by: transfer) }
+        if hasMore || channel.isPaused { try sendUnlessLost(transfer) } else { try send(by: transfer) }
         if phase == .open || phase == .ending { channel.flush() }
         return hasMore && wantsInput
     }

@@ -273,7 +273,7 @@ struct RecordedExchange: Sendable {
         entry.source = source?.rawValue
         entry.error = body?.failure
         if head == nil { entry.error = body == nil ? "no response" : body?.failure ?? "cancelled" }
-        if entry.error != nil, request.isSuperseded { entry.error = HAR.Entry.superseded }
+        if request.isSuperseded { entry.error = HAR.Entry.superseded }
         entry.request.httpVersion = entry.response.httpVersion
         entry.request.postData = postData(redaction)
         if let metrics {
@@ -293,8 +293,11 @@ struct RecordedExchange: Sendable {
         }
         if head != nil, messages == nil, let body {
             let codings = request.options?.decodesContent == false ? head?.headers.contentCodings ?? [] : []
-            entry.response.content.add(
+            let isDecoded = entry.response.content.add(
                 body.content, codings: codings, upTo: maximumBodySize, redaction, metrics?.responseBodyBytes)
+            if isDecoded { entry.response.headers.removeAll { $0.name.lowercased() == "content-encoding" } }
+            // A reader may stop before the end.
+            if body.content.count > 0, !body.hasEnded { entry.response.content.isTruncated = true }
         }
         return redaction.entry(entry)
     }
@@ -317,7 +320,7 @@ struct RecordedExchange: Sendable {
 }
 
 extension HAR.Content {
-    /// Adds what was read of the body.
+    /// Adds what was read of the body, and returns whether its content was decoded completely.
     ///
     /// - Parameters:
     ///   - codings: The content codings that the body still has.
@@ -325,12 +328,12 @@ extension HAR.Content {
     fileprivate mutating func add(
         _ body: (data: Data, count: Int64), codings: [String], upTo limit: Int, _ redaction: Redaction,
         _ received: Int64?
-    ) {
+    ) -> Bool {
         size = body.count
         if let received, received > 0, received < body.count { compression = body.count - received }
         guard !body.data.isEmpty else {
             if body.count > 0 { isTruncated = true }
-            return
+            return false
         }
         let shown = redaction.body(body.data, contentType: mimeType, codings: codings) {
             Inflater.content(of: $0, coding: $1, upTo: limit)
@@ -338,6 +341,7 @@ extension HAR.Content {
         comment = shown.comment(recording: body.data.count, of: body.count)
         if comment != nil { isTruncated = true }
         (text, encoding) = HAR.text(shown.bytes, isComplete: comment == nil)
+        return if case .decoded(_, isComplete: true) = shown { true } else { false }
     }
 }
 
