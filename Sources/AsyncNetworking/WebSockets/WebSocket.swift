@@ -112,8 +112,6 @@ extension WebSocket {
         let link: any WebSocketLink
         private let options: WebSocketOptions
         private let input: Lock<Input>
-        /// The different errors that iterating and sending have thrown.
-        private let errors = Lock<[TransportError]>([])
         /// Created for the first message that is compressed.
         private let deflater = Lock<MessageDeflater?>(nil)
 
@@ -124,6 +122,8 @@ extension WebSocket {
             var isDiscarding = false
             /// Whether the iteration has ended without an error.
             var isAtEnd = false
+            /// The different errors that iterating and sending have thrown.
+            var errors: [TransportError] = []
             var assembler: MessageAssembler
         }
 
@@ -178,7 +178,7 @@ extension WebSocket {
             guard let error = error as? TransportError else { return error }
             // The connection goes on after an error of its use.
             if case .internalInconsistency = error.reason { return error }
-            errors.withLock { if !$0.contains(where: error.isSame(as:)) { $0.append(error) } }
+            input.withLock { if !$0.errors.contains(where: error.isSame(as:)) { $0.errors.append(error) } }
             return error
         }
 
@@ -199,8 +199,8 @@ extension WebSocket {
         /// Returns the end of the connection that an error describes; `nil` if the connection has not thrown that error,
         /// and if this side has closed it.
         func ending(throwing error: any Error) -> Ending? {
-            guard let error = error as? TransportError, !input.withLock(\.isDiscarding),
-                errors.withLock({ $0.contains(where: error.isSame(as:)) })
+            guard let error = error as? TransportError,
+                input.withLock({ !$0.isDiscarding && $0.errors.contains(where: error.isSame(as:)) })
             else { return nil }
             return link.closure.map { .closed($0) } ?? .lost
         }

@@ -150,7 +150,7 @@ public final class RecordingTransport: Transport {
                 case .kept(let bytes): shown = bytes
                 case .decoded(let bytes, isComplete: true):
                     shown = bytes
-                    // Without the field, a client that decodes by itself reads it as it is.
+                    // A client that decodes bodies itself would otherwise decode this one again.
                     entry.response.headers.removeAll { $0.name.lowercased() == "content-encoding" }
                 // Other bytes would be another response.
                 case .decoded, .hidden: break

@@ -71,8 +71,11 @@ import Testing
         #expect(try await session.upload("up", body: .string("abc"), options: options).value.statusCode == 204)
     }
 
-    /// A server that accepts the content of an upload later, from which it can be removed.
-    private func busyServer(_ clock: ManualClock, isSilent: Bool = false) -> MockTransport {
+    /// A server from which an upload can be removed, and that does not accept its content, by default not before 20 s.
+    private func busyServer(
+        _ clock: ManualClock = ManualClock(), isSilent: Bool = false,
+        rejection: MockResponse = .status(.tooManyRequests, headers: [.retryAfter: "20"])
+    ) -> MockTransport {
         MockTransport(clock: clock) { request in
             switch request.method {
             case .options:
@@ -81,8 +84,7 @@ import Testing
                     headers: try HTTPFields(validating: [("Tus-Resumable", "1.0.0"), ("Tus-Extension", "termination")]))
             case .post: .status(.created, headers: [.location: "/u/1"])
             case .delete: isSilent ? .hang : .status(.noContent)
-            // The upload goes on later, and is not complete.
-            default: .status(.tooManyRequests, headers: [.retryAfter: "20"])
+            default: rejection
             }
         }
     }
@@ -130,16 +132,7 @@ import Testing
         let authenticator = Authenticator(for: [base], token: Authenticator.Token("old")) { _ in
             throw CancellationError()
         }
-        let transport = MockTransport { request in
-            switch request.method {
-            case .options:
-                .status(
-                    .noContent,
-                    headers: try HTTPFields(validating: [("Tus-Resumable", "1.0.0"), ("Tus-Extension", "termination")]))
-            case .post: .status(.created, headers: [.location: "/u/1"])
-            default: .status(.unauthorized, headers: [.wwwAuthenticate: "Bearer"])
-            }
-        }
+        let transport = busyServer(rejection: .status(.unauthorized, headers: [.wwwAuthenticate: "Bearer"]))
         let session = SessionManager(baseURL: base) {
             $0.authentication.authenticators = [authenticator]
             $0.transport = transport
