@@ -55,6 +55,18 @@ import Testing
         #expect(plan.isComplete)
     }
 
+    @Test func `a response goes on over the bytes of segments that await theirs`() {
+        var plan = SegmentPlan(total: 100, minimum: 10)
+        #expect(plan.begin(0, at: 0) == true)
+        #expect(plan.begin(1) == 50..<100)
+        #expect(plan.begin(2) == 25..<50)
+        #expect(plan.begin(3) == 75..<100)
+        #expect(plan.receive(60, 0, waiting: [1, 2]) == .init(offset: 0, count: 60, end: nil, overtaken: [2, 1]))
+        #expect(plan.receive(60, 0, waiting: [1]) == .init(offset: 60, count: 15, end: .cut))
+        #expect(plan.receive(10, 1) == .init(offset: 0, count: 0, end: .cut))
+        #expect(plan.running.keys.sorted() == [3])
+    }
+
     @Test func `a response may be shorter than its segment, or longer`() {
         var plan = SegmentPlan(total: 100, done: ByteRanges([0..<10]), minimum: 10)
         #expect(plan.begin(1) == 10..<100)
@@ -110,6 +122,7 @@ import Testing
         #expect(plan.begin(0, at: start) == true)
         var last = 0
         var open: [Int: (next: Int64, end: Int64)] = [0: (start, total)]
+        var waiting: [Int: Int64] = [:]
         while !plan.isComplete {
             switch Int.random(in: 0..<10, using: &generator) {
             case 0..<3 where open.count < 6:
@@ -121,6 +134,8 @@ import Testing
                         let end = Int64.random(in: range.lowerBound...(range.upperBound + 5), using: &generator)
                         plan.limit(last, to: end)
                         open[last]?.end = min(max(end, range.lowerBound), total)
+                    } else {
+                        waiting[last] = range.lowerBound
                     }
                 } else {
                     // Nothing is left that no one brings, and no segment is large.
@@ -135,7 +150,7 @@ import Testing
                 guard let number = open.keys.sorted().randomElement(using: &generator), let response = open[number]
                 else { continue }
                 let count = Int.random(in: 0...12, using: &generator)
-                let receipt = plan.receive(count, number)
+                let receipt = plan.receive(count, number, waiting: Set(waiting.keys).subtracting([number]))
                 #expect(receipt.count == 0 || receipt.offset == response.next)
                 #expect(
                     receipt.count <= count && receipt.offset + Int64(receipt.count) <= max(response.end, receipt.offset)
@@ -144,6 +159,11 @@ import Testing
                     #expect(!isDone[Int(position)])
                     isDone[Int(position)] = true
                 }
+                for other in receipt.overtaken {
+                    #expect(waiting[other].map { (receipt.offset...).contains($0) } == true)
+                    (open[other], waiting[other]) = (nil, nil)
+                }
+                waiting[number] = nil
                 open[number]?.next += Int64(receipt.count)
                 if receipt.end != nil { open[number] = nil } else { #expect(receipt.count == count) }
             }

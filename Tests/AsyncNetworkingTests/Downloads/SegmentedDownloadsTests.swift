@@ -598,9 +598,7 @@ private final class Counter: Sendable {
                 return MockResponse([.head(.ok, whole), .wait(gate), .chunk(bytes.prefix(30_000)), .hang])
             case nil: return MockResponse([.head(.ok, whole), .chunk(bytes)])
             case "bytes=55000-"?: return MockResponse(part("bytes=55000-59999", bytes.suffix(5_000)))
-            case let range?:
-                gate.open()
-                return MockResponse(part(range, Data(repeating: 7, count: 25_000)) + [.hang])
+            case let range?: return MockResponse(part(range, Data(repeating: 7, count: 25_000)) + [.hang])
             }
         }
         let manager = SessionManager(on: transport)
@@ -609,8 +607,12 @@ private final class Counter: Sendable {
         options.mirrors = [try url("http://b.example/file")]
         // No segment is left because it is slower than the other.
         options.segmentTuning.patience = .max
+        options.segmentTuning.interval = .milliseconds(60)
         let first = manager.download("file", to: .file(file), options: options)
-        for await progress in first.progress where progress.completedBytes == 55_000 { break }
+        for await progress in first.progress {
+            if progress.completedBytes == 25_000 { gate.open() }
+            if progress.completedBytes == 55_000 { break }
+        }
         first.cancel()
         _ = try? await first.value
         #expect(ResumeData.left(at: file)?.offset == 55_000)

@@ -12,6 +12,7 @@ package import ANHTTP
 /// | a worker is idle, and no bytes are left | it takes the second half of the segment with the most bytes to come |
 /// | a segment stops | its bytes are left |
 /// | a segment is at its end, its response goes on, and the following bytes are left | the segment goes on |
+/// | the same, and the following bytes are those of a segment that waits | the segment goes on, and the other is over |
 /// | a piece is wrong, and it is unknown who sent the wrong bytes | one segment receives it again, undivided |
 /// | that segment stops within the piece | the piece is begun anew; after the third time, it may be divided |
 ///
@@ -104,25 +105,32 @@ package struct SegmentPlan: Hashable, Sendable {
 
     /// Notes that a number of bytes of a segment's response have arrived. Those after the end of the segment are not
     /// part of the receipt.
-    package mutating func receive(_ count: Int, _ number: Int) -> Receipt {
+    ///
+    /// - Parameter waiting: The segments that await their responses, and whose bytes this one may bring.
+    package mutating func receive(_ count: Int, _ number: Int, waiting: Set<Int> = []) -> Receipt {
         guard var segment = running[number] else { return Receipt(offset: 0, count: 0, end: .cut) }
         let offset = segment.next
         var rest = Int64(count)
+        var overtaken: [Int] = []
         while true {
             let taken = min(rest, segment.left)
             if taken > 0 { done.insert(segment.next..<segment.next + taken) }
             segment.next += taken
             rest -= taken
             running[number] = segment
-            guard segment.left == 0, segment.responseEnd > segment.next,
-                let gap = free.first(where: { $0.lowerBound == segment.next })
-            else { break }
+            guard segment.left == 0, segment.responseEnd > segment.next else { break }
+            if let other = waiting.first(where: { running[$0]?.next == segment.next }) {
+                running[other] = nil
+                overtaken.append(other)
+            }
+            guard let gap = free.first(where: { $0.lowerBound == segment.next }) else { break }
             segment.end = min(gap.upperBound, segment.responseEnd)
         }
         let end: Receipt.End? =
             segment.left > 0 ? nil : segment.responseEnd == segment.next && rest == 0 ? .whole : .cut
         let givenUp = end == nil ? nil : stop(number)
-        return Receipt(offset: offset, count: Int(segment.next - offset), end: end, givenUp: givenUp)
+        return Receipt(
+            offset: offset, count: Int(segment.next - offset), end: end, givenUp: givenUp, overtaken: overtaken)
     }
 
     /// The use of received bytes.
@@ -135,9 +143,14 @@ package struct SegmentPlan: Hashable, Sendable {
         package var end: End?
         /// The bytes that are requested again, because the segment is over within an undivided piece.
         package var givenUp: Range<Int64>?
+        /// The segments that are over, because their bytes belong to this one now.
+        package var overtaken: [Int]
 
-        package init(offset: Int64, count: Int, end: End?, givenUp: Range<Int64>? = nil) {
-            (self.offset, self.count, self.end, self.givenUp) = (offset, count, end, givenUp)
+        package init(
+            offset: Int64, count: Int, end: End?, givenUp: Range<Int64>? = nil, overtaken: [Int] = []
+        ) {
+            (self.offset, self.count, self.end) = (offset, count, end)
+            (self.givenUp, self.overtaken) = (givenUp, overtaken)
         }
 
         /// The end of a segment.

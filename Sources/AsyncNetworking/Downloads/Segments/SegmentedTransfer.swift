@@ -258,13 +258,16 @@ final class SegmentedTransfer {
             await close(number)
             return end(number)
         }
-        let receipt = plan.receive(bytes.count, number)
+        // A server that has no place for them; another one may merely be slower to begin.
+        let waiting = workers.filter { $0.value.state == .opening && $0.value.source == worker.source }
+        let receipt = plan.receive(bytes.count, number, waiting: Set(waiting.keys))
         worker.digests.update(bytes.bytes)
         worker.pace.receive(receipt.count)
         worker.hasBytes = true
         if receipt.end == .whole { worker.state = .ending }
         workers[number] = worker
         sources.receive(receipt.count, from: worker.source)
+        for waiting in receipt.overtaken { giveUp(waiting) }
         if receipt.count > 0 {
             let range = receipt.offset..<receipt.offset + Int64(receipt.count)
             try file.write(
@@ -276,6 +279,7 @@ final class SegmentedTransfer {
         }
         report()
         guard receipt.end != .cut else {
+            usualPace.end(worker.pace)
             await close(number)
             return end(number)
         }
@@ -417,10 +421,9 @@ final class SegmentedTransfer {
         if let (number, worker) = active.min(by: Self.isSlower),
             usualPace.isMuchFaster(than: worker.pace, patience: tuning.patience)
         {
-            if worker.state == .receiving { sources.avoid(worker.source) }
+            guard worker.state == .receiving else { return giveUp(number) }
+            sources.avoid(worker.source)
             leave(number)
-            // The server has no place for it, or it waits for other requests of the session.
-            if worker.state == .opening { sources.refuse(worker.source, isOverload: true) }
         }
     }
 
@@ -436,6 +439,14 @@ final class SegmentedTransfer {
         workers[number]?.state = .leaving
         worker.body?.cancel()
         worker.opening?.cancel()
+    }
+
+    /// Leaves a segment that awaits its response: the server has no place for it, or it waits for other requests of the
+    /// session.
+    private func giveUp(_ number: Int) {
+        guard let source = workers[number]?.source else { return }
+        leave(number)
+        sources.refuse(source, isOverload: true)
     }
 
     private func report(isLast: Bool = false) {
