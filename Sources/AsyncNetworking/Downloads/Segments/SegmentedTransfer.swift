@@ -255,12 +255,16 @@ final class SegmentedTransfer {
     /// Writes received bytes.
     private func take(_ bytes: Data, _ number: Int, _ group: inout TaskGroup<Event>) async throws {
         guard var worker = workers[number], worker.state == .receiving else {
+            if number == 0, workers[0]?.state == .ending { try file.checkSize(plan.total + Int64(bytes.count)) }
             await close(number)
             return end(number)
         }
         // A server that has no place for them; another one may merely be slower to begin.
         let waiting = workers.filter { $0.value.state == .opening && $0.value.source == worker.source }
         let receipt = plan.receive(bytes.count, number, waiting: Set(waiting.keys))
+        // A response of unknown size may be longer than the file that the program expects.
+        let size = receipt.offset + Int64(bytes.count)
+        if number == 0, size > plan.total, plan.done.contains(receipt.offset..<plan.total) { try file.checkSize(size) }
         worker.digests.update(bytes.bytes)
         worker.pace.receive(receipt.count)
         worker.hasBytes = true
