@@ -92,6 +92,33 @@ import Testing
         }
     }
 
+    @Test func `bytes whose flush has failed do not count, also if a later flush succeeds`() async throws {
+        try await Simulation { [file, directory] world in
+            let flushes = Lock(0)
+            world.onFileChange { call, path in
+                guard call == "fdatasync", path == "\(file).part" else { return nil }
+                let number = flushes.withLock { flushes in
+                    flushes += 1
+                    return flushes
+                }
+                return number == 2 ? EIO : nil
+            }
+            let transport = world.transport { _ in
+                let head = MockResponse.Step.head(.ok, [.contentLength: "1000", .eTag: "\"1\""])
+                return MockResponse([head, .chunk(Self.bytes.prefix(400)), .chunk(Self.bytes[400..<700]), .hang])
+            }
+            let options = DownloadOptions.durable.with { $0.flushInterval = 100 }
+            let manager = SessionManager(on: transport) { $0.clock = world.clock }
+            let task = manager.download("http://a.example/file", to: .file(file), options: options)
+            let error = try await sessionError { _ = try await task.value }
+            #expect("\(error)".contains("(fdatasync)"))
+            #expect(error.resumeData?.offset == 400)
+            let record = try JSONDecoder().decode(ResumeData.self, from: directory.read("file.part.json"))
+            #expect(record.offset == 400)
+            await manager.shutdown()
+        }.explore(seeds: 1...1)
+    }
+
     @Test func `the bytes of a complete file stay until its last one has arrived again`() async throws {
         try await StubServer.with { server in
             try await breakOff(server)

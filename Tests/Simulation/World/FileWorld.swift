@@ -18,6 +18,30 @@ final class FileWorld: Sendable {
         var operations = 0
         var crash: [String: Data]?
         var crashedAt: String?
+        /// What was on the disk after the last flush of each file.
+        var flushed: [String: Data] = [:]
+        /// The files whose last flush failed, and whether something was written since: if not, the next flush reports
+        /// success although the bytes are lost.
+        var failed: [String: Bool] = [:]
+
+        mutating func perform(_ call: String, _ path: String?, _ error: Int32?) {
+            switch (call, path) {
+            case ("fdatasync", let path?) where error != nil: failed[path] = false
+            case ("fdatasync", let path?) where failed[path] != false:
+                failed[path] = nil
+                flushed[path] = FileManager.default.contents(atPath: path)
+            case ("write", _): failed = failed.mapValues { _ in true }
+            case ("open", let path?), ("rename", let path?): (flushed[path], failed[path]) = (nil, nil)
+            default: break
+            }
+        }
+
+        /// Returns what a crash leaves of a file: not the bytes that a flush has lost.
+        func remains(of data: Data, at path: String) -> Data {
+            guard failed[path] != nil else { return data }
+            let flushed = flushed[path] ?? Data()
+            return Data(data.enumerated().map { $0 < flushed.count && flushed[$0] == $1 ? $1 : 0 })
+        }
     }
 
     init(_ world: SimulatedWorld, _ ledger: Ledger, _ program: Program) throws {
@@ -28,8 +52,8 @@ final class FileWorld: Sendable {
         path = "/dev/shm/an-simulation-\(UUID().uuidString)"
         try FileManager.default.createDirectory(atPath: path, withIntermediateDirectories: true)
         guard program.family == .files || program.family == .resumable else { return }
-        world.onFileChange { [weak self] call, _ in
-            self?.willPerform(call)
+        world.onFileChange { [weak self] call, path in
+            self?.willPerform(call, path)
         } writing: { [world, ledger, rate = settings.shortWriteRate] count in
             guard world.chance(rate) else { return count }
             ledger.cover("fileFault.shortWrite")
@@ -37,7 +61,13 @@ final class FileWorld: Sendable {
         }
     }
 
-    private func willPerform(_ call: String) -> Int32? {
+    private func willPerform(_ call: String, _ path: String?) -> Int32? {
+        let error = fault(of: call)
+        state.withLock { $0.perform(call, path, error) }
+        return error
+    }
+
+    private func fault(of call: String) -> Int32? {
         let number = state.withLock { state in
             state.operations += 1
             return state.operations
@@ -45,7 +75,10 @@ final class FileWorld: Sendable {
         if number == settings.crashesAt {
             ledger.cover("crash.\(call)")
             let files = files()
-            state.withLock { ($0.crash, $0.crashedAt) = (files, call) }
+            state.withLock { state in
+                let left = files.map { ($0, state.remains(of: $1, at: "\(path)/\($0)")) }
+                (state.crash, state.crashedAt) = (Dictionary(uniqueKeysWithValues: left), call)
+            }
         }
         if number == settings.vanishesAt || number == settings.cacheVanishesAt {
             ledger.cover(number == settings.vanishesAt ? "vanish.all" : "vanish.cache")
