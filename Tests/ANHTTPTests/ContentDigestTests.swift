@@ -82,6 +82,8 @@ import Testing
                 == ["a": .integer(2), "b": .boolean(true), "c": .other])
         #expect(Self.fields("a=1", "b=").structuredDictionary(Self.name) == nil)
         #expect(HTTPFields().structuredDictionary(Self.name) == nil)
+        let members = (0..<2_000).map { "a\($0)" }.joined(separator: ",")
+        #expect(Self.fields(members).structuredDictionary(Self.name) == nil, "The field is too long.")
     }
 }
 

@@ -15,7 +15,8 @@ import Testing
             "client_secret", "tokens", "user[password]", "JSESSIONID", "Authorization", "Set-Cookie", "sig",
             "X-Amz-Signature", "private.key", "refreshtoken", "accesstoken", "AUTHTOKEN", "sessiontokens",
             "clientsecret",
-            "userpassword", "dbpasswd", "x-googapikey",
+            "userpassword", "dbpasswd", "x-googapikey", "password1", "newPassword2", "token2", "X-Api-Key2",
+            "api_key_2",
         ])
     func `a name with a secret word is secret`(name: String) {
         #expect(rules.hides(name))
@@ -26,6 +27,7 @@ import Testing
         arguments: [
             "name", "author", "authors", "shipping", "passenger", "compass", "tokenizer", "secretary", "signal", "key",
             "Idempotency-Key", "Sec-WebSocket-Key", "Content-Type", "monkey", "design", "inside", "", "-", "ä",
+            "oauth2", "sha256", "1", "pinned1",
         ])
     func `other names are not`(name: String) {
         #expect(!rules.hides(name))
@@ -42,10 +44,22 @@ import Testing
             ("http://a.example/#\u{301}secret", "http://a.example/"),
             ("http://u:secret@a.example/,http://u:secret@b.example/c", "http://…@a.example/,http://…@b.example/c"),
             ("http://a.example/@b", "http://a.example/@b"), ("//u:secret@a.example/", "//…@a.example/"),
+            ("https:u:secret@a.example/b", "https:…@a.example/b"), ("HTTP:/u:secret@a.example/", "HTTP:…@a.example/"),
+            ("https:a", "https:a"), ("/http:b@c", "/http:b@c"), ("mailto:a@b.example", "mailto:a@b.example"),
         ])
     func `URLs and references lose their secrets`(text: String, expected: String) {
         #expect(rules.url(text) == expected)
         #expect(Redaction.none.url(text) == text)
+    }
+
+    @Test(.timeLimit(.minutes(1))) func `the time for long texts grows with their length`() {
+        let slashes = String(repeating: "/", count: 1_000_000)
+        #expect(rules.url("/?" + slashes) == "/?…")
+        #expect(Redaction.byName.url("/?" + slashes) == "/?" + slashes)
+        #expect((slashes + "@" + slashes).withoutUserInformation == "//…@" + slashes)
+        let text = String(repeating: "a", count: 100_000)
+        let body = Data("\"\(text)\"\(String(repeating: ":", count: 100_000))".utf8)
+        #expect(rules.body(body, contentType: "application/json") == body)
     }
 
     @Test func `values of the query can be kept if their names are not secret`() {

@@ -97,6 +97,8 @@ import Testing
                 at: Self.start)
         }
         #expect(table.current(at: Self.start).count == HostTable<StrictTransportHost>.maximumCount)
+        let long = String(repeating: "a.", count: 200_000) + "3.example"
+        #expect(!table.requiresTLS(HostName(long), at: Self.start), "No such host exists.")
         #expect(!table.requiresTLS(HostName("2.example"), at: Self.start))
         #expect(table.requiresTLS(HostName("\(HostTable<StrictTransportHost>.maximumCount).example"), at: Self.start))
     }

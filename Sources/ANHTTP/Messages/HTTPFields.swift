@@ -142,12 +142,15 @@ extension HTTPFields {
         }
     }
 
-    /// Parses the lines of a field as one value.
+    /// Parses the lines of a field as one value, unless they are too long: the time that the parser takes for a
+    /// dictionary grows with the square of the number of its members.
     private func parsed<Value>(
         _ name: HTTPField.Name, _ parse: (inout StructuredFieldValueParser<[UInt8]>) throws -> Value
     ) -> Value? {
         guard contains(name) else { return nil }
-        var parser = StructuredFieldValueParser(Array(self[values: name].joined(separator: ", ").utf8))
+        let bytes = Array(self[values: name].joined(separator: ", ").utf8)
+        guard bytes.count <= 8_192 else { return nil }
+        var parser = StructuredFieldValueParser(bytes)
         return try? parse(&parser)
     }
 }

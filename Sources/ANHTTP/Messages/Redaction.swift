@@ -72,8 +72,11 @@ public struct Redaction: Hashable, Sendable {
         return false
     }
 
+    /// Whether a word is secret, also with a number at its end, as in `password2`.
     private func isSecret(_ word: String) -> Bool {
-        names.contains(word) || Self.endings.contains { word.hasSuffix($0) && names.contains($0) }
+        let end = word.unicodeScalars.lastIndex { !("0"..."9").contains($0) }
+        let word = end.map { String(word.unicodeScalars[...$0]) } ?? ""
+        return names.contains(word) || Self.endings.contains { word.hasSuffix($0) && names.contains($0) }
     }
 
     /// The names with which words end that are written together.
@@ -111,6 +114,14 @@ public struct Redaction: Hashable, Sendable {
             rest = rest[..<mark]
         }
         var result = ""
+        // A URL without an authority, whose user information a program may have meant as such.
+        if let colon = rest.firstIndex(where: { $0 == ":" }), !rest[colon...].starts(with: "://".unicodeScalars),
+            ["http", "https", "ws", "wss"].contains(String(rest[..<colon]).lowercased()),
+            let sign = rest.lastIndex(where: { $0 == "@" })
+        {
+            result = String(rest[...colon]) + Self.mark
+            rest = rest[sign...]
+        }
         // A list of URLs has several authorities.
         while let slashes = rest.firstRange(of: "//".unicodeScalars) {
             let authority = rest[slashes.upperBound...].prefix { $0 != "/" }
@@ -167,13 +178,12 @@ public struct Redaction: Hashable, Sendable {
     package func pairs(_ text: String, separator: Unicode.Scalar, hidesAll: Bool) -> String {
         guard isOn else { return text }
         return text.unicodeScalars.split(separator: separator, omittingEmptySubsequences: false).map { pair in
-            let shown = String(pair).withoutUserInformation
             guard let sign = pair.firstIndex(where: { $0 == "=" }) else {
                 // A text without a name may be the secret itself.
-                return hidesAll && !pair.isEmpty ? Self.mark : shown
+                return hidesAll && !pair.isEmpty ? Self.mark : String(pair).withoutUserInformation
             }
             let isHidden = hidesAll || hides(Self.decoded(Substring(pair[..<sign])))
-            return isHidden ? String(pair[...sign]) + Self.mark : shown
+            return isHidden ? String(pair[...sign]) + Self.mark : String(pair).withoutUserInformation
         }.joined(separator: String(separator))
     }
 
@@ -367,6 +377,7 @@ public struct Redaction: Hashable, Sendable {
                 result.append(text[index])
                 // The order of members with hidden values says nothing of their names.
                 if depth == nil, let name, hides(Self.string(name)) { (depth, hiddenNames) = (0, 0) }
+                name = nil
             case UInt8(ascii: "{"), UInt8(ascii: "["):
                 result.append(text[index])
                 depth = depth.map { $0 + 1 }

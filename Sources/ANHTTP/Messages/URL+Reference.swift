@@ -225,12 +225,14 @@ extension String {
             rest = rest[sign...]
         }
         while let slashes = rest.firstRange(of: "//".unicodeScalars) {
-            result += String(rest[..<slashes.upperBound])
-            rest = rest[slashes.upperBound...]
-            let word = rest.prefix { !$0.properties.isWhitespace }
+            let word = rest[slashes.upperBound...].prefix { !$0.properties.isWhitespace }
             if let sign = word.lastIndex(where: { $0 == "@" }) {
-                result += "…"
+                result += String(rest[..<slashes.upperBound]) + "…"
                 rest = rest[sign...]
+            } else {
+                // Nor has the rest of the word user information, however many slashes it has.
+                result += String(rest[..<word.endIndex])
+                rest = rest[word.endIndex...]
             }
         }
         return result + String(rest)

@@ -104,7 +104,8 @@ extension HostTable where Entry == StrictTransportHost {
     /// Whether https is required for a host (RFC 6797 §8.2): it is known, or a host above it is known with its
     /// subdomains.
     package func requiresTLS(_ host: HostName, at now: Date) -> Bool {
-        guard !isEmpty, !host.isAddress else { return false }
+        // A name in DNS has at most 253 characters (RFC 1035 §2.3.4): a server could name a host with many more labels.
+        guard !isEmpty, !host.isAddress, host.text.utf8.count <= 254 else { return false }
         if let known = self[host.text]?.entry, known.expiry > now { return true }
         var labels = host.text[...]
         while let dot = labels.unicodeScalars.firstIndex(of: ".") {
