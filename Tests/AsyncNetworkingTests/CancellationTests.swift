@@ -45,6 +45,49 @@ import Testing
         #expect(manager.tasks.isEmpty)
     }
 
+    /// Passes a response on when its body has ended.
+    private struct Patience: Interceptor {
+        func intercept(_ request: Request, next: Chain) async throws -> OpenResponse {
+            let response = try await next(request)
+            var iterator = response.body.makeAsyncIterator()
+            #expect(try await iterator.next() == nil)
+            return response
+        }
+    }
+
+    @Test func `while the response is whole, and the body of the request is still sent`() async throws {
+        try await StubServer.with { server in
+            var script = Script.status(204)
+            script.readsBodyFirst = false
+            script.actions.insert(.readBody(upTo: 4), at: 0)
+            server.route("/open", script)
+            let manager = SessionManager(for: server) {
+                $0.attemptInterceptors = [Patience()]
+                $0.transfer.timeouts.idle = nil
+            }
+            let (body, source) = AsyncStream<Data>.makeStream()
+            let (ended, end) = AsyncStream<Never>.makeStream()
+            source.onTermination = { _ in end.finish() }
+            let producer = Task {
+                while case .enqueued = source.yield(Data("ping".utf8)) { try await Task.sleep(for: .milliseconds(5)) }
+            }
+            let request = try manager.request(.post, "open", body: .stream(body))
+            let (begun, begin) = AsyncStream<Never>.makeStream()
+            try await cancel {
+                try await manager.withResponse(for: request) { head, _ in
+                    #expect(head.status == .noContent)
+                    begin.finish()
+                    // Until nothing more of the body is wanted.
+                    for await _ in ended {}
+                    try Task.checkCancellation()
+                }
+            } once: {
+                for await _ in begun {}
+            }
+            try await producer.value
+        }
+    }
+
     @Test func `while the body is streamed`() async throws {
         let manager = SessionManager(on: MockTransport(Self.beginning))
         let request = try manager.request(.get, "x")

@@ -5,7 +5,7 @@ import ANSystem
 import FoundationEssentials
 
 extension Exchange: WholeBodySource {
-    var isWhole: Bool { state.withLock { $0.machine.isResponseOver && $0.failure == nil } }
+    var isWhole: Bool { state.withLock { $0.machine.isOver && $0.failure == nil } }
 
     /// Receives the rest of a body that is discarded, unless it is long, so that the connection can be used again.
     func receiveRest() async {

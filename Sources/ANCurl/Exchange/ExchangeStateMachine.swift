@@ -58,6 +58,9 @@ package struct ExchangeStateMachine<Waiter> {
     /// Whether no more of the response is received.
     package var isResponseOver: Bool { progress == .responded || progress == .over }
 
+    /// Whether the loop no longer uses the exchange.
+    package var isOver: Bool { progress == .over }
+
     /// Whether a task is waiting. A body has at most one reader at a time.
     package var hasWaiter: Bool { waiter != nil }
 

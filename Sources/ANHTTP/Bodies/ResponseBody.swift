@@ -103,7 +103,8 @@ public struct ResponseBody: AsyncSequence, Sendable {
     /// Announces that the reader writes the whole body to a file; see ``FileBodySource/willBeWritten(to:)``.
     package func willBeWritten(to path: String) async { await announceFile?(path) }
 
-    /// Whether the rest of the body can be read without waiting; `false` if the source does not know.
+    /// Whether the rest of the body can be read without waiting, and no more of the request is sent; `false` if the source
+    /// does not know.
     package var isWhole: Bool { knowsWhole?() ?? false }
 
     /// Ends the exchange soon, if it is not over; reading then throws. Callable from any thread, at any time.
@@ -167,9 +168,9 @@ package protocol FileBodySource: ResponseBodySource {
     func willBeWritten(to path: String) async
 }
 
-/// A source that knows whether the rest of its body can be read without waiting.
+/// A source that knows whether the rest of its body can be read without waiting, and nothing else is to be done.
 package protocol WholeBodySource: ResponseBodySource {
-    /// Whether the body was received completely.
+    /// Whether the body was received completely, and no more of the request is sent.
     var isWhole: Bool { get }
 }
 
