@@ -17,6 +17,8 @@ public struct PartialFile: ~Copyable {
     private let file: FileDescriptor
     /// Whether the file stays when it is closed.
     private var isKept = false
+    /// Whether bytes were flushed to the disk, so that those of a copy are, too.
+    private var isFlushed = false
 
     /// The expectation about an existing file.
     public enum Opening: Hashable, Sendable {
@@ -190,9 +192,10 @@ public struct PartialFile: ~Copyable {
     /// Waits until the written bytes are on the disk, but not the name of the file in its directory. See fdatasync(2).
     ///
     /// - Throws: The error of fdatasync(2), such as `EIO` or `ENOSPC`; bytes may then be lost.
-    public func flush() throws(SystemError) {
+    public mutating func flush() throws(SystemError) {
         try SystemSimulation.willChangeFile("fdatasync", path)
         guard retryingInterrupts({ fdatasync(file.number) }) == 0 else { throw SystemError.last("fdatasync") }
+        isFlushed = true
     }
 
     /// Closes and unlocks the file without removing it; it stays at ``path``, unless it was moved.
@@ -227,7 +230,7 @@ public struct PartialFile: ~Copyable {
     /// Renames the file atomically; to another file system it is first copied, with its permissions less the umask, and
     /// also if another file has taken its temporary name. See rename(2).
     ///
-    /// Nothing is flushed to the disk; see ``flush()``. It is called after the last write, and not again after it has
+    /// Nothing is flushed to the disk, see ``flush()``, but the copy of a file that was. It is called after the last write, and not again after it has
     /// succeeded. A file that was copied keeps its temporary name, too, until this value is destroyed.
     ///
     /// - Parameters:
@@ -300,6 +303,7 @@ public struct PartialFile: ~Copyable {
         to destination: String, overwriting: Bool, _ keepsMode: Bool
     ) throws(SystemError) {
         var copy = try copied(beside: destination, upTo: size)
+        if isFlushed { try copy.flush() }
         try copy.move(to: destination, overwriting: overwriting, keepingMode: keepsMode)
     }
 

@@ -128,6 +128,8 @@ enum DownloadRecord {
         var file = try PartialFile(path: path + ".new", opening: .either, mode: 0o600)
         try file.truncate(to: 0)
         try file.write(bytes.bytes)
+        // Otherwise a power failure could leave an empty record in place of the last one. One without bytes loses nothing.
+        if data.completedBytes > 0 { try file.flush() }
         try file.move(to: path)
         return FileStamp(path: path)
     }
