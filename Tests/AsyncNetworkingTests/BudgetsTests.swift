@@ -141,6 +141,39 @@ import Testing
         }
     }
 
+    @Test func `of many origins only the idle ones begin anew`() {
+        var table = OriginTable<Int, Int>(0)
+        func update(_ origin: Int) -> Int {
+            table.update(origin, isIdle: { value, isUsed in value == 0 || value < 10 && !isUsed }) { value in
+                defer { if origin % 10 != 0 { value += 1 } }
+                return value
+            }
+        }
+        table.update(-1, isIdle: { _, _ in false }) { $0 = 10 }
+        for origin in 0..<100_000 {
+            #expect(update(origin) == 0)
+            // It is in use all the time.
+            if origin % 100 == 0 { #expect(update(-9) == origin / 100) }
+        }
+        #expect(table.count < 3_000)
+        #expect(update(-1) == 10)
+        for origin in 200_000..<205_000 { table.update(origin, isIdle: { _, _ in false }) { $0 = 1 } }
+        #expect((200_000..<205_000).allSatisfy { update($0) == 1 }, "None that is in use is removed.")
+    }
+
+    @Test func `a circuit that is open is in use, and one that lets requests through only if it was used`() {
+        var circuit = Circuit(threshold: 1, cooldown: .seconds(10))
+        #expect(circuit.isIdle(at: .zero, isUsed: true))
+        guard case .pass(let pass) = circuit.admit(at: .zero) else {
+            Issue.record("It is closed.")
+            return
+        }
+        circuit.record(.failure, of: pass, at: .zero)
+        #expect(!circuit.isIdle(at: .seconds(9), isUsed: false))
+        #expect(circuit.isIdle(at: .seconds(10), isUsed: false))
+        #expect(!circuit.isIdle(at: .seconds(10), isUsed: true))
+    }
+
     @Test func `a trial that decides nothing does not outdate another one`() throws {
         var circuit = Circuit(threshold: 1, cooldown: .seconds(10))
         circuit.record(.failure, of: try #require(Self.admit(&circuit, at: 0)), at: .zero)

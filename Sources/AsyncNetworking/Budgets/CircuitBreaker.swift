@@ -103,7 +103,7 @@ public struct CircuitBreaker: Interceptor {
     }
 
     private actor States {
-        private var circuits: OriginTable<Circuit>
+        private var circuits: OriginTable<Origin, Circuit>
         private var stopwatch: Stopwatch?
 
         init(_ circuit: Circuit) { circuits = OriginTable(circuit) }
@@ -111,12 +111,15 @@ public struct CircuitBreaker: Interceptor {
         func admit(_ origin: Origin, _ clock: any Clock<Duration>) -> Circuit.Admission {
             let stopwatch = stopwatch ?? Stopwatch(clock)
             self.stopwatch = stopwatch
-            return circuits.update(origin, isIdle: \.isIdle) { $0.admit(at: stopwatch.elapsed) }
+            let now = stopwatch.elapsed
+            return circuits.update(origin, isIdle: { $0.isIdle(at: now, isUsed: $1) }) { $0.admit(at: now) }
         }
 
         func record(_ outcome: Circuit.Outcome, of pass: Circuit.Pass, _ origin: Origin) {
             let now = stopwatch?.elapsed ?? .zero
-            circuits.update(origin, isIdle: \.isIdle) { $0.record(outcome, of: pass, at: now) }
+            circuits.update(origin, isIdle: { $0.isIdle(at: now, isUsed: $1) }) {
+                $0.record(outcome, of: pass, at: now)
+            }
         }
     }
 }
@@ -163,8 +166,13 @@ package struct Circuit: Sendable {
         case success, failure, unknown
     }
 
-    /// Whether the circuit is like a new one.
-    var isIdle: Bool { if case .closed(0) = state { true } else { false } }
+    /// Whether the circuit is like a new one, or lets requests through and was not used for long.
+    package func isIdle(at now: Duration, isUsed: Bool) -> Bool {
+        switch state {
+        case .closed(let failures): failures == 0 || !isUsed
+        case .open(let end), .halfOpen(let end): !isUsed && end <= now
+        }
+    }
 
     /// Returns whether a request is sent.
     package mutating func admit(at now: Duration) -> Admission {

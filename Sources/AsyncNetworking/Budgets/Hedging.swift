@@ -127,7 +127,7 @@ public struct Hedging: Interceptor {
     }
 
     private actor Statistics {
-        private var plans: OriginTable<HedgingPlan>
+        private var plans: OriginTable<Origin, HedgingPlan>
 
         init(_ plan: HedgingPlan) { plans = OriginTable(plan) }
 
@@ -136,7 +136,7 @@ public struct Hedging: Interceptor {
         func record(_ time: Duration, _ origin: Origin) { update(origin) { $0.record(time) } }
 
         private func update<Value>(_ origin: Origin, _ change: (inout HedgingPlan) -> Value) -> Value {
-            plans.update(origin, isIdle: { _ in false }, change)
+            plans.update(origin, isIdle: { _, isUsed in !isUsed }, change)
         }
     }
 }

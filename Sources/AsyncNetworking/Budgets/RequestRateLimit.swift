@@ -53,18 +53,20 @@ public struct RequestRateLimit: Interceptor {
     }
 
     private actor Ledger {
-        private var buckets: OriginTable<TokenBucket>
+        private var buckets: OriginTable<Origin, TokenBucket>
         private var stopwatch: Stopwatch?
 
         init(_ bucket: TokenBucket) { buckets = OriginTable(bucket) }
 
         func take(_ origin: Origin, _ clock: any Clock<Duration>, within limit: Duration?) -> TokenBucket.Turn? {
             let now = now(on: clock)
-            return buckets.update(origin, isIdle: { $0.isFull(at: now) }) { $0.take(at: now, within: limit) }
+            return buckets.update(origin, isIdle: { bucket, _ in bucket.isFull(at: now) }) {
+                $0.take(at: now, within: limit)
+            }
         }
 
         func giveBack(_ turn: TokenBucket.Turn, _ origin: Origin) {
-            buckets.update(origin, isIdle: { _ in false }) { $0.giveBack(turn) }
+            buckets.update(origin, isIdle: { _, _ in false }) { $0.giveBack(turn) }
         }
 
         private func now(on clock: any Clock<Duration>) -> Duration {
@@ -124,27 +126,44 @@ package struct TokenBucket: Sendable {
     package func isFull(at now: Duration) -> Bool { fullTime <= now }
 }
 
-/// Values by origin, of which at most 1,000 are kept: then those that are idle, or else an arbitrary one, start anew.
-struct OriginTable<Value: Sendable>: Sendable {
+/// Values by origin, of which those that are idle are removed from time to time.
+package struct OriginTable<Key: Hashable & Sendable, Value: Sendable>: Sendable {
     private let initial: Value
-    private var values: [Origin: Value] = [:]
-    private static var maximum: Int { 1_000 }
+    private var values: [Key: Entry] = [:]
+    /// The number of values at which the next idle ones are removed.
+    private var limit = Self.fewest
+    private static var fewest: Int { 1_000 }
+
+    private struct Entry {
+        var value: Value
+        /// Whether it was used since idle ones were removed.
+        var isUsed = true
+    }
 
     /// Creates a table in which each origin has the same value.
-    init(_ initial: Value) { self.initial = initial }
+    package init(_ initial: Value) { self.initial = initial }
+
+    /// The number of origins with values.
+    package var count: Int { values.count }
 
     /// Changes the value of an origin.
     ///
-    /// - Parameter isIdle: Whether a value is like the initial one.
+    /// - Parameter isIdle: Whether a value may be replaced by the initial one; `isUsed` says whether it was used since at
+    ///   least a thousand origins were added.
     @discardableResult
-    mutating func update<Result>(
-        _ origin: Origin, isIdle: (Value) -> Bool, _ change: (inout Value) -> Result
+    package mutating func update<Result>(
+        _ origin: Key, isIdle: (_ value: Value, _ isUsed: Bool) -> Bool,
+        _ change: (inout Value) -> Result
     ) -> Result {
-        if values[origin] == nil, values.count >= Self.maximum {
-            values = values.filter { !isIdle($0.value) }
-            if values.count >= Self.maximum, let other = values.keys.first { values[other] = nil }
+        if values[origin] == nil, values.count >= limit {
+            values = values.filter { !isIdle($0.value.value, $0.value.isUsed) }
+                .mapValues { Entry(value: $0.value, isUsed: false) }
+            // The removals take constant time for each new origin (amortized), however many are in use.
+            limit = max(Self.fewest, 2 * values.count)
         }
-        let initial = initial
-        return change(&values[origin, default: initial])
+        var entry = values.removeValue(forKey: origin) ?? Entry(value: initial)
+        entry.isUsed = true
+        defer { values[origin] = entry }
+        return change(&entry.value)
     }
 }
