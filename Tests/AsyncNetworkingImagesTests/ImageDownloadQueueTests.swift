@@ -8,6 +8,15 @@ import Testing
 @Suite struct ImageDownloadQueueTests {
     private typealias Queue = ImageDownloadQueue<String>
 
+    @Test(.timeLimit(.minutes(1)), arguments: [ImageDownloadOrder.fifo, .lifo])
+    func `many requests wait without a search`(order: ImageDownloadOrder) {
+        var queue = ImageDownloadQueue<Int>(limit: 1, order: order)
+        for number in 1...50_000 { _ = queue.add(number, key: number) }
+        #expect(queue.waitingDownloads.first == (order == .fifo ? 2 : 50_000))
+        for number in 3...50_000 { #expect(queue.cancel(number) == .removed(number)) }
+        #expect(queue.end(1).next == 2)
+    }
+
     @Test func `at most the given number of downloads are active`() {
         var queue = Queue(limit: 2, order: .fifo)
         #expect(queue.add(1, key: "a") == .started(1))

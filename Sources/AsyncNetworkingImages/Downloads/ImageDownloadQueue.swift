@@ -1,5 +1,6 @@
 // SPDX-License-Identifier: MIT
 
+import ANSystem
 package import AsyncNetworking
 
 /// The order in which an ``ImageDownloader`` starts waiting downloads of the same priority.
@@ -24,20 +25,35 @@ package struct ImageDownloadQueue<Key: Hashable & Sendable>: Sendable {
     /// The downloads that requests can join.
     private var joinable: [Key: Int] = [:]
     private var receipts: [Int: Int] = [:]
-    /// The waiting downloads, next one first.
-    private var waiting: [Int] = []
+    /// The places of the waiting downloads.
+    private var waiting: [Int: Place] = [:]
+    /// The order of the places, with outdated ones, but not more than current ones.
+    private var places = BinaryHeap<Place>()
     private var lastNumber = 0
+    private var lastArrival = 0
     /// The number of downloads that occupy a place.
     package private(set) var activeCount = 0
 
     private struct Download: Sendable {
         let key: Key?
+        let arrival: Int
         var requests: [(receipt: Int, priority: RequestPriority)]
         var isActive = false
 
         var receipts: [Int] { requests.map(\.receipt) }
         /// The highest priority of the requests.
         var priority: RequestPriority { requests.map(\.priority).max() ?? .normal }
+    }
+
+    /// The place of a waiting download: by priority, then by its arrival or, in the other order, against it.
+    private struct Place: Comparable, Sendable {
+        let priority: RequestPriority
+        let order: Int
+        let number: Int
+
+        static func < (left: Place, right: Place) -> Bool {
+            (right.priority, left.order) < (left.priority, right.order)
+        }
     }
 
     /// The result of adding a request.
@@ -83,7 +99,7 @@ package struct ImageDownloadQueue<Key: Hashable & Sendable>: Sendable {
     package var isEmpty: Bool { downloads.isEmpty }
 
     /// The numbers of the waiting downloads, next one first.
-    package var waitingDownloads: [Int] { waiting }
+    package var waitingDownloads: [Int] { waiting.values.sorted().map(\.number) }
 
     /// Adds a request.
     ///
@@ -95,17 +111,15 @@ package struct ImageDownloadQueue<Key: Hashable & Sendable>: Sendable {
         if let key, let number = joinable[key], let priorityBefore = downloads[number]?.priority {
             downloads[number]?.requests.append((receipt, priority))
             receipts[receipt] = number
-            if priority > priorityBefore, let before = waiting.firstIndex(of: number) {
-                waiting.remove(at: before)
-                waiting.insert(number, at: place(of: priority, .max))
-            }
+            if priority > priorityBefore, waiting[number] != nil { wait(number, priority, nextArrival()) }
             return .joined(number)
         }
         lastNumber += 1
-        downloads[lastNumber] = Download(key: key, requests: [(receipt, priority)])
+        let arrival = nextArrival()
+        downloads[lastNumber] = Download(key: key, arrival: arrival, requests: [(receipt, priority)])
         receipts[receipt] = lastNumber
         if let key { joinable[key] = lastNumber }
-        waiting.insert(lastNumber, at: place(of: priority, lastNumber))
+        wait(lastNumber, priority, arrival)
         return start() == lastNumber ? .started(lastNumber) : .waiting(lastNumber)
     }
 
@@ -117,16 +131,13 @@ package struct ImageDownloadQueue<Key: Hashable & Sendable>: Sendable {
         }
         downloads[number]?.requests.removeAll { $0.receipt == receipt }
         if let priority = downloads[number]?.priority, download.requests.count > 1 {
-            if priority < download.priority, let before = waiting.firstIndex(of: number) {
-                waiting.remove(at: before)
-                waiting.insert(number, at: place(of: priority, number))
-            }
+            if priority < download.priority, waiting[number] != nil { wait(number, priority, download.arrival) }
             return .left(number)
         }
         forget(download.key, number)
         guard !download.isActive else { return .stopped(number) }
         downloads[number] = nil
-        waiting.removeAll { $0 == number }
+        stopWaiting(number)
         return .removed(number)
     }
 
@@ -137,7 +148,7 @@ package struct ImageDownloadQueue<Key: Hashable & Sendable>: Sendable {
         guard let download = downloads.removeValue(forKey: number) else { return ([], nil) }
         forget(download.key, number)
         for receipt in download.receipts { receipts[receipt] = nil }
-        if download.isActive { activeCount -= 1 } else { waiting.removeAll { $0 == number } }
+        if download.isActive { activeCount -= 1 } else { stopWaiting(number) }
         return (download.receipts, start())
     }
 
@@ -152,22 +163,39 @@ package struct ImageDownloadQueue<Key: Hashable & Sendable>: Sendable {
         if let key, joinable[key] == number { joinable[key] = nil }
     }
 
-    /// The place among the waiting downloads for one of a priority that was added as the given number.
-    private func place(of priority: RequestPriority, _ number: Int) -> Int {
-        let place = waiting.firstIndex { other in
-            let otherPriority = downloads[other]?.priority ?? .normal
-            guard otherPriority == priority else { return otherPriority < priority }
-            return order == .fifo ? other > number : other < number
-        }
-        return place ?? waiting.endIndex
+    private mutating func nextArrival() -> Int {
+        lastArrival += 1
+        return lastArrival
+    }
+
+    /// Lets a download wait at a place, in logarithmic time (amortized).
+    private mutating func wait(_ number: Int, _ priority: RequestPriority, _ arrival: Int) {
+        let place = Place(priority: priority, order: order == .fifo ? arrival : -arrival, number: number)
+        waiting[number] = place
+        places.insert(place)
+        removeOutdatedPlaces()
+    }
+
+    private mutating func stopWaiting(_ number: Int) {
+        waiting[number] = nil
+        removeOutdatedPlaces()
+    }
+
+    private mutating func removeOutdatedPlaces() {
+        guard places.count > 2 * waiting.count else { return }
+        places.removeAll { waiting[$0.number] != $0 }
     }
 
     /// Starts the next download if there is a place for it, and returns it.
     private mutating func start() -> Int? {
-        guard activeCount < limit, !waiting.isEmpty else { return nil }
-        let number = waiting.removeFirst()
-        activeCount += 1
-        downloads[number]?.isActive = true
-        return number
+        guard activeCount < limit else { return nil }
+        while let place = places.popFirst() {
+            guard waiting[place.number] == place else { continue }
+            waiting[place.number] = nil
+            activeCount += 1
+            downloads[place.number]?.isActive = true
+            return place.number
+        }
+        return nil
     }
 }
