@@ -86,6 +86,16 @@ import Testing
         #expect(take(&table) == 444)
     }
 
+    @Test func `a failure counts for no longer if the clock is set back`() throws {
+        var table = try table()
+        #expect(take(&table) == -444)
+        table.noteUse(of: 444, for: Self.key, hasWorked: false, at: Self.start)
+        #expect(take(&table, at: -86_000) == nil)
+        #expect(take(&table, at: -31_536_000) == -444)
+        table.noteUse(of: 444, for: Self.key, hasWorked: false, at: Self.later(-31_536_000))
+        #expect(take(&table, at: -31_536_000 + 299) == nil)
+    }
+
     @Test func `an alternative that failed is not used for some time, which doubles`() throws {
         var table = try table()
         var now = 0.0

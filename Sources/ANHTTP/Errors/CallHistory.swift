@@ -2,8 +2,17 @@
 
 /// The events of a call between its exchanges, for ``timeline(of:)``.
 package struct CallHistory: Hashable, Sendable {
-    /// The events, in order.
-    package var steps: [Step] = []
+    /// The events, in order; of more than 256, only the first 16 and the latest 240.
+    package var steps: [Step] = [] {
+        didSet {
+            for step in steps.removeMiddle() {
+                omitted += 1
+                if case .retrying = step.event { omittedAttempts += 1 }
+            }
+        }
+    }
+    /// The number of events that are left out, and of the attempts among them.
+    private var (omitted, omittedAttempts) = (0, 0)
     /// The time of the whole call so far; zero if it is not known.
     package var duration: Duration = .zero
 
@@ -50,7 +59,11 @@ extension CallHistory {
     ) -> String {
         var lines = [(time: Duration.zero, text: "begins")]
         var attempt = 1
-        for step in steps {
+        for (index, step) in steps.enumerated() {
+            if omitted > 0, index == 16 {
+                lines.append((step.time, "\(omitted) events are left out"))
+                attempt += omittedAttempts
+            }
             switch step.event {
             case .redirected(let status, let url): lines.append((step.time, "redirected by \(status) to \(url)"))
             case .answeringChallenge: lines.append((step.time, "answers a challenge"))

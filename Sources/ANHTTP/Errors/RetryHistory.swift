@@ -7,8 +7,15 @@
 /// ``TransferMetrics/retryHistory`` of a `Response`; `SessionError.retryHistory` returns that of a failed exchange
 /// or a rejected response, and is empty for other errors.
 public struct RetryHistory: Hashable, Sendable {
-    /// The attempts before the last one, in order; empty if the request was sent once.
-    public var earlierAttempts: [Attempt] = []
+    /// The attempts before the last one, in order; empty if the request was sent once. Of more than 256, only the first 16
+    /// and the latest 240.
+    public var earlierAttempts: [Attempt] = [] {
+        didSet { omitted += earlierAttempts.removeMiddle().count }
+    }
+    /// The number of attempts that are left out.
+    private var omitted = 0
+    /// The number of attempts before the last one.
+    package var earlierCount: Int { omitted + earlierAttempts.count }
     /// The reason why a last attempt that failed was not retried, as a clause for messages, such as
     /// `there were 2 retries`; `nil` if the attempt succeeded or its failure is not one that the retry policy retries.
     public var stopReason: String? { stop?.description }
@@ -78,6 +85,16 @@ public struct RetryHistory: Hashable, Sendable {
     }
 }
 
+extension Array {
+    /// Removes and returns all but the first 16 and the last 240 elements.
+    mutating func removeMiddle() -> [Element] {
+        guard count > 256 else { return [] }
+        let middle = 16..<count - 240
+        defer { removeSubrange(middle) }
+        return Array(self[middle])
+    }
+}
+
 extension RetryHistory.StopReason: CustomStringConvertible {
     /// The reason as a clause that can end a sentence.
     package var description: String {
@@ -107,6 +124,6 @@ extension RetryHistory: CustomStringConvertible {
     /// A clause such as `attempt 3, not retried because there were 2 retries`; only `attempt 3` if ``stopReason`` is
     /// `nil`.
     public var description: String {
-        "attempt \(earlierAttempts.count + 1)" + (stopReason.map { ", not retried because \($0)" } ?? "")
+        "attempt \(earlierCount + 1)" + (stopReason.map { ", not retried because \($0)" } ?? "")
     }
 }

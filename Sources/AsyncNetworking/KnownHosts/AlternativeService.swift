@@ -207,7 +207,8 @@ package struct AlternativeExperience: Sendable {
     fileprivate mutating func take(at now: Date) -> Bool? {
         switch state {
         case .proven: return true
-        case .broken(let end) where end > now, .onTrial(let end) where end > now: return nil
+        case .broken(let end) where Self.isAhead(end, of: now), .onTrial(let end) where Self.isAhead(end, of: now):
+            return nil
         case .broken, .onTrial, .unproven:
             state = .onTrial(until: now.addingTimeInterval(Self.maximumTrial))
             return false
@@ -218,9 +219,15 @@ package struct AlternativeExperience: Sendable {
     /// fail together.
     fileprivate mutating func note(hasWorked: Bool, at now: Date) {
         guard !hasWorked else { return self = AlternativeExperience(state: .proven) }
-        if case .broken(let end) = state, end > now { return }
+        if case .broken(let end) = state, Self.isAhead(end, of: now) { return }
         let time = min(Self.shortestBreak * Double(1 << min(failures, 20)), Self.longestBreak)
         self = AlternativeExperience(state: .broken(until: now.addingTimeInterval(time)), failures: failures + 1)
+    }
+
+    /// Whether a time is to come. One that is further away than the longest break is left from before the clock was set
+    /// back.
+    private static func isAhead(_ end: Date, of now: Date) -> Bool {
+        end > now && end <= now.addingTimeInterval(longestBreak)
     }
 
     fileprivate mutating func endTrial() {

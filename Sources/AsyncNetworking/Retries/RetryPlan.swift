@@ -27,7 +27,7 @@ package struct RetryPlan {
     }
 
     /// The number of the current attempt, starting at 1.
-    package var attempt: Int { firstAttempt + history.earlierAttempts.count }
+    package var attempt: Int { firstAttempt + history.earlierCount }
 
     /// Whether the policy permits retries at all.
     package var isActive: Bool { policy.limit > 0 }
@@ -41,7 +41,7 @@ package struct RetryPlan {
     /// anew, and its retry does not draw on the budget. All attempts count towards the limit.
     package mutating func noteProgress() {
         hasProgress = true
-        attemptsBeforeProgress = history.earlierAttempts.count
+        attemptsBeforeProgress = history.earlierCount
     }
 
     /// The result of an attempt: the head of the response, or an error.

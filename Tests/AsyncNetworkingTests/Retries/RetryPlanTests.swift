@@ -27,6 +27,24 @@ import Testing
 
     // MARK: Retriable results
 
+    @Test func `of many attempts only the first and the latest ones are kept, and all count`() {
+        var plan = RetryPlan(RetryPolicy(limit: .max))
+        for attempt in 0..<1_000 {
+            #expect(plan.attempt == attempt + 1)
+            _ = plan.note(.failure(TransportError(.cannotResolve)), nil, wait: .seconds(attempt))
+        }
+        let kept = Array(0..<16) + Array(760..<1_000)
+        #expect(plan.history.earlierAttempts.map(\.wait) == kept.map { .seconds($0) })
+        #expect("\(plan.history)" == "attempt 1001")
+        var history = CallHistory()
+        for attempt in plan.history.earlierAttempts + plan.history.earlierAttempts {
+            history.steps.append(.init(at: .zero, .retrying(after: attempt)))
+        }
+        let lines = history.timeline("", end: "ends", metrics: nil, facts: []).split(separator: "\n")
+        #expect(lines.count { $0.contains("256 events are left out") } == 1)
+        #expect(lines.contains { $0.contains("attempt 513, after a wait") })
+    }
+
     @Test(arguments: [408, 425, 429, 500, 502, 503, 504])
     func `these statuses are retriable`(status: Int) throws {
         #expect(try step(after: response(status)) == .retry(after: .milliseconds(500)))
