@@ -67,7 +67,10 @@ package struct HTTP2Answers: ~Copyable {
         case .headerBlock: decode(bytes, isFinal: false, on: stream)
         case .body:
             unsafe bytes.withUnsafeBufferPointer { unsafe answers[stream]?.body.append(contentsOf: $0) }
-            answers[stream]?.keep(Self.maximumBodySize)
+            // Not for each frame, which may have one byte.
+            if let size = answers[stream]?.body.count, size >= 2 * Self.maximumBodySize {
+                answers[stream]?.keep(Self.maximumBodySize)
+            }
         }
     }
 

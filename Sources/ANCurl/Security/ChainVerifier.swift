@@ -155,7 +155,8 @@ import FoundationEssentials
             flags |= X509_CHECK_FLAG_NEVER_CHECK_SUBJECT
         }
         unsafe X509_VERIFY_PARAM_set_hostflags(parameters, UInt32(flags))
-        guard !name.text.isEmpty else { return false }
+        // With a dot at its beginning, OpenSSL would accept any host below it.
+        guard !name.text.isEmpty, !name.text.hasPrefix(".") else { return false }
         return unsafe X509_VERIFY_PARAM_set1_host(parameters, name.text, 0) == 1
     }
 }

@@ -20,6 +20,8 @@ final class WebSocketConnection {
     private var phase = Phase.upgrading
     /// The bytes of the response's head that belong to no complete line, or the body of a response that refuses.
     private var received: [UInt8] = []
+    /// The size of a chunked body that refuses the connection, and its content as far as it was received.
+    private var refusal = (size: 0, chunks: ChunkedBody(), content: [UInt8]())
     /// The number of bytes of ``received`` that are known to have no line end.
     private var scanned = 0
     private var decoder: WebSocketFrameDecoder
@@ -317,10 +319,16 @@ final class WebSocketConnection {
             parser.framing.hasNoBody
             ? .length(0)
             : parser.framing.contentLength.map { .length($0) } ?? (parser.framing.isEndedByClose ? .close : .chunked)
+        if case .chunked = framing {
+            refusal.size += received.count
+            refusal.content += refusal.chunks.decode(received).content
+            received = []
+            let isOver = isEnd || refusal.chunks.isComplete || refusal.chunks.isMalformed
+            return isOver || refusal.size >= Self.refusalSize ? refusal.content : nil
+        }
         let isFull = isEnd || received.count >= Self.refusalSize
         switch framing {
         case .length(let length) where !isFull && received.count < length: return nil
-        case .chunked where !isFull && !received.suffix(2).elementsEqual("\r\n".utf8): return nil
         case .close where !isFull: return nil
         default:
             var response = UnreadResponse(received)
