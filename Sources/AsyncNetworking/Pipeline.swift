@@ -316,7 +316,7 @@ final class Pipeline: Sendable {
     /// - Throws: `CancellationError` if the task is cancelled, `TransportError.Reason.shutDown` if the session cancels
     ///   its requests.
     func pause(_ duration: Duration) async throws {
-        _ = try await waiting { [clock] in try await clock.sleep(for: duration) }
+        _ = try await waiting { [clock] in try await clock.sleep(for: min(duration, .longestSleep)) }
     }
 
     /// Runs a wait that ends early if the session cancels its requests, as an exchange would.

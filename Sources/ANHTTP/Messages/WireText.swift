@@ -135,6 +135,6 @@ extension Duration {
     /// The duration in whole milliseconds, whose text is short.
     package var rounded: Duration {
         // Far beyond, whole milliseconds may not be representable.
-        components.seconds.magnitude < 1_000_000_000_000 ? .milliseconds((self / .milliseconds(1)).rounded()) : self
+        abs(self / .seconds(1)) < 1e12 ? .milliseconds((self / .milliseconds(1)).rounded()) : self
     }
 }

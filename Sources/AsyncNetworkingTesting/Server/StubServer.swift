@@ -200,7 +200,7 @@ public final class StubServer: Sendable {
                 return true
             }
             group.addTask {
-                try await Task.sleep(for: limit)
+                try await Task.sleep(for: min(limit, .longestSleep))
                 return false
             }
             defer { group.cancelAll() }
