@@ -25,11 +25,11 @@ public struct FileLocation: Hashable, Sendable {
 
     /// Inspects a path once, following symbolic links; later changes are not noticed. See stat(2).
     public init(_ path: String) {
-        var status = stat()
-        exists = unsafe stat(path, &status) == 0
-        isReplaceable = !exists || status.st_mode & S_IFMT == S_IFREG
-        isDirectory = exists && status.st_mode & S_IFMT == S_IFDIR
-        temporaryMode = exists ? status.st_mode & 0o666 | 0o600 : 0o666
+        let mode = Self.status(of: path)?.st_mode
+        exists = mode != nil
+        isReplaceable = mode.map { $0 & S_IFMT == S_IFREG } ?? true
+        isDirectory = mode.map { $0 & S_IFMT == S_IFDIR } ?? false
+        temporaryMode = mode.map { $0 & 0o666 | 0o600 } ?? 0o666
         self.path = exists && isReplaceable ? Self.resolvingLinks(path) : path
     }
 
@@ -48,6 +48,12 @@ public struct FileLocation: Hashable, Sendable {
         isReplaceable = true
         temporaryMode = 0o666
         isDirectory = false
+    }
+
+    /// Inspects a path; `nil` if nothing was found, and for a path with a NUL, at which C functions would end it.
+    fileprivate static func status(of path: String) -> stat? {
+        var status = stat()
+        return unsafe !path.utf8.contains(0) && stat(path, &status) == 0 ? status : nil
     }
 
     /// Returns the path without symbolic links, or the path itself if realpath(3) fails.
@@ -153,6 +159,7 @@ public struct FileLocation: Hashable, Sendable {
 
     /// Calls `body` with the name of each entry of a directory, in any order, without `.` and `..`. See readdir(3).
     package static func forEachName(in directory: String, _ body: (String) -> Void) throws(SystemError) {
+        try directory.checkPath("opendir")
         guard let stream = unsafe opendir(directory) else { throw SystemError.last("opendir") }
         defer { unsafe _ = closedir(stream) }
         while true {
@@ -167,12 +174,19 @@ public struct FileLocation: Hashable, Sendable {
         guard errno == 0 else { throw SystemError.last("readdir") }
     }
 
+    /// Waits until the names in the directory that contains the file are on the disk, if its file system supports that. See
+    /// fsync(2).
+    package func flushDirectory() {
+        guard let directory = try? FileDescriptor(opening: directory, flags: O_RDONLY | O_DIRECTORY) else { return }
+        _ = retryingInterrupts { fsync(directory.number) }
+    }
+
     /// Removes a file, and returns whether it existed. See unlink(2).
     @discardableResult
     package static func remove(_ path: String) -> Bool {
         // A simulation may copy the directory before the removal, but not prevent it.
         try? SystemSimulation.willChangeFile("unlink", path)
-        return unsafe unlink(path) == 0
+        return unsafe !path.utf8.contains(0) && unlink(path) == 0
     }
 
     /// Creates another name for a file of the same file system. See link(2).
@@ -180,6 +194,7 @@ public struct FileLocation: Hashable, Sendable {
     /// - Throws: `EXDEV` if the file systems differ, `EPERM` if links are not supported or not permitted; otherwise the
     ///   error of link(2).
     package static func link(_ path: String, to other: String) throws(SystemError) {
+        for name in [path, other] { try name.checkPath("link") }
         try SystemSimulation.willChangeFile("link", other)
         guard unsafe Glibc.link(path, other) == 0 else { throw SystemError.last("link") }
     }
@@ -193,8 +208,7 @@ public struct FileLocation: Hashable, Sendable {
     /// Returns the time of the last modification of a file or directory, in nanoseconds since 1970, clamped to the
     /// range of the type, the years 1677 to 2262; `nil` if it does not exist. See stat(2).
     package static func modificationTime(of path: String) -> Int64? {
-        var status = stat()
-        guard unsafe stat(path, &status) == 0 else { return nil }
+        guard let status = status(of: path) else { return nil }
         let seconds = Int64(status.st_mtim.tv_sec)
         let (whole, isOutside) = seconds.multipliedReportingOverflow(by: 1_000_000_000)
         let (time, isAfter) = whole.addingReportingOverflow(Int64(status.st_mtim.tv_nsec))
@@ -202,7 +216,7 @@ public struct FileLocation: Hashable, Sendable {
     }
 }
 
-/// The identity, size and modification time of a file, which distinguish a state of the file from a later one.
+/// The identity, size and times of a file, which distinguish a state of the file from a later one.
 package struct FileStamp: Codable, Hashable, Sendable {
     private let path: String
     private var device: UInt64 = 0
@@ -210,25 +224,34 @@ package struct FileStamp: Codable, Hashable, Sendable {
     private var size: Int64 = 0
     private var seconds = 0
     private var nanoseconds = 0
+    /// The time of the last change, also of the name or the permissions, which programs cannot set.
+    private var changed: [Int]?
 
     /// Reads the state of the file at this path, which need not exist.
     package init(path: String) {
         self.path = path
-        var status = stat()
-        guard unsafe stat(path, &status) == 0 else { return }
+        guard let status = FileLocation.status(of: path) else { return }
         device = UInt64(status.st_dev)
         inode = UInt64(status.st_ino)
         size = Int64(status.st_size)
         seconds = Int(status.st_mtim.tv_sec)
         nanoseconds = Int(status.st_mtim.tv_nsec)
+        changed = [Int(status.st_ctim.tv_sec), Int(status.st_ctim.tv_nsec)]
     }
 
-    /// Whether the file is unchanged since the stamp was created.
-    package var isCurrent: Bool { FileStamp(path: path) == self }
+    /// Whether the file has the content that it had when the stamp was created, unless a program has set its times.
+    package var isCurrent: Bool {
+        let now = FileStamp(path: path)
+        return device == now.device && hasContent(of: now)
+    }
 
-    /// Whether the content is that of another stamp, perhaps of an earlier start of the system, where the number of the
-    /// device may differ.
+    /// Whether the file is that of another stamp and was not changed at all, perhaps since an earlier start of the system,
+    /// where the number of the device may differ.
     package func isSameVersion(as other: FileStamp) -> Bool {
+        hasContent(of: other) && changed == other.changed
+    }
+
+    private func hasContent(of other: FileStamp) -> Bool {
         inode == other.inode && size == other.size && seconds == other.seconds && nanoseconds == other.nanoseconds
     }
 }

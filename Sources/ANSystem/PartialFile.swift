@@ -53,6 +53,14 @@ public struct PartialFile: ~Copyable {
         self.file = file
     }
 
+    /// Creates a file in place of one that an earlier process may have left, whatever it is.
+    ///
+    /// - Throws: As ``init(path:opening:mode:)`` does.
+    package init(replacing path: String, mode: UInt32) throws(SystemError) {
+        FileLocation.remove(path)
+        try self.init(path: path, opening: .new, mode: mode)
+    }
+
     deinit {
         if !isKept, isFile(at: path) { FileLocation.remove(path) }
         // Unlocked before it is closed: a child process between fork and exec has a copy of the descriptor, which would
@@ -185,8 +193,22 @@ public struct PartialFile: ~Copyable {
     /// Discards the bytes before the file is removed, so that one that stays because the process ends meanwhile has none. A
     /// file with another name, whose bytes are used, keeps them.
     package mutating func empty() {
+        if !hasOtherName() { try? truncate(to: 0) }
+    }
+
+    /// Begins anew without bytes. A file with another name, whose bytes are used, is replaced by a new one.
+    ///
+    /// - Throws: The error of ftruncate(2), or of open(2) or rename(2) for a new file.
+    package mutating func startOver() throws(SystemError) {
+        guard hasOtherName(), isFile(at: path) else { return try truncate(to: 0) }
+        var new = try copied(beside: path, upTo: 0)
+        try new.rename(to: path)
+        self = new
+    }
+
+    private borrowing func hasOtherName() -> Bool {
         var status = stat()
-        if unsafe fstat(file.number, &status) == 0, status.st_nlink == 1 { try? truncate(to: 0) }
+        return unsafe fstat(file.number, &status) == 0 && status.st_nlink > 1
     }
 
     /// Waits until the written bytes are on the disk, but not the name of the file in its directory. See fdatasync(2).
@@ -230,8 +252,8 @@ public struct PartialFile: ~Copyable {
     /// Renames the file atomically; to another file system it is first copied, with its permissions less the umask, and
     /// also if another file has taken its temporary name. See rename(2).
     ///
-    /// Nothing is flushed to the disk, see ``flush()``, but the copy of a file that was. It is called after the last write, and not again after it has
-    /// succeeded. A file that was copied keeps its temporary name, too, until this value is destroyed.
+    /// Nothing is flushed to the disk, see ``flush()``, but the copy of a file that was. It is called after the last write,
+    /// and not again after it has succeeded. A file that was copied keeps its temporary name, too, until this value is destroyed.
     ///
     /// - Parameters:
     ///   - destination: The final path; a symbolic link there is replaced itself.
@@ -243,29 +265,43 @@ public struct PartialFile: ~Copyable {
     public mutating func move(
         to destination: String, overwriting overwritesExisting: Bool = true, keepingMode keepsMode: Bool = false
     ) throws(SystemError) {
+        try move(to: destination, overwriting: overwritesExisting, keepsMode ? .ofReplaced : .own)
+    }
+
+    /// The permission bits of a file at its final path.
+    package enum FinalMode: Hashable, Sendable {
+        /// Those that it has.
+        case own
+        /// Those of a regular file that it replaces, or else its own.
+        case ofReplaced
+        /// Those of a regular file that it replaces, or else those of a new file, as far as they are known.
+        case ofReplacedOrNew
+    }
+
+    /// Moves the file as ``move(to:overwriting:keepingMode:)`` does. It gets its final permissions only where it gets its
+    /// final name, which its temporary directory may be no place for.
+    package mutating func move(
+        to destination: String, overwriting overwritesExisting: Bool, _ mode: FinalMode
+    ) throws(SystemError) {
         try destination.checkPath("rename")
-        guard isFile(at: path) else {
-            return try copy(to: destination, overwriting: overwritesExisting, keepsMode)
-        }
-        if keepsMode, overwritesExisting { adoptMode(of: destination) }
+        guard isFile(at: path) else { return try copy(to: destination, overwriting: overwritesExisting, mode) }
+        let own = Self.identity(of: file)?.mode
+        if let final = Self.mode(mode, at: destination, overwritesExisting) { fchmod(file.number, final) }
         do throws(SystemError) {
             try Self.rename(path, to: destination, overwriting: overwritesExisting)
             isKept = true
-        } catch  where error.code == EXDEV {
-            try copy(to: destination, overwriting: overwritesExisting, keepsMode)
+        } catch {
+            if let own { fchmod(file.number, own) }
+            guard error.code == EXDEV else { throw error }
+            try copy(to: destination, overwriting: overwritesExisting, mode)
         }
     }
 
-    /// Sets the permission bits to those of a regular file; without one, they are unchanged.
-    private borrowing func adoptMode(of other: String) {
+    private static func mode(_ mode: FinalMode, at destination: String, _ overwritesExisting: Bool) -> UInt32? {
         var status = stat()
-        guard unsafe lstat(other, &status) == 0, status.st_mode & S_IFMT == S_IFREG else { return }
-        fchmod(file.number, status.st_mode & 0o777)
-    }
-
-    /// Sets the permission bits to those that a new file has by default; they are unchanged if ``defaultMode`` is `nil`.
-    package borrowing func adoptDefaultMode() {
-        if let mode = Self.defaultMode { fchmod(file.number, mode) }
+        guard mode != .own else { return nil }
+        guard unsafe lstat(destination, &status) == 0 else { return mode == .ofReplacedOrNew ? defaultMode : nil }
+        return overwritesExisting && status.st_mode & S_IFMT == S_IFREG ? status.st_mode & 0o777 : nil
     }
 
     /// The permission bits that a new file has by default: 0o666 less the umask, which umask(2) would change in order to
@@ -300,11 +336,11 @@ public struct PartialFile: ~Copyable {
     }
 
     private borrowing func copy(
-        to destination: String, overwriting: Bool, _ keepsMode: Bool
+        to destination: String, overwriting: Bool, _ mode: FinalMode
     ) throws(SystemError) {
         var copy = try copied(beside: destination, upTo: size)
         if isFlushed { try copy.flush() }
-        try copy.move(to: destination, overwriting: overwriting, keepingMode: keepsMode)
+        try copy.move(to: destination, overwriting: overwriting, mode)
     }
 
     /// Copies the first bytes of the file, with its permissions, to a new temporary path beside another file.

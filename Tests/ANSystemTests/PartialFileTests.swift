@@ -200,6 +200,36 @@ import Testing
         #expect(try text(of: other) == "12x456")
     }
 
+    @Test func `a file gets its final permissions with its final name`() throws {
+        var file = try PartialFile(path: path, opening: .new, mode: 0o600)
+        for destination in [directory + "/missing/file", "/dev/shm/missing/file"] {
+            #expect(throws: SystemError.self) { try file.move(to: destination, overwriting: true, .ofReplacedOrNew) }
+            var status = stat()
+            #expect(unsafe stat(path, &status) == 0)
+            #expect(status.st_mode & 0o777 == 0o600)
+        }
+        try Data("old".utf8).write(to: URL(filePath: directory + "/old"))
+        #expect(unsafe chmod(directory + "/old", 0o640) == 0)
+        try file.move(to: directory + "/old", overwriting: true, .ofReplacedOrNew)
+        var status = stat()
+        #expect(unsafe stat(directory + "/old", &status) == 0)
+        #expect(status.st_mode & 0o777 == 0o640)
+    }
+
+    @Test func `a file with another name leaves its bytes to that, and begins anew`() throws {
+        var file = try PartialFile(path: path, opening: .new)
+        try file.write(Data("bytes".utf8).bytes)
+        try FileLocation.link(path, to: directory + "/other")
+        try file.startOver()
+        #expect(file.size == 0)
+        try file.write(Data("new".utf8).bytes)
+        #expect(try text(of: path) == "new")
+        #expect(try text(of: directory + "/other") == "bytes")
+        #expect(try PartialFile.isLocked(path))
+        try file.startOver()
+        #expect(try text(of: path) == "")
+    }
+
     /// Records the operations that change files or directories.
     private final class FileCalls: SimulatedSystem {
         var calls: [String] = []

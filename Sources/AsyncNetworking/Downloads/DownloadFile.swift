@@ -3,6 +3,7 @@
 import ANHTTP
 import ANSystem
 import FoundationEssentials
+import Glibc
 import HTTPTypes
 
 /// The file of a running download: its bytes, their expected digests, and the record of a durable download.
@@ -108,6 +109,7 @@ final class DownloadFile {
             switch job.destination.target {
             case .path(let path):
                 let location = FileLocation(ProcessDirectories.absolute(path))
+                if location.name.isEmpty { throw SystemError(call: "open", code: EISDIR) }
                 if job.destination.createsIntermediateDirectories { try location.createDirectories() }
                 if !job.destination.overwritesExisting, location.exists { throw SystemError.exists }
                 self.location = location
@@ -283,7 +285,7 @@ final class DownloadFile {
             !isChanged && known?.representation.validator?.isConfirmed(by: head) == true
             && known?.totalBytes == head.contentLength
         do throws(SystemError) {
-            if isSame, !parts.isEmpty { try partial?.rewind(to: 0) } else { try partial?.truncate(to: 0) }
+            if isSame, !parts.isEmpty { try partial?.rewind(to: 0) } else { try partial?.startOver() }
             // Another download may have left a record, whose bytes these replace. Without it, the file would be that of
             // another program.
             if !isDurable, job.options.resumeData != nil, let path = partial?.path,
@@ -308,7 +310,7 @@ final class DownloadFile {
         verifiesTrailers = !isChanged && !hasPieceDigests
         hasBegun = true
         (flushed, flushedData) = ((received, stopwatch.elapsed), nil)
-        if parts.isEmpty || !isDurable { try writeRecord() } else { try flush() }
+        if parts.isEmpty || !isDurable { try writeRecord(isFirst: true) } else { try flush() }
     }
 
     /// Accepts a response that continues the existing bytes, or that reports that they are complete. The existing bytes
@@ -418,12 +420,10 @@ final class DownloadFile {
             guard location.isReplaceable || location.isDirectory else { throw SystemError.exists }
             if job.destination.createsIntermediateDirectories { try location.createDirectories() }
             if isDurable { try flushBytes() }
-            if mayBePrivate, file.path != partial?.path, !FileLocation(location.path).exists {
-                partial?.adoptDefaultMode()
-            }
             let partialPath = partial?.path
             try partial?.move(
-                to: location.path, overwriting: job.destination.overwritesExisting, keepingMode: true)
+                to: location.path, overwriting: job.destination.overwritesExisting,
+                mayBePrivate && file.path != partialPath ? .ofReplacedOrNew : .ofReplaced)
             if let partialPath { DownloadRecord.remove(beside: partialPath, if: lastRecord) }
             partial = nil
         } catch {
@@ -627,17 +627,18 @@ extension DownloadFile {
     /// Writes the record; if that fails, the bytes of an earlier download are kept.
     func writeFirstRecord() throws(SessionError) {
         do throws(SessionError) {
-            try writeRecord()
+            try writeRecord(isFirst: true)
         } catch {
             if size > 0 { partial.take()?.keep() }
             throw error
         }
     }
 
-    func writeRecord() throws(SessionError) {
+    /// - Parameter isFirst: Whether the bytes that follow are not those that an earlier record counts.
+    func writeRecord(isFirst: Bool = false) throws(SessionError) {
         guard let record else { return }
         do throws(SystemError) {
-            lastRecord = try DownloadRecord.write(record)
+            lastRecord = try DownloadRecord.write(record, isFirst: isFirst)
         } catch {
             throw .file(DownloadRecord.path(beside: record.partialFile), error)
         }

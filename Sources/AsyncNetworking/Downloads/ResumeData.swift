@@ -121,16 +121,19 @@ enum DownloadRecord {
     private static let longestName = 255 - 14
 
     /// Writes a record, and returns the file's identity.
-    static func write(_ data: ResumeData) throws(SystemError) -> FileStamp? {
+    ///
+    /// - Parameter isFirst: Whether the record must be on the disk before the bytes that follow, because an earlier one does
+    ///   not describe them.
+    static func write(_ data: ResumeData, isFirst: Bool = false) throws(SystemError) -> FileStamp? {
         // Encoding these types as JSON cannot fail.
         guard let bytes = try? JSONEncoder().encode(data) else { return nil }
         let path = path(beside: data.partialFile)
-        var file = try PartialFile(path: path + ".new", opening: .either, mode: 0o600)
-        try file.truncate(to: 0)
+        var file = try PartialFile(replacing: path + ".new", mode: 0o600)
         try file.write(bytes.bytes)
-        // Otherwise a power failure could leave an empty record in place of the last one. One without bytes loses nothing.
-        if data.completedBytes > 0 { try file.flush() }
+        // Otherwise a power failure could leave an empty record in place of the last one.
+        try file.flush()
         try file.move(to: path)
+        if isFirst { FileLocation(unresolved: path).flushDirectory() }
         return FileStamp(path: path)
     }
 

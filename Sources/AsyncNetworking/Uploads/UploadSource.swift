@@ -205,11 +205,12 @@ actor UploadRecord {
         // Encoding these types as JSON cannot fail.
         guard let bytes = try? JSONEncoder().encode(changed) else { return }
         do throws(SystemError) {
-            var next = try PartialFile(path: replacement, opening: .either, mode: 0o600)
-            try next.truncate(to: 0)
+            var next = try PartialFile(replacing: replacement, mode: 0o600)
             try next.write(bytes.bytes)
             try next.flush()
             try next.move(to: path)
+            // What follows may complete the upload, of which a process must know after a power failure, too.
+            FileLocation(unresolved: path).flushDirectory()
             file.take()?.keep()
             file = consume next
             contents = changed

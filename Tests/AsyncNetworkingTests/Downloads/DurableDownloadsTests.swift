@@ -681,14 +681,36 @@ import Testing
     }
 
     @Test(arguments: [true, false])
-    func `a path with a NUL is refused`(isChosen: Bool) async throws {
+    func `a path with a NUL is refused, also if the file before it exists`(isChosen: Bool) async throws {
+        _ = try directory.write(Data("old".utf8), to: "file")
         let manager = SessionManager(on: MockTransport(.text("x")))
         let path = file + "\0.txt"
         let error = try await sessionError {
             _ = try await manager.download("x", to: isChosen ? .chosen { _ in path } : .file(path)).value
         }
         #expect(error.cause.fileFailure?.errno == EINVAL)
+        #expect(try directory.contents == ["file"])
+        #expect(try directory.read("file") == Data("old".utf8))
+    }
+
+    @Test func `a directory that does not exist is no file`() async throws {
+        let transport = MockTransport(.text("x"))
+        let manager = SessionManager(on: transport)
+        let error = try await sessionError {
+            _ = try await manager.download("x", to: .file(file + "/", createsIntermediateDirectories: true)).value
+        }
+        #expect(error.fileFailure?.errno == EISDIR)
+        #expect(transport.requests.isEmpty)
         #expect(try directory.contents == [])
+    }
+
+    @Test func `a file that another name of the record leads to keeps its bytes`() async throws {
+        let precious = try directory.write(Data("precious".utf8), to: "precious")
+        try FileManager.default.linkItem(atPath: precious, toPath: "\(file).part.json.new")
+        let manager = SessionManager(on: MockTransport(.text("x")))
+        _ = try await manager.download("x", to: .file(file), options: .durable).value
+        #expect(try directory.read("precious") == Data("precious".utf8))
+        #expect(try directory.contents == ["file", "precious"])
     }
 
     @Test func `the bytes that were verified are delivered, even if the partial file was replaced`() async throws {
