@@ -92,18 +92,24 @@ package struct FetchCommand: ParsableCommand {
     ///
     /// - Throws: ``UsageError``, `SerializationError` for a URL, `TransportError` for a header field.
     package func makeJobs() throws -> [FetchJob] {
+        // As in `-C -` of curl, which determines the offset itself; here there is no other way.
+        let urls = output.continues ? urls.filter { $0 != "-" } : urls
         guard !urls.isEmpty else { throw UsageError("No URL is given.") }
         if urls.count > 1, output.file != nil {
             throw UsageError("-o takes one URL; -O saves each URL under its own name.")
         }
         var names: Set<String> = []
         let content = try body.makeContent()
-        return try urls.enumerated().map { index, url in
+        let areWebSockets = urls.map { url in ["ws://", "wss://"].contains { url.lowercased().hasPrefix($0) } }
+        if urls.count > 1, !content.body.isReplayable || areWebSockets.count(where: \.self) > 1 {
+            throw UsageError("Standard input, and a file that is not a regular one, can be sent to one URL only.")
+        }
+        return try zip(urls, areWebSockets).enumerated().map { index, entry in
+            let (url, isWebSocket) = entry
             // `ws` becomes `http`, and `wss` becomes `https`.
-            let isWebSocket = ["ws://", "wss://"].contains { url.lowercased().hasPrefix($0) }
             let request = try request.makeRequest(isWebSocket ? "http" + url.dropFirst(2) : url, content: content)
-            let target = try output.target(for: request.url)
-            if body.resumable, case .file = target {
+            let target = try output.target(for: request, isWebSocket: isWebSocket)
+            if body.resumable, target.isFile {
                 throw UsageError("--resumable prints the response, and cannot be combined with -o and -O.")
             }
             if case .file(let path) = target, !names.insert(path).inserted {

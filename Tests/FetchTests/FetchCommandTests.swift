@@ -24,8 +24,33 @@ import Testing
         #expect(job.target == .standardOutput(takesBinary: false))
     }
 
-    @Test func `the default scheme is https`() throws {
-        #expect(try job("example.com/x").request.url.absoluteString == "https://example.com/x")
+    @Test(arguments: [
+        ("example.com/x", "https://example.com/x"), ("localhost:8080/x", "https://localhost:8080/x"),
+        ("example.com/login?next=https://a.example/", "https://example.com/login?next=https://a.example/"),
+        ("example.com/http://a", "https://example.com/http://a"), ("a.example#b://c", "https://a.example#b://c"),
+        ("http://a.example?b", "http://a.example?b"), ("HTTPS://a.example/", "HTTPS://a.example/"),
+    ])
+    func `the default scheme is https`(text: String, url: String) throws {
+        #expect(try job(text).request.url.absoluteString == url)
+    }
+
+    @Test func `a dash after -C, as curl needs it, is no URL`() throws {
+        #expect(try job("-C", "-", "-O", "http://localhost/a").target == .file("a"))
+    }
+
+    @Test func `the commands of the article are valid`() throws {
+        let article = URL(filePath: #filePath).deletingLastPathComponent()
+            .appending(path: "../../Sources/AsyncNetworking/Documentation.docc/FetchCommand.md").standardized
+        let lines = try String(contentsOf: article, encoding: .utf8).split(separator: "\n")
+            .filter { $0.hasPrefix("$ fetch ") }
+        #expect(lines.count > 5)
+        for line in lines {
+            // The parts between quotation marks are words.
+            let words = line.dropFirst("$ fetch ".count).split(separator: "'").enumerated().flatMap { index, part in
+                index.isMultiple(of: 2) ? part.split(separator: " ") : [part]
+            }
+            #expect(throws: Never.self, "\(line)") { try FetchCommand.parse(words.map(String.init)).makeJobs() }
+        }
     }
 
     private static let methods: [(words: [String], method: String, type: String?)] = [
@@ -88,6 +113,11 @@ import Testing
         ["-d", "@-", "-d", "x", "http://localhost/"], ["-F", "nothing", "http://localhost/"],
         ["--resumable", "http://localhost/"], ["--resumable", "-T", "-", "http://localhost/"],
         ["--resumable", "-T", "/etc/hostname", "-o", "x", "http://localhost/"],
+        ["-d", "@-", "http://a/", "http://b/"], ["-T", "-", "http://a/", "http://b/"],
+        ["-T", "/dev/stdin", "http://a/", "http://b/"], ["--json", "@-", "http://a/", "http://b/"],
+        ["wss://a/", "wss://b/"], ["-I", "-o", "x", "http://a/"], ["-X", "HEAD", "-O", "http://a/x"],
+        ["-I", "-C", "-o", "x", "http://a/"], ["-o", "x", "wss://a/"], ["-O", "ws://a/x"], ["-i", "ws://a/"],
+        ["--json-lines", "ws://a/"], ["--events", "wss://a/"],
     ])
     func `an invalid command line is rejected`(words: [String]) throws {
         #expect(throws: UsageError.self) { try FetchCommand.parse(words).makeJobs() }

@@ -70,8 +70,20 @@ struct OutputOptions: ParsableArguments, Sendable {
         har == nil && waterfall == nil ? nil : try TrafficArchive(har: har, page: waterfall)
     }
 
-    /// Returns the destination of the response for a URL.
-    func target(for url: URL) throws(UsageError) -> OutputTarget {
+    /// Returns the destination of the response to a request, or of the messages of a WebSocket connection.
+    func target(for request: Request, isWebSocket: Bool) throws(UsageError) -> OutputTarget {
+        let target = try target(for: request.url)
+        if request.method == .head, target.isFile {
+            throw UsageError("The response to HEAD has no body to save; -I and -X HEAD print the head.")
+        }
+        if isWebSocket, target.isFile || includesHead || printsEvents || printsJSONLines {
+            throw UsageError(
+                "The messages of a WebSocket URL are printed; -o, -O, -i, --events and --json-lines do not apply.")
+        }
+        return target
+    }
+
+    private func target(for url: URL) throws(UsageError) -> OutputTarget {
         if printsEvents || printsJSONLines {
             let saves = usesRemoteName || file != nil || continues
             guard !saves, !includesHead, !printsEvents || !printsJSONLines else {
@@ -96,7 +108,7 @@ struct OutputOptions: ParsableArguments, Sendable {
     /// - Throws: ``UsageError``.
     func downloadOptions(for jobs: [FetchJob]) throws(UsageError) -> DownloadOptions {
         var options = DownloadOptions.durable
-        let isSaved = jobs.allSatisfy { if case .file = $0.target { true } else { false } }
+        let isSaved = jobs.allSatisfy(\.target.isFile)
         if continues, !isSaved { throw UsageError("--continue requires -o or -O.") }
         if segments != nil || !mirrors.isEmpty, !isSaved {
             throw UsageError("--segments and --mirror require -o or -O.")

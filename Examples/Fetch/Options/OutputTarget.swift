@@ -6,4 +6,7 @@ package enum OutputTarget: Equatable, Sendable {
     case standardOutput(takesBinary: Bool)
     /// The file at this path.
     case file(String)
+
+    /// Whether the body is saved to a file.
+    var isFile: Bool { if case .file = self { true } else { false } }
 }

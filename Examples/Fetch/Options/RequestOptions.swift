@@ -31,10 +31,16 @@ struct RequestOptions: ParsableArguments {
     ///
     /// - Throws: ``UsageError``, `SerializationError` for the URL, `TransportError` for a header field.
     func makeRequest(_ text: String, content: BodyContent) throws -> Request {
-        let url = try content.url(for: URLResolver(base: nil).resolve(text.contains("://") ? text : "https://" + text))
+        let url = try content.url(for: URLResolver(base: nil).resolve(Self.hasScheme(text) ? text : "https://" + text))
         var request = Request(method: try makeMethod(content), url: url, headers: try makeHeaders(), body: content.body)
         for field in content.headers where !request.headers.contains(field.name) { request.headers.append(field) }
         return request
+    }
+
+    /// Whether a URL begins with a scheme; its path, query and fragment may contain other URLs.
+    private static func hasScheme(_ text: String) -> Bool {
+        let start = text.prefix { !"/?#".contains($0) }
+        return start.hasSuffix(":") && text.dropFirst(start.count).hasPrefix("//")
     }
 
     private func makeMethod(_ content: BodyContent) throws -> HTTPRequest.Method {
