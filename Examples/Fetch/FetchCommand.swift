@@ -100,6 +100,7 @@ package struct FetchCommand: ParsableCommand {
         }
         var names: Set<String> = []
         let content = try body.makeContent()
+        let timeout = try network.totalTimeout
         let areWebSockets = urls.map { url in ["ws://", "wss://"].contains { url.lowercased().hasPrefix($0) } }
         if urls.count > 1, !content.body.isReplayable || areWebSockets.count(where: \.self) > 1 {
             throw UsageError("Standard input, and a file that is not a regular one, can be sent to one URL only.")
@@ -107,7 +108,8 @@ package struct FetchCommand: ParsableCommand {
         return try zip(urls, areWebSockets).enumerated().map { index, entry in
             let (url, isWebSocket) = entry
             // `ws` becomes `http`, and `wss` becomes `https`.
-            let request = try request.makeRequest(isWebSocket ? "http" + url.dropFirst(2) : url, content: content)
+            var request = try request.makeRequest(isWebSocket ? "http" + url.dropFirst(2) : url, content: content)
+            request.timeout = timeout
             let target = try output.target(for: request, isWebSocket: isWebSocket)
             if body.resumable, target.isFile {
                 throw UsageError("--resumable prints the response, and cannot be combined with -o and -O.")

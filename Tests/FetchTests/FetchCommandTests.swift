@@ -34,6 +34,12 @@ import Testing
         #expect(try job(text).request.url.absoluteString == url)
     }
 
+    @Test func `the total timeout is that of a URL, with its redirects and segments`() throws {
+        #expect(try job("-m", "10", "http://localhost/").request.timeout == .seconds(10))
+        #expect(try job("http://localhost/").request.timeout == nil)
+        #expect(try configuration("-m", "10").timeouts.total == nil)
+    }
+
     @Test func `a dash after -C, as curl needs it, is no URL`() throws {
         #expect(try job("-C", "-", "-O", "http://localhost/a").target == .file("a"))
     }
@@ -117,15 +123,16 @@ import Testing
         ["-T", "/dev/stdin", "http://a/", "http://b/"], ["--json", "@-", "http://a/", "http://b/"],
         ["wss://a/", "wss://b/"], ["-I", "-o", "x", "http://a/"], ["-X", "HEAD", "-O", "http://a/x"],
         ["-I", "-C", "-o", "x", "http://a/"], ["-o", "x", "wss://a/"], ["-O", "ws://a/x"], ["-i", "ws://a/"],
-        ["--json-lines", "ws://a/"], ["--events", "wss://a/"],
+        ["--json-lines", "ws://a/"], ["--events", "wss://a/"], ["--max-time", "0", "http://a/"],
+        ["--max-time", "inf", "http://a/"], ["--max-time=-1", "http://a/"],
     ])
     func `an invalid command line is rejected`(words: [String]) throws {
         #expect(throws: UsageError.self) { try FetchCommand.parse(words).makeJobs() }
     }
 
     @Test(arguments: [
-        ["--max-time", "0"], ["--max-time", "inf"], ["--max-time", "-1"], ["--connect-timeout", "nan"],
-        ["--parallel", "0"], ["--http1", "--http2-prior-knowledge"], ["--http3", "--http3-only"],
+        ["--connect-timeout", "nan"], ["--parallel", "0"], ["--http1", "--http2-prior-knowledge"],
+        ["--http3", "--http3-only"],
         ["--http1", "--http3"], ["--resolve", "host:x:1.2.3.4"],
         ["-x", "ftp://proxy"], ["-x", "http://"], ["--noproxy", "a,b"], ["--limit-rate", "fast"],
         ["--limit-rate", "0"], ["--limit-rate", "-1k"], ["--limit-rate", "1t"], ["--segments", "0"],
@@ -163,12 +170,11 @@ import Testing
 
     @Test func `connection options are set in the session configuration`() throws {
         let configuration = try configuration(
-            "--cacert", "/ca.pem", "--http1", "--connect-timeout", "2.5", "--max-time", "10", "--unix-socket", "/s",
+            "--cacert", "/ca.pem", "--http1", "--connect-timeout", "2.5", "--unix-socket", "/s",
             "--resolve", "example.com:443:[::1]", "--parallel", "9", "--no-follow")
         #expect(configuration.tls.trustRoots == .file("/ca.pem"))
         #expect(configuration.httpVersion == .http1)
         #expect(configuration.timeouts.connect == .seconds(2.5))
-        #expect(configuration.timeouts.total == .seconds(10))
         #expect(configuration.connection.unixSocketPath == "/s")
         #expect(
             configuration.connection.hostOverrides == [.init(host: "example.com", port: 443, address: "::1")])

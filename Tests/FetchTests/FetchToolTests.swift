@@ -81,6 +81,17 @@ import Testing
         }
     }
 
+    @Test func `the total timeout ends events, also those that would be received over another connection`() async throws
+    {
+        try await with { tool, server, base in
+            server.enqueue(.events([ServerSentEvent(data: "a")], retry: .zero, then: .hang))
+            server.enqueue(.status(204))
+            let outcome = try await tool.run("--events", "-m", "0.3", base + "/feed")
+            #expect(outcome.status == 28)
+            #expect(server.activity.requests.count <= 1)
+        }
+    }
+
     @Test func `lines of JSON are printed unchanged, and invalid ones reported`() async throws {
         try await with { tool, server, base in
             server.route("/a", .stream(["{ \"a\": 1 }\r\n", "oops\n", "[2]"], type: "application/jsonl"))

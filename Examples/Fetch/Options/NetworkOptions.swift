@@ -66,11 +66,18 @@ struct NetworkOptions: ParsableArguments {
         if let connectTimeout {
             configuration.timeouts.connect = try Self.duration(connectTimeout, of: "--connect-timeout")
         }
-        if let maxTime { configuration.timeouts.total = try Self.duration(maxTime, of: "--max-time") }
         configuration.httpVersion = try version
         configuration.connection.unixSocketPath = unixSocket
         for text in resolve { configuration.connection.hostOverrides.append(try Self.hostOverride(text)) }
         configuration.proxy = try makeProxy()
+    }
+
+    /// The time limit of each URL, over redirects and segments; `nil` for none.
+    var totalTimeout: Duration? {
+        get throws(UsageError) {
+            guard let maxTime else { return nil }
+            return try Self.duration(maxTime, of: "--max-time")
+        }
     }
 
     private var version: HTTPVersionPolicy {

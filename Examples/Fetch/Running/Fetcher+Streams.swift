@@ -8,12 +8,27 @@ extension Fetcher {
     func printEvents(of job: FetchJob, after previous: OneShotEvent?, _ narrator: Narrator) async throws {
         await previous?.wait()
         narrator.goLive()
-        let source = session.events(for: job.request)
-        async let told: Void = tell(source.statuses, narrator)
-        for try await event in source {
-            try StandardStream.output.write(Data((event.data + "\n").utf8))
+        var request = job.request
+        // Of a source, it would limit each connection.
+        request.timeout = nil
+        let source = session.events(for: request)
+        try await withThrowingTaskGroup { group in
+            group.addTask {
+                async let told: Void = tell(source.statuses, narrator)
+                for try await event in source {
+                    try StandardStream.output.write(Data((event.data + "\n").utf8))
+                }
+                await told
+            }
+            if let timeout = job.request.timeout {
+                group.addTask {
+                    try await Task.sleep(for: timeout)
+                    throw SessionError.transport(TransportError(.timedOut(.responseBody)))
+                }
+            }
+            defer { group.cancelAll() }
+            try await group.next()
         }
-        await told
     }
 
     private func tell(_ statuses: BroadcastStream<EventSource.Status>, _ narrator: Narrator) async {
