@@ -257,7 +257,7 @@ import Testing
             server.route("/a", .generated(1000))
             let outcome = try await tool.runOnTerminal(base + "/a")
             #expect(outcome.status == 23)
-            #expect(outcome.text.hasPrefix("fetch: The body is binary"))
+            #expect(outcome.text.hasPrefix("fetch: Binary data is not"))
             #expect(try await tool.runOnTerminal("-o", "-", base + "/a").output.count >= 1000)
         }
     }

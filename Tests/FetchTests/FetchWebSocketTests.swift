@@ -2,6 +2,7 @@
 
 import AsyncNetworking
 import AsyncNetworkingTesting
+import FoundationEssentials
 import Testing
 
 /// The built executable with `wss` URLs.
@@ -32,6 +33,40 @@ import Testing
             #expect(outcome.errors.contains("* closed with code 1001 bye\n"))
             #expect(outcome.status == 0)
             #expect(server.activity.requests.first?.tls != nil)
+        }
+    }
+
+    @Test func `a line of several MiB is a message`() async throws {
+        try await with(Script([.acceptWebSocket(), .echoMessages(1), .closeWebSocket(code: 1000)])) {
+            tool, _, trust, url in
+            let outcome = try await tool.run(trust + [url], input: String(repeating: "x", count: 3 << 20))
+            #expect(outcome.output.count == 3 << 20 + 1)
+            #expect(outcome.status == 0)
+        }
+    }
+
+    @Test func `an error of the input ends the connection`() async throws {
+        try await with(.webSocketEcho) { tool, _, trust, url in
+            let outcome = try await tool.run(trust + [url], input: String(repeating: "x", count: 17 << 20))
+            #expect(outcome.status == 63)
+        }
+    }
+
+    @Test func `messages after which the server closes the connection are no error`() async throws {
+        try await with(Script([.acceptWebSocket(), .echoMessages(1), .closeWebSocket(code: 1000)])) {
+            tool, _, trust, url in
+            let outcome = try await tool.run(trust + [url], input: String(repeating: "line\n", count: 100_000))
+            #expect(outcome.text == "line\n")
+            #expect(outcome.errors == "")
+            #expect(outcome.status == 0)
+        }
+    }
+
+    @Test func `binary messages are not printed on a terminal`() async throws {
+        try await with(Script([.acceptWebSocket(), .message(.binary(Data([27, 0]))), .echoMessages()])) {
+            tool, _, trust, url in
+            let outcome = try await tool.runOnTerminal(trust + [url], at: nil, typing: "")
+            #expect(outcome.status == 23)
         }
     }
 

@@ -11,21 +11,48 @@ extension Fetcher {
         await previous?.wait()
         narrator.goLive()
         try await session.withWebSocket(job.request) { socket in
-            try await withThrowingTaskGroup(of: Void.self) { group in
+            try await withThrowingTaskGroup(of: End.self) { group in
                 group.addTask {
-                    let lines = ResponseBody(source: InputSource()).lines
-                    for try await line in lines { try await socket.send(.text(line)) }
-                    if StandardStream.input.isTerminal { try await socket.close() }
+                    try await sendInput(over: socket)
+                    return .input
+                }
+                group.addTask {
+                    try await printMessages(of: socket, for: job)
+                    return .connection
                 }
                 // Reading input ends with the connection.
                 defer { group.cancelAll() }
-                for try await message in socket {
-                    switch message {
-                    case .text(let text): try StandardStream.output.write(Data((text + "\n").utf8))
-                    case .binary(let data): try StandardStream.output.write(data)
-                    }
-                }
+                while try await group.next() == .input {}
                 if let closure = socket.closure { narrator.say(closure: closure) }
+            }
+        }
+    }
+
+    /// What has ended: the input or, with it or before, the connection.
+    private enum End {
+        case input
+        case connection
+    }
+
+    private func sendInput(over socket: WebSocket) async throws {
+        for try await line in ResponseBody(source: InputSource()).lines(maximumLength: 16 << 20) {
+            do {
+                try await socket.send(.text(line))
+            } catch {
+                // The iteration over the messages throws the reason, unless the server has closed the connection.
+                return
+            }
+        }
+        if StandardStream.input.isTerminal { try? await socket.close() }
+    }
+
+    private func printMessages(of socket: WebSocket, for job: FetchJob) async throws {
+        let refusesBinary = refusesBinary(job)
+        for try await message in socket {
+            switch message {
+            case .text(let text): try StandardStream.output.write(Data((text + "\n").utf8))
+            case .binary where refusesBinary: throw OutputError.binary
+            case .binary(let data): try StandardStream.output.write(data)
             }
         }
     }

@@ -100,13 +100,18 @@ struct Fetcher: Sendable {
         if output.includesHead || job.request.method == .head {
             try StandardStream.output.write(Data(HeadText.of(head).utf8))
         }
-        let refusesBinary = job.target == .standardOutput(takesBinary: false) && StandardStream.output.isTerminal
+        let refusesBinary = refusesBinary(job)
         var isFirst = true
         for try await chunk in body {
             if isFirst, refusesBinary, chunk.contains(0) { throw OutputError.binary }
             isFirst = false
             try StandardStream.output.write(chunk)
         }
+    }
+
+    /// Whether bytes that could control the terminal are not printed.
+    func refusesBinary(_ job: FetchJob) -> Bool {
+        job.target == .standardOutput(takesBinary: false) && StandardStream.output.isTerminal
     }
 
     /// Returns the message for an error; `nil` if the user caused it by Ctrl-C or by closing the pipe.

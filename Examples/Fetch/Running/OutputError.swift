@@ -4,7 +4,7 @@
 enum OutputError: Error, CustomStringConvertible {
     /// The reader of the output has closed it, as `head` does when it has read enough.
     case readerGone
-    /// The body contains bytes that could control a terminal.
+    /// The body or message contains bytes that could control a terminal.
     case binary
     /// An error of the operating system, with its description.
     case system(String)
@@ -12,7 +12,7 @@ enum OutputError: Error, CustomStringConvertible {
     var description: String {
         switch self {
         case .readerGone: "The reader of the output has closed it."
-        case .binary: "The body is binary and the output a terminal; save it with -o FILE, or print it with -o -."
+        case .binary: "Binary data is not printed on a terminal; save it with -o FILE, or print it with -o -."
         case .system(let reason): "The output cannot be written: \(reason)."
         }
     }
