@@ -45,11 +45,11 @@ package enum ExitStatus: Int32, CaseIterable, Sendable {
         case .notBuiltIn: "the system's libcurl lacks a required feature"
         case .cannotResolve: "the host name cannot be resolved"
         case .cannotConnect: "the host cannot be connected to"
-        case .invalidResponse: "the response is not valid HTTP"
+        case .invalidResponse: "the response is not valid HTTP, or not one to a resumable upload"
         case .truncated: "the body is truncated"
         case .refusedStatus: "with --fail, -o or -O: the status is 400 or above"
         case .cannotWrite: "the output cannot be written"
-        case .cannotRead: "a file to send cannot be read"
+        case .cannotRead: "a file to send cannot be read, or has changed"
         case .timedOut: "the request timed out"
         case .badRange: "the server did not send the requested range"
         case .tlsHandshake: "the TLS handshake failed"
@@ -59,7 +59,7 @@ package enum ExitStatus: Int32, CaseIterable, Sendable {
         case .receiveFailed: "the connection was lost while receiving"
         case .untrusted: "the server's certificate is not trusted"
         case .contentEncoding: "the body cannot be decompressed"
-        case .tooLarge: "the response exceeds a size limit"
+        case .tooLarge: "the response or the upload exceeds a size limit"
         case .cannotSendAgain: "a redirect requires the body again, which cannot be replayed"
         case .internalError: "internal error; please report it"
         case .wrongChecksum: "the file does not have the given checksum"
@@ -79,10 +79,11 @@ package enum ExitStatus: Int32, CaseIterable, Sendable {
         }.joined(separator: "\n")
     }
 
-    /// Whether an error, thrown before a request was sent, is one of the library or this program and not one of the argument
+    /// Whether an error, thrown outside of a job, is one of the library or this program and not one of the argument
     /// parser.
     static func knows(_ error: any Error) -> Bool {
         error is UsageError || error is SessionError || error is TransportError || error is SerializationError
+            || error is OutputError
     }
 
     /// Creates the exit status for an error of the library or this program.
@@ -112,8 +113,18 @@ package enum ExitStatus: Int32, CaseIterable, Sendable {
             case .file: .cannotWrite
             case .notResumable: .badRange
             case .digest: .wrongChecksum
+            case .upload(let failure): Self(upload: failure)
             case .interrupted(let cause, _): Self(session: cause)
             default: .internalError
+            }
+    }
+
+    private init(upload failure: SessionError.UploadFailure) {
+        self =
+            switch failure {
+            case .bodyNotResumable, .sourceChanged: .cannotRead
+            case .tooLarge: .tooLarge
+            case .outcomeUnknown, .server: .invalidResponse
             }
     }
 

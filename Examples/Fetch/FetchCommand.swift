@@ -48,7 +48,11 @@ package struct FetchCommand: ParsableCommand {
         let archive = try output.makeArchive()
         archive?.recorder.install(in: &configuration)
         let status = await perform(jobs, options, configuration)
-        try await archive?.close()
+        do {
+            try await archive?.close()
+        } catch  where status != .success {
+            StandardStream.error.print("fetch: \(error)\n")
+        }
         return status
     }
 

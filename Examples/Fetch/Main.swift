@@ -27,6 +27,8 @@ enum Main {
                 try command.run()
                 return .success
             }
+        } catch OutputError.readerGone {
+            return .cannotWrite
         } catch let error where ExitStatus.knows(error) {
             StandardStream.error.print("fetch: \(error)\n")
             return ExitStatus(for: error)

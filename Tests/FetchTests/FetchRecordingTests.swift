@@ -64,6 +64,31 @@ import Testing
         }
     }
 
+    @Test func `a page that cannot be written is an error, unless a transfer has failed before`() async throws {
+        try await FetchTool.with { tool in
+            try FileManager.default.createDirectory(
+                atPath: tool.directory + "/work/d", withIntermediateDirectories: false)
+            try await StubServer.with { server in
+                server.route("/", .text("end"))
+                let outcome = try await tool.run("--waterfall", "d/", server.url().absoluteString)
+                #expect(outcome.status == 23)
+                #expect(outcome.errors == "fetch: The output cannot be written: d/ cannot be created.\n")
+            }
+            let outcome = try await tool.run("--waterfall", "d/", "http://127.0.0.1:1/")
+            #expect(outcome.status == 7)
+            #expect(outcome.errors.hasSuffix("d/ cannot be created.\n"))
+            #expect(try FileManager.default.contentsOfDirectory(atPath: tool.directory + "/work/d") == [])
+        }
+    }
+
+    @Test func `a command of curl whose reader is gone is no usage error`() async throws {
+        try await FetchTool.with { tool in
+            let outcome = try await tool.runWithoutReader("--curl", "http://127.0.0.1:1/")
+            #expect(outcome.status == 23)
+            #expect(outcome.errors == "")
+        }
+    }
+
     @Test func `a command of curl is printed instead, and does the same`() async throws {
         try await FetchTool.with { tool in
             try await StubServer.with { server in

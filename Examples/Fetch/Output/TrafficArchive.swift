@@ -25,7 +25,7 @@ struct TrafficArchive {
 
     /// Writes what was recorded.
     ///
-    /// - Throws: `SessionError` for the archive, or `CocoaError` for the page.
+    /// - Throws: `SessionError` for the archive, or ``OutputError`` for the page.
     func close() async throws {
         try await recorder.close()
         guard let page else { return }
@@ -35,7 +35,7 @@ struct TrafficArchive {
         // For the user only, like the archive.
         guard FileManager.default.createFile(atPath: page, contents: text, attributes: [.posixPermissions: 0o600])
         else {
-            throw CocoaError(.fileWriteUnknown)
+            throw OutputError.system("\(page) cannot be created")
         }
     }
 }
