@@ -60,7 +60,8 @@ package struct FetchCommand: ParsableCommand {
     private func printCommands(for jobs: [FetchJob], _ configuration: SessionConfiguration) async throws -> ExitStatus {
         try await withSession(configure: { $0 = configuration }) { session in
             for job in jobs {
-                try StandardStream.output.write(Data((try await session.curlCommand(for: job.request) + "\n").utf8))
+                let command = try await session.curlCommand(for: job.request)
+                try await StandardStream.output.write(Data((command + "\n").utf8))
             }
         }
         return .success

@@ -76,6 +76,29 @@ struct FetchTool: Sendable {
         return try await Outcome(command.run())
     }
 
+    /// Runs the program with a pipe as its standard output and standard error that no one reads, and sends it one SIGTERM
+    /// when the pipe is full.
+    func terminateWithoutReading(_ words: [String]) async throws -> Outcome {
+        var ends: [Int32] = [0, 0]
+        guard unsafe pipe(&ends) == 0 else { throw Failure(call: "pipe", code: errno) }
+        defer { ends.forEach { close($0) } }
+        var command = try command(words)
+        command.output = .descriptor(ends[1])
+        command.errors = command.output
+        let process = try ChildProcess(command)
+        do {
+            try await eventually {
+                var entry = pollfd(fd: ends[1], events: Int16(POLLOUT), revents: 0)
+                return unsafe poll(&entry, 1, 0) == 0
+            }
+        } catch {
+            process.kill()
+            throw error
+        }
+        process.send(SIGTERM)
+        return try await Outcome(process.outcome())
+    }
+
     /// Runs the program, and kills it by SIGKILL when a condition holds.
     func run(_ words: String..., killedWhen condition: () async throws -> Bool) async throws {
         let process = try ChildProcess(command(words))

@@ -241,6 +241,18 @@ import Testing
         }
     }
 
+    @Test(arguments: [["body"], ["--json-lines", "messages"]])
+    func `one SIGTERM ends the program while no one reads its output or its messages`(words: [String]) async throws {
+        try await with { tool, server, base in
+            server.route("/body", .generated(10_000_000))
+            let lines = String(repeating: "not JSON\n", count: 4_000)
+            server.route("/messages", .stream([lines], type: "application/jsonl"))
+            let outcome = try await tool.terminateWithoutReading(
+                words.dropLast() + ["\(base)/\(words[words.count - 1])"])
+            #expect(outcome.status == 143)
+        }
+    }
+
     @Test func `a terminal shows a bar while a file is saved, and a notice at the end`() async throws {
         try await with { tool, server, base in
             server.route("/a", .drip(bytes: 100_000, every: .milliseconds(50), body: .generated(1_000_000)))

@@ -27,7 +27,7 @@ extension Fetcher {
                 narrator.say(trailers: file.response.trailers)
                 if output.includesHead {
                     await previous?.wait()
-                    try StandardStream.output.write(Data(HeadText.of(file.response.head).utf8))
+                    try await StandardStream.output.write(Data(HeadText.of(file.response.head).utf8))
                 }
                 tell(file, elapsed: ContinuousClock.now - start, narrator)
             case .failure(let error):

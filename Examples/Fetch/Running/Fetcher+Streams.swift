@@ -16,7 +16,7 @@ extension Fetcher {
             group.addTask {
                 async let told: Void = tell(source.statuses, narrator)
                 for try await event in source {
-                    try StandardStream.output.write(Data((event.data + "\n").utf8))
+                    try await StandardStream.output.write(Data((event.data + "\n").utf8))
                 }
                 await told
             }
@@ -49,7 +49,7 @@ extension Fetcher {
         let lines = body.jsonLines(of: Data.self, decoder: UnchangedJSON()) { failure in
             narrator.tell("fetch: \(failure)\n")
         }
-        for try await line in lines { try StandardStream.output.write(line + [UInt8(ascii: "\n")]) }
+        for try await line in lines { try await StandardStream.output.write(line + [UInt8(ascii: "\n")]) }
     }
 }
 

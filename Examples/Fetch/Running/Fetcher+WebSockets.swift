@@ -50,9 +50,9 @@ extension Fetcher {
         let refusesBinary = refusesBinary(job)
         for try await message in socket {
             switch message {
-            case .text(let text): try StandardStream.output.write(Data((text + "\n").utf8))
+            case .text(let text): try await StandardStream.output.write(Data((text + "\n").utf8))
             case .binary where refusesBinary: throw OutputError.binary
-            case .binary(let data): try StandardStream.output.write(data)
+            case .binary(let data): try await StandardStream.output.write(data)
             }
         }
     }

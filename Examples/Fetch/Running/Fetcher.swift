@@ -98,14 +98,14 @@ struct Fetcher: Sendable {
 
     func print(_ body: ResponseBody, of head: ResponseHead, of job: FetchJob) async throws {
         if output.includesHead || job.request.method == .head {
-            try StandardStream.output.write(Data(HeadText.of(head).utf8))
+            try await StandardStream.output.write(Data(HeadText.of(head).utf8))
         }
         let refusesBinary = refusesBinary(job)
         var isFirst = true
         for try await chunk in body {
             if isFirst, refusesBinary, chunk.contains(0) { throw OutputError.binary }
             isFirst = false
-            try StandardStream.output.write(chunk)
+            try await StandardStream.output.write(chunk)
         }
     }
 

@@ -19,29 +19,48 @@ enum StandardStream: Int32 {
         return (size.ws_col > 0 ? Int(size.ws_col) : 80, size.ws_row > 0 ? Int(size.ws_row) : 24)
     }
 
-    /// Writes all bytes; blocks while the reader is not ready.
-    func write(_ data: Data) throws(OutputError) {
-        var written = 0
-        while written < data.count {
-            let count = unsafe data[(data.startIndex + written)...].withUnsafeBytes { bytes in
-                unsafe Glibc.write(rawValue, bytes.baseAddress, bytes.count)
+    /// Writes all bytes. While the reader is not ready, waits until the task is cancelled.
+    func write(_ data: Data) async throws {
+        var rest = data[...]
+        while !rest.isEmpty {
+            while !isWritable {
+                try Task.checkCancellation()
+                await Task.yield()
             }
-            if count >= 0 {
-                written += count
-                continue
-            }
-            switch errno {
-            case EINTR: continue
-            case EAGAIN: try wait(for: Int16(POLLOUT))
-            case EPIPE: throw .readerGone
-            case let code: throw .system(unsafe String(cString: strerror(code)))
-            }
+            try writePiece(of: &rest)
         }
     }
 
-    /// Writes a message; errors are ignored.
+    /// Writes a message; errors are ignored. A cancelled task does not wait for a reader that is not ready.
     func print(_ text: String) {
-        try? write(Data(text.utf8))
+        var rest = Data(text.utf8)[...]
+        while !rest.isEmpty {
+            while !isWritable { if Task.isCancelled { return } }
+            do { try writePiece(of: &rest) } catch { return }
+        }
+    }
+
+    /// Whether a piece can be written without blocking. Waits for it unless the task is cancelled, but not for long,
+    /// because the thread waits.
+    private var isWritable: Bool {
+        var entry = pollfd(fd: rawValue, events: Int16(POLLOUT), revents: 0)
+        return unsafe poll(&entry, 1, Task.isCancelled ? 0 : 20) > 0
+    }
+
+    /// Writes as many bytes as a pipe that is ready takes without blocking (pipe(7)), and removes them.
+    private func writePiece(of rest: inout Data) throws(OutputError) {
+        let count = unsafe rest.prefix(Int(PIPE_BUF)).withUnsafeBytes { bytes in
+            unsafe Glibc.write(rawValue, bytes.baseAddress, bytes.count)
+        }
+        guard count < 0 else {
+            rest = rest.dropFirst(count)
+            return
+        }
+        switch errno {
+        case EINTR, EAGAIN: break
+        case EPIPE: throw .readerGone
+        case let code: throw .system(unsafe String(cString: strerror(code)))
+        }
     }
 
     /// Whether reading would not block.
@@ -59,11 +78,6 @@ enum StandardStream: Int32 {
             let code = errno
             guard code == EINTR else { throw .system(unsafe String(cString: strerror(code))) }
         }
-    }
-
-    private func wait(for events: Int16) throws(OutputError) {
-        var entry = pollfd(fd: rawValue, events: events, revents: 0)
-        _ = unsafe poll(&entry, 1, -1)
     }
 
     /// Makes writing to a closed pipe an error instead of a fatal signal.
