@@ -33,6 +33,9 @@ let examples: [String: [String]] = [
     "WeatherSync": ["AsyncNetworkingTesting"],
 ]
 
+/// The programs of the article "Recipes" that tests run.
+let recipes = ["ServeUntilSIGTERM"]
+
 let package = Package(
     name: "Examples",
     dependencies: [
@@ -79,9 +82,17 @@ let package = Package(
                 path: "GettingStarted/Tests/ReleasesTests"),
             .testTarget(
                 name: "ExamplesTests",
-                dependencies: (examples.keys.sorted() + ["ObservedService"]).map { .byName(name: $0) } + [
-                    .product(name: "AsyncNetworkingImages", package: "AsyncNetworking")
+                dependencies: (examples.keys.sorted() + recipes + ["ObservedService"]).map {
+                    .byName(name: $0)
+                } + [
+                    .product(name: "AsyncNetworkingImages", package: "AsyncNetworking"),
+                    .product(name: "AsyncNetworkingTesting", package: "AsyncNetworking"),
                 ],
                 path: "Tests"),
         ]
+        + recipes.map { name in
+            .executableTarget(
+                name: name, dependencies: [.product(name: "AsyncNetworking", package: "AsyncNetworking")],
+                path: "Recipes", sources: ["\(name).swift"])
+        }
 )

@@ -9,8 +9,8 @@ import AsyncNetworking
 import AsyncNetworkingTesting
 import Foundation
 
-/// Downloads the files that are missing, and those that an earlier process left unfinished.
-func download(_ urls: [URL], to directory: String) async throws {
+/// Downloads the files that are missing, and those that an earlier process left unfinished. Returns whether none has failed.
+func download(_ urls: [URL], to directory: String) async throws -> Bool {
     let api = SessionManager {
         $0.retryPolicy = RetryPolicy(limit: 10)
         $0.maximumConcurrentTasks = 4
@@ -26,15 +26,32 @@ func download(_ urls: [URL], to directory: String) async throws {
         guard !FileManager.default.fileExists(atPath: path) else { continue }
         tasks.append(api.makeDownloadTask(for: Request(url: url), to: .file(path), options: options))
     }
-    try await withThrowingTaskGroup { group in
+    return await withTaskGroup { group in
         for task in tasks {
             task.resume()
             group.addTask {
                 for await case .continued(let offset, _) in task.events { print("Continued after \(offset) bytes") }
-                print("Complete: \(try await task.value.size) bytes")
+                return await end(of: task)
             }
         }
-        try await group.waitForAll()
+        return await group.allSatisfy(\.self)
+    }
+}
+
+/// Prints how a download has ended, and returns `false` if it has failed; the others go on.
+func end(of task: DownloadTask) async -> Bool {
+    do {
+        print("Complete: \(try await task.value.size) bytes")
+        return true
+    } catch SessionError.invalidated {
+        // Not begun before SIGTERM.
+        return true
+    } catch is CancellationError {
+        print("Unfinished")
+        return true
+    } catch {
+        print("Failed: \(error)")
+        return false
     }
 }
 
@@ -63,7 +80,8 @@ func demonstrate() async throws {
 
 let words = CommandLine.arguments
 if words.count > 2 {
-    try await download(words.dropFirst(2).compactMap { URL(string: $0) }, to: words[1])
+    let isComplete = try await download(words.dropFirst(2).compactMap { URL(string: $0) }, to: words[1])
+    exit(isComplete ? 0 : 1)
 } else {
     try await demonstrate()
 }

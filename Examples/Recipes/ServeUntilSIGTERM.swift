@@ -4,7 +4,12 @@
 
 import AsyncNetworking
 import FoundationEssentials
+import Glibc
 
+guard CommandLine.arguments.count == 2 else {
+    print("usage: https://…/")
+    exit(2)
+}
 let api = SessionManager(baseURL: URL(string: CommandLine.arguments[1]))
 
 try await withThrowingTaskGroup { group in
@@ -14,13 +19,19 @@ try await withThrowingTaskGroup { group in
         print("ended by signal \(signal)")
     }
     group.addTask {
-        do {
-            while true {
+        while true {
+            do {
                 print(try await api.get("status").statusCode)
-                try await Task.sleep(for: .seconds(1))
+            } catch SessionError.invalidated {
+                // The session was shut down.
+                return
+            } catch is CancellationError {
+                // The request was still running after 20 s.
+                return
+            } catch {
+                print(error)
             }
-        } catch SessionError.invalidated {
-            // The session was shut down.
+            try await Task.sleep(for: .seconds(1))
         }
     }
     try await group.waitForAll()

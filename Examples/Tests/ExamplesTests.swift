@@ -1,13 +1,13 @@
 // SPDX-License-Identifier: MIT
 
+import AsyncNetworking
 import AsyncNetworkingImages
+import AsyncNetworkingTesting
 import Foundation
 import Testing
 
 /// The examples with a server of their own succeed.
 @Suite(.serialized) struct ExamplesTests {
-    private static let directory = URL(filePath: "/proc/self/exe").resolvingSymlinksInPath().deletingLastPathComponent()
-
     /// Slow, because some examples pause as programs do: between retries, reconnections and reports of progress.
     @Test(arguments: [
         "CachedFeed", "ChangeFeed", "ChatStream", "DecodeErrors", "DownloadWithProgress", "EchoSocket", "ImageGallery",
@@ -47,6 +47,49 @@ import Testing
         #expect(try FileManager.default.contentsOfDirectory(atPath: directory.path()) == ["disk.iso"])
     }
 
+    @Test func `SIGTERM ends a daemon, and leaves what has arrived`() async throws {
+        try await StubServer.with { server in
+            let bytes = StubServer.generatedBytes(20_000_000)
+            server.route("/disk.iso") { ServedFile(bytes, interruption: .hang(after: 10_000_000)).script(for: $0) }
+            let daemon = try Program("DownloadDaemon", ".", server.url("/disk.iso").absoluteString)
+            defer { daemon.removeDirectory() }
+            let part = daemon.directory.appending(path: "disk.iso").path()
+            while ResumeData.left(at: part)?.offset ?? 0 == 0 { await Task.yield() }
+            daemon.process.terminate()
+            #expect(await daemon.lines() == ["Unfinished"])
+            #expect(daemon.process.terminationStatus == 0)
+            #expect(ResumeData.left(at: part) != nil)
+        }
+    }
+
+    @Test func `a daemon completes its other downloads when one fails`() async throws {
+        try await StubServer.with { server in
+            server.route("/a", .text("no", status: 404))
+            server.route("/b", .generated(1_000_000))
+            let daemon = try Program(
+                "DownloadDaemon", ".", server.url("/a").absoluteString, server.url("/b").absoluteString)
+            defer { daemon.removeDirectory() }
+            let lines = await daemon.lines()
+            #expect(lines.count == 2 && lines.contains("Complete: 1000000 bytes"), "\(lines)")
+            #expect(daemon.process.terminationStatus == 1)
+            let saved = try Data(contentsOf: daemon.directory.appending(path: "b"))
+            #expect(saved == StubServer.generatedBytes(1_000_000))
+        }
+    }
+
+    @Test func `a service survives an error status, and ends after SIGTERM`() async throws {
+        try await StubServer.with { server in
+            server.route("/status", .status(503))
+            let service = try Program("ServeUntilSIGTERM", server.url().absoluteString)
+            defer { service.removeDirectory() }
+            // The second request shows that the first error has not ended the program.
+            _ = try await server.requests(count: 2)
+            service.process.terminate()
+            #expect(await service.lines().last == "ended by signal 15")
+            #expect(service.process.terminationStatus == 0)
+        }
+    }
+
     @Test func `a recorded client is replayed without its server`() async throws {
         let (lines, directory) = try await Self.run("RecordAndReplay")
         defer { try? FileManager.default.removeItem(at: directory) }
@@ -82,20 +125,45 @@ import Testing
 
     /// Runs an example in a new directory, and returns the lines that it prints, and the directory.
     private static func run(_ name: String) async throws -> (lines: [String], directory: URL) {
-        let scratch = FileManager.default.temporaryDirectory.appending(path: "an-example-\(UUID())")
-        try FileManager.default.createDirectory(at: scratch, withIntermediateDirectories: true)
-        let process = Process()
-        process.executableURL = directory.appending(path: name)
-        process.currentDirectoryURL = scratch
-        let output = Pipe()
+        let program = try Program(name)
+        let lines = await program.lines()
+        #expect(program.process.terminationStatus == 0)
+        return (lines, program.directory)
+    }
+}
+
+/// An example that runs in a new directory.
+private struct Program {
+    let process = Process()
+    let directory = FileManager.default.temporaryDirectory.appending(path: "an-example-\(UUID())")
+    private let output = Pipe()
+
+    init(_ name: String, _ arguments: String...) throws {
+        try self.init(name, arguments)
+    }
+
+    init(_ name: String, _ arguments: [String]) throws {
+        try FileManager.default.createDirectory(at: directory, withIntermediateDirectories: true)
+        process.executableURL = URL(filePath: "/proc/self/exe").resolvingSymlinksInPath().deletingLastPathComponent()
+            .appending(path: name)
+        process.arguments = arguments
+        process.currentDirectoryURL = directory
         process.standardOutput = output
         try process.run()
+    }
+
+    /// Waits for the end of the program, and returns the lines that it has printed.
+    func lines() async -> [String] {
         // A thread of its own, because reading blocks.
         let data = await withCheckedContinuation { continuation in
-            Thread { continuation.resume(returning: output.fileHandleForReading.readDataToEndOfFile()) }.start()
+            Thread { [output] in continuation.resume(returning: output.fileHandleForReading.readDataToEndOfFile()) }
+                .start()
         }
         process.waitUntilExit()
-        #expect(process.terminationStatus == 0)
-        return (String(decoding: data, as: UTF8.self).split(separator: "\n").map(String.init), scratch)
+        return String(decoding: data, as: UTF8.self).split(separator: "\n").map(String.init)
+    }
+
+    func removeDirectory() {
+        try? FileManager.default.removeItem(at: directory)
     }
 }
