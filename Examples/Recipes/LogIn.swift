@@ -24,16 +24,20 @@ var configuration = SessionConfiguration(baseURL: base) {
 }
 // A session of its own, because the other one is created with the authenticator.
 let login = SessionManager(configuration)
-let authenticator = Authenticator(for: [base]) { old in
-    let grant: Parameters =
-        if let token = old?.refreshToken {
-            ["grant_type": "refresh_token", "refresh_token": token]
-        } else {
-            ["grant_type": "password", "username": user, "password": password]
-        }
+@Sendable func token(_ grant: Parameters) async throws -> Authenticator.Token {
     let tokens = try await login.post("token", parameters: grant, as: .decodable(Tokens.self)).value
     let expires = Date(timeIntervalSinceNow: tokens.expiresIn)
     return Authenticator.Token(tokens.accessToken, expires: expires, refreshToken: tokens.refreshToken)
+}
+let authenticator = Authenticator(for: [base]) { old in
+    do {
+        if let refreshToken = old?.refreshToken {
+            return try await token(["grant_type": "refresh_token", "refresh_token": refreshToken])
+        }
+    } catch let error as SessionError where [400, 401].contains(error.statusCode) {
+        // The refresh token has expired, too.
+    }
+    return try await token(["grant_type": "password", "username": user, "password": password])
 }
 configuration.authentication.authenticators = [authenticator]
 let api = SessionManager(configuration)

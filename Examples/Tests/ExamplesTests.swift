@@ -90,6 +90,28 @@ import Testing
         }
     }
 
+    @Test(arguments: ["LogIn", "WeatherSync"])
+    func `a refresh token that has expired is followed by a login`(name: String) async throws {
+        try await StubServer.with { server in
+            server.route("/token") { request in
+                guard request.text.contains("=password") else { return .status(400) }
+                let count = server.activity.requests.count { $0.path == "/token" && $0.text.contains("=password") }
+                return .json(#"{"access_token": "t\#(count)", "refresh_token": "r", "expires_in": 3600}"#)
+            }
+            server.fallback { request in
+                request.headers["Authorization"] == "Bearer t2"
+                    ? .json(#"{"observations": []}"#) : .status(401, headers: ["WWW-Authenticate": "Bearer"])
+            }
+            let file = name == "WeatherSync" ? ["observations.jsonl"] : []
+            let program = try Program(name, [server.url().absoluteString, "ada", "secret"] + file)
+            defer { program.removeDirectory() }
+            let lines = await program.lines()
+            #expect(program.process.terminationStatus == 0, "\(lines)")
+            let grants = server.activity.requests.filter { $0.path == "/token" }.map(\.text)
+            #expect(grants.map { $0.contains("=refresh_token") } == [false, true, false])
+        }
+    }
+
     @Test func `a recorded client is replayed without its server`() async throws {
         let (lines, directory) = try await Self.run("RecordAndReplay")
         defer { try? FileManager.default.removeItem(at: directory) }

@@ -40,16 +40,20 @@ struct Account: Sendable {
             $0.retryPolicy = RetryPolicy(limit: 3)
         }
         let logIn = SessionManager(configuration)
-        let authenticator = Authenticator(for: [base]) { [user, password] old in
-            let grant: Parameters =
-                if let token = old?.refreshToken {
-                    ["grant_type": "refresh_token", "refresh_token": token]
-                } else {
-                    ["grant_type": "password", "username": user, "password": password]
-                }
+        @Sendable func token(_ grant: Parameters) async throws -> Authenticator.Token {
             let tokens = try await logIn.post("token", parameters: grant, as: .decodable(Tokens.self)).value
             let expires = Date(timeIntervalSinceNow: tokens.expiresIn)
             return Authenticator.Token(tokens.accessToken, expires: expires, refreshToken: tokens.refreshToken)
+        }
+        let authenticator = Authenticator(for: [base]) { [user, password] old in
+            do {
+                if let refreshToken = old?.refreshToken {
+                    return try await token(["grant_type": "refresh_token", "refresh_token": refreshToken])
+                }
+            } catch let error as SessionError where [400, 401].contains(error.statusCode) {
+                // The refresh token has expired, too.
+            }
+            return try await token(["grant_type": "password", "username": user, "password": password])
         }
         configuration.authentication.authenticators = [authenticator]
         return SessionManager(configuration)
