@@ -34,7 +34,7 @@ let examples: [String: [String]] = [
 ]
 
 /// The programs of the article "Recipes" that tests run.
-let recipes = ["LogIn", "ServeUntilSIGTERM"]
+let recipes = ["LimitTheSpeed", "LogIn", "PageThrough", "ServeUntilSIGTERM"]
 
 let package = Package(
     name: "Examples",

@@ -8,6 +8,7 @@
 import AsyncNetworking
 import AsyncNetworkingTesting
 import FoundationEssentials
+import Glibc
 
 func converse(with server: URL, _ lines: [String]) async throws {
     var options = WebSocketOptions()
@@ -37,7 +38,10 @@ func converse(with server: URL, _ lines: [String]) async throws {
 do {
     let words = Array(CommandLine.arguments.dropFirst())
     if let first = words.first {
-        guard let url = URL(string: first) else { throw CancellationError() }
+        guard words.count > 1, let url = URL(string: first) else {
+            print("usage: EchoSocket [wss://… LINE…]")
+            exit(2)
+        }
         try await converse(with: url, Array(words.dropFirst()))
     } else {
         try await StubServer.with { server in

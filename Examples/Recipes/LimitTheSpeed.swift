@@ -4,9 +4,13 @@
 
 import AsyncNetworking
 import FoundationEssentials
+import Glibc
 
-let source = URL(string: CommandLine.arguments[1]) ?? URL(filePath: "/")
-let target = URL(string: CommandLine.arguments[2]) ?? URL(filePath: "/")
+let words = CommandLine.arguments
+guard words.count == 3, let source = URL(string: words[1]), let target = URL(string: words[2]) else {
+    print("usage: SOURCE TARGET")
+    exit(2)
+}
 let limit = SpeedLimit(bytesReceivedPerSecond: 100_000, bytesSentPerSecond: 50_000)
 let api = SessionManager { $0.speedLimits = [limit] }
 

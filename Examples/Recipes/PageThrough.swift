@@ -4,6 +4,7 @@
 
 import AsyncNetworking
 import FoundationEssentials
+import Glibc
 
 struct Page: Decodable {
     let titles: [String]
@@ -33,6 +34,10 @@ struct Titles: AsyncSequence {
     func makeAsyncIterator() -> Iterator { Iterator(api: api) }
 }
 
+guard CommandLine.arguments.count == 2 else {
+    print("usage: https://…/")
+    exit(2)
+}
 let api = SessionManager(baseURL: URL(string: CommandLine.arguments[1])) { $0.retryPolicy = RetryPolicy(limit: 3) }
 for try await title in Titles(api: api).prefix(1_000) {
     print(title)

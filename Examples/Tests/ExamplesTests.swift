@@ -112,6 +112,16 @@ import Testing
         }
     }
 
+    @Test(arguments: [
+        ["EchoSocket", "ws://127.0.0.1:1/"], ["LimitTheSpeed"], ["LogIn"], ["PageThrough"], ["ServeUntilSIGTERM"],
+    ])
+    func `missing arguments are answered by the usage`(words: [String]) async throws {
+        let program = try Program(words[0], Array(words.dropFirst()))
+        defer { program.removeDirectory() }
+        #expect(await program.lines().first?.hasPrefix("usage: ") == true)
+        #expect(program.process.terminationStatus == 2)
+    }
+
     @Test func `a recorded client is replayed without its server`() async throws {
         let (lines, directory) = try await Self.run("RecordAndReplay")
         defer { try? FileManager.default.removeItem(at: directory) }
