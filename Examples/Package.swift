@@ -70,6 +70,14 @@ let package = Package(
                     .product(name: "Tracing", package: "swift-distributed-tracing"),
                 ],
                 path: "ObservedService"),
+            // The samples of the documentation, so that tests can run them.
+            .target(
+                name: "Samples",
+                dependencies: [
+                    "AFNetworking", "AsyncNetworking", "AsyncNetworkingImages", "AsyncNetworkingTesting",
+                    "AsyncNetworkingXML",
+                ].map { .product(name: $0, package: "AsyncNetworking") },
+                path: "Samples"),
             // The package of the article "Getting started", which depends on the library by its address.
             .target(
                 name: "Releases", dependencies: [.product(name: "AsyncNetworking", package: "AsyncNetworking")],
@@ -82,7 +90,7 @@ let package = Package(
                 path: "GettingStarted/Tests/ReleasesTests"),
             .testTarget(
                 name: "ExamplesTests",
-                dependencies: (examples.keys.sorted() + recipes + ["ObservedService"]).map {
+                dependencies: (examples.keys.sorted() + recipes + ["ObservedService", "Samples"]).map {
                     .byName(name: $0)
                 } + [
                     .product(name: "AsyncNetworkingImages", package: "AsyncNetworking"),

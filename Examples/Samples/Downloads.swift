@@ -76,12 +76,16 @@ func downloadDurably(_ api: SessionManager) async throws {
     _ = try await download.value
 }
 
-func restore(_ api: SessionManager, token: String) throws {
+func restore(_ api: SessionManager, in directory: String, token: String) throws -> [DownloadTask] {
     // snippet.durable-downloads-2
-    for task in try api.restoredDownloads(in: "downloads", preparing: { $0.headers[.authorization] = token }) {
-        task.resume()
+    let tasks = try api.restoredDownloads(in: directory) { request in
+        // The directory may contain downloads from other servers, which must not get the token.
+        guard request.url.absoluteString.hasPrefix("https://api.example.com/") else { return }
+        request.headers[.authorization] = "Bearer \(token)"
     }
+    for task in tasks { task.resume() }
     // snippet.end
+    return tasks
 }
 
 func verify(_ api: SessionManager) async throws {

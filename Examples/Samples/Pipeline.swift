@@ -41,15 +41,17 @@ struct Mirror: Interceptor {
     func intercept(_ request: Request, next: Chain) async throws -> OpenResponse {
         // snippet.interceptors-4
         let response = try await next(request)
-        guard response.head.status == .notFound,
+        guard request.method == .get, response.head.status == .notFound,
             var parts = URLComponents(url: request.url, resolvingAgainstBaseURL: true)
         else { return response }
-        // Only the server is another one, which gets no password; the path and the query stay as they are encoded.
+        // Only the server is another one, which gets no secrets; the path and the query stay as they are encoded.
         (parts.scheme, parts.host, parts.port) = ("https", "mirror.example.org", nil)
         (parts.user, parts.password) = (nil, nil)
         guard let url = parts.url else { return response }
         var request = request
         request.url = url
+        let secrets = RedirectPolicy().sensitiveHeaders
+        request.headers.removeAll { secrets.contains($0.name) }
         return try await next(request)
         // snippet.end
     }

@@ -50,12 +50,15 @@ func stayInRoom(_ api: SessionManager) async throws {
 func converse(_ session: SessionManager, room: URL, lines: AsyncStream<String>) async throws {
     // snippet.both-directions
     try await session.withWebSocket(Request(url: room)) { socket in
-        async let sending: Void = {
-            for await line in lines { try await socket.send(.text(line)) }
-            try await socket.close()
-        }()
-        for try await message in socket { print(message) }
-        try await sending
+        try await withThrowingTaskGroup { group in
+            group.addTask {
+                for await line in lines { try await socket.send(.text(line)) }
+                try await socket.close()
+            }
+            for try await message in socket { print(message) }
+            // The connection is closed: there is no reason to wait for more lines.
+            group.cancelAll()
+        }
     }
     // snippet.end
 }

@@ -6,6 +6,8 @@ import AsyncNetworkingTesting
 import Foundation
 import Testing
 
+@testable import Samples
+
 /// The examples with a server of their own succeed.
 @Suite(.serialized) struct ExamplesTests {
     /// Slow, because some examples pause as programs do: between retries, reconnections and reports of progress.
@@ -197,5 +199,66 @@ private struct Program {
 
     func removeDirectory() {
         try? FileManager.default.removeItem(at: directory)
+    }
+}
+
+/// Samples of the documentation whose behavior is not obvious.
+@Suite struct SampleTests {
+    @Test func `a connection that the server closes ends the conversation, also while there may be more lines`()
+        async throws
+    {
+        let (lines, continuation) = AsyncStream.makeStream(of: String.self)
+        continuation.yield("Hello")
+        try await StubServer.with { server in
+            server.route("/room", Script([.acceptWebSocket(), .echoMessages(1), .closeWebSocket(code: 1000)]))
+            try await withSession { try await converse($0, room: server.url("/room"), lines: lines) }
+        }
+        continuation.finish()
+    }
+
+    @Test func `a mirror gets no secrets, and only requests that read`() async throws {
+        let transport = MockTransport { request in
+            request.url.host == "mirror.example.org" ? .text("copy") : .status(.notFound)
+        }
+        let api = SessionManager(baseURL: URL(string: "https://user:word@api.example.com/")) {
+            $0.transport = transport
+            $0.interceptors = [Mirror()]
+        }
+        let headers: HTTPFields = [.authorization: "Bearer secret", .cookie: "a=secret", .accept: "text/plain"]
+        #expect(try await api.get("a?b=%2F", headers: headers, as: .string).value == "copy")
+        await #expect(throws: SessionError.self) { try await api.post("a", headers: headers) }
+        let sent = transport.requests.map(\.request)
+        #expect(sent.count == 3)
+        #expect(sent[1].url.absoluteString == "https://mirror.example.org/a?b=%2F")
+        #expect(sent[1].headers[.accept] == "text/plain")
+        #expect(sent[1].headers[.authorization] == nil && sent[1].headers[.cookie] == nil)
+    }
+
+    @Test func `restored downloads of other servers get no token`() async throws {
+        let directory = FileManager.default.temporaryDirectory.appending(path: "a-sample-\(UUID())")
+        try FileManager.default.createDirectory(at: directory, withIntermediateDirectories: true)
+        defer { try? FileManager.default.removeItem(at: directory) }
+        let bytes = StubServer.generatedBytes(1_000)
+        let fields: HTTPFields = [.eTag: "\"1\"", .contentLength: "1000"]
+        let loss = TransportError(.connectionLost(.inBody(received: 500, expected: 1_000)))
+        let cut = MockTransport { _ in
+            MockResponse([.head(.ok, fields), .chunk(bytes.prefix(500)), .fail(loss)])
+        }
+        let urls = ["https://api.example.com/a", "https://cdn.example.org/b"]
+        let first = SessionManager { $0.transport = cut }
+        for url in urls.compactMap({ URL(string: $0) }) {
+            let path = directory.appending(path: url.lastPathComponent).path()
+            await #expect(throws: SessionError.self) {
+                try await first.download(Request(url: url), to: .file(path), options: .durable).value
+            }
+        }
+        let whole = MockTransport { _ in .data(bytes, headers: fields) }
+        let second = SessionManager { $0.transport = whole }
+        for task in try restore(second, in: directory.path(), token: "secret") { _ = try await task.value }
+        let sent = whole.requests.map(\.request)
+        #expect(Set(sent.map(\.url.absoluteString)) == Set(urls))
+        for request in sent {
+            #expect(request.headers[.authorization] == (request.url.host == "api.example.com" ? "Bearer secret" : nil))
+        }
     }
 }

@@ -190,7 +190,8 @@ extension SessionManager {
     ///     resolved against the working directory at the time of the call. A missing one has no downloads.
     ///   - options: The options of the tasks, which are durable in any case; ``DownloadOptions/durable`` by default.
     ///   - prepare: Modifies each request before its task is created, to add credentials, which are not stored, or to
-    ///     replace an expired link. By default the requests are sent as they were stored.
+    ///     replace an expired link. By default the requests are sent as they were stored. Check the request's URL before
+    ///     adding credentials: the directory may contain downloads from other servers.
     /// - Returns: The tasks; releasing one that was never resumed cancels it, but keeps its files.
     /// - Throws: ``SessionError/file(_:)`` if the directory cannot be read.
     public nonisolated func restoredDownloads(
