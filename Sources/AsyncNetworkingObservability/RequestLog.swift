@@ -56,7 +56,8 @@
         ///
         /// The line is at level `error` for a call that failed or has a status of 500 or above, `warning` for a status of
         /// 400 or above, and `info` for others, also for one that was cancelled. A call that failed because of its status
-        /// is at the level of the status. Exchanges, redirects, retries and waits are at `debug`, and so is the ``/AsyncNetworking/SessionError/timeline`` of a failure. The line of a call has this metadata:
+        /// is at the level `warning` if that is from 400 to 499. Exchanges, redirects, retries and waits are at `debug`,
+        /// and so is the ``/AsyncNetworking/SessionError/timeline`` of a failure. The line of a call has this metadata:
         ///
         /// | key | value |
         /// |---|---|
@@ -82,8 +83,11 @@
         fileprivate func level(_ metrics: CallMetrics) -> Logger.Level {
             switch self {
             case .cancelled: return .info
-            case .failed(let error) where ErrorLabel(error) != .statusRejected: return .error
-            case .failed, .succeeded:
+            case .failed(let error):
+                // The rejected response may be another one, such as that to a request for a token.
+                let isAnswer = ErrorLabel(error) == .statusRejected && 400..<500 ~= metrics.statusCode ?? 0
+                return isAnswer ? .warning : .error
+            case .succeeded:
                 switch metrics.statusCode ?? 0 {
                 case 500...: return .error
                 case 400...: return .warning

@@ -157,12 +157,13 @@
     extension TaskOutcome {
         /// The value of `error.type`: the label of an error, or a status from 400 on; `nil` for a success.
         func errorType(_ metrics: CallMetrics) -> String? {
+            let status = metrics.statusCode.flatMap { $0 >= 400 ? "\($0)" : nil }
             switch self {
             case .cancelled: return ErrorLabel.cancelled.rawValue
             case .failed(let error):
                 let label = ErrorLabel(error)
-                return label == .statusRejected ? metrics.statusCode.map { "\($0)" } ?? label.rawValue : label.rawValue
-            case .succeeded: return metrics.statusCode.flatMap { $0 >= 400 ? "\($0)" : nil }
+                return label == .statusRejected ? status ?? label.rawValue : label.rawValue
+            case .succeeded: return status
             }
         }
     }

@@ -59,6 +59,32 @@
             #expect(backends.logs.entries.map(\.level) == [level, level])
         }
 
+        @Test func `a call fails at the level error if another call or a status below 400 is the reason`() async throws
+        {
+            let backends = Backends(level: .info)
+            let tokens = SessionManager { $0.transport = MockTransport(head(401)) }
+            let origin = try #require(URL(string: "http://a.example/"))
+            let session = backends.session(on: MockTransport(head(204))) {
+                $0.authentication.authenticators = [
+                    Authenticator(for: [origin]) { _ in
+                        _ = try await tokens.get("http://b.example/token")
+                        return Authenticator.Token("1")
+                    }
+                ]
+            }
+            let validation = ResponseValidation(statuses: [200])
+            for authentication in [nil, AuthenticationPolicy.none] {
+                var request = try session.request(.get, "a")
+                request.authentication = authentication
+                let error = await #expect(throws: SessionError.self) {
+                    try await session.withResponse(for: request, validating: validation) { _, _ in }
+                }
+                #expect(error?.label == "status_rejected")
+            }
+            #expect(backends.logs.entries.map(\.level) == [.error, .error])
+            #expect(backends.spans.filter { $0.contains("error.type=status_rejected") }.count == 3)
+        }
+
         @Test func `a level that is off writes nothing`() async throws {
             let backends = Backends(level: .critical)
             _ = try? await backends.session(on: MockTransport(head(500))).get("a")
