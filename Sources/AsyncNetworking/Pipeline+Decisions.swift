@@ -33,20 +33,29 @@ final class ReadAheadBodySource: FileBodySource {
     private struct State: Sendable {
         /// The bytes that were received and not read.
         var kept = Data()
-        var isAhead = true
+        var phase = Phase.ahead
 
         /// Adds a chunk; returns whether another one is read before the reader asks for it.
         mutating func keep(_ chunk: Data, upTo limit: Int, of url: URL) throws(TransportError) -> Bool {
             // The reader waits for this chunk, or will find it.
-            try kept.collect(chunk, upTo: isAhead ? limit : .max, FailureContext(url))
-            return isAhead
+            try kept.collect(chunk, upTo: phase == .ahead ? limit : .max, FailureContext(url))
+            return phase == .ahead
         }
 
         mutating func take() -> Data? {
-            isAhead = false
+            phase = .read
             defer { kept = Data() }
             return kept.isEmpty ? nil : kept
         }
+    }
+
+    private enum Phase {
+        /// All that arrives is received.
+        case ahead
+        /// What was received is kept for a reader.
+        case stopped
+        /// The reader has asked for the body.
+        case read
     }
 
     init(_ base: ResponseBody, upTo limit: Int, of url: URL) {
@@ -64,7 +73,7 @@ final class ReadAheadBodySource: FileBodySource {
     }
 
     /// Ends reading ahead: of what the server sends, one more chunk is received until the body is read.
-    func stop() { state.withLock { $0.isAhead = false } }
+    func stop() { state.withLock { if $0.phase == .ahead { $0.phase = .stopped } } }
 
     func next() async throws -> Data? {
         if let kept = state.withLock({ $0.take() }) { return kept }
@@ -78,7 +87,7 @@ final class ReadAheadBodySource: FileBodySource {
         return try await iterator.next()
     }
 
-    var ending: ResponseEnding? { state.withLock { !$0.isAhead && $0.kept.isEmpty } ? base.ending : nil }
+    var ending: ResponseEnding? { state.withLock { $0.phase != .ahead && $0.kept.isEmpty } ? base.ending : nil }
 
     /// Does nothing: the bytes are in memory.
     func willBeWritten(to path: String) async {}
@@ -89,6 +98,7 @@ final class ReadAheadBodySource: FileBodySource {
     }
 
     func close() async {
+        if state.withLock({ $0.phase != .read }) { base.noteDisuse?() }
         reading.cancel()
         await base.close()
         _ = await reading.result

@@ -17,6 +17,9 @@ public struct ResponseBody: AsyncSequence, Sendable {
     private var knowsWhole: (@Sendable () -> Bool)?
     /// Receives the file to which the reader writes the body; `nil` if it makes no difference.
     private var announceFile: (@Sendable (_ path: String) async -> Void)?
+    /// Receives the information that the bytes which were read are not passed on, so that it does not matter how reading
+    /// ended; `nil` if it makes no difference.
+    package var noteDisuse: (@Sendable () -> Void)?
     /// The decoder of the session that received the response, for the values of a stream.
     package var jsonDecoder: JSONDecoder?
     /// Whether an interceptor has passed on another body than it received, whose bytes may differ.

@@ -18,8 +18,9 @@ import HTTPTypes
 /// number `_call`. A response from the response cache whose body is read to its end has a further entry, whose `_source`
 /// is `cache`, `validated` or `stale`; a redirect from the cache that is followed has none. An exchange without a response
 /// has the status 0 and a text `_error`, and one whose body was not received completely has an `_error`, too; a body of
-/// which only a part is recorded is marked by `_truncated`. The entry of a WebSocket connection, written when that ends, has its messages,
-/// `_webSocketMessages`, as browsers write them.
+/// which only a part is recorded is marked by `_truncated`. Neither holds for a body that was received while a closure of
+/// the program decided about the response, and is not passed on. The entry of a WebSocket connection, written when that
+/// ends, has its messages, `_webSocketMessages`, as browsers write them.
 ///
 /// An entry is written, by a task of its own, when its call goes on and its body was read, or when the call ends; of each
 /// call, up to 16 entries wait for that. So memory does not grow: if the disk is slower than the network, exchanges wait.
@@ -298,6 +299,7 @@ struct RecordedExchange: Sendable {
             if isDecoded { entry.response.headers.removeAll { $0.name.lowercased() == "content-encoding" } }
             // A reader may stop before the end.
             if body.content.count > 0, !body.hasEnded { entry.response.content.isTruncated = true }
+            if body.isUnused { entry.response.content.isTruncated = nil }
         }
         return redaction.entry(entry)
     }
@@ -355,6 +357,7 @@ final class BodyCopy: Sendable {
         var count: Int64 = 0
         var hasEnded = false
         var failure: String?
+        var isUnused = false
     }
 
     init(limit: Int) {
@@ -367,7 +370,9 @@ final class BodyCopy: Sendable {
     /// Whether the body was read to its end or failure.
     var hasEnded: Bool { state.withLock { $0.hasEnded } }
     /// The text of the error because of which there is no response, or not all of its body.
-    var failure: String? { state.withLock { $0.failure } }
+    var failure: String? { state.withLock { $0.isUnused ? nil : $0.failure } }
+    /// Whether the body is not passed on.
+    var isUnused: Bool { state.withLock { $0.isUnused } }
 
     /// Records the end, and returns whether it is the first one.
     @discardableResult
@@ -378,6 +383,9 @@ final class BodyCopy: Sendable {
             return !state.hasEnded
         }
     }
+
+    /// Records that the body is not passed on.
+    func noteDisuse() { state.set(\.isUnused, to: true) }
 
     func add(_ chunk: Data) {
         state.withLock { state in
@@ -397,10 +405,14 @@ extension OpenResponse {
     fileprivate func tapped(
         into copy: BodyCopy, end: (@Sendable (ResponseEnding) -> Void)? = nil
     ) -> OpenResponse {
-        let observed = body.observed {
+        var observed = body.observed {
             copy.add($0)
         } end: { [body] error in
             if copy.end(failing: error), error == nil, let ending = body.ending { end?(ending) }
+        }
+        observed.noteDisuse = { [inner = body.noteDisuse] in
+            inner?()
+            copy.noteDisuse()
         }
         return OpenResponse(head: head, body: observed)
     }

@@ -158,7 +158,9 @@ public final class RecordingTransport: Transport {
                 (entry.response.content.text, entry.response.content.encoding) = HAR.text(shown)
                 write(entry, at: place)
             }
-            return OpenResponse(head: response.head, body: ResponseBody(source: source))
+            var body = ResponseBody(source: source)
+            body.noteDisuse = { source.noteDisuse() }
+            return OpenResponse(head: response.head, body: body)
         } catch {
             entry.error = request.isSuperseded ? HAR.Entry.superseded : "\(error)"
             write(entry, at: place)
@@ -193,6 +195,8 @@ private final class RecordedBody: ResponseBodySource {
         var data = Data()
         /// The error with which reading has failed, or the cancellation of the task that reads.
         var error: (any Error)?
+        /// Whether the bytes are not passed on, so that the error does not matter.
+        var isUnused = false
         var isRecorded = false
     }
 
@@ -225,6 +229,8 @@ private final class RecordedBody: ResponseBodySource {
 
     var ending: ResponseEnding? { base.ending }
 
+    func noteDisuse() { state.set(\.isUnused, to: true) }
+
     func cancel() {
         // A body that was read to its end is complete.
         if base.ending == nil { state.withLock { $0.error = $0.error ?? CancellationError() } }
@@ -234,7 +240,7 @@ private final class RecordedBody: ResponseBodySource {
     func close() async {
         let (data, error) = state.withLock { state in
             defer { state.isRecorded = true }
-            return (state.isRecorded ? nil : state.data, state.error)
+            return (state.isRecorded ? nil : state.data, state.isUnused ? nil : state.error)
         }
         if let data { record(data, base.metrics, error) }
         await base.close()

@@ -102,8 +102,9 @@ extension HAR.Entry {
             return "\(request.line) failed when it was recorded: \(error ?? "for an unknown reason")"
         }
         guard response.content.isTruncated == true else { return nil }
-        let part = response.content.comment.map { "in part: \($0)" } ?? "without its body"
-        return "The response to \(request.line) was recorded \(part)"
+        let part = response.content.text == nil ? "without its body" : "in part"
+        let comment = response.content.comment.map { ": \($0)" } ?? ""
+        return "The response to \(request.line) was recorded \(part)\(comment)"
     }
 
     /// Whether the entry is an exchange with a server: not a response of the cache, beside which a validation has an entry

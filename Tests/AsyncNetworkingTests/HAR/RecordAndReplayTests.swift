@@ -89,6 +89,63 @@ import Testing
         #expect(try await replaying().get("a").text == "GET a")
     }
 
+    @Test func `a body of which only the beginning was read is not replayed`() async throws {
+        let transport = MockTransport(MockResponse(chunks: [Data("abc".utf8), Data("def".utf8)]))
+        let replay = try await replayingArchive(on: transport) { manager in
+            try await manager.withResponse(for: manager.request(.get, "a")) { _, body in
+                for try await _ in body { break }
+            }
+        }
+        let text = try await failure { _ = try await SessionManager(on: replay).get("a") }
+        #expect(text == "The response to GET http://a.example/v1/a was recorded in part")
+    }
+
+    @Test(arguments: [true, false], ["received", "waiting", "lost"])
+    func `a response that was received for a decision only is replayed, whatever became of its body`(
+        byRecorder: Bool, body: String
+    ) async throws {
+        var steps: [MockResponse.Step] = [.head(.serviceUnavailable, [.contentLength: "6"]), .chunk(Data("abc".utf8))]
+        switch body {
+        case "received": steps.append(.chunk(Data("def".utf8)))
+        case "waiting": steps.append(.hang)
+        default: steps.append(.fail(TransportError(.connectionLost(.inBody(received: 3, expected: 6)))))
+        }
+        let transport = MockTransport(MockResponse(steps), .text("end"))
+        let (chunks, continuation) = AsyncStream<Data>.makeStream()
+        func configure(_ configuration: inout SessionConfiguration) {
+            configuration.retryPolicy = RetryPolicy(limit: 1)
+            configuration.retryPolicy.decision = { context in
+                guard case .success = context.result else { return .stop }
+                for await _ in chunks { break }
+                return .retry(after: .zero)
+            }
+            configuration.attemptInterceptors = [
+                Intercepting { request, next in
+                    var response = try await next(request)
+                    response.body = response.body.transforming {
+                        continuation.yield($0); return $0
+                    }
+                    return response
+                }
+            ]
+        }
+        func get(_ manager: SessionManager) async throws {
+            let request = try manager.request(.get, "a")
+            let data = try await manager.withResponse(for: request) { _, body in try await body.collect(upTo: 100) }
+            #expect(data == Data("end".utf8))
+        }
+        var replay: ReplayTransport
+        if byRecorder {
+            replay = try await replayingArchive(on: transport, maximumBodySize: 4, configure: configure, get)
+        } else {
+            try await get(
+                SessionManager(on: try RecordingTransport(wrapping: transport, to: path), configure: configure))
+            replay = try ReplayTransport(from: path)
+        }
+        try await get(SessionManager(on: replay, configure: configure))
+        #expect(replay.unused == [])
+    }
+
     @Test func `responses of the cache are not those of a server`() async throws {
         let answer = MockResponse(
             headers: [.cacheControl: "max-age=60", .eTag: "\"1\""], chunks: [Data("stored".utf8)])
