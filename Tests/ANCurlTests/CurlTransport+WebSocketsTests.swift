@@ -119,6 +119,32 @@ import Testing
         }
     }
 
+    @Test(arguments: [Script.Ending.close, .reset])
+    func `what arrived before the end is received although the reader resumes in the middle of a turn`(
+        ending: Script.Ending
+    ) async throws {
+        let messages = (0..<10_000).map { WebSocketFrame(.binary, [UInt8(truncatingIfNeeded: $0)]) }
+        let close = WebSocketFrame(.close, WebSocketClosure(code: 1000).payload)
+        let frames = (messages + [close]).flatMap { $0.encoded(mask: nil) }
+        try await StubServer.with { server in
+            let gate = try ScriptGate()
+            server.route("/", Script([.acceptWebSocket(), .send(Data(frames)), .wait(gate), .end(ending)]))
+            let options = TransferOptions.with { $0.streamBufferSize = 1 }
+            try await withLink(to: server, on: CurlTransport(), options: options) { link in
+                var received = try #require(try await link.receive())
+                gate.open()
+                try await server.connections(open: 0)
+                while let more = try await link.receive() {
+                    received += more
+                    // So that the next frame is taken at any moment of the loop's turn.
+                    var count = received.count % 1000
+                    while count > 0 { count -= 1 }
+                }
+                #expect(received == messages)
+            }
+        }
+    }
+
     @Test func `a flood of pings delays no message, and its last ping is answered`() async throws {
         let flood = [[UInt8]](repeating: WebSocketFrame(.ping).encoded(mask: nil), count: 100_000).flatMap(\.self)
         let last = WebSocketFrame(.ping, [1]).encoded(mask: nil) + WebSocketFrame(.text, [2]).encoded(mask: nil)

@@ -88,13 +88,12 @@ final class WebSocketConnection {
         let loop = transfer.loop
         framesLeft = Self.framesPerTurn
         // Frames that arrived before a pause come first.
-        if phase == .open, wantsInput { try handleFrames(of: transfer) }
+        var hasMore = try handleFrames(of: transfer)
         perform(channel.takeCommands(), at: loop.now)
         try sendUnlessLost(transfer)
-        var hasMore = false
-        if wantsInput { hasMore = try receive(by: transfer) }
-        if let sendFailure, !channel.isPaused, !hasMore { throw phase == .open ? sendFailure : .complete }
-        if hasMore || channel.isPaused { try sendUnlessLost(transfer) } else { try send(by: transfer) }
+        if !hasMore, wantsInput { hasMore = try receive(by: transfer) }
+        if let sendFailure, !hasMore { throw phase == .open ? sendFailure : .complete }
+        if hasMore { try sendUnlessLost(transfer) } else { try send(by: transfer) }
         if phase == .open || phase == .ending { channel.flush() }
         return hasMore && wantsInput
     }
@@ -196,15 +195,15 @@ final class WebSocketConnection {
     /// Receives what has arrived; returns whether there may be more.
     private func receive(by transfer: Transfer) throws(End) -> Bool {
         let buffer = transfer.loop.receiveBuffer
-        for _ in 0..<Self.readsPerTurn where framesLeft > 0 {
+        for _ in 0..<Self.readsPerTurn {
             let (count, hasMore) = try unsafe receive(into: buffer.bytes, of: transfer)
             guard let count else { try receiveEnd(of: transfer) }
             if count > 0 {
                 clock.noteInput(at: transfer.loop.now)
-                try receive(unsafe [UInt8](UnsafeRawBufferPointer(rebasing: buffer.bytes[..<count])), of: transfer)
+                let bytes = unsafe [UInt8](UnsafeRawBufferPointer(rebasing: buffer.bytes[..<count]))
+                if try receive(bytes, of: transfer) { return true }
             }
-            guard hasMore || framesLeft == 0 else { return false }
-            guard wantsInput else { return false }
+            guard hasMore else { return false }
         }
         return true
     }
@@ -220,18 +219,20 @@ final class WebSocketConnection {
         }
     }
 
-    private func receive(_ bytes: [UInt8], of transfer: Transfer) throws(End) {
+    /// Handles bytes that have arrived; returns whether frames may be left.
+    private func receive(_ bytes: [UInt8], of transfer: Transfer) throws(End) -> Bool {
         if phase != .open { transfer.state.clock.noteActivity(at: transfer.loop.now) }
         switch phase {
-        case .upgrading: try receiveHead(bytes, of: transfer)
+        case .upgrading: return try receiveHead(bytes, of: transfer)
         case .refused:
             received += bytes
             if let body = body(of: transfer, isEnd: false) { try refuse(with: body, transfer) }
+            return false
         case .open:
             transfer.state.receiving.take(bytes.count)
             decoder.append(bytes)
-            try handleFrames(of: transfer)
-        case .ending, .failing: break
+            return try handleFrames(of: transfer)
+        case .ending, .failing: return false
         }
     }
 
@@ -244,7 +245,7 @@ final class WebSocketConnection {
         throw .complete
     }
 
-    private func receiveHead(_ bytes: [UInt8], of transfer: Transfer) throws(End) {
+    private func receiveHead(_ bytes: [UInt8], of transfer: Transfer) throws(End) -> Bool {
         received += bytes
         var start = 0
         while phase == .upgrading, let end = received[max(start, scanned)...].firstIndex(of: UInt8(ascii: "\n")) {
@@ -262,11 +263,12 @@ final class WebSocketConnection {
             guard received.count <= limit else {
                 throw .failed(transfer.failure(.responseTooLarge(.head(limit: limit))))
             }
+            return false
         case .open:
             let rest = received
             received = []
-            try receive(rest, of: transfer)
-        default: try receive([], of: transfer)
+            return try receive(rest, of: transfer)
+        default: return try receive([], of: transfer)
         }
     }
 
@@ -282,16 +284,23 @@ final class WebSocketConnection {
     }
 
     /// Handles the frames that have arrived, until the reader's buffer is full.
-    private func handleFrames(of transfer: Transfer) throws(End) {
+    ///
+    /// - Returns: Whether some may be left. Then nothing more is received in this turn, not even the end of the connection:
+    ///   a reader on another thread may empty its buffer at any moment, and the frames come first.
+    private func handleFrames(of transfer: Transfer) throws(End) -> Bool {
         var pongs = PongBatch()
         do throws(WebSocketViolation) {
             defer { append(pongs) }
-            while phase == .open, wantsInput, framesLeft > 0, let frame = try decoder.next() {
+            var isFull = channel.isPaused
+            while phase == .open {
+                guard !isFull, framesLeft > 0 else { return true }
+                guard let frame = try decoder.next() else { return false }
                 framesLeft -= 1
                 switch try machine.receive(frame) {
                 case .none: break
                 case .deliver(let frame):
-                    if channel.add(frame, capacity: capacity) { clock.pause() }
+                    isFull = channel.add(frame, capacity: capacity)
+                    if isFull { clock.pause() }
                 case .answer(let pong): pongs.append(pong)
                 case .closed(let closure, let answer):
                     channel.receive(closure)
@@ -300,6 +309,7 @@ final class WebSocketConnection {
                     phase = .ending
                 }
             }
+            return false
         } catch {
             close(WebSocketClosure(code: error.code, reason: error.reason), at: transfer.loop.now)
             // The failure is known; whether the close frame can be sent does not matter.
