@@ -138,7 +138,7 @@ public struct CurlTransport: Transport {
             // Its own proxy, or one that the environment names for the URL. Behind a tunnel, or a proxy of SOCKS, the
             // server answers.
             let options = request.sharedOptions ?? context.defaultOptions
-            return options.value.proxyUse(for: request.url)?.isTunnel == false
+            return options.value.proxyUse(for: request)?.isTunnel == false
         }
         features.answersDigest = { DigestAnswer.isPossible($0) }
         features.snapshot = { [group] in await group.snapshot() }

@@ -58,7 +58,7 @@ final class Exchange: Sendable {
         self.upload = upload
         isSecure = request.url.isHTTPS
         mayUseProxy = sharedOptions.value.proxy.mayBeUsed(for: request.url)
-        proxyUse = mayUseProxy ? sharedOptions.value.proxyUse(for: request.url) : nil
+        proxyUse = mayUseProxy ? sharedOptions.value.proxyUse(for: request) : nil
         cookies = CookieHandling(request, sharedOptions.value)
         authentication = request.transportAuthentication
         let hasBody =

@@ -96,13 +96,15 @@ struct ProxyUse {
 }
 
 extension TransferOptions {
-    /// How a request to a URL is sent through an HTTP proxy; `nil` without one.
-    func proxyUse(for url: URL) -> ProxyUse? {
+    /// How a request is sent through an HTTP proxy; `nil` without one.
+    func proxyUse(for request: Request) -> ProxyUse? {
+        let url = request.url
         guard proxy.mayBeUsed(for: url), connection.unixSocketPath == nil, let proxy = proxy.proxy(for: url),
             proxy.kind == .http || proxy.kind == .https
         else { return nil }
-        // libcurl opens one to another host than that of the URL, too.
-        return ProxyUse(proxy: proxy, isTunnel: url.isHTTPS || connection.replaceServer(of: url))
+        // libcurl opens one to another host than that of the URL, too; see also ``EasyHandle/applyUpgrade()``.
+        let isTunnel = url.isHTTPS || request.webSocketOptions != nil || connection.replaceServer(of: url)
+        return ProxyUse(proxy: proxy, isTunnel: isTunnel)
     }
 }
 

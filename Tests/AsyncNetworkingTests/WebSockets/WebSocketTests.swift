@@ -636,6 +636,26 @@ import Testing
         }
     }
 
+    @Test func `a server behind a tunnel cannot ask for the credential of the proxy`() async throws {
+        try await StubServer.with { proxy in
+            let refusal = Reply(status: 407, headers: ["Proxy-Authenticate": "Basic realm=\"x\""])
+            proxy.enqueue(Script([.reply(Reply(framing: .asGiven))]), Script([.reply(refusal)]))
+            let asked = EventList<String?>()
+            let session = SessionManager {
+                $0.proxy = .proxy(Proxy(.http, host: "127.0.0.1", port: proxy.endpoint.port))
+                $0.authentication.challengeHandler = { challenge in
+                    await asked.append(challenge.protectionSpace.realm)
+                    return .rejectProtectionSpace
+                }
+            }
+            let error = try await sessionError {
+                try await session.withWebSocket(Request(url: url("ws://a.example/x"))) { _ in }
+            }
+            #expect(error.statusCode == 407)
+            #expect(await asked.values.isEmpty)
+        }
+    }
+
     @Test func `the address policy applies`() async throws {
         try await StubServer.with { server in
             let session = SessionManager(for: server) { $0.connection.addresses = .publicOnly() }
