@@ -410,6 +410,60 @@ import Testing
         }
     }
 
+    @Test(arguments: [true, false])
+    func `a block for challenges that is set late is asked by a server that did not receive the authorization`(
+        isOfSession: Bool
+    ) async throws {
+        try await StubServer.with { server in
+            try await StubServer.with { other in
+                let gate = try ScriptGate()
+                server.route("/", .redirect(302, to: other.url("/").absoluteString))
+                other.fallback { request in
+                    guard request.headers["Authorization"] == nil else { return .json("{}") }
+                    let reply = Reply(status: 401, headers: ["WWW-Authenticate": "Basic realm=\"x\""])
+                    return Script([.wait(gate), .reply(reply)])
+                }
+                let authorization = ["Authorization": "Bearer old"]
+                let manager = AFHTTPSessionManager(for: server) {
+                    if isOfSession { $0.httpAdditionalHeaders = authorization }
+                }
+                manager.responseSerializer.acceptableStatusCodes = nil
+                async let result = manager.fetch("", headers: isOfSession ? nil : authorization)
+                try await other.requests(count: 1)
+                manager.setAuthenticationChallengeHandler { _, _, _, _ in
+                    URLCredential(user: "ada", password: "secret", persistence: .none)
+                }
+                gate.open()
+                #expect(await (result.response as? HTTPURLResponse)?.statusCode == 200)
+                #expect(server.activity.requests.map { $0.headers["Authorization"] } == ["Bearer old", "Bearer old"])
+            }
+        }
+    }
+
+    @Test func `a block for challenges that is set late does not repeat a request that a redirect block authorized`()
+        async throws
+    {
+        try await StubServer.with { server in
+            let gate = try ScriptGate()
+            server.route("/", .redirect(302, to: "/private"))
+            let reply = Reply(status: 401, headers: ["WWW-Authenticate": "Basic realm=\"x\""])
+            server.route("/private", Script([.wait(gate), .reply(reply)]))
+            let manager = AFHTTPSessionManager(for: server)
+            manager.setTaskWillPerformHTTPRedirectionBlock { _, _, _, request in
+                var request = request
+                request.setValue("Bearer old", forHTTPHeaderField: "Authorization")
+                return request
+            }
+            async let result = manager.fetch("")
+            try await server.requests(count: 2)
+            manager.setAuthenticationChallengeHandler { _, _, _, _ in URLSession.AuthChallengeDisposition.useCredential
+            }
+            gate.open()
+            #expect(await (result.response as? HTTPURLResponse)?.statusCode == 401)
+            #expect(server.activity.requests.count == 2)
+        }
+    }
+
     @Test func `the serializer is read when the response is complete`() async throws {
         try await StubServer.with { server in
             let gate = try ScriptGate()

@@ -171,13 +171,17 @@ struct LateChallenges: Interceptor {
         }
         do {
             let response = try await next(request)
+            let isRedirected = !response.head.redirectHistory.isEmpty
             let isChallenge =
                 switch response.head.status.code {
+                // A redirect to another origin removes the field, and a block for redirects may set it.
+                case 401 where isRedirected:
+                    request.driver.object?.sentRequest?.headers.contains(.authorization) == false
                 case 401: !isAuthorized && !request.headers.contains(.authorization)
                 case 407: true
                 default: false
                 }
-            guard isChallenge, isLate(redirected: !response.head.redirectHistory.isEmpty) else { return response }
+            guard isChallenge, isLate(redirected: isRedirected) else { return response }
         } catch let error as TransportError {
             let isRedirected = error.context.url != request.url.redactedDescription
             guard error.reason == .proxy(.authenticationRequired), isLate(redirected: isRedirected) else { throw error }

@@ -126,7 +126,8 @@ final class TaskDriver: Sendable {
     /// The URL of ``currentRequest``.
     var currentURL: URL? { sentRequest?.url ?? original.url }
 
-    private var sentRequest: Request? { state.withLock { $0.core }?.sentRequest }
+    /// The request that was sent last, with what redirects have changed; `nil` if none was sent.
+    var sentRequest: Request? { state.withLock { $0.core }?.sentRequest }
 
     /// The response, created from the head at first access.
     var response: HTTPURLResponse? {
