@@ -241,6 +241,34 @@ import Testing
         }
     }
 
+    /// libcurl itself sends the request again, on the idle connection that it finds next.
+    @Test(arguments: [(HTTPRequest.Method.get, 2), (.post, 1)], [RequestBody.none, .string("body")])
+    func `a request that must not be repeated is not repeated either because the next idle connection has expired`(
+        method: (HTTPRequest.Method, sendCount: Int), body: RequestBody
+    ) async throws {
+        try await StubServer.with { server in
+            let transport = try CurlTransport()
+            try await withThrowingTaskGroup(of: Void.self) { group in
+                let gate = try ScriptGate()
+                for (number, headers) in [HeaderPairs(), ["Keep-Alive": "timeout=0"]].enumerated() {
+                    server.enqueue(Script([.wait(gate), .reply(Reply(headers: headers))]))
+                    group.addTask { _ = try await transport.collect(server.request()) }
+                    try await server.requests(count: number + 1)
+                }
+                gate.open()
+                try await group.waitForAll()
+            }
+            server.route("/dead", .close)
+            let error = try await transport.failure(server.request("/dead", method: method.0, body: body))
+            switch error.reason {
+            case .connectionLost(.beforeResponse), .connectionLost(.whileSending):
+                #expect(error.context.sendCount == method.sendCount)
+            default: throw error
+            }
+            #expect(server.activity.requests.count { $0.path == "/dead" } == method.sendCount)
+        }
+    }
+
     @Test func `a request is not repeated after a byte of its response`() async throws {
         try await StubServer.with { server in
             server.enqueue(.text("first"), .resetAfter(bytes: 20))

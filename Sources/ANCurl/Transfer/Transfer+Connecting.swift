@@ -133,6 +133,9 @@ extension Transfer {
     func didConnect(remote: SocketAddress, local: SocketAddress) -> Int32 {
         stopExpectingSendFailure()
         state.connection.sockets.forEach(loop.didConnect)
+        let isSentAgain = !state.receiving.isHeld && state.repeating.attempts > 0
+        // Whether this connection can be used or not: if not, the request would be sent again on another one.
+        if isSentAgain, !mayRepeat() { return CURL_PREREQFUNC_ABORT }
         // A reused connection may have been made for a request with another address policy.
         let address = exchange.options.connection.unixSocketPath == nil && !remote.host.isEmpty ? remote : nil
         guard isAllowed(address), meetConnection(remote: remote, local: local) else {
@@ -140,8 +143,8 @@ extension Transfer {
         }
         if state.receiving.isHeld {
             guard beginNextLeg() else { return CURL_PREREQFUNC_ABORT }
-        } else if state.repeating.attempts > 0 {
-            guard mayRepeat(), rewind() else { return CURL_PREREQFUNC_ABORT }
+        } else if isSentAgain {
+            guard rewind() else { return CURL_PREREQFUNC_ABORT }
             state.repeating.reconnect(probes: exchange.probes)
         }
         if !exchange.needsOwnConnection { try? handle.set(CURLOPT_FRESH_CONNECT, false) }
