@@ -18,8 +18,8 @@ import Testing
         #expect(machine.flush(buffered: 0) == "reader")
         #expect(machine.wait(for: .end, "reader", buffered: 0) == "reader")
         #expect(machine.close().mustCancel, "The request's body is still being sent.")
-        #expect(machine.wait(for: .release, "scope", buffered: 0) == nil)
-        #expect(machine.end() == "scope")
+        #expect(machine.waitForEnd("scope") == nil)
+        #expect(machine.end().closers == ["scope"])
         machine.endResponse()
         #expect(!machine.close().mustCancel)
     }
@@ -46,7 +46,7 @@ import Testing
         if isOverdue { machine.endPatience() }
         guard let buffered else {
             #expect(machine.flush(buffered: 100) == nil)
-            #expect(machine.end() == "reader")
+            #expect(machine.end().reader == "reader")
             return
         }
         if buffered > 0 { #expect(machine.flush(buffered: buffered - 1) == nil) }
@@ -57,7 +57,7 @@ import Testing
         var machine = Machine(reading: .streaming(capacity: 100))
         #expect(machine.wait(for: .head, "reader", buffered: 0) == nil)
         #expect(machine.flush(buffered: 5) == nil)
-        #expect(machine.end() == "reader")
+        #expect(machine.end().reader == "reader")
         #expect(machine.isResponseOver)
     }
 
@@ -71,15 +71,16 @@ import Testing
         #expect(machine.flush(buffered: 3) == "c")
         #expect(machine.wait(for: .end, "d", buffered: 3) == nil)
         #expect(machine.flush(buffered: 3) == nil, "Bytes are not the end.")
-        #expect(machine.end() == "d")
-        #expect(machine.end() == nil)
+        #expect(machine.end().reader == "d")
+        #expect(machine.end().reader == nil)
     }
 
-    @Test(arguments: [Machine.Interest.head, .bytes, .end, .release])
+    @Test(arguments: [Machine.Interest.head, .bytes, .end])
     private func `after the end nobody waits`(interest: Machine.Interest) {
         var machine = Machine(reading: .streaming(capacity: 100))
-        #expect(machine.end() == nil)
+        #expect(machine.end().reader == nil)
         #expect(machine.wait(for: interest, "late", buffered: 0) == "late")
+        #expect(machine.waitForEnd("late") == "late")
         machine.receiveHead()
         #expect(machine.isResponseOver, "A head after the end changes nothing.")
     }
@@ -88,7 +89,7 @@ import Testing
         var machine = Machine(reading: .streaming(capacity: 100))
         #expect(machine.wait(for: .head, "first", buffered: 0) == nil)
         #expect(machine.wait(for: .head, "second", buffered: 0) == "second")
-        #expect(machine.end() == "first")
+        #expect(machine.end().reader == "first")
     }
 
     // MARK: Bytes
@@ -153,11 +154,11 @@ import Testing
         #expect(action.strayReader == "stray")
         #expect(machine.isAbandoned)
         #expect(machine.receiveBytes(1, buffered: 0) == .abandon)
-        #expect(machine.wait(for: .bytes, "late", buffered: 5) == "late", "Only the release can be waited for.")
+        #expect(machine.wait(for: .bytes, "late", buffered: 5) == "late", "Only the end can be waited for.")
         #expect(machine.wait(for: .end, "late", buffered: 0) == "late")
         #expect(machine.wait(for: .head, "late", buffered: 0) == "late")
-        #expect(machine.wait(for: .release, "closer", buffered: 0) == nil)
-        #expect(machine.end() == "closer")
+        #expect(machine.waitForEnd("closer") == nil)
+        #expect(machine.end().closers == ["closer"])
     }
 
     @Test func `closing after the end has nothing to cancel`() {
@@ -173,7 +174,21 @@ import Testing
         var machine = Machine(reading: .streaming(capacity: 10))
         #expect(machine.close().mustCancel)
         #expect(machine.close().mustCancel, "The loop ignores a second message.")
-        #expect(machine.wait(for: .release, "closer", buffered: 0) == nil)
+        #expect(machine.waitForEnd("closer") == nil)
+    }
+
+    @Test func `each of those who close an exchange waits for its end`() {
+        var machine = Machine(reading: .streaming(capacity: 10))
+        #expect(machine.close().mustCancel)
+        #expect(machine.waitForEnd("first") == nil)
+        let action = machine.close()
+        #expect(action.mustCancel)
+        #expect(action.strayReader == nil)
+        #expect(machine.waitForEnd("second") == nil)
+        let end = machine.end()
+        #expect(end.reader == nil)
+        #expect(end.closers == ["first", "second"])
+        #expect(machine.end().closers.isEmpty, "They are handed out once.")
     }
 
     @Test func `a body that has escaped its scope cannot be collected`() {
@@ -198,6 +213,10 @@ import Testing
             var left = 0
             var woken: [Int] = []
             var buffered = 0
+            func end() {
+                let action = machine.end()
+                woken += [action.reader].compactMap(\.self) + action.closers
+            }
             for _ in 0..<30 {
                 switch Int.random(in: 0..<7, using: &random) {
                 case 0: machine.receiveHead(patience: Bool.random(using: &random) ? 5 : nil)
@@ -206,7 +225,7 @@ import Testing
                     if machine.receiveBytes(count, buffered: buffered) == .take { buffered += count }
                 case 2: woken += [machine.flush(buffered: buffered)].compactMap(\.self)
                 case 3:
-                    let interest = [ExchangeStateMachine<Int>.Interest.head, .bytes, .end, .response, .release]
+                    let interest = [ExchangeStateMachine<Int>.Interest.head, .bytes, .end, .response]
                         .randomElement(using: &random)
                     woken += [machine.wait(for: interest ?? .end, left, buffered: buffered)].compactMap(\.self)
                     left += 1
@@ -215,13 +234,15 @@ import Testing
                     _ = machine.resume()
                 case 5 where Int.random(in: 0..<5, using: &random) == 0:
                     woken += [machine.close().strayReader].compactMap(\.self)
+                    woken += [machine.waitForEnd(left)].compactMap(\.self)
+                    left += 1
                 case 6 where Int.random(in: 0..<5, using: &random) == 0:
-                    woken += [machine.end()].compactMap(\.self)
+                    end()
                 case 6: machine.endPatience()
                 default: break
                 }
             }
-            woken += [machine.end()].compactMap(\.self)
+            end()
             #expect(woken.sorted() == Array(0..<left))
         }
     }

@@ -6,7 +6,7 @@ import Testing
 
 /// Random orders of the events of the machines between the loop and its tasks, legal and illegal ones.
 @Suite struct ExchangeWalkTests {
-    private static let interests: [ExchangeStateMachine<Int>.Interest] = [.head, .bytes, .end, .release]
+    private static let interests: [ExchangeStateMachine<Int>.Interest] = [.head, .bytes, .end, .response]
 
     @Test(arguments: UInt64(1)...300)
     func `a waiter of an exchange is resumed exactly once, and no wait outlives the exchange`(seed: UInt64) {
@@ -14,11 +14,17 @@ import Testing
         var machine = ExchangeStateMachine<Int>(
             reading: Bool.random(using: &random) ? .streaming(capacity: 10) : .collecting(limit: 25))
         var (buffered, last) = (0, 0)
-        var waiting: Set<Int> = []
+        var (waiting, closing): (Set<Int>, Set<Int>) = ([], [])
         var (isPaused, isResponseOver, isOver) = (false, false, false)
         func resumed(_ waiter: Int?) {
             guard let waiter else { return }
             #expect(waiting.remove(waiter) != nil, "It was resumed before.")
+        }
+        func end() {
+            let action = machine.end()
+            resumed(action.reader)
+            #expect(Set(action.closers) == closing && action.closers.count == closing.count)
+            closing = []
         }
         for _ in 0..<60 {
             switch Int.random(in: 0...10, using: &random) {
@@ -49,12 +55,14 @@ import Testing
                 #expect(!mustNotify || isPaused)
                 if !machine.isAbandoned { isPaused = false }
             case 8 where Int.random(in: 0...4, using: &random) == 0:
-                resumed(machine.end())
+                end()
                 (isResponseOver, isOver) = (true, true)
             case 9 where Int.random(in: 0...4, using: &random) == 0:
                 let action = machine.close()
                 resumed(action.strayReader)
                 #expect(action.mustCancel == !isOver)
+                last += 1
+                if machine.waitForEnd(last) == nil { closing.insert(last) }
             case 10 where Int.random(in: 0...4, using: &random) == 0:
                 // The request's body is still being sent.
                 machine.endResponse()
@@ -66,7 +74,7 @@ import Testing
             #expect(waiting.count == (machine.hasWaiter ? 1 : 0))
             if isOver { resumed(machine.flush(buffered: buffered)) }
         }
-        resumed(machine.end())
+        end()
         #expect(waiting.isEmpty)
     }
 

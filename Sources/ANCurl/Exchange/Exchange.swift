@@ -237,7 +237,10 @@ final class Exchange: Sendable {
         }
         action.strayReader?.wake()
         if action.mustCancel {
-            await wait(for: .release, then: cancel)
+            await Waiter.suspend { waiter in
+                state.withLock { $0.machine.waitForEnd(waiter) }?.wake()
+                cancel()
+            }
         }
         guard let pump else { return }
         // It may be waiting for its source.
@@ -337,14 +340,16 @@ final class Exchange: Sendable {
     }
 
     func end(_ result: Result<ResponseEnding, any Error>) {
-        state.withLock { state in
+        let action = state.withLock { state in
             switch result {
             case .success(let ending): state.ending = state.ending ?? ending
             // What becomes of the request's body after the response does not change the response.
             case .failure(let error): state.failure = state.ending == nil ? error : nil
             }
             return state.machine.end()
-        }?.wake()
+        }
+        action.reader?.wake()
+        for closer in action.closers { closer.wake() }
     }
 
     struct State {

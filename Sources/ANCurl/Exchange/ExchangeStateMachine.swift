@@ -8,6 +8,8 @@
 package struct ExchangeStateMachine<Waiter> {
     private var progress = Progress.awaitingHead
     private var waiter: (Waiter, interest: Interest)?
+    /// The tasks that have closed the exchange and wait for its end.
+    private var closers: [Waiter] = []
     private var reading: Reading
     private var isPaused = false
     /// The number of bytes of a body that may be discarded, up to which its end is awaited; `nil` if the end of the
@@ -39,8 +41,6 @@ package struct ExchangeStateMachine<Waiter> {
         case end
         /// The end of the exchange, or the beginning of a long response that may be discarded.
         case response
-        /// The end of the exchange; the only interest allowed after the scope has ended.
-        case release
     }
 
     /// The progress of the response.
@@ -61,7 +61,7 @@ package struct ExchangeStateMachine<Waiter> {
     /// Whether the loop no longer uses the exchange.
     package var isOver: Bool { progress == .over }
 
-    /// Whether a task is waiting. A body has at most one reader at a time.
+    /// Whether a reader is waiting. A body has at most one reader at a time.
     package var hasWaiter: Bool { waiter != nil }
 
     /// Whether the scope in which the body was available has ended.
@@ -129,10 +129,17 @@ package struct ExchangeStateMachine<Waiter> {
         if progress != .over { progress = .responded }
     }
 
-    /// Ends the exchange. Returns the waiter, regardless of what it waits for.
-    package mutating func end() -> Waiter? {
+    /// Ends the exchange. Returns all waiters, regardless of what they wait for.
+    package mutating func end() -> EndAction {
         progress = .over
-        return takeWaiter()
+        defer { closers = [] }
+        return EndAction(reader: takeWaiter(), closers: closers)
+    }
+
+    /// The waiters to resume at the end of an exchange.
+    package struct EndAction {
+        package let reader: Waiter?
+        package let closers: [Waiter]
     }
 
     // MARK: The reader's side
@@ -140,7 +147,7 @@ package struct ExchangeStateMachine<Waiter> {
     /// Stores a waiter. It is returned at once if the event has already occurred, if another task is waiting, or if the
     /// scope has ended. A resumed reader checks the state again.
     package mutating func wait(for interest: Interest, _ newWaiter: Waiter, buffered: Int) -> Waiter? {
-        guard waiter == nil, reading != .abandoned || interest == .release else { return newWaiter }
+        guard waiter == nil, reading != .abandoned else { return newWaiter }
         waiter = (newWaiter, interest)
         return flush(buffered: buffered)
     }
@@ -164,6 +171,14 @@ package struct ExchangeStateMachine<Waiter> {
         return CloseAction(mustCancel: progress != .over, strayReader: takeWaiter())
     }
 
+    /// Stores the waiter of a task that has closed the exchange, until the exchange ends. It is returned at once if that is
+    /// the case. There may be several.
+    package mutating func waitForEnd(_ closer: Waiter) -> Waiter? {
+        guard progress != .over else { return closer }
+        closers.append(closer)
+        return nil
+    }
+
     /// The actions required when the scope ends.
     package struct CloseAction {
         /// Whether the exchange must be cancelled because it is not over.
@@ -176,7 +191,7 @@ package struct ExchangeStateMachine<Waiter> {
         switch (waiter?.interest, progress) {
         case (nil, _): false
         case (_, .over): true
-        case (.release, _), (.response, .responded): false
+        case (.response, .responded): false
         case (_, .responded): true
         case (.head, .inBody): true
         case (.bytes, _): buffered > 0
