@@ -734,23 +734,61 @@ import Testing
         }
     }
 
-    @Test func `a limit that expires while a refused request waits for a connection names the queue`() async throws {
+    private static let replayable = [
+        RequestBody.string("body"), .stream(SilentAfterFirst(), isReplayable: true),
+    ]
+
+    @Test(arguments: [HTTP2Sharing.exclusive, .multiplexed], replayable)
+    func `a refused request is sent again, though its body has no bytes to send yet`(
+        sharing: HTTP2Sharing, body: RequestBody
+    ) async throws {
         try await withServer { server in
             let gate = try ScriptGate()
             server.fallback { _ in
-                // One stream at a time, with which the first request is busy.
-                let settings = HTTP2Frame(type: 4, payload: [0, 3, 0, 0, 0, 1])
-                var script = Script.http2([.head(1)])
+                guard server.activity.connectionsAccepted == 1 else {
+                    return .http2([.head(1), .data(1, "done", endsStream: true)])
+                }
+                var script = Script.http2([])
                 script.actions.removeLast()
-                script.actions += [.wait(gate), .send(settings.bytes + HTTP2Frame.reset(3, code: 7).bytes), .hang]
+                script.actions += [.wait(gate), .send(HTTP2Frame.reset(1, code: 7).bytes), .hang]
                 return script
             }
+            let transport = try CurlTransport(http2: sharing)
+            let recorder = EventRecorder()
+            let request = server.request(method: .post, body: body, options: options())
+            async let response = transport.collect(request, reporting: recorder)
+            _ = try await recorder.first { if case .uploadProgress = $0 { true } else { false } }
+            gate.open()
+            #expect(String(decoding: try await response.body, as: UTF8.self) == "done")
+            #expect(server.activity.connectionsAccepted == 2)
+        }
+    }
+
+    /// Serves the first of two requests on one connection until the gate opens, then refuses the second one, which waits
+    /// for another connection.
+    private func refusing(_ gate: ScriptGate, then rest: [HTTP2Frame] = []) -> Script {
+        // One stream at a time, with which the first request is busy.
+        let settings = HTTP2Frame(type: 4, payload: [0, 3, 0, 0, 0, 1])
+        var script = Script.http2([.head(1)])
+        script.actions.removeLast()
+        script.actions += [.wait(gate), .send(settings.bytes + HTTP2Frame.reset(3, code: 7).bytes)]
+        script.actions += rest.map { .send($0.bytes) } + [.hang]
+        return script
+    }
+
+    @Test(arguments: replayable)
+    func `a limit that expires while a refused request waits for a connection names the queue`(
+        body: RequestBody
+    ) async throws {
+        try await withServer { server in
+            let gate = try ScriptGate()
+            server.fallback { _ in refusing(gate) }
             var limits = ConnectionLimits()
             limits.maximumConnectionsPerHost = 1
             let transport = try CurlTransport(limits: limits, http2: .multiplexed)
             let recorder = EventRecorder()
             let limited = server.request(
-                method: .post, body: .string("body"), options: options { $0.timeouts.total = .seconds(1) })
+                method: .post, body: body, options: options { $0.timeouts.total = .seconds(1) })
             try await transport.stream(server.request(options: options())) { _, _ in
                 async let failure = #expect(throws: TransportError.self) {
                     try await transport.collect(limited, reporting: recorder)
@@ -760,6 +798,50 @@ import Testing
                 let reason = await failure?.reason
                 #expect(reason == .timedOut(.queue))
             }
+        }
+    }
+
+    @Test(arguments: replayable)
+    func `a refused request is sent again, though its connection breaks while it waits for another one`(
+        body: RequestBody
+    ) async throws {
+        try await withServer { server in
+            let gate = try ScriptGate()
+            server.fallback { _ in
+                server.activity.connectionsAccepted == 1
+                    ? refusing(gate, then: [.data(99, "never opened")])
+                    : .http2([.head(1), .data(1, "done", endsStream: true)])
+            }
+            var limits = ConnectionLimits()
+            limits.maximumConnectionsPerHost = 1
+            let transport = try CurlTransport(limits: limits, http2: .multiplexed)
+            let recorder = EventRecorder()
+            let refused = server.request(method: .post, body: body, options: options())
+            try await transport.stream(server.request(options: options())) { _, broken in
+                async let response = transport.collect(refused, reporting: recorder)
+                _ = try await recorder.first { if case .uploadProgress = $0 { true } else { false } }
+                gate.open()
+                await #expect(throws: TransportError.self) { try await broken.collect(upTo: 100) }
+                #expect(String(decoding: try await response.body, as: UTF8.self) == "done")
+            }
+        }
+    }
+}
+
+/// A sequence of four bytes that does not end after them.
+private struct SilentAfterFirst: AsyncSequence, Sendable {
+    func makeAsyncIterator() -> Iterator { Iterator() }
+
+    struct Iterator: AsyncIteratorProtocol {
+        private var hasBegun = false
+
+        mutating func next() async throws -> Data? {
+            guard hasBegun else {
+                hasBegun = true
+                return Data("ping".utf8)
+            }
+            try await Task.sleep(for: .seconds(3600))
+            return nil
         }
     }
 }

@@ -282,7 +282,7 @@ actor CurlEngine {
     }
 
     /// Sends a transfer's request again, with another easy handle, and later if the server is overloaded.
-    private func repeatRequest(of transfer: Transfer) {
+    func repeatRequest(of transfer: Transfer) {
         let pause =
             transfer.mayRepeatLater
             ? HTTP2Stream.pause(attempts: transfer.state.repeating.attempts) * Double.random(in: 0.75...1.25) : nil

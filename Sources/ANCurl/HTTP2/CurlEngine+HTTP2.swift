@@ -87,7 +87,7 @@ extension CurlEngine {
         }
         guard monitor.isBroken else { return }
         // libcurl 7.88 reports only the first of several transfers.
-        for transfer in monitor.waiting { finish(transfer, .failure(transfer.streamError)) }
+        for transfer in monitor.waiting { giveUpStream(of: transfer) }
         state.retire(monitor)
     }
 
@@ -98,6 +98,17 @@ extension CurlEngine {
         if transfer.isStreamWhole {
             finish(transfer, transfer.outcome(CURLE_OK))
         } else if !stream.isEnded {
+            giveUpStream(of: transfer)
+        }
+    }
+
+    /// Ends an exchange whose stream cannot continue, or sends its request again if the server has rejected it. libcurl
+    /// may already do that: it tells so when it makes a connection, but not while it waits for one.
+    private func giveUpStream(of transfer: Transfer) {
+        guard !transfer.isFinished, transfer.state.clock.connected != nil else { return }
+        if transfer.mayRepeatRejected {
+            repeatRequest(of: transfer)
+        } else {
             finish(transfer, .failure(transfer.streamError))
         }
     }

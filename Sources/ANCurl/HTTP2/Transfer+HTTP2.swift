@@ -143,6 +143,9 @@ extension Transfer {
         return exchange.mayBeRepeated && !state.sending.hasSentTrailers && state.repeating.mayMove(sendingAtMost: 10)
     }
 
+    /// Whether the request is sent again because the server states that it has not processed it, or that it is overloaded.
+    var mayRepeatRejected: Bool { state.failure == nil && (mayRepeatUnprocessed || mayRepeatLater) }
+
     /// Whether the server states that it has not processed the request, which is then sent again.
     ///
     /// A server that closes each connection after some streams may refuse a request several times, while it processes
@@ -150,9 +153,9 @@ extension Transfer {
     /// such as one with a large body.
     var mayRepeatUnprocessed: Bool {
         // What a server said about the stream does not hold for the next connection.
-        guard state.clock.connected != nil, state.isUnprocessed, let stream = state.connection.stream else {
-            return false
-        }
+        guard state.clock.connected != nil, state.isUnprocessed, let stream = state.connection.stream,
+            !state.sending.hasSentTrailers
+        else { return false }
         return state.repeating.mayMove(
             sendingAtMost: stream.rejection == .leftOut ? TransferRepeating.maximumAttempts : 10)
     }

@@ -182,9 +182,7 @@ extension Transfer {
         guard !state.connection.isSpoilt, state.receiving.refusedPart == nil else {
             return state.failure == nil && state.repeating.mayMove
         }
-        if state.failure == nil, mayRepeatUnprocessed && !state.sending.hasSentTrailers || mayRepeatLater {
-            return true
-        }
+        if mayRepeatRejected { return true }
         let isLost = [CURLE_SEND_ERROR, CURLE_RECV_ERROR, CURLE_PARTIAL_FILE, CURLE_HTTP2, CURLE_HTTP3].contains(code)
         return isLost && state.failure == nil && state.repeating.attempts == 1 && !state.parser.hasBegun
             && handle.long(CURLINFO_NUM_CONNECTS) == 0 && exchange.mayBeRepeated && !state.sending.hasSentTrailers
@@ -198,8 +196,10 @@ extension Transfer {
         guard state.clock.connected != nil else { return true }
         // Its response is handed on when libcurl has given the request up.
         guard !hasLostAnswer else { return false }
-        let isAllowed = mayRepeatUnprocessed || state.repeating.attempts < 2 && exchange.mayBeRepeated
-        guard isAllowed, !state.sending.hasSentTrailers else {
+        let isAllowed =
+            mayRepeatUnprocessed
+            || state.repeating.attempts < 2 && exchange.mayBeRepeated && !state.sending.hasSentTrailers
+        guard isAllowed else {
             state.failure =
                 state.failure
                 ?? TransportError(.connectionLost(.beforeResponse), context: context(code: CURLE_GOT_NOTHING))
