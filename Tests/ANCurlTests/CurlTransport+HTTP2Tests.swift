@@ -95,6 +95,27 @@ import Testing
         }
     }
 
+    /// At code 13, HTTP_1_1_REQUIRED, libcurl would send the request again.
+    @Test(arguments: [UInt8(8), 13])
+    func `a request whose response is cut by a reset is not sent again`(code: UInt8) async throws {
+        try await withServer { server in
+            let gate = try ScriptGate()
+            server.fallback { _ in
+                var script = Script.http2([.head(1), .data(1, "hel")])
+                script.actions.removeLast()
+                script.actions += [.wait(gate), .send(HTTP2Frame.reset(1, code: code).bytes), .hang]
+                return script
+            }
+            try await CurlTransport().stream(server.request(options: options())) { _, body in
+                let error = await #expect(throws: TransportError.self) {
+                    for try await _ in body { gate.open() }
+                }
+                #expect(error?.reason == .connectionLost(.inBody(received: 3, expected: nil)))
+            }
+            #expect(server.activity.connectionsAccepted == 1)
+        }
+    }
+
     @Test func `a server that sends empty frames without end is given up, and holds up no other`() async throws {
         try await StubServer.with { other in
             other.fallback { _ in .text("other") }

@@ -190,19 +190,20 @@ extension Transfer {
 
     /// Whether the request may be sent again: once if its method allows it, or as long as servers state that they have
     /// not processed it. It may not after its trailers were read, because libcurl before 8.7 corrupts memory when a
-    /// handle sends them twice. If not, the transfer fails.
+    /// handle sends them twice, nor after the head of its response, which libcurl disregards if the server requires HTTP/1.1
+    /// (RFC 9113 §7). If not, the transfer fails.
     func mayRepeat() -> Bool {
         // Decided when the request left its connection.
         guard state.clock.connected != nil else { return true }
         // Its response is handed on when libcurl has given the request up.
         guard !hasLostAnswer else { return false }
+        let isAnswered = state.parser.isComplete
         let isAllowed =
             mayRepeatUnprocessed
             || state.repeating.attempts < 2 && exchange.mayBeRepeated && !state.sending.hasSentTrailers
-        guard isAllowed else {
-            state.failure =
-                state.failure
-                ?? TransportError(.connectionLost(.beforeResponse), context: context(code: CURLE_GOT_NOTHING))
+        guard isAllowed, !isAnswered else {
+            let reason = isAnswered ? earlyEnd : .connectionLost(.beforeResponse)
+            state.failure = state.failure ?? TransportError(reason, context: context(code: CURLE_GOT_NOTHING))
             return false
         }
         return true
