@@ -114,6 +114,24 @@ import Testing
         }
     }
 
+    /// libcurl would ask for a 100 itself before a body of more than 1 MiB.
+    @Test(arguments: [nil, .seconds(3600)] as [Duration?])
+    func `a signed upload asks for a 100 only if it should, and not again after a 417`(timeout: Duration?) async throws
+    {
+        try await StubServer.with { server in
+            let refusal = Script([.reply(Reply(status: 417, body: .string("refused")))], readsBodyFirst: false)
+            server.fallback { $0.headers["Expect"] == nil ? .text("stored") : refusal }
+            var request = server.request(
+                method: .put, body: .bytes(Data(count: 2 << 20)),
+                options: .with { $0.expectContinueTimeout = timeout })
+            request.transportAuthentication = TransportAuthentication(
+                AWSSignature(accessKeyID: "AK", secretAccessKey: "s", region: "r", service: "s3"))
+            #expect(try await CurlTransport().text(request) == "stored")
+            let expectations = try await server.requests(count: timeout == nil ? 1 : 2).map { $0.headers["Expect"] }
+            #expect(expectations == (timeout == nil ? [nil] : ["100-continue", nil]))
+        }
+    }
+
     @Test func `fields are received in order, with repeated names apart and empty values kept`() async throws {
         try await StubServer.with { server in
             server.enqueue(

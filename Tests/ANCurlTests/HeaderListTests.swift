@@ -122,17 +122,12 @@ import Testing
 
     // MARK: Fields of the library
 
-    @Test func `content codings are accepted unless the request names others or is signed`() throws {
+    @Test func `content codings are accepted unless the request names others`() throws {
         let accepted = "Accept-Encoding: \(ContentDecoder.supportedCodings)"
         let options = TransferOptions()
         #expect(try Self.lines([("A", "b")], options, sendsBody: false) == ["A: b", accepted])
         #expect(try Self.lines([("Accept-Encoding", "br")], options, sendsBody: false) == ["Accept-Encoding: br"])
-        #expect(try Self.lines([("A", "b")], options, sendsBody: false, isSigned: true) == ["A: b"])
         #expect(try Self.lines([("A", "b")], sendsBody: false) == ["A: b"])
-    }
-
-    @Test func `a signed list has no entry that omits Expect`() throws {
-        #expect(try Self.lines([("A", "b")], isSigned: true) == ["A: b"])
     }
 
     // MARK: Helpers
@@ -141,18 +136,15 @@ import Testing
     private static let plain = TransferOptions().with { $0.decodesContent = false }
 
     private static func lines(
-        _ pairs: [(String, String)], _ options: TransferOptions = plain, upload: Upload = .none,
-        sendsBody: Bool = true, isSigned: Bool = false
+        _ pairs: [(String, String)], _ options: TransferOptions = plain, upload: Upload = .none, sendsBody: Bool = true
     ) throws -> [String] {
-        try lines(HTTPFields(validating: pairs), options, upload: upload, sendsBody: sendsBody, isSigned: isSigned)
+        try lines(HTTPFields(validating: pairs), options, upload: upload, sendsBody: sendsBody)
     }
 
     private static func lines(
-        _ headers: HTTPFields, _ options: TransferOptions = plain, upload: Upload = .none,
-        sendsBody: Bool = true, isSigned: Bool = false
+        _ headers: HTTPFields, _ options: TransferOptions = plain, upload: Upload = .none, sendsBody: Bool = true
     ) throws -> [String] {
-        let list = try HeaderList(
-            request(headers), SharedTransferOptions(options), upload, sendsBody: sendsBody, isSigned: isSigned)
+        let list = try HeaderList(request(headers), SharedTransferOptions(options), upload, sendsBody: sendsBody)
         return unsafe String.lines(of: list.first)
     }
 

@@ -218,7 +218,7 @@ extension Exchange {
     ) throws(TransportError) -> HeaderList {
         try HeaderList(
             request, options, upload, sendsBody: sendsBody, declaresEmptyBody: declaresEmptyBody,
-            leavesOutCookies: cookies != .none, isSigned: authentication?.signature != nil)
+            leavesOutCookies: cookies != .none)
     }
 
     /// The port of the URL.

@@ -42,10 +42,9 @@ package struct HeaderList: ~Copyable {
     ///   - declaresEmptyBody: Whether the length of an empty body is declared here, and not by libcurl.
     ///   - leavesOutCookies: Whether the request's cookies are stored in ``cookies`` instead, for libcurl to add to
     ///     those of the jar.
-    ///   - isSigned: Whether the request is signed for Amazon Web Services.
     package init(
         _ request: borrowing Request, _ options: SharedTransferOptions, _ upload: Upload, sendsBody: Bool,
-        declaresEmptyBody: Bool = false, leavesOutCookies: Bool = false, isSigned: Bool = false
+        declaresEmptyBody: Bool = false, leavesOutCookies: Bool = false
     ) throws(TransportError) {
         let overrides = options.value.connection.hostOverrides
         let size = Self.size(request.headers, overrides)
@@ -72,14 +71,11 @@ package struct HeaderList: ~Copyable {
                 unsafe append(field.name.rawName, isBlank ? ";" : ": ", isBlank ? .init(start: nil, count: 0) : value)
             }
         }
-        // libcurl would sign the field, which a proxy may change.
-        if options.value.decodesContent, !namesCoding, !isSigned { append(Self.acceptEncoding) }
+        if options.value.decodesContent, !namesCoding { append(Self.acceptEncoding) }
         // Not without content (RFC 9110 §10.1.1).
         let expectsContinue = options.value.expectContinueTimeout != nil && upload.length != 0
-        // libcurl would sign the omission entry, and the server would expect the field.
-        if sendsBody, !namesExpect, expectsContinue || !isSigned {
-            append(expectsContinue ? "Expect: 100-continue" : "Expect:")
-        }
+        // libcurl would ask for a 100 itself before a large body.
+        if sendsBody, !namesExpect { append(expectsContinue ? "Expect: 100-continue" : "Expect:") }
         if declaresEmptyBody { append("Content-Length: 0") }
         overrideStart = nodeCount
         for override in overrides {

@@ -36,9 +36,9 @@ public struct TransferOptions: Hashable, Sendable {
 
     /// The time to wait for `100 Continue` (RFC 9110 §10.1.1) over HTTP/1.1 before a body is sent, after which it is
     /// sent anyway; with zero or less, the field `Expect` is sent and the body not delayed. `nil`, the default, sends
-    /// no `Expect` field unless the request has one, with which libcurl waits for at most 1 s, except that libcurl may
-    /// add one to a request with an ``AWSSignature``. No field is added to a request without a body or with an empty
-    /// one. A request that is answered by 417 is sent once more, without the field.
+    /// no `Expect` field unless the request has one, with which libcurl waits for at most 1 s. No field is added to a
+    /// request without a body or with an empty one. A request that is answered by 417 is sent once more, without the
+    /// field.
     public var expectContinueTimeout: Duration?
 
     /// Whether compressed responses are requested and decoded; `true` by default. If `false`, no `Accept-Encoding` is
@@ -50,8 +50,8 @@ public struct TransferOptions: Hashable, Sendable {
     /// ``TransportError/Reason/invalidContentEncoding``; bytes after the end of a gzip, deflate or br stream are
     /// ignored.
     ///
-    /// A request's own `Accept-Encoding` replaces the default one, and none is added to a request with an
-    /// ``AWSSignature`` or to one for a WebSocket connection. The head keeps the `Content-Encoding` field.
+    /// A request's own `Accept-Encoding` replaces the default one, and none is added to a request for a WebSocket
+    /// connection. The head keeps the `Content-Encoding` field.
     public var decodesContent = true
     /// The limits for decoding compressed responses; by default 1 GiB, and 200 times the received bytes.
     ///
