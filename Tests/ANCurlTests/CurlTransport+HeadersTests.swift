@@ -132,6 +132,27 @@ import Testing
         }
     }
 
+    private static let optionsWithNUL = {
+        var (path, interface, host, address) = (
+            ConnectionOptions(), ConnectionOptions(), ConnectionOptions(), ConnectionOptions()
+        )
+        path.unixSocketPath = "/tmp/a\0b"
+        interface.localInterface = "lo\0x"
+        host.hostOverrides = [.init(host: "a\0b", port: 80, address: "127.0.0.1", addressPort: 80)]
+        address.hostOverrides = [.init(host: "a", port: 80, address: "127.0.0.1\0.example", addressPort: 80)]
+        return [path, interface, host, address]
+    }()
+
+    @Test(arguments: optionsWithNUL)
+    func `an option with a NUL, at which libcurl would cut it, is refused`(connection: ConnectionOptions) async throws {
+        try await StubServer.with { server in
+            server.fallback { _ in .text("") }
+            let failure = try await CurlTransport().failure(
+                server.request(options: .with { $0.connection = connection }))
+            guard case .invalidRequest = failure.reason else { throw failure }
+        }
+    }
+
     @Test func `fields are received in order, with repeated names apart and empty values kept`() async throws {
         try await StubServer.with { server in
             server.enqueue(

@@ -79,7 +79,11 @@ package struct HeaderList: ~Copyable {
         if declaresEmptyBody { append("Content-Length: 0") }
         overrideStart = nodeCount
         for override in overrides {
-            append(override.curlText)
+            let text = override.curlText
+            guard !text.hasControlCharacters else {
+                throw TransportError(.invalidRequest(.option("A host override contains a control character.")))
+            }
+            append(text)
         }
         link()
     }

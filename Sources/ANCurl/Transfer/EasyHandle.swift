@@ -3,6 +3,7 @@
 import ANHTTP
 import CCurl
 import FoundationEssentials
+import Glibc
 
 /// The failure of a call to libcurl.
 struct CurlFailure: Error {
@@ -54,14 +55,15 @@ struct EasyHandle: ~Copyable {
         try check(unsafe ccurl_set_offset(raw, option, curl_off_t(offset)), option)
     }
 
-    /// Sets a string, which libcurl copies; `nil` restores the default.
+    /// Sets a string, which libcurl copies; `nil` restores the default. One with a NUL is refused: libcurl would cut it.
     func set(_ option: CURLoption, _ value: String?) throws(CurlFailure) {
-        if let value {
-            // Unlike an implicit conversion, this does not copy the string.
-            try check(unsafe value.withCString { unsafe ccurl_set_string(raw, option, $0) }, option)
-        } else {
-            try check(unsafe ccurl_set_string(raw, option, nil), option)
+        guard let value else { return try check(unsafe ccurl_set_string(raw, option, nil), option) }
+        // Unlike an implicit conversion, this does not copy the string.
+        let code = unsafe value.withCString { text in
+            unsafe strlen(text) == value.utf8.count
+                ? ccurl_set_string(raw, option, text) : CURLE_BAD_FUNCTION_ARGUMENT
         }
+        try check(code, option)
     }
 
     func set(_ option: CURLoption, pointer: UnsafeMutableRawPointer?) throws(CurlFailure) {
