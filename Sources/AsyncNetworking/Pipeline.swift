@@ -5,7 +5,7 @@ import ANHTTP
 import ANSerialization
 import ANSystem
 import FoundationEssentials
-import HTTPTypes
+package import HTTPTypes
 
 /// The ordered list of steps that a request passes on its way from the session's functions to the transport, and its
 /// response on the way back.
@@ -499,7 +499,7 @@ struct OpenExchanges: Sendable {
 
 extension HTTPFields {
     /// Adds the fields whose names are missing.
-    mutating func fill(from others: HTTPFields) {
+    package mutating func fill(from others: HTTPFields) {
         guard !isEmpty else { return self = others }
         let own = self
         for field in others where !own.contains(field.name) { append(field) }

@@ -261,6 +261,43 @@ import Testing
         }
     }
 
+    /// Uses a configuration of its own.
+    private final class Replacing: AFHTTPSessionManager, @unchecked Sendable {
+        override init(baseURL url: URL?, sessionConfiguration configuration: URLSessionConfiguration?) {
+            let own = URLSessionConfiguration.default
+            own.httpAdditionalHeaders = ["X-Client": "1"]
+            super.init(baseURL: url, sessionConfiguration: own)
+        }
+
+        required init?(coder: NSCoder) { super.init(coder: coder) }
+    }
+
+    /// Adds a header field to the configuration.
+    private final class Merging: AFHTTPSessionManager, @unchecked Sendable {
+        override init(baseURL url: URL?, sessionConfiguration configuration: URLSessionConfiguration?) {
+            configuration?.httpAdditionalHeaders?["X-Client"] = "1"
+            super.init(baseURL: url, sessionConfiguration: configuration)
+        }
+
+        required init?(coder: NSCoder) { super.init(coder: coder) }
+    }
+
+    @Test(arguments: [Replacing.self, Merging.self] as [AFHTTPSessionManager.Type])
+    func `a subclass that changes the configuration shares the session, and its header fields are sent`(
+        type: AFHTTPSessionManager.Type
+    ) async throws {
+        try await StubServer.with { server in
+            server.route("/api/x", .json("{}"))
+            let session = SessionManager(baseURL: server.url("/api/"))
+            let manager = type == Replacing.self ? Replacing(session: session) : Merging(session: session)
+            manager.completionQueue = DispatchQueue(label: "completion")
+            #expect(manager.coreSession === session)
+            #expect(manager.session.configuration.httpAdditionalHeaders as? [String: String] == ["X-Client": "1"])
+            #expect(await manager.fetch("x").error == nil)
+            #expect(server.activity.requests.last?.headers["X-Client"] == "1")
+        }
+    }
+
     @Test(arguments: [true, false])
     func `an override may be called back before it has returned its task`(isOnMainQueue: Bool) async throws {
         final class Eager: AFHTTPSessionManager, @unchecked Sendable {

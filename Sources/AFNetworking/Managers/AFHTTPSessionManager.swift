@@ -11,7 +11,6 @@ import Dispatch
 /// the verb returns `nil` and calls `failure` without a task. By default, parameters are encoded as a query or a form,
 /// and responses are decoded as JSON.
 open class AFHTTPSessionManager: AFHTTPSessionVerbs, @unchecked Sendable {
-    private let base: URLResolver
     private let serializer = Lock(AFHTTPRequestSerializer())
 
     /// Creates a manager with a configuration, `nil` for the default one, and the default serializers and security
@@ -37,17 +36,16 @@ open class AFHTTPSessionManager: AFHTTPSessionVerbs, @unchecked Sendable {
     ///   - configuration: The configuration, which is copied; `nil` for the default one. See
     ///     ``AFURLSessionManager/init(sessionConfiguration:)`` for the settings that are used.
     public init(baseURL url: URL?, sessionConfiguration configuration: URLSessionConfiguration?) {
-        base = URLResolver(base: url ?? configuration?.sharedSession?.configuration.baseURL)
         super.init(sessionConfiguration: configuration)
-        state.withLock { [url = base.base] in $0.baseURL = url }
+        if let url { state.set(\.resolver, to: URLResolver(base: url)) }
     }
 
     /// The base of relative URLs (RFC 3986 §5), as passed to the initializer or taken from a shared session, with a
     /// slash added after its path if that is not empty and has none at its end; `nil` if URLs must be absolute.
-    open var baseURL: URL? { base.base }
+    open var baseURL: URL? { state.withLock { $0.resolver.base } }
 
     /// The resolver of URLs, for which a subclass may override ``baseURL``.
-    var resolver: URLResolver { isSubclassed ? URLResolver(base: baseURL) : base }
+    var resolver: URLResolver { isSubclassed ? URLResolver(base: baseURL) : state.withLock { $0.resolver } }
 
     /// The serializer that encodes parameters into requests. Default: an ``AFHTTPRequestSerializer`` (queries and form
     /// bodies). A change applies to later calls.
@@ -339,9 +337,8 @@ open class AFHTTPSessionManager: AFHTTPSessionVerbs, @unchecked Sendable {
     /// Creates a manager from an archive written by ``encode(with:)``. Parts that the archive lacks have their
     /// defaults; the result is never `nil`.
     public required init?(coder: NSCoder) {
-        base = URLResolver(base: coder.decodeValue(URL.self, forKey: "baseURL"))
         super.init(coder: coder)
-        state.withLock { [url = base.base] in $0.baseURL = url }
+        state.set(\.resolver, to: URLResolver(base: coder.decodeValue(URL.self, forKey: "baseURL")))
         guard !(coder is CopyCoder) else { return }
         if let archived = coder.decodeObject(of: AFHTTPRequestSerializer.self, forKey: "requestSerializer") {
             requestSerializer = archived

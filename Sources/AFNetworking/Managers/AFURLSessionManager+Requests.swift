@@ -24,6 +24,7 @@ extension AFURLSessionManager {
         }
         var request = template.request
         try original.fill(&request, for: driver)
+        request.headers.fill(from: template.request.headers)
         if case .upload(let body?) = driver.source { request.body = body }
         request.driver = Weak(object: driver)
         // Otherwise the core's own decisions and its cache of credentials apply.

@@ -60,11 +60,14 @@ open class AFURLSessionManager: AFURLSessionEvents, NSSecureCoding, NSCopying, R
     /// ``AFJSONResponseSerializer``.
     ///
     /// If the session has several event loops, blocks and overrides that decide during TLS handshakes may be called at the
-    /// same time.
+    /// same time. Of a configuration that an override of another initializer passes on, only the `httpAdditionalHeaders`
+    /// are used.
     ///
     /// - Parameter session: The session, which the manager never invalidates.
     public convenience init(session: SessionManager) {
         self.init(sessionConfiguration: .sharing(session))
+        // An override in a subclass may have passed on another configuration.
+        state.withLock { $0.share(session) }
     }
 
     // MARK: Parts
@@ -446,7 +449,7 @@ open class AFURLSessionManager: AFURLSessionEvents, NSSecureCoding, NSCopying, R
 
     /// The configuration for a copy. If this manager shares a core session, the copy shares it, too.
     var copiedConfiguration: URLSessionConfiguration {
-        state.withLock { $0.isShared ? .sharing($0.core) : $0.configuration }
+        state.withLock { $0.isShared ? .sharing($0.core, adding: $0.configuration) : $0.configuration }
     }
 
     /// The manager's class, address, session and number of unfinished tasks, as text for logs.

@@ -8,10 +8,11 @@ struct ManagerState: Sendable {
     let configuration: URLSessionConfiguration
     /// The core session; `nil` until it is needed for the first time, or again after a reset.
     private var existingCore: SessionManager?
-    /// The base URL of the core session, unless that was passed in. Set before the session is needed.
-    var baseURL: URL?
+    /// The resolver of URLs, with the base URL of the core session unless that was passed in. Set before the session is
+    /// needed.
+    var resolver = URLResolver(base: nil)
     /// Whether the core session was passed in and may have other users.
-    let isShared: Bool
+    private(set) var isShared = false
 
     var securityPolicy = AFSecurityPolicy()
     /// The reachability manager that was set; `nil` for the shared one.
@@ -43,9 +44,14 @@ struct ManagerState: Sendable {
 
     init(_ configuration: URLSessionConfiguration) {
         self.configuration = configuration.copy() as? URLSessionConfiguration ?? configuration
-        existingCore = self.configuration.sharedSession
-        isShared = existingCore != nil
-        if isShared { self.configuration.httpAdditionalHeaders = nil }
+        if let session = self.configuration.sharedSession { share(session) }
+    }
+
+    /// Performs tasks on an existing session, with its base URL if there is no other one.
+    mutating func share(_ session: SessionManager) {
+        (existingCore, isShared) = (session, true)
+        configuration.removeSharedSession()
+        if resolver.base == nil { resolver = URLResolver(base: session.configuration.baseURL) }
     }
 
     /// The session that performs the requests.
@@ -53,7 +59,7 @@ struct ManagerState: Sendable {
         mutating get {
             if let existingCore { return existingCore }
             var configuration = SessionConfiguration(configuration)
-            configuration.baseURL = baseURL
+            configuration.baseURL = resolver.base
             let storage = configuration.transfer.handlesCookies ? self.configuration.httpCookieStorage : nil
             let synchronizer = storage.map(CookieSynchronizer.init)
             configuration.interceptors = [LateChallenges(isAuthorized: configuration.headers.contains(.authorization))]
@@ -162,6 +168,8 @@ struct ManagerState: Sendable {
         }
         var request = Request(url: URL(filePath: "/"), options: options)
         request.askBlocks(after: configuration)
+        // A session of the manager's own has them.
+        if isShared { request.headers = HTTPFields(valid: self.configuration.httpAdditionalHeaders ?? [:]) }
         let template = Template(
             timeout: timeout, policy: policy, core: id, request: request, hasCache: configuration.cache != nil)
         if templates.count >= 8 { templates.removeFirst() }

@@ -135,11 +135,21 @@ struct ArchivedConfiguration: Codable {
 // an override in a subclass is called. The configuration carries the session.
 
 extension URLSessionConfiguration {
-    /// Returns a configuration that carries a core session.
-    static func sharing(_ session: SessionManager) -> URLSessionConfiguration {
+    /// Returns a configuration that carries a core session, with the header fields of another configuration.
+    static func sharing(
+        _ session: SessionManager, adding other: URLSessionConfiguration? = nil
+    ) -> URLSessionConfiguration {
         let configuration = URLSessionConfiguration.default
-        configuration.httpAdditionalHeaders = [SharedSession(): session]
+        var fields = other?.httpAdditionalHeaders ?? [:]
+        fields[SharedSession()] = session
+        configuration.httpAdditionalHeaders = fields
         return configuration
+    }
+
+    /// Removes the core session that the configuration carries.
+    func removeSharedSession() {
+        httpAdditionalHeaders?[SharedSession()] = nil
+        if httpAdditionalHeaders?.isEmpty == true { httpAdditionalHeaders = nil }
     }
 
     /// The core session that the configuration carries; `nil` if it carries no session.
