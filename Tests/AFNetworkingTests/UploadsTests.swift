@@ -1,6 +1,7 @@
 // SPDX-License-Identifier: MIT
 
 import AFNetworking
+import AsyncNetworking
 import AsyncNetworkingTesting
 import Dispatch
 import Testing
@@ -210,6 +211,33 @@ import Testing
             request.httpBodyStream = InputStream(data: Data("stream".utf8))
             #expect(await send().dictionary?["body"] as? String == "stream")
             #expect(server.activity.requests.last?.headers["X-Added"] == "1")
+        }
+    }
+
+    @Test(arguments: [false, true])
+    func `a streamed body is retried by a shared session if a block returns it again`(hasBlock: Bool) async throws {
+        try await StubServer.with { server in
+            server.route("/", .json(#"{"is": "busy"}"#, status: 503))
+            let session = SessionManager(baseURL: server.url("/")) {
+                $0.retryPolicy = RetryPolicy(limit: 1)
+                $0.retryPolicy.decision = { _ in .retry(after: .zero) }
+            }
+            let manager = AFHTTPSessionManager(session: session)
+            manager.completionQueue = DispatchQueue(label: "completion")
+            if hasBlock {
+                manager.setTaskNeedNewBodyStreamBlock { _, _ in InputStream(data: Data("stream".utf8)) }
+            }
+            var request = URLRequest(url: server.url("/"))
+            request.httpMethod = "PUT"
+            request.httpBodyStream = InputStream(data: Data("stream".utf8))
+            let result = await callback { [request] done in
+                manager.uploadTask(withStreamedRequest: request, progress: nil) {
+                    done(Callback(response: $0, object: $1, error: $2 as NSError?))
+                }.resume()
+            }
+            #expect(result.error?.code == -1011)
+            #expect((result.response as? HTTPURLResponse)?.statusCode == 503)
+            #expect(server.activity.requests.count == (hasBlock ? 2 : 1))
         }
     }
 

@@ -146,8 +146,9 @@ open class AFURLSessionEvents: NSObject, URLSessionDataDelegate, URLSessionDownl
     }
 
     /// Called on the manager's own serial queue when a body that was given as an `InputStream` must be sent again, for
-    /// example after a redirect or a challenge. `completionHandler` takes a new stream; `nil`, as without a block,
-    /// fails the request with -1021.
+    /// example after a redirect or a challenge. `completionHandler` takes a new stream; `nil` fails the request with
+    /// -1021. If the manager is not of a subclass and there is no block when the task starts, the request is not retried, and
+    /// fails with -1021 after a redirect, and with -1013 after a challenge.
     ///
     /// It is not called for multipart forms of this module: these are sent again without it. If a part is a stream, the
     /// request fails with -1021 after a redirect, and with -1013 after a challenge.

@@ -71,8 +71,8 @@ extension AFURLSessionManager {
     /// For these it is called on the manager's own serial queue, after any credentials of a shared session were
     /// refused. It is not called for a 401 if the request has an `Authorization` field, or a shared session signs it or
     /// adds a bearer token. Accepted credentials are not kept for later tasks. By default, after five refused
-    /// credentials, or a second time the same one, the response is the result. If the body cannot be sent again, the
-    /// task fails with -1013, or with -1021 for a stream without ``setTaskNeedNewBodyStreamBlock(_:)``.
+    /// credentials, or a second time the same one, the response is the result. If the body cannot be sent again, as a
+    /// stream without ``setTaskNeedNewBodyStreamBlock(_:)``, the task fails with -1013.
     ///
     /// Unless ``setSessionDidReceiveAuthenticationChallenge(_:)`` has set a block, this block also decides on server
     /// certificates and answers requests for a client certificate. For these it is called during the TLS handshake, on

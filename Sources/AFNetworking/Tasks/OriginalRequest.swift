@@ -35,11 +35,12 @@ enum OriginalRequest: Sendable {
         }
     }
 
-    /// Copies the request to a core request. The driver is asked for a new stream if the body must be sent again.
+    /// Copies the request to a core request. The driver is asked for a new stream if the body must be sent again, unless
+    /// no block or override could return one.
     func fill(_ request: inout Request, for driver: TaskDriver) throws(SessionError) {
         switch self {
         case .given(let given):
-            if given.httpBodyStream == nil {
+            if given.httpBodyStream == nil || driver.manager?.decides(\.needNewBodyStream) != true {
                 try request.take(given)
             } else {
                 try request.take(given) { [weak driver] in await driver?.newBodyStream() ?? UncheckedSendable(nil) }
