@@ -464,6 +464,24 @@ import Testing
         }
     }
 
+    @Test func `a block for redirects decides whether cookies are sent`() async throws {
+        try await StubServer.with { server in
+            server.route("/", .status(302, headers: ["Location": "/next", "Set-Cookie": "id=1"]))
+            server.route("/next", .json("{}"))
+            let manager = AFHTTPSessionManager(for: server)
+            for handlesCookies in [true, false] {
+                manager.setTaskWillPerformHTTPRedirectionBlock { _, _, _, request in
+                    var request = request
+                    request.httpShouldHandleCookies = handlesCookies
+                    return request
+                }
+                #expect(await manager.fetch("").error == nil)
+                #expect(server.activity.requests.last?.path == "/next")
+                #expect(server.activity.requests.last?.headers["Cookie"] == (handlesCookies ? "id=1" : nil))
+            }
+        }
+    }
+
     @Test func `the serializer is read when the response is complete`() async throws {
         try await StubServer.with { server in
             let gate = try ScriptGate()

@@ -235,8 +235,13 @@ extension TaskDriver {
                 completionHandler: handler)
         }
         guard let decided else { return nil }
-        guard !decided.hasSameMessage(as: request) else { return proposed }
         var result = proposed
+        if decided.cachePolicy != request.cachePolicy
+            || decided.httpShouldHandleCookies != request.httpShouldHandleCookies
+        {
+            result.apply(decided.cachePolicy, handlesCookies: decided.httpShouldHandleCookies)
+        }
+        guard !decided.hasSameMessage(as: request) else { return result }
         result.headers = [:]
         result.body = .none
         try result.take(decided)

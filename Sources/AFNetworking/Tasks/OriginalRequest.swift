@@ -71,8 +71,9 @@ struct SerializedRequest: Sendable {
 }
 
 extension Request {
-    fileprivate mutating func apply(_ policy: NSURLRequest.CachePolicy, handlesCookies isHandling: Bool) {
-        if policy != .useProtocolCachePolicy { cachePolicy = CachePolicy(policy) }
-        if !isHandling { handlesCookies = false }
+    /// Sets the cache policy and whether cookies are handled, where they differ from the defaults of Foundation.
+    mutating func apply(_ policy: NSURLRequest.CachePolicy, handlesCookies isHandling: Bool) {
+        cachePolicy = policy == .useProtocolCachePolicy ? nil : CachePolicy(policy)
+        handlesCookies = isHandling ? nil : false
     }
 }
