@@ -329,6 +329,18 @@ import Testing
         }
     }
 
+    @Test func `cancelling by an invalidation ends the other requests of the manager's own session`() async throws {
+        try await StubServer.with { server in
+            server.route("/", .hang)
+            let manager = AFHTTPSessionManager(for: server)
+            let response = Task { [core = manager.coreSession] in try await core.get("") }
+            try await server.requests(count: 1)
+            manager.invalidateSessionCancelingTasks(true)
+            try await server.connections(open: 0)
+            await #expect(throws: CancellationError.self) { try await response.value }
+        }
+    }
+
     @Test(arguments: [true, false])
     func `an invalidated manager's core session accepts no requests`(resets: Bool) async {
         let manager = AFHTTPSessionManager(baseURL: nil)

@@ -73,8 +73,8 @@ extension AFURLSessionManager {
     /// without it can only cancel the tasks that are still running.
     ///
     /// - Parameters:
-    ///   - cancelPendingTasks: Whether the tasks are cancelled (error -999). If `false`, they run to completion;
-    ///     suspended ones can still be resumed.
+    ///   - cancelPendingTasks: Whether the tasks are cancelled (error -999), and so are other requests of the manager's own
+    ///     ``coreSession``. If `false`, they run to completion; suspended ones can still be resumed.
     ///   - resetSession: Whether later tasks run in a new session with the same configuration, or again in the shared
     ///     one; `false` by default: they fail with -1 of `NSURLErrorDomain`. AFNetworking raised an exception
     ///     for them.
@@ -87,7 +87,7 @@ extension AFURLSessionManager {
         if cancelPendingTasks { for task in tasks { task.cancel() } }
         if let core {
             // Ends when the core session is invalidated; no caller waits for it.
-            Task { await core.invalidate(cancellingTasks: false) }
+            Task { await core.invalidate(cancellingTasks: cancelPendingTasks) }
         }
         for session in state.withLock({ $0.takeEndedSessions() }) { tellEnd(of: session) }
     }
