@@ -57,6 +57,8 @@ public struct SystemError: Error, Hashable, Sendable, CustomStringConvertible {
 
     /// The error for a file that exists already: `EEXIST` from `open`.
     public static let exists = SystemError(call: "open", code: EEXIST)
+    /// The error for a directory in place of a file: `EISDIR` from `open`.
+    package static let isDirectory = SystemError(call: "open", code: EISDIR)
     /// Whether a file or directory does not exist (`ENOENT`).
     package var isMissing: Bool { code == ENOENT }
 

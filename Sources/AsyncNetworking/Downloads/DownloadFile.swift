@@ -3,7 +3,6 @@
 import ANHTTP
 import ANSystem
 import FoundationEssentials
-import Glibc
 import HTTPTypes
 
 /// The file of a running download: its bytes, their expected digests, and the record of a durable download.
@@ -109,7 +108,7 @@ final class DownloadFile {
             switch job.destination.target {
             case .path(let path):
                 let location = FileLocation(ProcessDirectories.absolute(path))
-                if location.name.isEmpty { throw SystemError(call: "open", code: EISDIR) }
+                if location.name.isEmpty { throw SystemError.isDirectory }
                 if job.destination.createsIntermediateDirectories { try location.createDirectories() }
                 if !job.destination.overwritesExisting, location.exists { throw SystemError.exists }
                 self.location = location

@@ -253,12 +253,22 @@ private final class Counter: Sendable {
                 ServedFile(Self.bytes, pace: Self.pace), ServedFile(other, entityTag: "\"2\"", pace: Self.pace)
             )
             let count = Counter()
+            // The first response does not bring the bytes of the others.
+            let gate = try ScriptGate()
             server.route("/file") { request in
-                let number = count.next()
-                return (number < 3 ? old : new).script(for: request)
+                switch count.next() {
+                case 0:
+                    let beginning = Reply(
+                        status: 200, headers: ["ETag": "\"1\""], body: .bytes(Self.bytes.prefix(1_000)),
+                        framing: .contentLength(declared: 400_000))
+                    return Script([.reply(beginning), .wait(gate)])
+                case 1, 2: return old.script(for: request)
+                default: return new.script(for: request)
+                }
             }
             let task = SessionManager(for: server).download("file", to: .file(file), options: Self.options())
             _ = try await task.value
+            gate.open()
             #expect(try directory.read("file") == other)
             #expect(server.activity.requests.count { $0.headers["Range"] == nil } == 2)
         }
