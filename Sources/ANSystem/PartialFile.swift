@@ -278,21 +278,19 @@ public struct PartialFile: ~Copyable {
         case ofReplacedOrNew
     }
 
-    /// Moves the file as ``move(to:overwriting:keepingMode:)`` does. It gets its final permissions only where it gets its
-    /// final name, which its temporary directory may be no place for.
+    /// Moves the file as ``move(to:overwriting:keepingMode:)`` does. It gets its final permissions when it has its final
+    /// name: its temporary directory may be no place for them.
     package mutating func move(
         to destination: String, overwriting overwritesExisting: Bool, _ mode: FinalMode
     ) throws(SystemError) {
         try destination.checkPath("rename")
         guard isFile(at: path) else { return try copy(to: destination, overwriting: overwritesExisting, mode) }
-        let own = Self.identity(of: file)?.mode
-        if let final = Self.mode(mode, at: destination, overwritesExisting) { fchmod(file.number, final) }
+        let final = Self.mode(mode, at: destination, overwritesExisting)
         do throws(SystemError) {
             try Self.rename(path, to: destination, overwriting: overwritesExisting)
             isKept = true
-        } catch {
-            if let own { fchmod(file.number, own) }
-            guard error.code == EXDEV else { throw error }
+            if let final { fchmod(file.number, final) }
+        } catch  where error.code == EXDEV {
             try copy(to: destination, overwriting: overwritesExisting, mode)
         }
     }
@@ -300,8 +298,10 @@ public struct PartialFile: ~Copyable {
     private static func mode(_ mode: FinalMode, at destination: String, _ overwritesExisting: Bool) -> UInt32? {
         var status = stat()
         guard mode != .own else { return nil }
-        guard unsafe lstat(destination, &status) == 0 else { return mode == .ofReplacedOrNew ? defaultMode : nil }
-        return overwritesExisting && status.st_mode & S_IFMT == S_IFREG ? status.st_mode & 0o777 : nil
+        if unsafe lstat(destination, &status) == 0, status.st_mode & S_IFMT == S_IFREG {
+            return overwritesExisting ? status.st_mode & 0o777 : nil
+        }
+        return mode == .ofReplacedOrNew ? defaultMode : nil
     }
 
     /// The permission bits that a new file has by default: 0o666 less the umask, which umask(2) would change in order to

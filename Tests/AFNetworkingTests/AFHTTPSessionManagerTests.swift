@@ -295,6 +295,12 @@ import Testing
             #expect(manager.session.configuration.httpAdditionalHeaders as? [String: String] == ["X-Client": "1"])
             #expect(await manager.fetch("x").error == nil)
             #expect(server.activity.requests.last?.headers["X-Client"] == "1")
+            var request = URLRequest(url: server.url("/api/x"))
+            request.setValue("2", forHTTPHeaderField: "X-Client")
+            await withCheckedContinuation { continuation in
+                manager.dataTask(with: request, completionHandler: { _, _, _ in continuation.resume() }).resume()
+            }
+            #expect(server.activity.requests.last?.headers.values("X-Client") == ["2"])
         }
     }
 

@@ -16,7 +16,7 @@ import Testing
             "X-Amz-Signature", "private.key", "refreshtoken", "accesstoken", "AUTHTOKEN", "sessiontokens",
             "clientsecret",
             "userpassword", "dbpasswd", "x-googapikey", "password1", "newPassword2", "token2", "X-Api-Key2",
-            "api_key_2",
+            "api_key_2", "passwords2",
         ])
     func `a name with a secret word is secret`(name: String) {
         #expect(rules.hides(name))
@@ -50,6 +50,12 @@ import Testing
     func `URLs and references lose their secrets`(text: String, expected: String) {
         #expect(rules.url(text) == expected)
         #expect(Redaction.none.url(text) == text)
+    }
+
+    @Test func `a name of the program's is secret as it is, also with a number at its end`() {
+        let rules = Redaction(names: ["oauth2"])
+        #expect(rules.hides("oauth2"))
+        #expect(!rules.hides("oauth"))
     }
 
     @Test(.timeLimit(.minutes(1))) func `the time for long texts grows with their length`() {

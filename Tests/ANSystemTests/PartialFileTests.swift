@@ -230,6 +230,21 @@ import Testing
         #expect(try text(of: path) == "")
     }
 
+    @Test(.timeLimit(.minutes(1)))
+    func `a file that was rewritten is another version, also with the size and times of the first one`() throws {
+        func write(_ text: String) throws {
+            let file = try FileDescriptor(opening: path, flags: O_WRONLY | O_CREAT)
+            try file.writeAll(Data(text.utf8).bytes)
+            #expect(unsafe utimensat(AT_FDCWD, path, [timespec(), timespec()], 0) == 0)
+        }
+        try write("one")
+        let stamp = FileStamp(path: path)
+        #expect(FileStamp(path: path).isSameVersion(as: stamp))
+        // The system's clock for files may tick every few milliseconds.
+        repeat { try write("two") } while FileStamp(path: path).isSameVersion(as: stamp)
+        #expect(stamp.isCurrent)
+    }
+
     /// Records the operations that change files or directories.
     private final class FileCalls: SimulatedSystem {
         var calls: [String] = []

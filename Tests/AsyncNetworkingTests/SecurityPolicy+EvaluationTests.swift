@@ -49,6 +49,14 @@ import Testing
         #expect(result.trust.failure == (isAccepted ? nil : .wrongHost))
     }
 
+    @Test(arguments: [("a.example.test", true), (".example.test", false), (".test", false)])
+    func `a name that begins with a dot does not mean those below it`(host: String, isAccepted: Bool) throws {
+        var profile = TestCertificate.Profile.localhost
+        profile.dnsNames = ["a.example.test"]
+        let chain = [try intermediate.issue(profile).derData, intermediate.certificate.derData]
+        #expect(policy().evaluate(chain, for: host).trust.failure == (isAccepted ? nil : .wrongHost))
+    }
+
     /// Returns a revocation list of an authority in PEM, which revokes the serial numbers.
     private func list(of authority: TestCertificateAuthority, revoking serials: [String] = []) async throws -> Data {
         let directory = "/tmp/an-crl-\(UInt64.random(in: 0 ... .max))"

@@ -23,6 +23,7 @@ extension AFURLSessionManager {
             return (state.core, state.template(timeout: isOwn ? limit : nil, policy), state.handshakeHooks)
         }
         var request = template.request
+        request.headers = [:]
         try original.fill(&request, for: driver)
         request.headers.fill(from: template.request.headers)
         if case .upload(let body?) = driver.source { request.body = body }

@@ -66,17 +66,19 @@ public struct Redaction: Hashable, Sendable {
             var joined = ""
             for word in words[start...].prefix(3) {
                 joined += word
-                if isSecret(joined) || joined.hasSuffix("s") && isSecret(String(joined.dropLast())) { return true }
+                if isSecret(joined) { return true }
             }
         }
         return false
     }
 
-    /// Whether a word is secret, also with a number at its end, as in `password2`.
+    /// Whether a word is secret, also in the plural and with a number at its end, as in `passwords2`.
     private func isSecret(_ word: String) -> Bool {
         let end = word.unicodeScalars.lastIndex { !("0"..."9").contains($0) }
-        let word = end.map { String(word.unicodeScalars[...$0]) } ?? ""
-        return names.contains(word) || Self.endings.contains { word.hasSuffix($0) && names.contains($0) }
+        let name = end.map { String(word.unicodeScalars[...$0]) } ?? ""
+        return [word, name, name.hasSuffix("s") ? String(name.dropLast()) : name].contains { word in
+            names.contains(word) || Self.endings.contains { word.hasSuffix($0) && names.contains($0) }
+        }
     }
 
     /// The names with which words end that are written together.

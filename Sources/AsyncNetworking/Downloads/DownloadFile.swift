@@ -184,7 +184,7 @@ final class DownloadFile {
         do throws(SystemError) {
             // Locked until the other file takes its place, and without bytes that the new record could count.
             var replaced = try Self.openDurable(path, replacing: location)
-            try replaced.truncate(to: 0)
+            try replaced.startOver()
             try flushBytes()
             known?.partialFile = path
             if let record { lastRecord = try DownloadRecord.write(record) }
@@ -200,7 +200,7 @@ final class DownloadFile {
 
     /// Keeps the partial file for a later download, without its bytes if it is unknown which of them are lost.
     private func keepUnlessLost() {
-        if hasLostBytes { try? partial?.truncate(to: 0) }
+        if hasLostBytes { try? partial?.startOver() }
         partial.take()?.keep()
     }
 
