@@ -82,7 +82,7 @@
                 #expect(error?.label == "status_rejected")
             }
             #expect(backends.logs.entries.map(\.level) == [.error, .error])
-            #expect(backends.spans.filter { $0.contains("error.type=status_rejected") }.count == 3)
+            #expect(backends.spans.filter { $0.contains("error.type=status_rejected") }.count == 2)
         }
 
         @Test func `a level that is off writes nothing`() async throws {
