@@ -54,3 +54,59 @@ package struct BinaryHeap<Element: Comparable> {
 }
 
 extension BinaryHeap: Sendable where Element: Sendable {}
+
+/// Elements by rank, of which the one with the lowest rank is removed first, and each can be moved and removed.
+///
+/// Every operation takes logarithmic time (amortized).
+package struct RankedQueue<Element: Hashable & Sendable, Rank: Comparable & Sendable>: Sendable {
+    private var ranks: [Element: Rank] = [:]
+    /// The elements with their ranks, also outdated ones, those of elements that were moved or removed, but not more than
+    /// current ones.
+    private var heap = BinaryHeap<Entry>()
+
+    /// Creates an empty queue.
+    package init() {}
+
+    /// The elements, the one with the lowest rank first, which takes linearithmic time.
+    package var elements: [Element] { ranks.sorted { $0.value < $1.value }.map(\.key) }
+
+    /// The number of ranks that are kept, outdated ones included.
+    package var rankCount: Int { heap.count }
+
+    package func contains(_ element: Element) -> Bool { ranks[element] != nil }
+
+    /// Adds an element, or moves one to another rank.
+    package mutating func insert(_ element: Element, at rank: Rank) {
+        ranks[element] = rank
+        heap.insert(Entry(element: element, rank: rank))
+        removeOutdated()
+    }
+
+    /// Removes an element, if it is there.
+    package mutating func remove(_ element: Element) {
+        ranks[element] = nil
+        removeOutdated()
+    }
+
+    /// Removes and returns the element with the lowest rank; `nil` if there is no element.
+    package mutating func popFirst() -> Element? {
+        while let entry = heap.popFirst() {
+            guard ranks[entry.element] == entry.rank else { continue }
+            remove(entry.element)
+            return entry.element
+        }
+        return nil
+    }
+
+    private mutating func removeOutdated() {
+        guard heap.count > 2 * ranks.count else { return }
+        heap.removeAll { ranks[$0.element] != $0.rank }
+    }
+
+    private struct Entry: Comparable, Sendable {
+        let element: Element
+        let rank: Rank
+
+        static func < (left: Entry, right: Entry) -> Bool { left.rank < right.rank }
+    }
+}

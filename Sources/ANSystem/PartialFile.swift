@@ -53,7 +53,7 @@ public struct PartialFile: ~Copyable {
         self.file = file
     }
 
-    /// Creates a file in place of one that an earlier process may have left, whatever it is.
+    /// Creates a file in place of one that an earlier process may have left. Another name of that one keeps its bytes.
     ///
     /// - Throws: As ``init(path:opening:mode:)`` does.
     package init(replacing path: String, mode: UInt32) throws(SystemError) {
@@ -252,8 +252,9 @@ public struct PartialFile: ~Copyable {
     /// Renames the file atomically; to another file system it is first copied, with its permissions less the umask, and
     /// also if another file has taken its temporary name. See rename(2).
     ///
-    /// Nothing is flushed to the disk, see ``flush()``, but the copy of a file that was. It is called after the last write,
-    /// and not again after it has succeeded. A file that was copied keeps its temporary name, too, until this value is destroyed.
+    /// Nothing is flushed to the disk, see ``flush()``, but the copy of a file that was. It is called after the last
+    /// write, and not again after it has succeeded. A file that was copied keeps its temporary name, too, until this value
+    /// is destroyed.
     ///
     /// - Parameters:
     ///   - destination: The final path; a symbolic link there is replaced itself.

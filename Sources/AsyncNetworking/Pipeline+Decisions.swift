@@ -52,7 +52,7 @@ final class ReadAheadBodySource: FileBodySource {
     private enum Phase {
         /// All that arrives is received.
         case ahead
-        /// What was received is kept for a reader.
+        /// The bytes that were received are kept for a reader.
         case stopped
         /// The reader has asked for the body.
         case read

@@ -235,7 +235,8 @@ import Testing
         func write(_ text: String) throws {
             let file = try FileDescriptor(opening: path, flags: O_WRONLY | O_CREAT)
             try file.writeAll(Data(text.utf8).bytes)
-            #expect(unsafe utimensat(AT_FDCWD, path, [timespec(), timespec()], 0) == 0)
+            let date = Date(timeIntervalSince1970: 1)
+            try FileManager.default.setAttributes([.modificationDate: date], ofItemAtPath: path)
         }
         try write("one")
         let stamp = FileStamp(path: path)

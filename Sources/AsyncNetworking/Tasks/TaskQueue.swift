@@ -11,11 +11,9 @@ package struct TaskQueue<Element: Sendable>: Sendable {
     /// The elements that were admitted without a slot.
     private var free: Set<UInt64> = []
     private var lastArrival: UInt64 = 0
-    private var lastPosition: UInt64 = 0
     private var waiting: [UInt64: Waiting] = [:]
-    /// The order of admission. It also holds outdated positions, those of elements that were removed or moved, but not
-    /// more than current ones.
-    private var order = BinaryHeap<Position>()
+    /// The order of admission.
+    private var order = RankedQueue<UInt64, Position>()
 
     /// Creates a queue that admits at most `limit` elements at a time; a limit below 1 counts as 1.
     package init(limit: Int) {
@@ -23,7 +21,7 @@ package struct TaskQueue<Element: Sendable>: Sendable {
     }
 
     /// The number of positions that are kept, outdated ones included.
-    package var positionCount: Int { order.count }
+    package var positionCount: Int { order.rankCount }
 
     /// Adds an element to the queue. Returns the one that it replaces.
     @discardableResult
@@ -38,7 +36,7 @@ package struct TaskQueue<Element: Sendable>: Sendable {
     @discardableResult
     package mutating func remove(id: UInt64) -> Element? {
         guard let removed = waiting.removeValue(forKey: id) else { return nil }
-        removeOutdatedPositions()
+        order.remove(id)
         return removed.element
     }
 
@@ -46,7 +44,6 @@ package struct TaskQueue<Element: Sendable>: Sendable {
     package mutating func move(id: UInt64, to priority: RequestPriority) {
         guard let old = waiting[id] else { return }
         insert(old.element, id, priority, arrival: old.arrival)
-        removeOutdatedPositions()
     }
 
     /// Notes that an element is admitted without a slot.
@@ -62,41 +59,26 @@ package struct TaskQueue<Element: Sendable>: Sendable {
     /// Admits and returns the next element; `nil` if all slots are taken or the queue is empty.
     package mutating func admit() -> Element? {
         guard admitted < limit else { return nil }
-        while let position = order.popFirst() {
-            guard let next = waiting[position.id], next.position == position.number else { continue }
-            waiting[position.id] = nil
-            removeOutdatedPositions()
-            admitted += 1
-            return next.element
-        }
-        return nil
+        guard let next = order.popFirst().flatMap({ waiting.removeValue(forKey: $0) }) else { return nil }
+        admitted += 1
+        return next.element
     }
 
     private mutating func insert(
         _ element: Element, _ id: UInt64, _ priority: RequestPriority, arrival: UInt64
     ) {
-        lastPosition += 1
-        waiting[id] = Waiting(element: element, arrival: arrival, position: lastPosition)
-        order.insert(Position(priority: priority, arrival: arrival, number: lastPosition, id: id))
-    }
-
-    private mutating func removeOutdatedPositions() {
-        guard order.count > 2 * waiting.count else { return }
-        order.removeAll { waiting[$0.id]?.position != $0.number }
+        waiting[id] = Waiting(element: element, arrival: arrival)
+        order.insert(id, at: Position(priority: priority, arrival: arrival))
     }
 
     private struct Waiting {
         let element: Element
         let arrival: UInt64
-        /// The number of its current position.
-        let position: UInt64
     }
 
     private struct Position: Comparable {
         let priority: RequestPriority
         let arrival: UInt64
-        let number: UInt64
-        let id: UInt64
 
         static func < (left: Position, right: Position) -> Bool {
             (right.priority, left.arrival) < (left.priority, right.arrival)

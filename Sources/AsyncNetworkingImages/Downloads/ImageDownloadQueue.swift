@@ -25,10 +25,8 @@ package struct ImageDownloadQueue<Key: Hashable & Sendable>: Sendable {
     /// The downloads that requests can join.
     private var joinable: [Key: Int] = [:]
     private var receipts: [Int: Int] = [:]
-    /// The places of the waiting downloads.
-    private var waiting: [Int: Place] = [:]
-    /// The order of the places, with outdated ones, but not more than current ones.
-    private var places = BinaryHeap<Place>()
+    /// The waiting downloads.
+    private var waiting = RankedQueue<Int, Place>()
     private var lastNumber = 0
     private var lastArrival = 0
     /// The number of downloads that occupy a place.
@@ -49,7 +47,6 @@ package struct ImageDownloadQueue<Key: Hashable & Sendable>: Sendable {
     private struct Place: Comparable, Sendable {
         let priority: RequestPriority
         let order: Int
-        let number: Int
 
         static func < (left: Place, right: Place) -> Bool {
             (right.priority, left.order) < (left.priority, right.order)
@@ -99,7 +96,7 @@ package struct ImageDownloadQueue<Key: Hashable & Sendable>: Sendable {
     package var isEmpty: Bool { downloads.isEmpty }
 
     /// The numbers of the waiting downloads, next one first.
-    package var waitingDownloads: [Int] { waiting.values.sorted().map(\.number) }
+    package var waitingDownloads: [Int] { waiting.elements }
 
     /// Adds a request.
     ///
@@ -111,7 +108,7 @@ package struct ImageDownloadQueue<Key: Hashable & Sendable>: Sendable {
         if let key, let number = joinable[key], let priorityBefore = downloads[number]?.priority {
             downloads[number]?.requests.append((receipt, priority))
             receipts[receipt] = number
-            if priority > priorityBefore, waiting[number] != nil { wait(number, priority, nextArrival()) }
+            if priority > priorityBefore, waiting.contains(number) { wait(number, priority, nextArrival()) }
             return .joined(number)
         }
         lastNumber += 1
@@ -131,13 +128,13 @@ package struct ImageDownloadQueue<Key: Hashable & Sendable>: Sendable {
         }
         downloads[number]?.requests.removeAll { $0.receipt == receipt }
         if let priority = downloads[number]?.priority, download.requests.count > 1 {
-            if priority < download.priority, waiting[number] != nil { wait(number, priority, download.arrival) }
+            if priority < download.priority, waiting.contains(number) { wait(number, priority, download.arrival) }
             return .left(number)
         }
         forget(download.key, number)
         guard !download.isActive else { return .stopped(number) }
         downloads[number] = nil
-        stopWaiting(number)
+        waiting.remove(number)
         return .removed(number)
     }
 
@@ -148,7 +145,7 @@ package struct ImageDownloadQueue<Key: Hashable & Sendable>: Sendable {
         guard let download = downloads.removeValue(forKey: number) else { return ([], nil) }
         forget(download.key, number)
         for receipt in download.receipts { receipts[receipt] = nil }
-        if download.isActive { activeCount -= 1 } else { stopWaiting(number) }
+        if download.isActive { activeCount -= 1 } else { waiting.remove(number) }
         return (download.receipts, start())
     }
 
@@ -168,34 +165,16 @@ package struct ImageDownloadQueue<Key: Hashable & Sendable>: Sendable {
         return lastArrival
     }
 
-    /// Lets a download wait at a place, in logarithmic time (amortized).
+    /// Lets a download wait at a place.
     private mutating func wait(_ number: Int, _ priority: RequestPriority, _ arrival: Int) {
-        let place = Place(priority: priority, order: order == .fifo ? arrival : -arrival, number: number)
-        waiting[number] = place
-        places.insert(place)
-        removeOutdatedPlaces()
-    }
-
-    private mutating func stopWaiting(_ number: Int) {
-        waiting[number] = nil
-        removeOutdatedPlaces()
-    }
-
-    private mutating func removeOutdatedPlaces() {
-        guard places.count > 2 * waiting.count else { return }
-        places.removeAll { waiting[$0.number] != $0 }
+        waiting.insert(number, at: Place(priority: priority, order: order == .fifo ? arrival : -arrival))
     }
 
     /// Starts the next download if there is a place for it, and returns it.
     private mutating func start() -> Int? {
-        guard activeCount < limit else { return nil }
-        while let place = places.popFirst() {
-            guard waiting[place.number] == place else { continue }
-            waiting[place.number] = nil
-            activeCount += 1
-            downloads[place.number]?.isActive = true
-            return place.number
-        }
-        return nil
+        guard activeCount < limit, let number = waiting.popFirst() else { return nil }
+        activeCount += 1
+        downloads[number]?.isActive = true
+        return number
     }
 }
