@@ -178,10 +178,13 @@ extension Transfer {
     }
 
     /// The error of the request body's source; `nil` if it did not fail, or if the server rejected the body.
-    var uploadError: TransportError? {
+    ///
+    /// A source that ends because its task was cancelled may be found to have failed before the message that ends the
+    /// exchange is received: the cancellation is then the reason.
+    var uploadError: (any Error)? {
         guard !state.sending.isRefused, case .channel(let channel) = exchange.upload, let problem = channel.problem
         else { return nil }
-        return failure(.requestBody(problem))
+        return exchange.wasCancelled ? CancellationError() : failure(.requestBody(problem))
     }
 
     func sendTrailers(_ list: inout UnsafeMutablePointer<curl_slist>?) -> Int32 {
