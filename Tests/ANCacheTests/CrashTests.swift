@@ -30,11 +30,11 @@ import Testing
         ProcessInfo.processInfo.environment[name].flatMap { Int($0) } ?? standard
     }
 
-    /// Slow, because each of 12 processes runs for up to 0.3 s, and all bodies are compared after it.
+    /// Slow, because each process runs for up to 0.3 s, and all bodies are compared after it.
     @Test(.timeLimit(.minutes(10)))
     func `after kill -9 at any moment, each body is right or missing`() async throws {
         var found = 0
-        for round in 0..<Self.number("AN_CACHE_KILLS", 12) {
+        for round in 0..<Self.number("AN_CACHE_KILLS", rounds(12, few: 4)) {
             let microseconds = UInt64(round * 7_919 % 97) * 3_000 + 15_000
             let outcome = try await Command(program, directory.path, "\(round)", "1000000", "\(microseconds)").run()
             #expect(outcome.status == 128 + 9)

@@ -3,6 +3,7 @@
 import ANCache
 import ANHTTP
 import HTTPTypes
+import TestSupport
 import Testing
 
 /// Compares the decisions with those of a slow model, for random responses, requests and times.
@@ -10,8 +11,8 @@ import Testing
 /// The model knows the generated values instead of parsing header fields, and follows RFC 9111 §4 requirement by
 /// requirement.
 @Suite struct DecisionPropertyTests {
-    /// Slow, because a requirement is decisive in few random situations: there are 10,000 of them.
-    @Test(arguments: 0..<40)
+    /// Slow, because a requirement is decisive in few random situations.
+    @Test(arguments: 0..<UInt64(rounds(40, few: 8)))
     func `a stored response is used exactly if the model permits it`(seed: UInt64) {
         var random = Random(state: seed &* 7_919 &+ 1)
         for _ in 0..<250 {

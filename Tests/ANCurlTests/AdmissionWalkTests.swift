@@ -85,7 +85,7 @@ import Testing
         }
     }
 
-    @Test(arguments: UInt64(1)...300)
+    @Test(arguments: 1...UInt64(rounds(300, few: 60)))
     func `exchanges are admitted as by a model that searches all who wait`(seed: UInt64) throws {
         var random = SeededGenerator(seed: seed)
         func number(_ range: ClosedRange<Int>) -> Int { .random(in: range, using: &random) }

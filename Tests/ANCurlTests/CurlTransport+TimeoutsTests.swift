@@ -5,6 +5,7 @@ import ANHTTP
 import AsyncNetworkingTesting
 import Foundation
 import HTTPTypes
+import TestSupport
 import Testing
 
 @Suite(.timeLimit(.minutes(5))) struct TimeoutsTests {
@@ -253,8 +254,7 @@ import Testing
             async let failure = transport.failure(request, delivery: .collected(upTo: 1000))
             try await server.requests(count: 1)
             await Task(executorPreference: executor) {
-                let end = ContinuousClock.now + .milliseconds(800)
-                while ContinuousClock.now < end {}
+                blockThread(for: .milliseconds(800))
             }.value
             #expect(try await failure.reason == .timedOut(.responseBody))
         }
@@ -317,15 +317,11 @@ import Testing
                     try await server.requests(count: 75 * (number + 1))
                 }
                 await Task(executorPreference: executor) {
-                    func spin(_ time: Duration) {
-                        let end = ContinuousClock.now + time
-                        while ContinuousClock.now < end {}
-                    }
                     for gate in gates.reversed() {
                         gate.open()
-                        spin(.milliseconds(50))
+                        blockThread(for: .milliseconds(50))
                     }
-                    spin(Self.limitWithinBody + .milliseconds(500))
+                    blockThread(for: Self.limitWithinBody + .milliseconds(500))
                 }.value
                 for try await count in group { #expect(count == 100) }
             }
@@ -343,8 +339,7 @@ import Testing
             _ = try await recorder.first { if case .head = $0 { true } else { false } }
             let executor = try #require(transport.eventLoopExecutor)
             await Task(executorPreference: executor) {
-                let end = ContinuousClock.now + Self.limitWithinBody + .milliseconds(500)
-                while ContinuousClock.now < end {}
+                blockThread(for: Self.limitWithinBody + .milliseconds(500))
             }.value
             #expect(try await response.body.count == 100)
         }

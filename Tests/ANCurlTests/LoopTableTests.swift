@@ -157,7 +157,9 @@ import Testing
         }
     }
 
-    @Test(arguments: 0..<50) func `numbers fit at any time, and loops are used evenly`(seed: UInt64) {
+    @Test(arguments: 0..<UInt64(rounds(50, few: 10))) func `numbers fit at any time, and loops are used evenly`(
+        seed: UInt64
+    ) {
         var random = SeededGenerator(seed: seed)
         var table = LoopTable(maximum: 4, threshold: 2, perOrigin: 3, total: 40)
         var running: [(origin: String, sharing: ConnectionSharing, loop: Int)] = []

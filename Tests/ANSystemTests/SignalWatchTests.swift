@@ -55,7 +55,7 @@ private let earlierEffects = Atomic(0)
         await #expect(processExitsWith: .success) {
             let watch = SignalWatch.shared
             signal(SIGUSR1) { _ in earlierEffects.add(1, ordering: .relaxed) }
-            for round in 0..<20_000 {
+            for round in 0..<rounds(20_000, few: 2_000) {
                 let before = earlierEffects.load(ordering: .relaxed)
                 let task = Task { try await watch.first(of: [SIGUSR1]) }
                 while watch.waitingTasks == 0 { await Task.yield() }

@@ -1,6 +1,7 @@
 // SPDX-License-Identifier: MIT
 
 import ANSystem
+import Glibc
 
 /// Calls a function that blocks on a thread of its own, so that it blocks no thread of the concurrency pool.
 package func onThread<Value: Sendable>(_ body: @escaping @Sendable () throws -> Value) async throws -> Value {
@@ -11,4 +12,9 @@ package func onThread<Value: Sendable>(_ body: @escaping @Sendable () throws -> 
             continuation.resume(throwing: error)
         }
     }
+}
+
+/// Blocks the current thread, as a computation would, but without the processor.
+package func blockThread(for duration: Duration) {
+    usleep(UInt32(duration / .microseconds(1)))
 }

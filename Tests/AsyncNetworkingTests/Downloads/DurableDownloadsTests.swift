@@ -816,9 +816,9 @@ import Testing
 /// Processes killed at random moments, as by `kill -9`, and processes that resume their downloads.
 @Suite(.timeLimit(.minutes(5))) struct KilledDownloadsTests {
     private static let bytes = StubServer.generatedBytes(300_000)
-    private static let killsOfEachFile = 20
+    private static let killsOfEachFile = rounds(20, few: 5)
 
-    /// Slow, because it kills 80 processes, each up to 90 ms after its start.
+    /// Slow, because it kills processes, each up to 90 ms after its start.
     @Test(.exitTest) func `a file is never corrupt, no matter how often its process is killed`() async throws {
         let directory = try TemporaryDirectory()
         try await StubServer.with { server in

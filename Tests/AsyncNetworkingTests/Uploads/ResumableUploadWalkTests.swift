@@ -117,8 +117,9 @@ private struct ModelServer {
     func `with a server that fails at random, an upload completes once and sends no byte twice`(
         uploadProtocol: UploadProtocol
     ) throws {
+        let count = rounds(3_000, few: 600)
         var (completed, gaveUp, unknown) = (0, 0, 0)
-        for seed in 0..<3_000 as Range<UInt64> {
+        for seed in 0..<UInt64(count) {
             var random = SeededGenerator(seed: seed &* 7919)
             let length = Int64.random(in: 1...200, using: &random)
             let options = UploadOptions.resumable.with {
@@ -167,8 +168,8 @@ private struct ModelServer {
             #expect(server.completions <= 1, "seed \(seed)")
         }
         // A creation of the draft that is interrupted before its URL is known is not repeated.
-        #expect(completed > 2_000)
-        #expect(uploadProtocol == .ietf || completed + unknown == 3_000)
+        #expect(completed > count * 2 / 3)
+        #expect(uploadProtocol == .ietf || completed + unknown == count)
         #expect(unknown > 0 && unknown < 300)
     }
 

@@ -5,6 +5,7 @@ import AsyncNetworking
 import AsyncNetworkingTesting
 import FoundationEssentials
 import HTTPTypes
+import TestSupport
 import Testing
 
 /// Resumable uploads in a simulated world: connections are lost at any byte, servers are busy, lose their memory, and are
@@ -190,6 +191,6 @@ import Testing
                 throw Violation(description: "\(server.current.completions) completions")
             }
         }
-        try await simulation.explore(seeds: 1...100)
+        try await simulation.explore(seeds: 1...UInt64(rounds(100, few: 20)))
     }
 }
