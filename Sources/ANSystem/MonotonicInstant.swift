@@ -53,4 +53,7 @@ extension Duration {
 extension Duration {
     /// A hundred years; longer durations would overflow the arithmetic of clocks, which ends the process.
     package static let longestSleep = Duration.seconds(100 * 365 * 86_400)
+
+    /// The duration, at most ``longestSleep`` in either direction.
+    package var bounded: Duration { min(max(self, .zero - .longestSleep), .longestSleep) }
 }

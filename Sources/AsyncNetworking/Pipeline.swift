@@ -5,7 +5,7 @@ import ANHTTP
 import ANSerialization
 import ANSystem
 import FoundationEssentials
-package import HTTPTypes
+import HTTPTypes
 
 /// The ordered list of steps that a request passes on its way from the session's functions to the transport, and its
 /// response on the way back.
@@ -96,6 +96,7 @@ final class Pipeline: Sendable {
         },
         // Adds the session's header fields and transfer options where the request has none.
         Step {
+            try $1.headers.checkCount()
             $0.fillDefaults(of: &$1)
             try $0.limitToTimeLeft(&$1)
         },
@@ -316,7 +317,7 @@ final class Pipeline: Sendable {
     /// - Throws: `CancellationError` if the task is cancelled, `TransportError.Reason.shutDown` if the session cancels
     ///   its requests.
     func pause(_ duration: Duration) async throws {
-        _ = try await waiting { [clock] in try await clock.sleep(for: min(duration, .longestSleep)) }
+        _ = try await waiting { [clock] in try await clock.sleep(for: duration.bounded) }
     }
 
     /// Runs a wait that ends early if the session cancels its requests, as an exchange would.
@@ -336,7 +337,7 @@ final class Pipeline: Sendable {
             }
             if let limit {
                 group.addTask { [clock] in
-                    try await clock.sleep(for: min(limit, .longestSleep))
+                    try await clock.sleep(for: limit.bounded)
                     return .limit
                 }
             }
@@ -494,14 +495,5 @@ struct OpenExchanges: Sendable {
     mutating func release() -> [ResponseBody] {
         defer { (last, others) = (nil, []) }
         return others + [last].compactMap(\.self)
-    }
-}
-
-extension HTTPFields {
-    /// Adds the fields whose names are missing.
-    package mutating func fill(from others: HTTPFields) {
-        guard !isEmpty else { return self = others }
-        let own = self
-        for field in others where !own.contains(field.name) { append(field) }
     }
 }

@@ -61,9 +61,7 @@ public actor SessionManager {
         scheduler = TaskScheduler(state)
         resolver = URLResolver(base: configuration.baseURL, mode: configuration.baseURLMode)
         var headers = configuration.headers
-        if configuration.sendsDefaultHeaders {
-            for field in Self.defaultHeaders where !headers.contains(field.name) { headers.append(field) }
-        }
+        if configuration.sendsDefaultHeaders { headers.fill(from: Self.defaultHeaders) }
         pipeline = Pipeline(
             transport: Self.makeTransport(configuration), configuration: configuration,
             headers: headers, state: state)
@@ -172,7 +170,7 @@ public actor SessionManager {
         taskGroup { $0.status.state == .suspended }.cancel()
         await withTaskGroup { [registry, clock = configuration.clock] group in
             group.addTask { await registry.waitUntilEmpty() }
-            if let limit { group.addTask { try? await clock.sleep(for: min(limit, .longestSleep)) } }
+            if let limit { group.addTask { try? await clock.sleep(for: limit.bounded) } }
             await group.next()
             group.cancelAll()
         }

@@ -137,9 +137,10 @@ protocol BodyEncoder: AFHTTPRequestSerializer {
 }
 
 extension HTTPFields {
-    /// Creates fields sorted by name. Returns `nil` if a name is not valid, or if `Content-Length` is among them, which
-    /// follows from the body.
+    /// Creates fields sorted by name. Returns `nil` if there are too many, if a name is not valid, or if
+    /// `Content-Length` is among them, which follows from the body.
     init?(sorted headers: [String: String]) {
+        guard headers.count <= HTTPFields.maximumCount else { return nil }
         var fields: [HTTPField] = []
         for (name, value) in headers.sorted(by: { $0.key < $1.key }) {
             guard let fieldName = HTTPField.Name(name), fieldName != .contentLength else { return nil }

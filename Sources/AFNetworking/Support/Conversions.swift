@@ -23,6 +23,7 @@ extension Request {
         self.method = method
         var length: Int64?
         for (name, value) in (request.allHTTPHeaderFields ?? [:]).sorted(by: { $0.key < $1.key }) {
+            do throws(TransportError) { try headers.checkCount(adding: 1) } catch { throw .transport(error) }
             guard let fieldName = HTTPField.Name(name) else {
                 throw .transport(TransportError(.invalidRequest(.headerName(name))))
             }

@@ -112,7 +112,7 @@ extension Transfer {
     /// with bytes that carry no content, during which the loop waits for it. See CURLOPT_TIMEOUT_MS(3).
     func limitTime() throws(TransportError) {
         guard let total = exchange.options.timeouts.total else { return }
-        let left = max(.zero, min(total, .longestSleep) - state.clock.start.duration(to: loop.now)) + .milliseconds(100)
+        let left = max(.zero, total.bounded - state.clock.start.duration(to: loop.now)) + .milliseconds(100)
         do throws(CurlFailure) {
             try handle.set(CURLOPT_TIMEOUT_MS, left.wholeMilliseconds)
         } catch {

@@ -80,10 +80,7 @@ extension HTTPFields {
     public init(validating pairs: some Sequence<(String, String)>) throws(TransportError) {
         self.init()
         for (name, value) in pairs {
-            guard count < Self.maximumCount else {
-                throw TransportError(
-                    .invalidRequest(.option("there are more than \(Self.maximumCount) header fields.")))
-            }
+            try checkCount(adding: 1)
             guard let fieldName = HTTPField.Name(name) else {
                 throw TransportError(.invalidRequest(.headerName(name)))
             }
@@ -94,8 +91,23 @@ extension HTTPFields {
         }
     }
 
-    /// The number of fields that a message from outside may have; `append(_:)` traps at 65,535.
+    /// The number of fields that a message may have; `append(_:)` traps at 65,535.
     package static var maximumCount: Int { 4096 }
+
+    /// Throws if a request may not have as many fields.
+    package func checkCount(adding more: Int = 0) throws(TransportError) {
+        guard count + more <= Self.maximumCount else {
+            throw TransportError(.invalidRequest(.option("there are more than \(Self.maximumCount) header fields.")))
+        }
+    }
+
+    /// Adds the fields whose names are missing, with all of their values; those of a request that is refused because it
+    /// has too many are left out.
+    package mutating func fill(from others: HTTPFields) {
+        guard !isEmpty else { return self = others }
+        let own = self
+        for field in others where count <= Self.maximumCount && !own.contains(field.name) { append(field) }
+    }
 
     /// Returns the value of the first field with a name, without building an index; `nil` if there is no such field.
     package func first(_ name: HTTPField.Name) -> String? {

@@ -301,6 +301,7 @@ extension Request {
         guard let host = url.host(), !host.isEmpty else {
             throw TransportError(.invalidURL(url.redactedDescription))
         }
+        try headers.checkCount()
     }
 }
 

@@ -43,7 +43,7 @@ package struct BodyThrottle: Hashable, Sendable {
                 if clock.now < due { try await clock.sleep(until: due, tolerance: nil) }
                 let packet = rest.prefix(packetSize)
                 rest = rest.dropFirst(packet.count)
-                due = max(due, clock.now).advanced(by: min(delay, .longestSleep))
+                due = max(due, clock.now).advanced(by: delay.bounded)
                 try await writer.write(packet)
             }
         }

@@ -88,15 +88,6 @@ extension Request {
 }
 
 extension HTTPFields {
-    /// Adds the fields whose names are missing, with all of their values.
-    mutating func fill(from defaults: HTTPFields) {
-        var result = self
-        for field in defaults where first(field.name) == nil {
-            result.append(field)
-        }
-        self = result
-    }
-
     /// Adds a field unless one with its name exists.
     package mutating func fill(_ name: HTTPField.Name, _ value: String) {
         if first(name) == nil { append(HTTPField(name: name, value: value)) }

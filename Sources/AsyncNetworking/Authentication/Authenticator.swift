@@ -91,7 +91,7 @@ public actor Authenticator {
         origins = Set(urls.map { Origin($0) })
         self.leeway = leeway
         self.refreshLimit = refreshLimit
-        self.refreshPeriod = refreshPeriod
+        self.refreshPeriod = refreshPeriod.bounded
         self.now = now
         uptime = Stopwatch(clock)
         self.isClockOpen = isClockOpen

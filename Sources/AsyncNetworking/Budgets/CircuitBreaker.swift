@@ -1,6 +1,7 @@
 // SPDX-License-Identifier: MIT
 
 public import ANHTTP
+import ANSystem
 import FoundationEssentials
 
 /// A breaker for each origin (scheme, host and port) that fails requests at once while a server does not work, so that
@@ -134,7 +135,7 @@ package struct Circuit: Sendable {
 
     /// Creates a closed circuit.
     package init(threshold: Int, cooldown: Duration) {
-        (self.threshold, self.cooldown) = (threshold, cooldown)
+        (self.threshold, self.cooldown) = (threshold, cooldown.bounded)
     }
 
     private enum State: Sendable {

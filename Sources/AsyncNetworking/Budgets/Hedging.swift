@@ -64,7 +64,7 @@ public struct Hedging: Interceptor {
         return try await withTaskGroup(of: Event.self) { group in
             group.addTask { [request = entrant(isHedge: false)] in await .sending(request, next, isHedge: false) }
             group.addTask { [clock = next.pipeline.clock] in
-                try? await clock.sleep(for: min(wait, .longestSleep))
+                try? await clock.sleep(for: wait.bounded)
                 return .due
             }
             var (running, failure): (Int, (any Error)?) = (1, nil)

@@ -31,7 +31,7 @@ public struct RequestRateLimit: Interceptor {
     ///   - burst: The number of requests that may be sent at once after a pause; `nil`, the default, for `count`. A value
     ///     below 1 counts as 1.
     public init(_ count: Int, per period: Duration, burst: Int? = nil) {
-        let interval = min(max(.zero, period), .longestSleep) / Double(max(1, count))
+        let interval = max(.zero, period).bounded / Double(max(1, count))
         ledger = Ledger(TokenBucket(capacity: burst ?? count, interval: interval))
     }
 

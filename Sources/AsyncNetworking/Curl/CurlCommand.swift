@@ -440,6 +440,6 @@ extension Duration {
     }
 
     fileprivate var curlMilliseconds: Int64 {
-        max(1, Int64((min(max(.zero, self), .longestSleep) / .milliseconds(1)).rounded(.up)))
+        max(1, Int64((max(.zero, bounded) / .milliseconds(1)).rounded(.up)))
     }
 }

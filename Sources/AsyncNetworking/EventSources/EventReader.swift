@@ -232,7 +232,7 @@ struct ReconnectionPlan {
     init(_ request: Request, _ policy: RetryPolicy, reconnectionTime: Duration) {
         self.request = request
         self.policy = policy
-        self.reconnectionTime = reconnectionTime
+        self.reconnectionTime = reconnectionTime.bounded
     }
 
     /// The end of an attempt.
@@ -299,6 +299,6 @@ struct ReconnectionPlan {
     }
 
     private func reconnect(after wait: Duration) -> Step {
-        .reconnect(after: min(reconnectionTime + wait, .longestSleep))
+        .reconnect(after: (reconnectionTime + wait).bounded)
     }
 }

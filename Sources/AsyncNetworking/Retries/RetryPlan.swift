@@ -120,7 +120,7 @@ package struct RetryPlan {
             ?? max(
                 policy.backoff.wait(beforeRetry: attempt - attemptsBeforeProgress, unit: timing.unit),
                 retryAfter ?? .zero)
-        let delay = max(.zero, min(proposed, .longestSleep))
+        let delay = max(.zero, proposed.bounded)
         let deadline = [policy.deadline, timing.left.map { timing.elapsed + $0 }].compactMap(\.self).min()
         if let deadline, timing.elapsed + delay >= deadline { return .stop(.deadline(deadline)) }
         return .retry(after: delay)

@@ -315,7 +315,7 @@ public struct Backoff: Hashable, Sendable {
     }
 
     /// The maximum, limited to what a clock can sleep.
-    private var bound: Duration { min(maximum, .longestSleep) }
+    private var bound: Duration { maximum.bounded }
 }
 
 extension ResponseHead {

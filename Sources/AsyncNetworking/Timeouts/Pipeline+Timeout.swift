@@ -1,6 +1,7 @@
 // SPDX-License-Identifier: MIT
 
 import ANHTTP
+import ANSystem
 
 extension Request {
     /// The time limit of the whole call; `nil`, the default, for none.
@@ -167,7 +168,7 @@ private struct TimeLimit: Sendable {
     var stopwatch: Stopwatch?
 
     /// The time left, at least zero; `nil` if nothing is measured yet.
-    var left: Duration? { stopwatch.map { max(.zero, duration - $0.elapsed) } }
+    var left: Duration? { stopwatch.map { max(.zero, duration.bounded - $0.elapsed) } }
 }
 
 /// Measures the time since its creation on a clock.

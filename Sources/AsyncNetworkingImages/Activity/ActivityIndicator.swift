@@ -98,7 +98,7 @@ package final class ActivityIndicator: Sendable {
 
     private func makeTimer(_ duration: Duration, _ number: Int) -> Task<Void, Never> {
         Task { [weak self, clock] in
-            guard (try? await clock.sleep(for: min(duration, .longestSleep))) != nil else { return }
+            guard (try? await clock.sleep(for: duration.bounded)) != nil else { return }
             self?.change { $0.receive(endOfTimer: number) }
         }
     }

@@ -64,7 +64,7 @@ public struct MemoryPressure: AsyncSequence, Sendable {
             if last == nil { last = sequence.stallTime() }
             while let before = last {
                 do {
-                    try await sequence.clock.sleep(for: Swift.min(sequence.interval, .longestSleep))
+                    try await sequence.clock.sleep(for: sequence.interval.bounded)
                 } catch {
                     return nil
                 }

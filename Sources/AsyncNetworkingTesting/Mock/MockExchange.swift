@@ -332,7 +332,7 @@ final class MockTimeLimits: Sendable {
         return try await withThrowingTaskGroup(of: Value?.self) { [sleep] group in
             group.addTask { try await work() }
             group.addTask {
-                try await sleep(begin + min(limit.left, .longestSleep), isSeen)
+                try await sleep(begin + limit.left.bounded, isSeen)
                 return nil
             }
             defer { group.cancelAll() }

@@ -249,7 +249,7 @@ public final class MockTransport: Transport {
 
     /// Waits for a duration on the transport's clock.
     func pause(_ duration: Duration) async throws {
-        try await clock.sleep(for: min(duration, .longestSleep))
+        try await clock.sleep(for: duration.bounded)
     }
 
     private struct State {

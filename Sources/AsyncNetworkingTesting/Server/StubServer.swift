@@ -200,7 +200,7 @@ public final class StubServer: Sendable {
                 return true
             }
             group.addTask {
-                try await Task.sleep(for: min(limit, .longestSleep))
+                try await Task.sleep(for: limit.bounded)
                 return false
             }
             defer { group.cancelAll() }
