@@ -159,7 +159,9 @@ struct XMLLexer: Sendable {
             position += length
         }
         guard position > start else { throw unexpected(.nameRequired) }
-        guard position - start < Self.maximumName else { throw unexpected(.nameTooLong) }
+        guard position - start < Self.maximumName, !bytes[start..<position].hasLongCombiningRun else {
+            throw unexpected(.nameTooLong)
+        }
     }
 
     /// The Unicode scalar at the position and its length in bytes. The bytes are valid UTF-8.

@@ -88,6 +88,19 @@ import Testing
         #expect(Self.failure([Self.ok, "\r\n", line + "\r\n"]) == .invalid(.headerLine(line)), "as a trailer")
     }
 
+    @Test(arguments: ["HTTP/1.1 200 e", "Keep-Alive: e", "Content-Encoding: e"])
+    func `a line that takes too long to compare is refused`(line: String) {
+        let accents = String(repeating: "\u{301}", count: 200) + String(repeating: "\u{316}", count: 200)
+        for lines in [[Self.ok], [Self.ok, "\r\n"]] {
+            guard case .invalid? = Self.failure(lines + ["\(line)\(accents)\r\n"]) else {
+                Issue.record("not refused")
+                return
+            }
+        }
+        #expect(Self.failure(["\(line)\(accents)\r\n"]) != nil)
+        #expect(Self.failure([Self.ok, "A: \(String(repeating: "漢字 é", count: 10_000))\r\n"]) == nil)
+    }
+
     @Test func `bytes that are not UTF-8 are kept in a value and refused in a name`() throws {
         var parser = Self.makeParser()
         _ = try parser.take(Self.ok)

@@ -51,6 +51,39 @@ import Testing
                 - offset / 2)
     }
 
+    /// Text in which as many accents follow each other, alternately of two classes.
+    private static func accents(_ count: Int, _ marks: [String]) -> String {
+        (0..<count).map { marks[$0 % marks.count] }.joined()
+    }
+
+    @Test(arguments: [
+        ["\u{301}", "\u{316}"], ["\\u0301", "\u{316}"], ["\\uD834\\uDD65"], ["\u{1D165}"], ["\u{302A}", "\\u0316"],
+        ["\u{301}\\\n"], ["\u{301}\\\r\n"], ["\u{301}\\\u{2028}"],
+    ])
+    func `a string that takes too long to compare is found`(marks: [String]) {
+        for (count, expected) in [(0, false), (256, false), (257, true), (1_000, true)] {
+            let document = Data("{\"e\(Self.accents(count, marks))\": 1}".utf8)
+            #expect(CombiningRun.isTooLong(inJSON: document) == expected, "\(count)")
+        }
+    }
+
+    @Test(arguments: [
+        "漢字かな", "é", "e\u{301}", "\\u00e9", "\\\\u0301", "a\\", "a\\u03", "\\uD834", "\\uDD65", "\u{301}\\t", "👍", "",
+    ])
+    func `other strings may have any length`(text: String) {
+        let document = Data("[\"\(String(repeating: text, count: 1_000))\"]".utf8)
+        #expect(!CombiningRun.isTooLong(inJSON: document))
+        for cut in document.indices.prefix(20) {
+            #expect(!CombiningRun.isTooLong(inJSON: document.prefix(cut)))
+            #expect(!CombiningRun.isTooLong(inJSON: document.dropFirst(cut)))
+        }
+    }
+
+    @Test(.timeLimit(.minutes(1))) func `an untrusted document that takes too long to compare is an error`() {
+        let document = Data("{\"e\(Self.accents(400_000, ["\u{301}", "\u{316}"]))\": 1}".utf8)
+        #expect(throws: DecodingError.self) { try JSONDecoder().decodeUntrusted([String: Int].self, from: document) }
+    }
+
     @Test func `an untrusted document with a long number is an error`() throws {
         #expect(throws: DecodingError.self) {
             try JSONDecoder().decodeUntrusted([Int].self, from: Data("[\(Self.long)]".utf8))

@@ -66,6 +66,14 @@ import Testing
         let text = String(repeating: "a", count: 100_000)
         let body = Data("\"\(text)\"\(String(repeating: ":", count: 100_000))".utf8)
         #expect(rules.body(body, contentType: "application/json") == body)
+        let dashes = String(repeating: "-", count: 32_000)
+        let parts = Data(String(repeating: "-", count: 1 << 16).utf8)
+        #expect(rules.body(parts, contentType: "multipart/x; boundary=\"\(dashes)x\"") == Data("…".utf8))
+        let head = "--b\r\nA: b\r\n" + String(repeating: " x\r\n", count: 200_000) + "\r\nc\r\n--b--"
+        #expect(rules.body(Data(head.utf8), contentType: "multipart/x; boundary=b") == Data(head.utf8))
+        #expect(
+            rules.hides("e" + String(repeating: "\u{301}", count: 50_000) + String(repeating: "\u{316}", count: 50_000))
+        )
     }
 
     @Test func `values of the query can be kept if their names are not secret`() {

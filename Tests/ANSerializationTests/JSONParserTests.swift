@@ -94,6 +94,20 @@ import Testing
         }
     }
 
+    @Test(.timeLimit(.minutes(1))) func `a name that takes too long to compare is refused`() {
+        let accents = String(repeating: "\u{301}", count: 200_000) + String(repeating: "\\u0316", count: 200_000)
+        let document = Array("{\"e\(accents)\": 1}".utf8)
+        for decode in [{ _ = try parse($0) }, { _ = try JSONDecoder().prepared(Data($0)) }]
+            as [([UInt8]) throws -> Void]
+        {
+            expectFailure {
+                try decode(document)
+            } where: { error in
+                if case .json(let failure) = error { failure.reason == .json(.combiningRun) } else { false }
+            }
+        }
+    }
+
     @Test func `nesting is limited to 512 levels`() throws {
         func nested(_ levels: Int) -> String {
             String(repeating: "[", count: levels) + String(repeating: "]", count: levels)

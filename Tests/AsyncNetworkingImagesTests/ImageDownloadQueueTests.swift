@@ -17,6 +17,16 @@ import Testing
         #expect(queue.end(1).next == 2)
     }
 
+    @Test(.timeLimit(.minutes(1))) func `many requests share a download without a search`() {
+        var queue = Queue(limit: 1, order: .fifo)
+        _ = queue.add(0, key: "first")
+        for receipt in 1...100_000 {
+            _ = queue.add(receipt, key: "shared", priority: receipt == 50_000 ? .high : .normal)
+        }
+        for receipt in 2..<100_000 { #expect(queue.cancel(receipt) == .left(2)) }
+        #expect(queue.receipts(of: 2) == [1, 100_000])
+    }
+
     @Test func `at most the given number of downloads are active`() {
         var queue = Queue(limit: 2, order: .fifo)
         #expect(queue.add(1, key: "a") == .started(1))

@@ -157,6 +157,19 @@ import Testing
         #expect(table.take(for: .init(host: "5000.example", port: 443), at: Self.start) != nil)
     }
 
+    @Test(.timeLimit(.minutes(1))) func `of a long file, the entries that expire last are kept`() {
+        var table = HostTable<AlternativeService>()
+        table.setWithinLimit(
+            (0..<100_000).map { number in
+                AlternativeService(
+                    host: "\(number).example", port: 443, alternativePort: 443, expiry: Self.later(Double(number + 1)),
+                    persists: false)
+            })
+        #expect(table.current(at: Self.start).count == HostTable<AlternativeService>.maximumCount)
+        #expect(table.take(for: .init(host: "99999.example", port: 443), at: Self.start) != nil)
+        #expect(table.take(for: .init(host: "94999.example", port: 443), at: Self.start) == nil)
+    }
+
     @Test func `lines of curl's file are read and written`() throws {
         for line in [
             #"h2 a.example 443 h3 a.example 8443 "20301231 23:59:59" 1 0"#,

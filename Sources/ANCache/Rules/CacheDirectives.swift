@@ -71,13 +71,13 @@ struct CacheDirectives: Hashable, Sendable {
     /// Returns the field names listed by a directive, in lower case; empty if it occurs without a list, and `nil` if it
     /// does not occur. One occurrence without a list applies to the whole response.
     func fieldNames(_ name: String) -> Set<String>? {
-        var names: Set<String>?
+        var names: Set<String> = []
         for member in members where member.name == name {
-            let listed = Set(HeaderScanner.members(of: [member.argument ?? ""]).map { $0.lowercased() })
+            let listed = HeaderScanner.members(of: [member.argument ?? ""])
             guard !listed.isEmpty else { return [] }
-            names = (names ?? []).union(listed)
+            for name in listed { names.insert(name.lowercased()) }
         }
-        return names
+        return names.isEmpty ? nil : names
     }
 
     /// The argument of a directive that takes a number of seconds.

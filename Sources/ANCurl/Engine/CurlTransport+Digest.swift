@@ -155,8 +155,11 @@ private final class HeadSink: ExchangeEventSink {
                 return held + [event]
             case (.undecided, .uploadProgress) where passesProgress:
                 return [event]
-            case (.undecided(let held), _):
-                state = .undecided(held + [event])
+            case (.undecided(var held), _):
+                // So that the events are not copied.
+                state = .discarding
+                held.append(event)
+                state = .undecided(held)
                 return []
             }
         }

@@ -123,6 +123,9 @@ package struct HeaderParser {
         size += line.count
         guard size <= maximumSize else { throw .tooLarge(limit: maximumSize) }
         let content = unsafe Self.trimmingLineEnd(line)
+        guard unsafe !content.hasLongCombiningRun else {
+            throw .invalid(.headerLine(unsafe Self.excerpt(content)))
+        }
         switch state {
         case .expectingStatusLine:
             unsafe try parseStatusLine(content)

@@ -15,7 +15,66 @@ extension JSONDecoder {
         guard JSONNumbers.failure(in: data, isJSON5: allowsJSON5) == nil else {
             throw corrupted("A number exceeds the limits of the decoder.")
         }
+        guard !CombiningRun.isTooLong(inJSON: data) else { throw corrupted("A string takes too long to compare.") }
         return try decode(type, from: data)
+    }
+}
+
+extension CombiningRun {
+    /// Whether a string of a JSON or JSON5 document takes too long to compare, as names of members are, and values of
+    /// enumerations.
+    package static func isTooLong(inJSON document: Data) -> Bool {
+        let bytes = document.span
+        var run = CombiningRun()
+        /// The first half of a surrogate pair that was escaped.
+        var lead: UInt16?
+        var index = 0
+        while index < bytes.count, !run.wasTooLong {
+            let byte = bytes[index]
+            if byte >= 0x80 {
+                let length = byte < 0xE0 ? 2 : byte < 0xF0 ? 3 : 4
+                var value = UInt32(byte) & (0x7F >> UInt32(length))
+                for next in (index + 1)..<max(index + 1, min(index + length, bytes.count)) {
+                    value = value << 6 | UInt32(bytes[next] & 0x3F)
+                }
+                run.receive(UnicodeScalar(value) ?? "x")
+                index += length
+            } else if byte != UInt8(ascii: "\\") || index + 1 == bytes.count {
+                run.receive(UnicodeScalar(byte))
+                index += 1
+            } else {
+                index += 2
+                switch bytes[index - 1] {
+                case UInt8(ascii: "u"):
+                    let unit = number(bytes, at: index)
+                    if let lead, let unit, UTF16.isTrailSurrogate(unit) {
+                        run.receive(UTF16.decode(UTF16.EncodedScalar([lead, unit])))
+                    } else if let scalar = unit.flatMap({ UnicodeScalar($0) }) {
+                        run.receive(scalar)
+                    }
+                    lead = unit.flatMap { UTF16.isLeadSurrogate($0) ? $0 : nil }
+                    index += 4
+                // A line break within a string of JSON5 is no part of it.
+                case UInt8(ascii: "\r") where index < bytes.count && bytes[index] == UInt8(ascii: "\n"): index += 1
+                case UInt8(ascii: "\r"), UInt8(ascii: "\n"): break
+                case 0xE2: index += 2
+                default: run.receive("x")
+                }
+            }
+        }
+        return run.wasTooLong
+    }
+
+    /// Returns the number of four hexadecimal digits; `nil` for others.
+    private static func number(_ bytes: Span<UInt8>, at start: Int) -> UInt16? {
+        var number = 0
+        for index in start..<(start + 4) {
+            guard index < bytes.count, let digit = Character(UnicodeScalar(bytes[index])).hexDigitValue else {
+                return nil
+            }
+            number = number << 4 | digit
+        }
+        return UInt16(number)
     }
 }
 

@@ -61,6 +61,8 @@ public struct Redaction: Hashable, Sendable {
     /// Returns whether values with a name are hidden.
     package func hides(_ name: String) -> Bool {
         guard isOn else { return false }
+        // No program chooses such a name, which would take long to look up.
+        guard !name.utf8.hasLongCombiningRun else { return true }
         let words = Self.words(of: name)
         for start in words.indices {
             var joined = ""
@@ -282,6 +284,8 @@ public struct Redaction: Hashable, Sendable {
     }
 
     private func multipart(_ body: Data, boundary: String, depth: Int) -> Data {
+        // RFC 2046 §5.1.1 permits no other, and the search for a long one would be slow.
+        guard 1...70 ~= boundary.utf8.count else { return Data(Self.mark.utf8) }
         let delimiter = Data("--\(boundary)".utf8)
         var result = Data()
         var rest = body[...]
@@ -328,13 +332,13 @@ public struct Redaction: Hashable, Sendable {
 
     /// The name of a form's field, and its type, from the head of its part (RFC 7578 §4.2).
     private static func partFields(_ head: Data) -> (name: String?, type: String?) {
-        var lines: [Substring] = []
+        var lines: [String] = []
         for line in String(decoding: head, as: UTF8.self).split(whereSeparator: \.isNewline) {
             // A line that begins with a blank continues the one before (RFC 5322 §2.2.3).
-            if line.first == " " || line.first == "\t", let last = lines.popLast() {
-                lines.append(last + line)
+            if line.first == " " || line.first == "\t", !lines.isEmpty {
+                lines[lines.count - 1] += line
             } else {
-                lines.append(line)
+                lines.append(String(line))
             }
         }
         func value(_ name: String) -> String? {

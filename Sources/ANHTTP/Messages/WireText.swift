@@ -124,6 +124,47 @@ extension StringProtocol {
     }
 }
 
+/// A run of combining characters, such as accents, in text that others send.
+///
+/// Swift compares and hashes text by its decomposition, and sorts each run by insertion: of 100 KB, this takes a second for
+/// each comparison, and of 1 MB, minutes. Writing needs runs of a few characters; UAX #15 §13 permits 30.
+package struct CombiningRun {
+    private static let maximumLength = 256
+    /// The size in UTF-8 above which text can have a run that is too long.
+    fileprivate static let minimumSize = 2 * maximumLength
+
+    private var length = 0
+    /// Whether one of the runs was too long.
+    package private(set) var wasTooLong = false
+
+    package init() {}
+
+    package mutating func receive(_ scalar: Unicode.Scalar) {
+        let isCombining = scalar.value >= 0x300 && scalar.properties.canonicalCombiningClass != .notReordered
+        length = isCombining ? length + 1 : 0
+        if length > Self.maximumLength { wasTooLong = true }
+    }
+}
+
+extension Sequence<Unicode.Scalar> {
+    /// Whether a run of combining characters is too long for the text to be compared.
+    package var hasLongCombiningRun: Bool {
+        var run = CombiningRun()
+        return contains { scalar in
+            run.receive(scalar)
+            return run.wasTooLong
+        }
+    }
+}
+
+extension Collection<UInt8> {
+    /// Whether a run of combining characters in text in UTF-8 is too long for the text to be compared.
+    package var hasLongCombiningRun: Bool {
+        count > CombiningRun.minimumSize && contains { $0 >= 0x80 }
+            && String(decoding: self, as: UTF8.self).unicodeScalars.hasLongCombiningRun
+    }
+}
+
 // Parts of sentences.
 
 extension String {

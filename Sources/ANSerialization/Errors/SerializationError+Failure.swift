@@ -143,6 +143,8 @@ extension SerializationError.Failure {
         /// A number is too large for a finite double, rounded to zero although it is not zero, or, for a decoder, has
         /// an exponent and more than 128 characters.
         case numberOutOfRange
+        /// A string has more than 256 combining characters in a row, and would take too long to compare.
+        case combiningRun
         /// Arrays and objects are nested more deeply than the limit.
         case tooDeep(limit: Int)
         /// The outermost value is neither an array nor an object, and fragments are not allowed.
@@ -153,7 +155,7 @@ extension SerializationError.Failure {
         /// Whether the text may be JSON, but exceeds a limit.
         var isLimit: Bool {
             switch self {
-            case .numberOutOfRange, .tooDeep: true
+            case .numberOutOfRange, .combiningRun, .tooDeep: true
             default: false
             }
         }
@@ -166,6 +168,7 @@ extension SerializationError.Failure {
             case .invalidUTF8: "a string is not UTF-8"
             case .invalidEscape: "a string has an invalid escape"
             case .numberOutOfRange: "a number is too large, too small or too long"
+            case .combiningRun: "a string has more than 256 combining characters in a row"
             case .tooDeep(let limit): "values are nested more than \(limit) levels deep"
             case .fragment:
                 "the outermost value is neither an array nor an object, which requires the option allowsFragments,"

@@ -233,7 +233,10 @@ struct JSONParser {
         try skipWhitespace()
         let byte = try currentByte()
         guard byte == UInt8(ascii: "\"") else { throw failure(.unexpectedByte(byte)) }
+        let start = position
         let name = try parseString()
+        // The name would be compared with others.
+        if name.utf8.hasLongCombiningRun { throw failure(.combiningRun, at: start) }
         try skipWhitespace()
         try expect(UInt8(ascii: ":"))
         return name

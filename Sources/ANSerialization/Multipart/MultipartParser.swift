@@ -251,7 +251,7 @@ package struct MultipartParser: Sendable {
 extension HTTPFields {
     /// Appends the field of a header line.
     fileprivate mutating func append(line: [UInt8]) throws(SerializationError) {
-        guard let colon = line.firstIndex(of: UInt8(ascii: ":")),
+        guard !line.hasLongCombiningRun, let colon = line.firstIndex(of: UInt8(ascii: ":")),
             let name = HTTPField.Name(String(decoding: line[..<colon], as: UTF8.self))
         else { throw .parts(.partHeader(Excerpt.of(line))) }
         let value = String(decoding: line[(colon + 1)...], as: UTF8.self).trimmingBlanks

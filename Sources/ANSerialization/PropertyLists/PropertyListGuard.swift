@@ -1,5 +1,6 @@
 // SPDX-License-Identifier: MIT
 
+import ANHTTP
 package import FoundationEssentials
 
 /// Rejects property lists that `PropertyListDecoder` cannot handle safely.
@@ -60,7 +61,9 @@ package enum PropertyListGuard {
     /// Exactly the bytes that the decoder skips are skipped here, so that no elements are hidden from the check;
     /// constructs that property lists do not need are rejected.
     private static func checkXML(_ bytes: [UInt8]) throws(SerializationError) {
-        guard (try? UTF8Span(validating: bytes.span)) != nil else { throw failure(.malformed, Data(bytes)) }
+        guard (try? UTF8Span(validating: bytes.span)) != nil, !bytes.hasLongCombiningRun else {
+            throw failure(.malformed, Data(bytes))
+        }
         var position = 0
         var depth = 0
         var isFirst = true

@@ -44,7 +44,7 @@ extension JSONDecoder: ResponseDecoder, CheckingDecoder {
     ///
     /// - Throws: ``SerializationError/json(_:)`` for UTF-16, UTF-32 and commas before the end of an array or object,
     ///   which Foundation's decoder accepts although they are not JSON; for numbers at which it would end the process;
-    ///   or, if the decoder allows JSON5, for invalid UTF-8, with which it would, too.
+    ///   for strings with which it would be busy for minutes; or, if the decoder allows JSON5, for invalid UTF-8, with which it would, too.
     package func prepared(_ data: Data) throws(SerializationError) -> Data {
         // In UTF-16 and UTF-32, the numbers would not be inspected.
         let isWide = JSONNumbers.isWide(data)
@@ -56,6 +56,9 @@ extension JSONDecoder: ResponseDecoder, CheckingDecoder {
             let reason: SerializationError.Failure.JSONReason =
                 failure.isMalformed ? .malformedJSON5 : .numberOutOfRange
             throw .json(.init(.json(reason), offset: offset, excerpt: Excerpt.around(offset, in: data)))
+        }
+        if CombiningRun.isTooLong(inJSON: data) {
+            throw .json(.init(.json(.combiningRun), offset: 0, excerpt: Excerpt.of(data)))
         }
         if !allowsJSON5, assumesTopLevelDictionary ? isWide : JSONParser.mayBeExtended(data),
             let failure = formatError(in: data)

@@ -41,7 +41,7 @@ public struct HostStore<Entry: Sendable>: Sendable {
             state.withLock { state in
                 switch change {
                 case .set(let entries, isFromFile: true) where Entry.limitsFiles:
-                    entries.forEach { state[keyPath: table].setWithinLimit($0) }
+                    state[keyPath: table].setWithinLimit(entries)
                 case .set(let entries, _): entries.forEach { state[keyPath: table].set($0) }
                 case .remove(let host): state[keyPath: table].remove(host)
                 case .removeAll: state[keyPath: table] = HostTable()

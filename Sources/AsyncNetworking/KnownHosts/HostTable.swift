@@ -77,6 +77,14 @@ package struct HostTable<Entry: HostEntry>: Sendable {
         set(entry)
     }
 
+    /// Adds entries, of which those remain that expire last if there is no room for all.
+    package mutating func setWithinLimit(_ added: [Entry]) {
+        added.forEach { set($0) }
+        guard entries.count > Self.maximumCount else { return }
+        let sorted = entries.sorted { $0.value.entry.expiry > $1.value.entry.expiry }
+        entries = Dictionary(uniqueKeysWithValues: sorted.prefix(Self.maximumCount).map { ($0.key, $0.value) })
+    }
+
     /// Removes the entry with a key, if any.
     package mutating func remove(_ key: Entry.Key) {
         entries[key] = nil

@@ -35,12 +35,34 @@ package struct ImageDownloadQueue<Key: Hashable & Sendable>: Sendable {
     private struct Download: Sendable {
         let key: Key?
         let arrival: Int
-        var requests: [(receipt: Int, priority: RequestPriority)]
         var isActive = false
+        /// The requests by receipt: when each was added, and its priority.
+        private var requests: [Int: (number: Int, priority: RequestPriority)] = [:]
+        /// The number of requests of each priority that any has.
+        private var counts: [RequestPriority: Int] = [:]
+        private var lastNumber = 0
 
-        var receipts: [Int] { requests.map(\.receipt) }
-        /// The highest priority of the requests.
-        var priority: RequestPriority { requests.map(\.priority).max() ?? .normal }
+        init(_ key: Key?, arrival: Int) {
+            (self.key, self.arrival) = (key, arrival)
+        }
+
+        /// The receipts in the order in which they were added.
+        var receipts: [Int] { requests.sorted { $0.value.number < $1.value.number }.map(\.key) }
+        /// The highest priority of the requests; `nil` if there are none.
+        var priority: RequestPriority? { counts.keys.max() }
+
+        mutating func add(_ receipt: Int, _ priority: RequestPriority) {
+            lastNumber += 1
+            requests[receipt] = (lastNumber, priority)
+            counts[priority, default: 0] += 1
+        }
+
+        mutating func remove(_ receipt: Int) {
+            guard let (_, priority) = requests.removeValue(forKey: receipt), let count = counts[priority] else {
+                return
+            }
+            counts[priority] = count > 1 ? count - 1 : nil
+        }
     }
 
     /// The place of a waiting download: by priority, then by its arrival or, in the other order, against it.
@@ -106,14 +128,15 @@ package struct ImageDownloadQueue<Key: Hashable & Sendable>: Sendable {
     ///   - priority: The priority of the request. A download has the highest one of its requests.
     package mutating func add(_ receipt: Int, key: Key?, priority: RequestPriority = .normal) -> Admission {
         if let key, let number = joinable[key], let priorityBefore = downloads[number]?.priority {
-            downloads[number]?.requests.append((receipt, priority))
+            downloads[number]?.add(receipt, priority)
             receipts[receipt] = number
             if priority > priorityBefore, waiting.contains(number) { wait(number, priority, nextArrival()) }
             return .joined(number)
         }
         lastNumber += 1
         let arrival = nextArrival()
-        downloads[lastNumber] = Download(key: key, arrival: arrival, requests: [(receipt, priority)])
+        downloads[lastNumber] = Download(key, arrival: arrival)
+        downloads[lastNumber]?.add(receipt, priority)
         receipts[receipt] = lastNumber
         if let key { joinable[key] = lastNumber }
         wait(lastNumber, priority, arrival)
@@ -123,16 +146,19 @@ package struct ImageDownloadQueue<Key: Hashable & Sendable>: Sendable {
     /// Cancels a receipt. Only that of its download's last request stops the download. A waiting download that loses its
     /// highest priority takes its place among those of the lower one, in the order of their first requests.
     package mutating func cancel(_ receipt: Int) -> Cancellation {
-        guard let number = receipts.removeValue(forKey: receipt), let download = downloads[number] else {
+        guard let number = receipts.removeValue(forKey: receipt), let priorityBefore = downloads[number]?.priority
+        else {
             return .unknown
         }
-        downloads[number]?.requests.removeAll { $0.receipt == receipt }
-        if let priority = downloads[number]?.priority, download.requests.count > 1 {
-            if priority < download.priority, waiting.contains(number) { wait(number, priority, download.arrival) }
+        downloads[number]?.remove(receipt)
+        if let priority = downloads[number]?.priority {
+            if priority < priorityBefore, waiting.contains(number), let arrival = downloads[number]?.arrival {
+                wait(number, priority, arrival)
+            }
             return .left(number)
         }
-        forget(download.key, number)
-        guard !download.isActive else { return .stopped(number) }
+        forget(downloads[number]?.key, number)
+        guard downloads[number]?.isActive == false else { return .stopped(number) }
         downloads[number] = nil
         waiting.remove(number)
         return .removed(number)
