@@ -219,6 +219,39 @@ import Testing
         }
     }
 
+    @Test func `a connection to a proxy over TLS serves no request that does not trust the proxy`() async throws {
+        let authority = try TestCertificateAuthority()
+        let other = try TestCertificateAuthority(name: "Other")
+        try await StubServer.with(.init(tls: .init(try authority.issue()))) { proxy in
+            proxy.fallback { _ in .text("from the proxy") }
+            let transport = try CurlTransport()
+            let url = try #require(URL(string: "http://origin.invalid/"))
+            func request(_ roots: TestCertificateAuthority) -> Request {
+                Request(url: url, options: proxied(.https, proxy).with { $0.tls.trustRoots = .pem(roots.pemData) })
+            }
+            for _ in 0..<2 { #expect(try await transport.text(request(authority)) == "from the proxy") }
+            let failure = try await transport.failure(request(other))
+            guard case .proxy(.tls(.unknownAuthority)) = failure.reason else { throw failure }
+            #expect(proxy.activity.requests.map(\.connection) == [0, 0])
+        }
+    }
+
+    @Test func `a proxy that forwards a request is spoken to by HTTP 1, also if the server is known to speak HTTP 2`()
+        async throws
+    {
+        try await StubServer.with { proxy in
+            proxy.fallback { _ in
+                Script([.send(Data("HTTP/1.1 200 OK\r\nContent-Length: 5\r\n\r\nhello".utf8)), .hang])
+            }
+            let url = try #require(URL(string: "http://origin.invalid/"))
+            let options = proxied(.http, proxy).with {
+                $0.httpVersion = .http2PriorKnowledge
+                $0.timeouts.idle = .seconds(5)
+            }
+            #expect(try await CurlTransport().text(Request(url: url, options: options)) == "hello")
+        }
+    }
+
     @Test(arguments: [true, false])
     func `the trusted authorities hold for a proxy over TLS, too`(isTrusted: Bool) async throws {
         let authority = try TestCertificateAuthority()

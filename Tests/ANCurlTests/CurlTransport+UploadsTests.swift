@@ -303,6 +303,24 @@ import Testing
         }
     }
 
+    @Test(arguments: [204, 304])
+    func `an early response without content is received although the server closes the connection`(status: Int)
+        async throws
+    {
+        let script = Script(
+            [.readBody(upTo: 100_000), .reply(Reply(status: status)), .end(.closeWithoutReading)], readsBodyFirst: false
+        )
+        try await StubServer.with { server in
+            server.fallback { _ in script }
+            let transport = try CurlTransport()
+            for _ in 0..<20 {
+                let request = server.request(method: .put, body: .bytes(Data(count: 20_000_000)))
+                #expect(try await transport.collect(request).head.status.code == status)
+            }
+            #expect(server.activity.requests.count == 20)
+        }
+    }
+
     @Test func `the response can be read while the request is still being written`() async throws {
         try await StubServer.with { server in
             server.enqueue(

@@ -98,6 +98,19 @@ import Testing
         }
     }
 
+    @Test func `the content that a server sends after the head of a HEAD with a body is not received`() async throws {
+        try await StubServer.with { server in
+            let head = Data("HTTP/1.1 200 OK\r\nContent-Length: 100000\r\n\r\n".utf8)
+            server.fallback { _ in Script([.send(head), .generate(100_000)]) }
+            let transport = try CurlTransport()
+            for _ in 0..<20 {
+                let (head, body) = try await transport.collect(server.request(method: .head, body: .string("x")))
+                #expect(head.headers[.contentLength] == "100000")
+                #expect(body.isEmpty)
+            }
+        }
+    }
+
     @Test(arguments: [204, 304])
     func `a status without content ends at its head, whatever its length says`(status: Int) async throws {
         try await StubServer.with { server in

@@ -91,16 +91,22 @@ package struct ConnectionTable {
     }
 
     /// How a connection is made, as far as libcurl does not compare it: its versions 8.9 to 8.21 do not compare interfaces,
-    /// and those before 8.19 no credentials of tunnels (CVE-2026-3784).
+    /// those before 8.19 no credentials of tunnels (CVE-2026-3784), and those before 8.5 not the authorities with which a
+    /// proxy that forwards requests was verified.
     package struct Way: Equatable {
         /// The local interface, address or host name, as in the options; `nil` for any.
         package var localInterface: String?
         /// The credential for which a proxy has opened the tunnel; `nil` without one.
         package var tunnelCredential: Credential?
+        /// The authorities for a proxy over TLS; `nil` without one.
+        package var proxyRoots: TrustRoots?
 
-        package init(localInterface: String? = nil, tunnelCredential: Credential? = nil) {
+        package init(
+            localInterface: String? = nil, tunnelCredential: Credential? = nil, proxyRoots: TrustRoots? = nil
+        ) {
             self.localInterface = localInterface
             self.tunnelCredential = tunnelCredential
+            self.proxyRoots = proxyRoots
         }
     }
 

@@ -157,7 +157,7 @@ final class Exchange: Sendable {
     var usesResolver: Bool { options.connection.dnsOverHTTPS != nil }
 
     /// Whether a proxy forwards the request.
-    private var isForwarded: Bool { proxyUse?.isTunnel == false }
+    var isForwarded: Bool { proxyUse?.isTunnel == false }
 
     /// The credential with which a proxy opens a tunnel to the server; `nil` without one.
     var tunnelCredential: Credential? {

@@ -157,14 +157,15 @@ extension Exchange {
         }
     }
 
-    /// The HTTP versions that the exchange may use. libcurl fails a request for an http URL that prefers HTTP/3. It receives
-    /// up to 10 MB of a stream that is paused, so that a budget requires HTTP/1.1, unless the program chooses a version. So
-    /// do WebSockets.
+    /// The HTTP versions that the exchange may use. libcurl fails a request for an http URL that prefers HTTP/3, and speaks
+    /// HTTP/1.1 with a proxy that forwards one, whatever is known of the server. It receives up to 10 MB of a stream that
+    /// is paused, so that a budget requires HTTP/1.1, unless the program chooses a version. So do WebSockets.
     var version: HTTPVersionPolicy {
         switch options.httpVersion {
         case _ where webSocket != nil: .http1
         case .automatic where memory != nil: .http1
         case .http3 where !isSecure || bypassesQUIC: .automatic
+        case .http2PriorKnowledge where isForwarded: .http1
         case let policy: policy
         }
     }

@@ -221,7 +221,8 @@ extension Transfer {
     /// How a connection for the request is made.
     private var way: ConnectionTable.Way {
         ConnectionTable.Way(
-            localInterface: exchange.options.connection.localInterface, tunnelCredential: exchange.tunnelCredential)
+            localInterface: exchange.options.connection.localInterface, tunnelCredential: exchange.tunnelCredential,
+            proxyRoots: mayUseTLSProxy ? exchange.options.tls.trustRoots : nil)
     }
 
     /// Whether a connection that has carried a request can carry this one.

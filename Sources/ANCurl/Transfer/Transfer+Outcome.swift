@@ -49,7 +49,8 @@ extension Transfer {
             return exchange.request.method == .head
         case CURLE_SEND_ERROR:
             // The server rejected the rest of the request's body.
-            return state.parser.framing.contentLength == handle.offset(CURLINFO_SIZE_DOWNLOAD_T)
+            return state.parser.framing.hasNoBody
+                || state.parser.framing.contentLength == handle.offset(CURLINFO_SIZE_DOWNLOAD_T)
         case CURLE_OPERATION_TIMEDOUT:
             return state.receiving.isOver && isResponseWhole
         case CURLE_READ_ERROR:

@@ -118,6 +118,8 @@ extension Transfer {
         let bytes = state.receiving.takeUnread()
         guard !bytes.isEmpty, !isBetweenConnections else { return }
         guard !state.parser.isComplete else { return receiveUnreadBody(bytes) }
+        // libcurl may hold the beginning of the line.
+        guard bytes.starts(with: "HTTP/".utf8) else { return }
         var response = UnreadResponse(bytes)
         while !state.parser.isComplete {
             guard let line = response.nextLine(), receive(line) || state.parser.isComplete else { return }
@@ -139,7 +141,7 @@ extension Transfer {
 
     /// Delivers the rest of a body whose beginning libcurl has received.
     private func receiveUnreadBody(_ bytes: [UInt8]) {
-        guard state.receiving.refusedPart == nil else { return }
+        guard state.receiving.refusedPart == nil, framing != .length(0) else { return }
         var rest = bytes[...]
         if state.receiving.chunks == nil {
             guard let length = state.parser.framing.contentLength else { return }
