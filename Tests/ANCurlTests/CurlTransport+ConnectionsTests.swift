@@ -42,6 +42,37 @@ import Testing
         guard case .cannotConnect(.refused) = error.reason else { throw error }
     }
 
+    @Test func `an early response over a Unix-domain socket is received although the server closes the connection`()
+        async throws
+    {
+        let path = "/tmp/an-socket-\(UInt64.random(in: 0 ... .max))"
+        try await StubServer.with(.init(.unix(path: path))) { server in
+            let script = Script(
+                [
+                    .readBody(upTo: 100_000), .reply(Reply(status: 413, body: .string("too large"))),
+                    .end(.closeWithoutReading),
+                ], readsBodyFirst: false)
+            server.fallback { _ in script }
+            let transport = try CurlTransport()
+            let options = options { $0.unixSocketPath = path }
+            let count = rounds(400, few: 100)
+            var outcomes: [String: Int] = [:]
+            try await withThrowingTaskGroup { group in
+                for _ in 0..<count {
+                    group.addTask {
+                        let body = RequestBody.stream(Generated(count: 1 << 20))
+                        let request = server.request(method: .post, body: body, options: options)
+                        do { return try await transport.text(request) } catch let error as TransportError {
+                            return "\(error.reason)"
+                        }
+                    }
+                }
+                for try await outcome in group { outcomes[outcome, default: 0] += 1 }
+            }
+            #expect(outcomes == ["too large": count])
+        }
+    }
+
     @Test func `requests over one Unix-domain socket do not disturb each other`() async throws {
         let path = FileManager.default.temporaryDirectory.appendingPathComponent("an-\(UUID()).sock").path
         try await StubServer.with(.init(.unix(path: path))) { server in

@@ -191,6 +191,9 @@ import COpenSSL
         }
     }
 
+    /// The number of records without data, such as session tickets, that are read at a time.
+    private static let maximumEmptyRecords = 16
+
     /// Returns the number of decrypted bytes; or 0, and whether no more will be received.
     private func peek(into buffer: UnsafeMutableRawBufferPointer) -> (Int, isOver: Bool) {
         // OpenSSL may answer a key update or send an alert, which libcurl's own sink accepts only during a call to
@@ -209,7 +212,19 @@ import COpenSSL
         defer { ERR_clear_error() }
         let handshake = unsafe Handshake.of(session)
         handshake?.isReadAhead = true
-        let result = unsafe SSL_peek(session, buffer.baseAddress, Int32(buffer.count))
+        // A server could otherwise send session tickets without end, and occupy the loop.
+        unsafe copenssl_skip_records(session, 0)
+        defer { unsafe copenssl_skip_records(session, 1) }
+        var result: Int32
+        var isEmpty: Bool
+        var recordsLeft = Self.maximumEmptyRecords
+        repeat {
+            let received = unsafe BIO_number_read(source)
+            result = unsafe SSL_peek(session, buffer.baseAddress, Int32(buffer.count))
+            isEmpty = unsafe BIO_number_read(source) == received && SSL_has_pending(session) == 0
+            recordsLeft -= 1
+        } while unsafe result <= 0 && !isEmpty && recordsLeft > 0
+            && SSL_get_error(session, result) == SSL_ERROR_WANT_READ
         handshake?.isReadAhead = false
         guard result <= 0 else { return (Int(result), false) }
         switch unsafe SSL_get_error(session, result) {

@@ -246,6 +246,8 @@ private struct SessionTickets: ~Copyable {
     private var held: [OpaquePointer] = unsafe []
     /// Whether libcurl cannot store a session at present.
     var areHeld = false
+    /// The number of the latest sessions that are held; servers send two.
+    private static let maximumHeld = 4
 
     deinit {
         unsafe held.forEach { unsafe SSL_SESSION_free($0) }
@@ -264,6 +266,7 @@ private struct SessionTickets: ~Copyable {
     mutating func receive(_ ticket: OpaquePointer, of session: OpaquePointer) -> Int32 {
         guard areHeld else { return unsafe function?(session, ticket) ?? 0 }
         unsafe SSL_SESSION_up_ref(ticket)
+        if unsafe held.count == Self.maximumHeld { unsafe SSL_SESSION_free(held.removeFirst()) }
         unsafe held.append(ticket)
         return 0
     }

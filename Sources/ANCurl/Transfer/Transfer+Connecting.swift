@@ -207,6 +207,13 @@ extension Transfer {
         }
     }
 
+    /// The socket of the connection in use, also in the Unix domain, which the table of connections does not know; such a
+    /// connection carries one request.
+    var usedSocket: Int32? {
+        state.connection.socket
+            ?? (exchange.options.connection.unixSocketPath == nil ? nil : state.connection.sockets.last)
+    }
+
     /// Tells the other loops of a new connection.
     private func noteOpened() {
         loop.context.dispatcher.open(

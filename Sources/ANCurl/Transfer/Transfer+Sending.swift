@@ -203,14 +203,14 @@ extension Transfer {
     /// reads.
     var isDelivering: Bool {
         if let connection { return connection.clock.isAwaitingAnswer }
-        return exchange.sendsBody && state.sending.count > 0 && state.connection.socket != nil
+        return exchange.sendsBody && state.sending.count > 0 && usedSocket != nil
             && (!state.connection.isHTTP2 || isExclusive)
     }
 
     /// Notes whether the system has delivered bytes of the request since the last call, which is activity.
     func noteDelivery() {
         if let connection { return connection.noteDelivery(of: self) }
-        guard isDelivering, let socket = state.connection.socket, let count = Self.undelivered(on: socket) else {
+        guard isDelivering, let socket = usedSocket, let count = Self.undelivered(on: socket) else {
             return
         }
         if state.sending.noteUndelivered(count) { state.clock.noteActivity(at: loop.now) }

@@ -71,7 +71,7 @@ extension Transfer {
     /// also GOAWAY, which says whether the request was processed.
     func expectSendFailure() {
         let mayReceive = state.connection.isHTTP2 ? state.connection.monitor != nil : exchange.sendsBody
-        guard mayReceive, !mayUseTLSProxy, let socket = state.connection.socket else { return }
+        guard mayReceive, !mayUseTLSProxy, let socket = usedSocket else { return }
         guard exchange.isSecure else { return loop.senders[socket] = self }
         guard CurlLibrary.usesOpenSSL, let session = unsafe ccurl_tls_session(handle.raw) else { return }
         // The socket holds encrypted bytes, of which libcurl discards some before it closes the socket. Failures are
@@ -94,7 +94,7 @@ extension Transfer {
 
     /// Forgets that a failure to send was expected on the connection in use.
     func stopExpectingSendFailure() {
-        if let socket = state.connection.socket, loop.senders[socket] === self { loop.senders[socket] = nil }
+        if let socket = usedSocket, loop.senders[socket] === self { loop.senders[socket] = nil }
     }
 
     /// Keeps the bytes that wait in a socket, which libcurl is about to close.
