@@ -358,24 +358,27 @@ private func png(_ width: UInt32 = 850, _ height: UInt32 = 300) -> Data {
         }
     }
 
-    @Test func `the block is called when the indicator appears and disappears`() async {
-        var (manager, visibility) = Self.manager()
-        (manager.activationDelay, manager.completionDelay) = (0, 0)
-        manager.isEnabled = true
-        manager.incrementActivityCount()
-        #expect(await visibility.next() == true)
-        #expect(manager.isNetworkActivityIndicatorVisible)
-        manager.incrementActivityCount()
-        manager.decrementActivityCount()
-        manager.decrementActivityCount()
-        #expect(await visibility.next() == false)
-        // More ends than beginnings do not count.
-        manager.decrementActivityCount()
-        manager.incrementActivityCount()
-        #expect(await visibility.next() == true)
-        manager.isEnabled = false
-        #expect(await visibility.next() == false)
-        #expect(!manager.isNetworkActivityIndicatorVisible)
+    /// In a process of its own, because the tasks of other tests count, too.
+    @Test(.exitTest) func `the block is called when the indicator appears and disappears`() async {
+        await #expect(processExitsWith: .success) {
+            var (manager, visibility) = Self.manager()
+            (manager.activationDelay, manager.completionDelay) = (0, 0)
+            manager.isEnabled = true
+            manager.incrementActivityCount()
+            try #require(await visibility.next() == true)
+            try #require(manager.isNetworkActivityIndicatorVisible)
+            manager.incrementActivityCount()
+            manager.decrementActivityCount()
+            manager.decrementActivityCount()
+            try #require(await visibility.next() == false)
+            // More ends than beginnings do not count.
+            manager.decrementActivityCount()
+            manager.incrementActivityCount()
+            try #require(await visibility.next() == true)
+            manager.isEnabled = false
+            try #require(await visibility.next() == false)
+            try #require(!manager.isNetworkActivityIndicatorVisible)
+        }
     }
 
     /// In a process of its own, because the tasks of other tests count, too.

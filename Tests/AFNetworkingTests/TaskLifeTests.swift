@@ -209,12 +209,13 @@ import Testing
         try await StubServer.with { server in
             server.route("/reset", .resetAfter(bytes: 60))
             server.route("/slow", .hang)
-            let manager = AFHTTPSessionManager(for: server) { $0.timeoutIntervalForRequest = 0.2 }
+            let manager = AFHTTPSessionManager(for: server)
+            let impatient = AFHTTPSessionManager(for: server) { $0.timeoutIntervalForRequest = 0.2 }
             let lost = await manager.fetch("reset").error
             #expect(lost?.code == NSURLErrorNetworkConnectionLost)
             #expect(lost?.userInfo[NSUnderlyingErrorKey] is SessionError)
             #expect(lost?.userInfo[NSURLErrorFailingURLErrorKey] as? URL == server.url("/reset"))
-            #expect(await manager.fetch("slow").error?.code == NSURLErrorTimedOut)
+            #expect(await impatient.fetch("slow").error?.code == NSURLErrorTimedOut)
             #expect(await manager.fetch("http://127.0.0.1:1/").error?.code == NSURLErrorCannotConnectToHost)
             #expect(await manager.fetch("http://name.invalid/").error?.code == NSURLErrorCannotFindHost)
         }

@@ -144,8 +144,8 @@ import Testing
     func `a body that stops ends by the idle limit`(delivery: BodyDelivery) async throws {
         try await StubServer.with { server in
             server.fallback { _ in Script([.send(Self.head), .generate(50), .hang]) }
-            let request = server.request(options: options { $0.idle = Self.limit })
-            try await expect(.responseBody, request, delivery: delivery)
+            let request = server.request(options: options { $0.idle = Self.limitWithinBody })
+            try await expect(.responseBody, request, limit: Self.limitWithinBody, delivery: delivery)
         }
     }
 

@@ -407,7 +407,7 @@ import Testing
     @Test func `the total limit of the request ends the connection`() async throws {
         try await StubServer.with { server in
             server.route("/", Script([.acceptWebSocket(), .message(.text("a")), .hang]))
-            let session = SessionManager(for: server) { $0.timeouts.total = .milliseconds(200) }
+            let session = SessionManager(for: server) { $0.timeouts.total = .seconds(2) }
             var options = WebSocketOptions()
             options.pingInterval = nil
             let error = try await sessionError {
