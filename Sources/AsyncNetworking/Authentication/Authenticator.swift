@@ -29,7 +29,7 @@ import Synchronization
 /// | a refresh ahead of expiry fails | the current token is sent, if it has not expired |
 /// | the token was refreshed `refreshLimit` times within `refreshPeriod` | ``SessionError/AuthenticationFailure/excessiveRefreshes(limit:)`` |
 /// | the refresh closure itself makes requests, before it returns | they are sent without this token and do not wait for the refresh |
-/// | all waiting requests are cancelled | the refresh is cancelled |
+/// | all waiting requests are cancelled | the refresh is cancelled, and does not count unless it succeeds |
 public actor Authenticator {
     /// The time before expiry at which a token is refreshed; 30 s by default.
     ///
@@ -54,7 +54,7 @@ public actor Authenticator {
     /// The version of the most recent token, even if that was removed.
     private var version = 0
     private var refresh: Refresh?
-    /// The start times of the refreshes within `refreshPeriod`.
+    /// The start times of the refreshes within `refreshPeriod` that have ended, other than by being abandoned.
     private var refreshTimes: [Duration] = []
 
     /// Creates an authenticator for the origins of some URLs.
@@ -114,7 +114,7 @@ public actor Authenticator {
         guard !isDue else { return }
         resumeWaiters(.success(()))
         // A refresh may set the token itself, and then has something left to do.
-        if !isBypassed { refresh?.task?.cancel() }
+        if !isBypassed { refresh?.abandon() }
     }
 
     // MARK: For the pipeline
@@ -205,9 +205,15 @@ public actor Authenticator {
 
     /// A running refresh.
     private struct Refresh {
+        let start: Duration
         var task: Task<Void, Never>?
-        /// Whether it was cancelled because no request was waiting any more.
-        var isAbandoned = false
+        /// Whether it was cancelled because no request was waiting any more, or the program has set the token.
+        private(set) var isAbandoned = false
+
+        mutating func abandon() {
+            isAbandoned = true
+            task?.cancel()
+        }
     }
 
     /// The requests that wait for the running refresh.
@@ -247,8 +253,7 @@ public actor Authenticator {
         guard refreshTimes.count < refreshLimit else {
             throw SessionError.authentication(.excessiveRefreshes(limit: refreshLimit))
         }
-        refreshTimes.append(uptime.elapsed)
-        refresh = Refresh()
+        refresh = Refresh(start: uptime.elapsed)
         // The task ends with the refresh, and is cancelled with the last waiting request.
         refresh?.task = Task { [refreshToken, token = current?.token, generation] in
             let result = await WaitGraph.leading(self) {
@@ -264,11 +269,14 @@ public actor Authenticator {
 
     private func finishRefresh(_ result: Result<Token, any Error>, of generation: Int) {
         guard let refresh = refresh.take() else { return }
+        // Its end says nothing of the server.
+        let isGivenUp = refresh.isAbandoned && (try? result.get()) == nil
+        if !isGivenUp { refreshTimes.append(refresh.start) }
         switch result {
         case .success(let token) where generation == self.generation:
             replaceToken(by: token, lineage: current?.lineage)
         // Requests that began to wait after the cancellation, or after the token was set, still need their refresh.
-        case .failure where generation == self.generation && !refresh.isAbandoned: break
+        case .failure where generation == self.generation && !isGivenUp: break
         case .success, .failure: return beginRefreshForWaiters()
         }
         resumeWaiters(result.map { _ in })
@@ -291,8 +299,7 @@ public actor Authenticator {
         guard let waiter = waiters.remove(ticket) else { return }
         waiter.resume(throwing: CancellationError())
         guard waiters.count == 0 else { return }
-        refresh?.isAbandoned = true
-        refresh?.task?.cancel()
+        refresh?.abandon()
     }
 
     // MARK: Requests of the refresh itself

@@ -659,6 +659,33 @@ private struct WaitsForTokens: EventMonitor {
         #expect(try await manager.get("x").text == "welcome")
     }
 
+    @Test func `refreshes that are cancelled because no request waits for them are not counted`() async throws {
+        let gate = Gate()
+        let issuer = Issuer(gate: gate)
+        let manager = manager(on: Self.server(taking: ["2"]), try authenticator(issuer, limit: 1))
+        let first = Task { try await manager.get("x").text }
+        try await eventually { await issuer.refreshes.count == 1 }
+        first.cancel()
+        await #expect(throws: CancellationError.self) { try await first.value }
+        gate.open()
+        #expect(try await manager.get("x").text == "welcome")
+    }
+
+    @Test func `a refresh that is cancelled because the program has set the token is not counted`() async throws {
+        let issuer = Issuer(gate: Gate())
+        let authenticator = try authenticator(issuer, limit: 1)
+        let manager = manager(on: Self.server(taking: ["own"]), authenticator)
+        let first = Task { try await manager.get("x").text }
+        try await eventually { await issuer.refreshes.count == 1 }
+        await authenticator.setToken(Authenticator.Token("own"))
+        #expect(try await first.value == "welcome")
+        await authenticator.setToken(nil)
+        let second = Task { try await manager.get("x").text }
+        try await eventually { await issuer.refreshes.count == 2 }
+        second.cancel()
+        await #expect(throws: CancellationError.self) { try await second.value }
+    }
+
     @Test func `a session that is invalidated ends the wait`() async throws {
         let issuer = Issuer(gate: Gate())
         let transport = Self.server(taking: [])
