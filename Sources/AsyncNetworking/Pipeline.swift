@@ -200,9 +200,13 @@ final class Pipeline: Sendable {
     ///
     /// Not inlined: errors are large, and inlining would reserve space for them in the frame of every request.
     @inline(never)
-    func lifted(_ error: any Error) -> any Error {
-        if (error as? TransportError)?.reason == .shutDown, registry.isCancelling { return CancellationError() }
-        return SessionError.lifting(error)
+    func lifted(_ error: any Error) -> any Error { SessionError.lifting(cancellation(for: error)) }
+
+    /// Returns `CancellationError` in place of the error with which an exchange ends because the session cancels its
+    /// requests; other errors unchanged. A transport that was shut down elsewhere has failed.
+    @inline(never)
+    func cancellation(for error: any Error) -> any Error {
+        (error as? TransportError)?.reason == .shutDown && registry.isCancelling ? CancellationError() : error
     }
 
     /// Returns the response to a request of a call. Its body can be read until the call asks again, or ends.
@@ -269,11 +273,15 @@ final class Pipeline: Sendable {
         do {
             var response = try await transport.open(request, delivery: call.delivery, reporting: events)
             if let sending { response.head.sending = sending }
+            if !response.body.isWhole {
+                response.body = response.body.reading(ExchangeBodySource(base: response.body, pipeline: self))
+            }
             (response.body.origin, response.body.isReplaced) = (.network, false)
             call.exchanges.own(response.body)
             call.record?.note(request, .success(response.head))
             return response
         } catch {
+            let error = cancellation(for: error)
             call.record?.note(request, .failure(error))
             throw error
         }
@@ -314,8 +322,7 @@ final class Pipeline: Sendable {
 
     /// Sleeps for a duration.
     ///
-    /// - Throws: `CancellationError` if the task is cancelled, `TransportError.Reason.shutDown` if the session cancels
-    ///   its requests.
+    /// - Throws: `CancellationError` if the call is cancelled.
     func pause(_ duration: Duration) async throws {
         _ = try await waiting { [clock] in try await clock.sleep(for: duration.bounded) }
     }
@@ -323,8 +330,7 @@ final class Pipeline: Sendable {
     /// Runs a wait that ends early if the session cancels its requests, as an exchange would.
     ///
     /// - Returns: The value that `wait` returns; `nil` if it exceeds `limit`.
-    /// - Throws: The error that `wait` throws, `CancellationError` if the task is cancelled, or
-    ///   `TransportError.Reason.shutDown` if the session cancels its requests.
+    /// - Throws: The error that `wait` throws, or `CancellationError` if the call is cancelled.
     func waiting<Value: Sendable>(
         upTo limit: Duration? = nil, _ wait: @escaping @Sendable () async throws -> Value
     ) async throws -> Value? {
@@ -345,9 +351,7 @@ final class Pipeline: Sendable {
             switch try await group.next() {
             case .over(let value): return value
             case .limit: return nil
-            case .sessionEnds, nil:
-                try Task.checkCancellation()
-                throw TransportError(.shutDown)
+            case .sessionEnds, nil: throw CancellationError()
             }
         }
     }
@@ -394,6 +398,38 @@ final class Pipeline: Sendable {
     private func hasLeftHome(_ request: Request) -> Bool {
         request[HomeOrigin.self].map { $0 != origin(of: request.url) } ?? false
     }
+}
+
+/// The body of an exchange, whose reading is cancelled if the session cancels its requests.
+private final class ExchangeBodySource: FileBodySource {
+    private let base: ResponseBody
+    private let pipeline: Pipeline
+
+    init(base: ResponseBody, pipeline: Pipeline) {
+        (self.base, self.pipeline) = (base, pipeline)
+    }
+
+    func next() async throws -> Data? {
+        do {
+            var iterator = base.makeAsyncIterator()
+            return try await iterator.next()
+        } catch {
+            throw pipeline.cancellation(for: error)
+        }
+    }
+
+    func collect(upTo limit: Int) async throws -> Data {
+        do {
+            return try await base.collect(upTo: limit)
+        } catch {
+            throw pipeline.cancellation(for: error)
+        }
+    }
+
+    var ending: ResponseEnding? { base.ending }
+    func willBeWritten(to path: String) async { await base.willBeWritten(to: path) }
+    func cancel() { base.cancel() }
+    func close() async { await base.close() }
 }
 
 /// A call of a session: what its steps share, and its exchanges.

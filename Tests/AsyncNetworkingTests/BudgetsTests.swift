@@ -405,6 +405,17 @@ import Testing
         guard case .circuitOpen = try await sessionError({ _ = try await strict.get("x") }) else { throw Planned() }
     }
 
+    @Test func `the end of another session says nothing of the server`() async throws {
+        let hanging = MockTransport(.hang)
+        let breaker = CircuitBreaker(failures: 1) { (try? $0.get())?.status.code != 200 }
+        let (first, second) = (manager([breaker], on: hanging), manager([breaker]))
+        let request = Task { try await first.get("x") }
+        try await hanging.requests(count: 1)
+        await first.invalidate(cancellingTasks: true)
+        await #expect(throws: CancellationError.self) { try await request.value }
+        #expect(try await second.get("x").text == "x")
+    }
+
     @Test func `a request that accepts only a stored response says nothing of the server`() async throws {
         let manager = SessionManager(on: MockTransport(.text("x"))) {
             $0.cache = .memory()

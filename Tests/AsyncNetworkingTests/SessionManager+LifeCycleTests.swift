@@ -106,6 +106,38 @@ extension SessionManager {
         }
     }
 
+    @Test func `the program's closures find running requests cancelled`() async throws {
+        let transport = MockTransport { $0.url.path == "/v1/open" ? MockResponse([.head(.ok), .hang]) : .hang }
+        let (ends, decisions) = (EventList<String>(), EventList<String>())
+        let manager = SessionManager(on: transport) {
+            $0.retryPolicy = RetryPolicy(limit: 1).with {
+                $0.decision = { context in
+                    await decisions.append("\(context.result)")
+                    return .stop
+                }
+            }
+        }
+        let data = Task { try await manager.get("x") }
+        let streamed = Task {
+            try await manager.withResponse(for: manager.request(.get, "open")) { _, body in
+                await ends.append("open")
+                do {
+                    for try await _ in body {}
+                } catch {
+                    await ends.append("\(type(of: error))")
+                    throw error
+                }
+            }
+        }
+        try await transport.requests(count: 2)
+        try await eventually { await ends.values == ["open"] }
+        await manager.invalidate(cancellingTasks: true)
+        await #expect(throws: CancellationError.self) { _ = try await data.value }
+        await #expect(throws: CancellationError.self) { try await streamed.value }
+        #expect(await ends.values == ["open", "CancellationError"])
+        #expect(await decisions.values.isEmpty)
+    }
+
     @Test func `a transport that was shut down elsewhere is an error, not a cancellation`() async throws {
         let transport = MockTransport(.text("x"))
         await transport.shutdown()

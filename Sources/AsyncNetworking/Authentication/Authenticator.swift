@@ -421,7 +421,7 @@ extension Pipeline {
             do {
                 try await updateToken(token, of: &request, refreshingAhead: true, &call)
             } catch {
-                let isEnd = Task.isCancelled || (error as? TransportError)?.reason == .shutDown
+                let isEnd = Task.isCancelled || registry.cancelsCurrentTask
                 throw isEnd || error is OutdatedToken ? error : RefreshFailure(cause: error)
             }
             token.standing = .usable

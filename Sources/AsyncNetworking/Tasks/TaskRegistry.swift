@@ -27,7 +27,7 @@ struct TaskRegistry: Sendable {
         }
     }
 
-    /// A request that a cancelled task needs, whose waits do not end when running tasks are cancelled, but by its time limit.
+    /// A request that a cancelled task needs, which does not end when running tasks are cancelled, but by its time limit.
     private final class CleanUp: Sendable {}
 
     /// Runs a closure that sends a request that a cancelled task needs.
@@ -134,6 +134,11 @@ struct TaskRegistry: Sendable {
         state.withLock { $0.tasks.isCancelling }
     }
 
+    /// Whether running tasks are cancelled, and the current one does not clean up.
+    var cancelsCurrentTask: Bool { isCancelling && !Self.isCleaningUp }
+
+    private static var isCleaningUp: Bool { WaitGraph.isWithin { $0 is CleanUp } }
+
     /// Returns when no task is registered, or when the calling task is cancelled.
     func waitUntilEmpty() async {
         _ = await state.wait(among: \.tasks.emptyWaiters) { $0.tasks.running.isEmpty ? true : nil }
@@ -149,7 +154,7 @@ struct TaskRegistry: Sendable {
 
     /// Returns when running tasks are cancelled, unless the current one cleans up, or when the calling task is.
     func waitUntilCancelling() async {
-        let isCleaningUp = WaitGraph.isWithin { $0 is CleanUp }
+        let isCleaningUp = Self.isCleaningUp
         _ = await state.wait(among: \.tasks.cancellationWaiters) {
             $0.tasks.isCancelling && !isCleaningUp ? true : nil
         }

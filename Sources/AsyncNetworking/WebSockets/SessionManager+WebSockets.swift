@@ -197,11 +197,7 @@ extension SessionManager {
             guard case .reconnect(let wait) = plan.step(after: ending, seen: record.seen, at: pipeline.timing) else {
                 throw failure ?? SessionError.transport(Self.goingAway)
             }
-            do {
-                try await pipeline.pause(wait)
-            } catch {
-                throw pipeline.lifted(error)
-            }
+            try await pipeline.pause(wait)
         }
     }
 }
