@@ -209,6 +209,13 @@ final class Pipeline: Sendable {
         (error as? TransportError)?.reason == .shutDown && registry.isCancelling ? CancellationError() : error
     }
 
+    /// Throws `CancellationError` if the call is cancelled: with its task, or by the session. Called before each exchange,
+    /// and after each closure of the program that may have waited, whose result is then none.
+    func checkCancellation() throws {
+        try Task.checkCancellation()
+        if registry.cancelsCurrentTask { throw CancellationError() }
+    }
+
     /// Returns the response to a request of a call. Its body can be read until the call asks again, or ends.
     @inline(never)
     func respond(to request: Request, _ call: inout Call) async throws -> OpenResponse {
@@ -268,6 +275,7 @@ final class Pipeline: Sendable {
     /// Opens an exchange.
     @inline(never)
     private func exchange(_ request: Request, _ call: inout Call) async throws -> OpenResponse {
+        try checkCancellation()
         let events = begin(request, &call)
         let sending = cache?.beginSending()
         do {

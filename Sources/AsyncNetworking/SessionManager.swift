@@ -137,10 +137,10 @@ public actor SessionManager {
     ///
     /// - Parameter cancellingTasks: Whether running requests and all tasks are cancelled, so that they throw
     ///   `CancellationError`, and all connections are closed before this function returns, after the requests by which
-    ///   cancelled uploads are removed from their servers, which have at most 5 s. A closure of the program
-    ///   that handles a response is not interrupted, but reading an incomplete body then throws an error in it. If
-    ///   `false`, requests and tasks finish, including any redirects and retries, suspended tasks can still be resumed,
-    ///   and connections stay open until the manager is released or shut down.
+    ///   cancelled uploads are removed from their servers, which have at most 5 s, in which nothing else is sent. A
+    ///   closure of the program that handles a response is not interrupted, but reading an incomplete body then throws
+    ///   `CancellationError` in it. If `false`, requests and tasks finish, including any redirects and retries,
+    ///   suspended tasks can still be resumed, and connections stay open until the manager is released or shut down.
     public func invalidate(cancellingTasks: Bool) async {
         registry.close(cancelling: cancellingTasks)
         guard cancellingTasks else { return }

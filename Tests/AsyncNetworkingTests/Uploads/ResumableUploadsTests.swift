@@ -72,8 +72,9 @@ import Testing
     }
 
     /// A server from which an upload can be removed, and that does not accept its content, by default not before 20 s.
+    /// It redirects a GET when a gate is opened.
     private func busyServer(
-        _ clock: ManualClock = ManualClock(), isSilent: Bool = false,
+        _ clock: ManualClock = ManualClock(), isSilent: Bool = false, redirecting gate: ScriptGate? = nil,
         rejection: MockResponse = .status(.tooManyRequests, headers: [.retryAfter: "20"])
     ) -> MockTransport {
         MockTransport(clock: clock) { request in
@@ -84,6 +85,7 @@ import Testing
                     headers: try HTTPFields(validating: [("Tus-Resumable", "1.0.0"), ("Tus-Extension", "termination")]))
             case .post: .status(.created, headers: [.location: "/u/1"])
             case .delete: isSilent ? .hang : .status(.noContent)
+            case .get: MockResponse((gate.map { [.wait($0)] } ?? []) + MockResponse.redirect(.found, to: "/b").steps)
             default: rejection
             }
         }
@@ -125,6 +127,26 @@ import Testing
         await end
         await #expect(throws: CancellationError.self) { try await task.value }
         #expect(session.tasks.isEmpty)
+    }
+
+    @Test func `no other request begins while an upload is removed`() async throws {
+        let (clock, gate) = (ManualClock(), try ScriptGate())
+        let transport = busyServer(clock, isSilent: true, redirecting: gate)
+        let session = SessionManager(on: transport) { $0.clock = clock }
+        let task = session.upload("up", body: .string("abc"), options: .resumable)
+        try await transport.requests(count: 3)
+        try await eventually { clock.sleepers == [.seconds(20)] }
+        let get = Task { try await session.get("a") }
+        try await transport.requests(count: 4)
+        async let end: Void = session.invalidate(cancellingTasks: true)
+        try await transport.requests(count: 5)
+        gate.open()
+        await #expect(throws: CancellationError.self) { try await get.value }
+        try await eventually { clock.sleepers == [.seconds(5), .seconds(5)] }
+        clock.advance(by: .seconds(5))
+        await end
+        await #expect(throws: CancellationError.self) { try await task.value }
+        #expect(transport.requests.map(\.request.method) == [.options, .post, .patch, .get, .delete])
     }
 
     @Test func `an upload whose token cannot be refreshed is not removed, as one that is cancelled`() async throws {
