@@ -1,5 +1,6 @@
 // SPDX-License-Identifier: MIT
 
+import ANSystem
 import AsyncNetworking
 import AsyncNetworkingTesting
 import FoundationEssentials
@@ -139,6 +140,63 @@ import Testing
             _ = try await manager.get("x")
         } once: {
             try await eventually { await asked.values.count == 1 }
+        }
+    }
+
+    /// A cancellation during a closure of the program: of the task, or by the session.
+    private static let causes = ["task", "session"]
+
+    private func perform(
+        _ cause: String, on transport: MockTransport,
+        _ configure: (inout SessionConfiguration, _ cancel: @escaping @Sendable () async -> Void) -> Void
+    ) async throws {
+        let session = Lock<SessionManager?>(nil)
+        let manager = SessionManager(
+            .on(transport) {
+                configure(&$0) {
+                    guard cause == "session" else { return cancelCurrentTask() }
+                    await session.withLock(\.self)?.invalidate(cancellingTasks: true)
+                }
+            })
+        session.set(\.self, to: manager)
+        let task = Task { try await manager.data(for: manager.request(.get, "x")) }
+        await #expect(throws: CancellationError.self) { try await task.value }
+        session.set(\.self, to: nil)
+        #expect(transport.requests.count == 1)
+    }
+
+    @Test(arguments: causes, [MockResponse.status(.badGateway), .failure(TransportError(.cannotResolve))])
+    func `while the decision about a retry is running, whatever it is`(cause: String, response: MockResponse)
+        async throws
+    {
+        try await perform(cause, on: MockTransport(response)) { configuration, cancel in
+            configuration.retryPolicy = RetryPolicy(limit: 1).with {
+                $0.decision = { _ in
+                    await cancel()
+                    return .stop
+                }
+            }
+        }
+    }
+
+    @Test(arguments: causes)
+    func `while a challenge is handled, whatever the answer is`(cause: String) async throws {
+        let transport = MockTransport(.status(.unauthorized, headers: [.wwwAuthenticate: "Basic realm=x"]))
+        try await perform(cause, on: transport) { configuration, cancel in
+            configuration.authentication.challengeHandler = { _ in
+                await cancel()
+                return .performDefaultHandling
+            }
+        }
+    }
+
+    @Test(arguments: causes)
+    func `while a redirect decision is running, whatever it is`(cause: String) async throws {
+        try await perform(cause, on: MockTransport(.redirect(.found, to: "/b"))) { configuration, cancel in
+            configuration.redirectPolicy.decision = { _ in
+                await cancel()
+                return nil
+            }
         }
     }
 

@@ -152,7 +152,9 @@ private struct ChallengeAnswers {
             var challenge = AuthenticationChallenge(request: request, head: refusal.head, protectionSpace: space)
             challenge.previousFailureCount = self[keyPath: plan].failures.count
             challenge.refusedCredential = self[keyPath: plan].failures.last
-            switch try await handler(challenge) {
+            let disposition = try await handler(challenge)
+            try pipeline.checkCancellation()
+            switch disposition {
             case .use(let credential):
                 return self[keyPath: plan].tryCredential(credential, bySome: spaces[index...])
             case .performDefaultHandling: return nil

@@ -211,8 +211,7 @@ extension Pipeline {
             let ahead = readAhead(&response, to: request, &call)
             let decided = try await decision(.init(head: head, original: request, proposed: target))
             ahead?.stop()
-            // A decision that was waited for may be `nil` because the call was cancelled.
-            try Task.checkCancellation()
+            try checkCancellation()
             guard let decided else { return nil }
             target = decided.continuing(request)
             call.measureTimeout(of: &target, on: clock)

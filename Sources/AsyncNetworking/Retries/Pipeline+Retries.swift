@@ -141,6 +141,7 @@ extension Pipeline {
             decision = try await makeDecision(
                 RetryPolicy.Context(
                     request: request, attempt: plan.attempt, result: result, isRetriable: plan.isRetriable(result)))
+            try checkCancellation()
             if case .stop = decision { call.retries?.isStopped = true }
         }
         let timing = RetryPlan.Timing(

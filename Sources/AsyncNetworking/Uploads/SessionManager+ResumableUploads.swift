@@ -253,6 +253,7 @@ private final class UploadJob {
             let own = try await makeDecision(
                 RetryPolicy.Context(
                     request: target, attempt: retries.plan.attempt, result: result, isRetriable: isRetriable))
+            try pipeline.checkCancellation()
             if case .followPolicy = own {} else { decision = own }
         }
         let timing = RetryPlan.Timing(elapsed: stopwatch.elapsed, now: now, unit: pipeline.randomUnit())

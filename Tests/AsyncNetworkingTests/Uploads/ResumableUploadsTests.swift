@@ -149,6 +149,21 @@ import Testing
         #expect(transport.requests.map(\.request.method) == [.options, .post, .patch, .get, .delete])
     }
 
+    @Test func `an upload that is cancelled during the program's decision is removed from the server`() async throws {
+        let transport = busyServer()
+        let session = SessionManager(on: transport) {
+            $0.retryPolicy = RetryPolicy(limit: 1).with {
+                $0.decision = { _ in
+                    cancelCurrentTask()
+                    return .stop
+                }
+            }
+        }
+        let task = session.upload("up", body: .string("abc"), options: .resumable)
+        await #expect(throws: CancellationError.self) { try await task.value }
+        #expect(transport.requests.map(\.request.method) == [.options, .post, .patch, .delete])
+    }
+
     @Test func `an upload whose token cannot be refreshed is not removed, as one that is cancelled`() async throws {
         let base = try url("https://a.example/")
         let authenticator = Authenticator(for: [base], token: Authenticator.Token("old")) { _ in
