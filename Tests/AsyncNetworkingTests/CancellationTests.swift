@@ -143,6 +143,42 @@ import Testing
         }
     }
 
+    @Test func `between the head of the response and its body, while the body of the request is still sent`()
+        async throws
+    {
+        try await StubServer.with { server in
+            server.route(
+                "/open",
+                Script(
+                    [
+                        .readBody(upTo: 4), .reply(Reply(body: .string("a"), framing: .contentLength(declared: 9))),
+                        .hang,
+                    ], readsBodyFirst: false))
+            let (received, isSeen) = (try ScriptGate(), try ScriptGate())
+            let manager = SessionManager(for: server) {
+                $0.attemptInterceptors = [
+                    Intercepting { request, next in
+                        let response = try await next(request)
+                        received.open()
+                        // Does not notice the cancellation.
+                        try await Task { try await isSeen.wait() }.value
+                        return OpenResponse(
+                            head: response.head, body: ResponseBody(try await response.body.collect(upTo: 9)))
+                    }
+                ]
+            }
+            let (body, source) = AsyncStream<Data>.makeStream()
+            source.yield(Data("ping".utf8))
+            let task = manager.upload("open", body: .stream(body))
+            try await received.wait()
+            task.cancel()
+            source.yield(Data("pong".utf8))
+            try await server.activity { $0.requests.count { $0.isAbandoned } == 1 }
+            isSeen.open()
+            await #expect(throws: CancellationError.self) { try await task.value }
+        }
+    }
+
     /// A cancellation during a closure of the program: of the task, or by the session.
     private static let causes = ["task", "session"]
 

@@ -179,7 +179,11 @@ final class Exchange: Sendable {
     /// It has the executor preference of the calling task, as a child task would.
     func startPump(_ pump: BodyPump) {
         let task = Task(executorPreference: currentTaskExecutor) { [weak self] in
-            await pump.run { [weak self] in if let self { post(.resumeSending(self)) } }
+            await pump.run { [weak self] in
+                if let self { post(.resumeSending(self)) }
+            } cancel: { [weak self] in
+                self?.cancel()
+            }
         }
         state.set(\.pump, to: task)
     }

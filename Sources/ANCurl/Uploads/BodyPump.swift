@@ -34,17 +34,36 @@ package final class BodyPump: Sendable {
         }
     }
 
-    /// Produces bytes until the exchange is over; `tellLoop` notifies the loop that bytes are available.
-    package func run(tellLoop: @escaping @Sendable () -> Void) async {
+    /// Produces bytes until the exchange is over.
+    ///
+    /// - Parameters:
+    ///   - tellLoop: Notifies the loop that bytes are available, or that there are no more.
+    ///   - cancel: Cancels the exchange. Called before the failure of a source whose gate has thrown, which it does
+    ///     only if the task that performs the request is cancelled.
+    package func run(
+        tellLoop: @escaping @Sendable () -> Void, cancel: @escaping @Sendable () -> Void = {}
+    ) async {
+        let gate = gate.map { gate in
+            { @Sendable in
+                do {
+                    try await gate()
+                } catch {
+                    cancel()
+                    throw error
+                }
+            }
+        }
         var order = await channel.waitForDemand()
         while order != .stop {
             channel.begin()
-            order = await produce(tellLoop: tellLoop)
+            order = await produce(behind: gate, tellLoop: tellLoop)
         }
     }
 
     /// Produces the body once, and returns the order that ended it.
-    private func produce(tellLoop: @escaping @Sendable () -> Void) async -> UploadStateMachine<Waiter>.Order {
+    private func produce(
+        behind gate: (@Sendable () async throws -> Void)?, tellLoop: @escaping @Sendable () -> Void
+    ) async -> UploadStateMachine<Waiter>.Order {
         let pass = Lock(Pass())
         let result: Result<HTTPFields, TransportError.RequestBodyFailure>
         do {
