@@ -215,6 +215,13 @@ final class StoredBodySource: ResponseBodySource {
         return try await onGlobalExecutor { try readNext() }
     }
 
+    /// Returns the rest of the body, also in a cancelled task. It blocks, and so belongs on the global executor.
+    func readRest() throws -> Data {
+        var rest = Data()
+        while let chunk = try readNext() { rest.append(chunk) }
+        return rest
+    }
+
     private func readNext() throws -> Data? {
         let size = Int64(BodyChecksum.pieceSize)
         let rest = positions.withLock(\.self)

@@ -289,8 +289,7 @@ public final class ResponseCache: Sendable {
             return await onGlobalExecutor {
                 defer { FileLocation.remove(path) }
                 guard let open = try? FileDescriptor(openingUnlinked: path) else { return nil }
-                return try? await StoredBodySource(open, file, 0..<file.length, ending: ResponseEnding())?
-                    .collect(upTo: .max)
+                return try? StoredBodySource(open, file, 0..<file.length, ending: ResponseEnding())?.readRest()
             }
         }
     }

@@ -269,10 +269,10 @@ struct CacheLookup: Sendable {
         return CacheEntry(response, body: .memory(Data()), order: times.order)
     }
 
-    /// Stores a response with its complete body; returns `false` if the program refuses it.
+    /// Stores a response with its complete body; returns the reason if it is not stored.
     private func store(
         _ response: StoredResponse, _ body: CacheEntry.Body, _ head: ResponseHead, _ times: ExchangeTimes
-    ) async -> Bool {
+    ) async -> StoringBodySource.Obstacle? {
         guard let flight else { return await insert(response, body, head, times) }
         // Requests that `willCache` sends must not wait for this transfer.
         return await WaitGraph.leading(flight) { await insert(response, body, head, times) }
@@ -280,13 +280,15 @@ struct CacheLookup: Sendable {
 
     private func insert(
         _ response: StoredResponse, _ body: CacheEntry.Body, _ head: ResponseHead, _ times: ExchangeTimes
-    ) async -> Bool {
+    ) async -> StoringBodySource.Obstacle? {
         var entry = CacheEntry(response, body: body, order: times.order)
         if let willCache {
-            guard let data = await session.cache.takeBody(body, key),
-                var accepted = await willCache(CacheProposal(request: sent, head: head, body: data)),
-                Storability.isStorable(accepted.head, to: request)
-            else { return false }
+            guard let data = await session.cache.takeBody(body, key) else { return .unfinished }
+            guard var accepted = await willCache(CacheProposal(request: sent, head: head, body: data)) else {
+                // A decision that was waited for may be `nil` because the task is cancelled.
+                return Task.isCancelled ? .failed : .refused
+            }
+            guard Storability.isStorable(accepted.head, to: request) else { return .refused }
             if accepted.body != data, accepted.head.headers.contains(.contentLength) {
                 accepted.head.headers[.contentLength] = String(accepted.body.count)
             }
@@ -294,10 +296,10 @@ struct CacheLookup: Sendable {
                 accepted.head, trailers: response.trailers, bodyLength: Int64(accepted.body.count), to: request,
                 requestTime: times.request, responseTime: times.response, owner: response.owner,
                 isReplaced: response.isReplaced || accepted.body != data)
-            guard Storability.isUseful(stored, acceptsStale: acceptsStale) else { return false }
+            guard Storability.isUseful(stored, acceptsStale: acceptsStale) else { return .refused }
             let writer = session.cache.writer(key)
             await writer.append(Data(accepted.body))
-            guard let body = await writer.finish(expected: nil) else { return false }
+            guard let body = await writer.finish(expected: nil) else { return .unfinished }
             entry = CacheEntry(stored, body: body, order: times.order)
         }
         await withFiles { [entry] in
@@ -306,7 +308,7 @@ struct CacheLookup: Sendable {
             }
         }
         endFlight(isAbandoned: false)
-        return true
+        return nil
     }
 }
 
@@ -336,7 +338,7 @@ private actor StoringBodySource: FileBodySource {
     private let base: ResponseBody
     private let writer: CacheWriter
     private let expected: Int64?
-    private let store: @Sendable (CacheEntry.Body, ResponseEnding) async -> Bool
+    private let store: @Sendable (CacheEntry.Body, ResponseEnding) async -> Obstacle?
     private let notStored: @Sendable (Obstacle) async -> Void
     /// The writing of the last chunk.
     private var writing: Task<Void, Never>?
@@ -356,7 +358,7 @@ private actor StoringBodySource: FileBodySource {
 
     init(
         _ base: ResponseBody, _ writer: CacheWriter, expected: Int64?,
-        store: @escaping @Sendable (CacheEntry.Body, ResponseEnding) async -> Bool,
+        store: @escaping @Sendable (CacheEntry.Body, ResponseEnding) async -> Obstacle?,
         notStored: @escaping @Sendable (Obstacle) async -> Void
     ) {
         self.base = base
@@ -405,7 +407,7 @@ private actor StoringBodySource: FileBodySource {
 
     private func finish() async {
         guard let ending = base.ending, let body = await writer.finish(expected: expected) else { return }
-        obstacle = await store(body, ending) ? nil : .refused
+        obstacle = await store(body, ending)
     }
 
     nonisolated var ending: ResponseEnding? { base.ending }

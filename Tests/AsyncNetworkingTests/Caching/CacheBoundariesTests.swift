@@ -119,6 +119,53 @@ import Testing
         #expect(throws: CancellationError.self) { try result.get() }
     }
 
+    /// A body that is followed by the cancellation of the task that reads it.
+    private final class LastRead: ResponseBodySource {
+        private let base: ResponseBody
+
+        init(_ base: ResponseBody) { self.base = base }
+
+        func next() async throws -> Data? {
+            var iterator = base.makeAsyncIterator()
+            let chunk = try await iterator.next()
+            if chunk == nil { cancelCurrentTask() }
+            return chunk
+        }
+
+        var ending: ResponseEnding? { base.ending }
+        func cancel() { base.cancel() }
+        func close() async { await base.close() }
+    }
+
+    @Test(arguments: [true, false])
+    func `a complete response is stored although its reader is cancelled then`(isAccepted: Bool) async throws {
+        let directory = try TemporaryDirectory()
+        origin.cache = .disk(directory.path, memory: 0)
+        origin.body = { String(repeating: "\($0)", count: 200_000) }
+        let isSecond = Lock(false)
+        let manager = origin.manager {
+            $0.willCache = { isAccepted || !isSecond.withLock(\.self) ? $0 : nil }
+            $0.attemptInterceptors = [
+                Intercepting { request, next in
+                    var response = try await next(request)
+                    if isSecond.withLock(\.self) { response.body = ResponseBody(source: LastRead(response.body)) }
+                    return response
+                }
+            ]
+        }
+        _ = try await origin.get(from: manager)
+        isSecond.set(\.self, to: true)
+        var request = try manager.request(.get, "x")
+        request.cachePolicy = .reload
+        let task = Task { [request] in
+            try await manager.withResponse(for: request) { _, body in for try await _ in body {} }
+        }
+        _ = await task.result
+        isSecond.set(\.self, to: false)
+        #expect(try await origin.get(from: manager).first == (isAccepted ? "2" : "1"))
+        #expect(origin.requests.count == 2)
+    }
+
     // MARK: Order
 
     @Test(arguments: ["200", "304"], [false, true])
