@@ -666,6 +666,38 @@ import Testing
         #expect(try await response.text == "second")
     }
 
+    @Test func `a call that is cancelled after the first request has failed is cancelled`() async throws {
+        let (gate, ends) = (try ScriptGate(), EventList<Int>())
+        let count = Lock(0)
+        let transport = MockTransport(clock: clock) { _ in
+            let number = count.withLock {
+                $0 += 1; return $0
+            }
+            switch number {
+            case ...20: return MockResponse([.pause(.milliseconds(10)), .head(.ok)])
+            case 21: return MockResponse([.wait(gate), .fail(Planned())])
+            default: return .hang
+            }
+        }
+        let end = Intercepting { request, next in
+            do {
+                return try await next(request)
+            } catch let error as Planned {
+                await ends.append(21)
+                throw error
+            }
+        }
+        let manager = manager([Hedging(), end], on: transport)
+        try await warmUp(manager)
+        let request = Task { try await manager.get("x") }
+        _ = try await clock.passWaits(1)
+        try await transport.requests(count: 22)
+        gate.open()
+        try await eventually { await ends.values == [21] }
+        request.cancel()
+        await #expect(throws: CancellationError.self) { try await request.value }
+    }
+
     @Test(arguments: [21, 22])
     func `the progress of an upload is that of the request that wins`(winner: Int) async throws {
         let gate = try ScriptGate()

@@ -85,7 +85,7 @@ public struct Hedging: Interceptor {
                     group.cancelAll()
                 case .ended(.failure(let error), _):
                     running -= 1
-                    failure = failure ?? error
+                    if failure == nil || error is CancellationError { failure = error }
                 }
             }
             group.cancelAll()
