@@ -363,6 +363,22 @@ import Testing
         _ = try await next
     }
 
+    @Test(arguments: [true, false])
+    func `a request that is cancelled before it is sent takes no turn`(isEarly: Bool) async throws {
+        let transport = MockTransport(.text("x"))
+        let cancelling = Intercepting { request, next in
+            if request.url.path == "/v1/cancelled" { cancelCurrentTask() }
+            return try await next(request)
+        }
+        let limit = RequestRateLimit(1, per: .seconds(60))
+        let manager = manager(isEarly ? [cancelling, limit] : [limit, cancelling], on: transport)
+        await #expect(throws: CancellationError.self) {
+            try await Task { try await manager.get("cancelled") }.value
+        }
+        #expect(try await manager.get("x", timeout: .seconds(30)).text == "x")
+        #expect(transport.requests.count == 1)
+    }
+
     @Test func `a request whose time would expire before its turn fails at once`() async throws {
         let manager = manager([RequestRateLimit(1, per: .seconds(60))])
         _ = try await manager.get("x")

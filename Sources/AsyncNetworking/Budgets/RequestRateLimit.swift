@@ -19,7 +19,7 @@ import FoundationEssentials
 ///
 /// A request whose time limit would expire before its turn fails at once with
 /// ``ANHTTP/TransportError/Reason/timedOut(_:)`` in the phase ``ANHTTP/TransportError/TimeoutPhase/queue``. A request
-/// that is cancelled while it waits gives its turn to the next one that arrives.
+/// that is cancelled before it is sent gives its turn to the next one that arrives.
 public struct RequestRateLimit: Interceptor {
     private let ledger: Ledger
 
@@ -39,17 +39,17 @@ public struct RequestRateLimit: Interceptor {
     public func intercept(_ request: Request, next: Chain) async throws -> OpenResponse {
         let origin = next.pipeline.origin(of: request.url)
         let left = request.timeLeft
+        try Task.checkCancellation()
         guard let turn = await ledger.take(origin, next.pipeline.clock, within: left) else {
             throw TransportError.timedOut(.queue, left, FailureContext())
         }
-        guard turn.wait > .zero else { return try await next(request) }
         do {
-            try await next.pipeline.pause(turn.wait)
+            if turn.wait > .zero { try await next.pipeline.pause(turn.wait) }
+            return try await next(request)
         } catch {
-            await ledger.giveBack(turn, origin)
+            if error is CancellationError, await !next.hasSent { await ledger.giveBack(turn, origin) }
             throw error
         }
-        return try await next(request)
     }
 
     private actor Ledger {
