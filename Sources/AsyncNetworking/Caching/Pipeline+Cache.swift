@@ -37,11 +37,11 @@ extension Pipeline {
                     unreadable.insert(entries[use.index].id)
                     continue
                 }
+                try Task.checkCancellation()
                 if case .useWhileValidating = decision {
                     validate(entries[use.index], request, next, lookup, credentialOrigin: call.credentialOrigin)
                 }
                 lookup.endFlight(isAbandoned: false)
-                try Task.checkCancellation()
                 return response
             case .refuse:
                 guard lookup.request.mode != .onlyStored else { throw SessionError.notCached }

@@ -119,6 +119,21 @@ import Testing
         #expect(throws: CancellationError.self) { try result.get() }
     }
 
+    @Test func `a cancelled task validates nothing in the background`() async throws {
+        let manager = origin.manager()
+        origin.fields[.cacheControl] = "max-age=60, stale-while-revalidate=60"
+        _ = try await origin.get(from: manager)
+        origin.advance(100)
+        let result = await Task { [origin] in
+            cancelCurrentTask()
+            return try await origin.get(from: manager)
+        }.result
+        #expect(throws: CancellationError.self) { try result.get() }
+        #expect(manager.tasks.isEmpty)
+        await manager.shutdown()
+        #expect(origin.requests.count == 1)
+    }
+
     /// A body that is followed by the cancellation of the task that reads it.
     private final class LastRead: ResponseBodySource {
         private let base: ResponseBody
