@@ -177,7 +177,9 @@ public struct FileLocation: Hashable, Sendable {
     /// Waits until the names in the directory that contains the file are on the disk, if its file system supports that. See
     /// fsync(2).
     package func flushDirectory() {
-        guard let directory = try? FileDescriptor(opening: directory, flags: O_RDONLY | O_DIRECTORY) else { return }
+        guard let directory = try? FileDescriptor(opening: directory, flags: O_RDONLY | O_DIRECTORY),
+            (try? SystemSimulation.willChangeFile("fsync", self.directory)) != nil
+        else { return }
         _ = retryingInterrupts { fsync(directory.number) }
     }
 

@@ -190,12 +190,6 @@ public struct PartialFile: ~Copyable {
         self.size = size
     }
 
-    /// Discards the bytes before the file is removed, so that one that stays because the process ends meanwhile has none. A
-    /// file with another name, whose bytes are used, keeps them.
-    package mutating func empty() {
-        if !hasOtherName() { try? truncate(to: 0) }
-    }
-
     /// Begins anew without bytes. A file with another name, whose bytes are used, is replaced by a new one.
     ///
     /// - Throws: The error of ftruncate(2), or of open(2) or rename(2) for a new file.

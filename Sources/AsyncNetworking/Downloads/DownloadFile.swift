@@ -166,7 +166,7 @@ final class DownloadFile {
 
     /// Gives the partial file of an earlier download the name by which a later durable download finds it.
     ///
-    /// The record is written first: if the process ends before the file has its name, the record counts bytes that are
+    /// The record is on the disk first: if the process ends before the file has its name, the record counts bytes that are
     /// missing, whereas a file without a record is that of another program.
     private func nameDurably() throws(SessionError) {
         guard isDurable, let location, let old = partial?.path else { return }
@@ -185,9 +185,10 @@ final class DownloadFile {
             // Locked until the other file takes its place, and without bytes that the new record could count.
             var replaced = try Self.openDurable(path, replacing: location)
             try replaced.startOver()
+            try replaced.flush()
             try flushBytes()
             known?.partialFile = path
-            if let record { lastRecord = try DownloadRecord.write(record) }
+            if let record { lastRecord = try DownloadRecord.write(record, isFirst: true) }
             try partial?.rename(to: path)
             DownloadRecord.discard(beside: old)
             _ = consume replaced
@@ -216,8 +217,7 @@ final class DownloadFile {
             let isVerifiable = data.isVerifiable(with: job.options.pieceDigests) && mayContinue
             guard isLongEnough, data.completedBytes == 0 || isVerifiable && isSelected(data) else {
                 if job.options.startsOverIfNotResumable {
-                    file.empty()
-                    DownloadRecord.discard(beside: file.path)
+                    DownloadRecord.discard(of: &file)
                 } else {
                     file.keep()
                 }
@@ -437,9 +437,7 @@ final class DownloadFile {
     /// - Parameter isWanted: Whether the program wants to resume the download.
     func end(after error: any Error, isWanted: Bool) -> ResumeData? {
         defer {
-            partial?.empty()
-            if let path = partial?.path { DownloadRecord.remove(beside: path) }
-            partial = nil
+            if var file = partial.take() { DownloadRecord.discard(of: &file) }
         }
         if case .digest = error as? SessionError, !keepsAfterWrongDigest { return nil }
         guard isDurable || isWanted else { return nil }

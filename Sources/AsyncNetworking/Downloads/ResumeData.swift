@@ -88,8 +88,7 @@ public struct ResumeData: Codable, Hashable, Sendable {
         do throws(SystemError) {
             // Locked until the record is removed, and removed with this value.
             var file = try PartialFile(path: partialFile, opening: .existing)
-            file.empty()
-            DownloadRecord.discard(beside: partialFile)
+            DownloadRecord.discard(of: &file)
             _ = consume file
         } catch {
             guard error.fileReason == .missing else { return }
@@ -184,13 +183,27 @@ enum DownloadRecord {
         return records
     }
 
-    /// Removes the record beside a partial file.
+    /// Removes the record beside a partial file, after earlier changes of the directory are on the disk: of two changes, a
+    /// power failure may leave the second one only, and a partial file without its record is that of another program.
     ///
     /// - Parameter last: The record that this download has written last; `nil` for any record. After the partial file was
     ///   moved, another download of the same path may have begun, and written its own, perhaps with the same bytes.
     static func remove(beside partialFile: String, if last: FileStamp? = nil) {
+        let path = path(beside: partialFile)
+        guard FileLocation(path).exists else { return }
+        FileLocation(unresolved: path).flushDirectory()
         guard last.map(\.isCurrent) ?? (read(beside: partialFile) != nil) else { return }
-        FileLocation.remove(path(beside: partialFile))
+        FileLocation.remove(path)
+    }
+
+    /// Removes the record of a partial file, which is then removed as well, and one whose replacement was interrupted. The
+    /// file is emptied before: it stays if the process ends meanwhile.
+    static func discard(of file: inout PartialFile) {
+        if FileLocation(path(beside: file.path)).exists {
+            try? file.startOver()
+            try? file.flush()
+        }
+        discard(beside: file.path)
     }
 
     /// Removes the record beside a partial file, and one whose replacement was interrupted.

@@ -119,6 +119,67 @@ import Testing
         }.explore(seeds: 1...1)
     }
 
+    /// What happens to a partial file that an earlier process has left.
+    enum LeftFile: CaseIterable, Sendable { case completed, wrong, renamed, takenOver, discarded }
+
+    /// The changes of a directory that a power failure could otherwise do in another order, in which a partial file with
+    /// bytes would have no record, and be in the way of all later downloads.
+    @Test(arguments: LeftFile.allCases)
+    func `a record is removed after what makes it superfluous is on the disk`(kind: LeftFile) async throws {
+        let (file, directory) = (file, directory)
+        try await StubServer.with { try await breakOff($0) }
+        let left = try #require(ResumeData.left(at: file))
+        try await Simulation { world in
+            let calls = Lock([String]())
+            world.onFileChange { call, path in
+                let name = path.map { $0 == directory.path ? "." : FileLocation(unresolved: $0).name }
+                calls.withLock { $0.append("\(call) \(name ?? "")") }
+                return nil
+            }
+            let transport = world.transport { _ in
+                let fields: HTTPFields = [.contentLength: "1000", .eTag: "\"2\""]
+                return MockResponse([.head(.ok, fields), .chunk(Self.bytes)])
+            }
+            let manager = SessionManager(on: transport) { $0.clock = world.clock }
+            var options = DownloadOptions.durable
+            switch kind {
+            case .completed:
+                _ = try await manager.download("http://a.example/file", to: .file(file), options: options).value
+            case .wrong:
+                options.expectedDigest = try ContentDigest(of: Data("x".utf8))
+                let task = manager.download("http://a.example/file", to: .file(file), options: options)
+                #expect(try await sessionError { _ = try await task.value }.digestFailure != nil)
+            case .renamed:
+                let task = manager.download(resuming: left, to: .file("\(file).2"), options: options)
+                _ = try await task.value
+            case .takenOver: _ = try await manager.download(resuming: left, to: .file(file)).value
+            case .discarded: left.discard()
+            }
+            await manager.shutdown()
+            let end =
+                switch kind {
+                case .completed: ["rename file", "fsync .", "unlink file.part.json"]
+                case .wrong, .discarded:
+                    ["ftruncate file.part", "fdatasync file.part", "fsync .", "unlink file.part.json"]
+                case .renamed:
+                    [
+                        "ftruncate file.2.part", "fdatasync file.2.part", "fdatasync file.part",
+                        "unlink file.2.part.json.new", "open file.2.part.json.new", "write ",
+                        "fdatasync file.2.part.json.new", "rename file.2.part.json", "fsync .", "rename file.2.part",
+                        "fsync .", "unlink file.part.json",
+                    ]
+                case .takenOver: ["rename file.….part", "fsync .", "unlink file.part.json"]
+                }
+            let last = calls.withLock(\.self).filter { !$0.hasPrefix("reopen") }.map { call in
+                let words = call.split(separator: ".")
+                return kind == .takenOver && words.count == 3 && words[2] == "part" ? "\(words[0]).….part" : call
+            }
+            let index = try #require(last.lastIndex(of: "unlink file.part.json"), "\(last)")
+            #expect(Array(last[...index].suffix(end.count)) == end, "\(last)")
+            #expect(try directory.contents.filter { $0.hasPrefix("file.part") } == [])
+        }.explore(seeds: 1...1)
+    }
+
     @Test func `the bytes of a complete file stay until its last one has arrived again`() async throws {
         try await StubServer.with { server in
             try await breakOff(server)
