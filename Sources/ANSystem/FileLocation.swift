@@ -174,14 +174,19 @@ public struct FileLocation: Hashable, Sendable {
         guard errno == 0 else { throw SystemError.last("readdir") }
     }
 
-    /// Waits until the names in the directory that contains the file are on the disk, if its file system supports that. See
-    /// fsync(2).
-    package func flushDirectory() {
-        guard let directory = try? FileDescriptor(opening: directory, flags: O_RDONLY | O_DIRECTORY),
-            (try? SystemSimulation.willChangeFile("fsync", self.directory)) != nil
-        else { return }
-        _ = retryingInterrupts { fsync(directory.number) }
+    /// Waits until the names in the directory that contains the file are on the disk, unless it cannot be read, or its file
+    /// system does not support that. See fsync(2).
+    ///
+    /// - Throws: Any other error of open(2) or fsync(2), such as `EMFILE` or `EIO`; names may then be lost.
+    package func flushDirectory() throws(SystemError) {
+        do throws(SystemError) {
+            let file = try FileDescriptor(opening: directory, flags: O_RDONLY | O_DIRECTORY)
+            try SystemSimulation.willChangeFile("fsync", directory)
+            guard retryingInterrupts({ fsync(file.number) }) == 0 else { throw SystemError.last("fsync") }
+        } catch  where Self.flushingObstacles.contains(error.code) {}
     }
+
+    private static let flushingObstacles = [EACCES, EINVAL, ENOSYS, ENOTSUP, EROFS]
 
     /// Removes a file, and returns whether it existed. See unlink(2).
     @discardableResult

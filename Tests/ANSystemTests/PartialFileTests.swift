@@ -249,11 +249,15 @@ import Testing
     /// Records the operations that change files or directories.
     private final class FileCalls: SimulatedSystem {
         var calls: [String] = []
+        var failure: SystemError?
         let millisecondsSince1970: Int64 = 0
 
         func randomBits() -> UInt64 { 1 }
 
-        func willChangeFile(_ call: String, _ path: String?) { calls.append(call) }
+        func willChangeFile(_ call: String, _ path: String?) throws(SystemError) {
+            calls.append(call)
+            if let failure, failure.call == call { throw failure }
+        }
 
         func writableBytes(of count: Int) -> Int { count }
     }
@@ -272,6 +276,27 @@ import Testing
         try result.get()
         // The first rename fails with EXDEV; at the end both files are removed.
         #expect(system.calls == ["rename", "open", "write", "fdatasync", "rename", "unlink", "unlink"])
+    }
+
+    @Test(arguments: [
+        ("reopen", EMFILE, true), ("reopen", EACCES, false), ("fsync", EIO, true), ("fsync", ENOSPC, true),
+        ("fsync", EINVAL, false), ("fsync", ENOTSUP, false),
+    ])
+    func `a directory that cannot be flushed is an error, and one that is never flushed is not`(
+        call: String, code: Int32, isError: Bool
+    ) throws {
+        let system = FileCalls()
+        system.failure = SystemError(call: call, code: code)
+        let result = SystemSimulation.run(system) {
+            Result { () throws(SystemError) in try FileLocation(unresolved: path).flushDirectory() }
+        }
+        switch result {
+        case .success: #expect(!isError)
+        case .failure(let error): #expect(isError && error.code == code)
+        }
+        system.failure = nil
+        try SystemSimulation.run(system) { Result { try FileLocation(unresolved: path).flushDirectory() } }.get()
+        #expect(system.calls.suffix(2) == ["reopen", "fsync"])
     }
 
     @Test(arguments: [(UInt32(0o600), UInt32(0o600)), (0o666, 0o644), (0o640, 0o640)])

@@ -132,7 +132,7 @@ enum DownloadRecord {
         // Otherwise a power failure could leave an empty record in place of the last one.
         try file.flush()
         try file.move(to: path)
-        if isFirst { FileLocation(unresolved: path).flushDirectory() }
+        if isFirst { try FileLocation(unresolved: path).flushDirectory() }
         return FileStamp(path: path)
     }
 
@@ -190,8 +190,8 @@ enum DownloadRecord {
     ///   moved, another download of the same path may have begun, and written its own, perhaps with the same bytes.
     static func remove(beside partialFile: String, if last: FileStamp? = nil) {
         let path = path(beside: partialFile)
-        guard FileLocation(path).exists else { return }
-        FileLocation(unresolved: path).flushDirectory()
+        // A record that stays is removed later: it has no partial file, or an empty one.
+        guard FileLocation(path).exists, (try? FileLocation(unresolved: path).flushDirectory()) != nil else { return }
         guard last.map(\.isCurrent) ?? (read(beside: partialFile) != nil) else { return }
         FileLocation.remove(path)
     }

@@ -210,7 +210,7 @@ actor UploadRecord {
             try next.flush()
             try next.move(to: path)
             // What follows may complete the upload, of which a process must know after a power failure, too.
-            FileLocation(unresolved: path).flushDirectory()
+            try FileLocation(unresolved: path).flushDirectory()
             file.take()?.keep()
             file = consume next
             contents = changed

@@ -419,6 +419,8 @@ import Testing
                     try #require(!begins)
                 }
                 try #require(try directory.read("file").count == 1_000)
+                // A record that could not be removed safely is removed when downloads are restored.
+                try #require(try manager.restoredDownloads(in: directory.path).isEmpty)
                 try #require(try directory.contents == ["file"])
             }
         }
