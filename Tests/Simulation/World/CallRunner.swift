@@ -247,7 +247,7 @@ struct CallRunner: Sendable {
                 if data != nil { ledger.cover("download.resumable") }
                 // A partial file that could not be opened again stays with the data of the program.
                 let isOfProgram = if case .file? = error as? SessionError { resumptions > 0 } else { false }
-                if data == nil || !options.keepsPartialFile, !call.isDurable, !isOfProgram {
+                if data == nil || !options.keepsPartialFile, !options.isDurable, !isOfProgram {
                     let names = (try? FileManager.default.contentsOfDirectory(atPath: directory)) ?? []
                     if names.contains(where: { $0.hasPrefix("d\(call.number).") }) {
                         ledger.violate(9, "download \(call.number) leaves \(names) without data to resume it")
@@ -258,6 +258,7 @@ struct CallRunner: Sendable {
                 resumptions += 1
                 ledger.cover("download.resumed")
                 ledger.forget(call: call.number)
+                if call.changesDurability { options.isDurable.toggle() }
                 task = session.makeDownloadTask(resuming: data, with: request, to: .file(path), options: options)
             }
         }

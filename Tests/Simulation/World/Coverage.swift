@@ -12,18 +12,24 @@ extension Exploration {
                     "noRoute", "upload.answered", "upload.reset", "upload.silent",
                 ]
             ),
-            ("fileFault", ["fdatasync", "ftruncate", "link", "open", "rename", "reopen", "shortWrite", "write"]),
-            ("crash", ["fdatasync", "ftruncate", "link", "open", "rename", "reopen", "unlink", "write"]),
+            (
+                "fileFault",
+                ["fdatasync", "fsync", "ftruncate", "link", "open", "rename", "reopen", "shortWrite", "write"]
+            ),
+            (
+                "crash",
+                ["fdatasync", "fsync", "ftruncate", "link", "open", "power", "rename", "reopen", "unlink", "write"]
+            ),
             ("vanish", ["cache", "all"]),
             ("interceptor", Interception.allCases.map(\.rawValue)),
             ("socket", SocketEnding.allCases.map(\.rawValue) + (1...3).map { "connection.\($0)" }),
             ("group", ["sizes", "suspend", "cancel"]),
             ("route", ["wait", "back"]),
-            ("download", ["resumable", "resumed", "restored", "segmented", "verified", "lied"]),
+            ("download", ["repeated", "resumable", "resumed", "restored", "segmented", "verified", "lied"]),
             (
                 "upload",
                 [
-                    "bytesLost", "complete", "conflict", "cut", "early", "forgotten", "restored", "silent",
+                    "bytesLost", "complete", "conflict", "continued", "cut", "early", "forgotten", "restored", "silent",
                     "status.403", "status.404", "status.409", "status.410", "status.423", "status.460",
                 ]
             ),

@@ -16,12 +16,13 @@ struct Program: Sendable {
 
     enum Family: String, CaseIterable, Sendable {
         case calls, tokens, cache, downloads, files, events, tasks, ends
-        case interceptors, uploads, routes, partitions, groups, sockets, mixed, segments, resumable
+        case interceptors, uploads, routes, partitions, groups, sockets, mixed, segments, resumable, durable
 
         /// Whether a program of the family may have each part of the world.
         fileprivate var isExtended: Bool {
             switch self {
-            case .calls, .tokens, .cache, .downloads, .files, .events, .tasks, .ends, .segments, .resumable: false
+            case .calls, .tokens, .cache, .downloads, .files, .events, .tasks, .ends, .segments, .resumable, .durable:
+                false
             case .interceptors, .uploads, .routes, .partitions, .groups, .sockets, .mixed: true
             }
         }
@@ -57,6 +58,8 @@ struct Program: Sendable {
         var shortWriteRate = 0.0
         var cacheVanishesAt = 0
         var vanishesAt = 0
+        /// Whether the power fails at the crash, so that what was not flushed may be lost.
+        var losesPower = false
         /// The number of segments of downloads; 0 for as many as add speed.
         var segments = 1
         /// The length of the pieces that downloads know the digests of, 0 for none, and the share of responses with ranges
@@ -114,6 +117,8 @@ struct Program: Sendable {
         var cacheMode = 0
         var language: String?
         var isDurable = false
+        /// Whether each resumption of a download is durable if the one before was not, and the reverse.
+        var changesDurability = false
         /// The session that performs the call.
         var session = 0
         var body = Body.text
@@ -130,6 +135,17 @@ struct Program: Sendable {
         var discovers = false
         var partSize: Int64?
         var verifies = false
+
+        fileprivate init(_ random: inout SplitMix64) {
+            func number(_ range: ClosedRange<Int>) -> Int { .random(in: range, using: &random) }
+            length = [0, 1, 40, 300, 1_500][number(0...4)]
+            usesTus = number(1...100) <= 50
+            discovers = number(1...100) <= 50
+            partSize = [nil, 20, 50, 400][number(0...3)]
+            verifies = number(1...100) <= 30
+        }
+
+        init() {}
     }
 
     /// The body of an upload.
@@ -186,6 +202,7 @@ extension Program {
                 case .groups: [.group]
                 case .sockets: [.socket]
                 case .resumable: [.resumable]
+                case .durable: [.download, .download, .download, .resumable, .data]
                 case .mixed: Call.Kind.first
                 }
             var call = Call(
@@ -217,6 +234,7 @@ extension Program {
         if family == .files { extendFiles() }
         if family == .segments { extendSegments() }
         if family == .resumable { extendUploads() }
+        if family == .durable { extendDurable() }
     }
 
     /// Makes uploads resumable, and perhaps kills the program while they run.
@@ -233,9 +251,38 @@ extension Program {
             call.method = [.post, .put][number(0...1)]
             (call.isDurable, call.cacheMode) = (chance(60), 0)
             if chance(30) { call.suspendAfter = number(0...300) }
-            call.upload = Upload(
-                length: [0, 1, 40, 300, 1_500][number(0...4)], usesTus: chance(50), discovers: chance(50),
-                partSize: [nil, 20, 50, 400][number(0...3)], verifies: chance(30))
+            call.upload = Upload(&random)
+            actions[index] = .call(call)
+        }
+        actions.removeAll { if case .removeToken = $0 { true } else { false } }
+    }
+
+    /// Makes downloads and uploads durable, downloads perhaps segmented, and kills the program or cuts its power while its
+    /// files fail.
+    private mutating func extendDurable() {
+        var random = SplitMix64(seed: seed ^ 0x0D04_AB1E)
+        func number(_ range: ClosedRange<Int>) -> Int { .random(in: range, using: &random) }
+        func chance(_ percent: Int) -> Bool { number(1...100) <= percent }
+        settings.usesTokens = false
+        settings.usesCache = chance(50)
+        settings.coalescesRequests = false
+        settings.segments = [0, 1, 2, 3, 4][number(0...4)]
+        settings.fileFaultRate = [0, 0, 0.03, 0.1][number(0...3)]
+        settings.shortWriteRate = [0, 0.3][number(0...1)]
+        settings.uploadFaultRate = [0, 0.2][number(0...1)]
+        if chance(80) { settings.crashesAt = number(1...[20, 60, 200][number(0...2)]) }
+        settings.losesPower = chance(75)
+        actions = Array(actions.prefix(4))
+        for index in actions.indices {
+            guard case .call(var call) = actions[index] else { continue }
+            call.isDurable = chance(80)
+            call.changesDurability = chance(20)
+            if call.kind == .resumable {
+                (call.method, call.cacheMode) = ([.post, .put][number(0...1)], 0)
+                call.upload = Upload(&random)
+                // Many small parts take many steps, which the family `resumable` takes.
+                call.upload.partSize = call.upload.partSize.map { max($0, 400) }
+            }
             actions[index] = .call(call)
         }
         actions.removeAll { if case .removeToken = $0 { true } else { false } }

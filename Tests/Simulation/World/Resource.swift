@@ -32,6 +32,11 @@ struct Resource: Hashable {
         self.init(url, seed: seed)
     }
 
+    /// Whether the bytes of a resource may be these few, which do not name it.
+    static func mayBegin(with data: Data) -> Bool {
+        Origins.hosts.contains { data.prefix($0.utf8.count).elementsEqual($0.utf8.prefix(data.count)) }
+    }
+
     /// Returns a number that a property has for this resource.
     private func choice(_ property: Int, _ count: Int) -> Int {
         var hash = seed &+ UInt64(property) &* 0x9E37_79B9_7F4A_7C15

@@ -59,7 +59,8 @@ struct Runner: Sendable {
 
     private func makeCache(_ settings: Program.Settings, _ files: FileWorld) -> ResponseCache? {
         guard settings.usesCache else { return nil }
-        return program.family == .files ? .disk("\(files.path)/cache", memory: 20_000) : .memory(200_000)
+        return [.files, .durable].contains(program.family)
+            ? .disk("\(files.path)/cache", memory: 20_000) : .memory(200_000)
     }
 
     private func makeSession(
@@ -153,14 +154,9 @@ struct Runner: Sendable {
     /// Begins a new session with the files that a crash has left, and completes its downloads.
     private func restart(after files: FileWorld) async throws {
         guard let call = try files.restoreCrash() else { return }
-        world.mark("test", "●", "restart after a crash before \(call)")
-        for (name, data) in files.files() where name.hasPrefix("d") && !name.contains(".") {
-            guard let resource = Resource(ofContent: data, seed: program.seed) else { continue }
-            ledger.cover("oracle.2.crash")
-            if !resource.isWhole(data, at: ledger.date) {
-                ledger.violate(2, "\(name) is no whole file after the crash")
-            }
-        }
+        let names = files.files().keys.filter { !$0.contains("/") }.sorted().joined(separator: ", ")
+        world.mark("test", "●", "restart after a crash before \(call), with \(names.isEmpty ? "no files" : names)")
+        judgeFiles(files)
         // The requests of the new session are not those of the old one.
         ledger.update { state in for index in state.arrivals.indices { state.arrivals[index].call = 0 } }
         var settings = program.settings
@@ -180,8 +176,9 @@ struct Runner: Sendable {
                 ledger.violate(2, "a restored download fails: \(error)")
             }
         }
-        for case .call(let call) in program.actions where call.kind == .resumable && call.isDurable {
-            await continueUpload(call, on: session, files)
+        for case .call(let call) in program.actions where call.isDurable {
+            if call.kind == .resumable { await continueUpload(call, on: session, files) }
+            if call.kind == .download, program.family == .durable { await repeatDownload(call, on: session, files) }
         }
         for case .call(let call) in program.actions where call.kind == .data && call.method == .get {
             var call = call
@@ -191,20 +188,68 @@ struct Runner: Sendable {
         }
     }
 
+    /// A file of a download has all of its bytes after a crash, except that a power failure may take those of a download
+    /// that is not durable.
+    private func judgeFiles(_ files: FileWorld) {
+        let calls = program.actions.compactMap {
+            if case .call(let call) = $0, call.kind == .download { call } else { nil }
+        }
+        let left = files.files()
+        for call in calls where call.isDurable && !call.changesDurability && files.hasCompleted(call.number) {
+            // Where the directory could not be flushed, the download can be continued.
+            let isThere = ["", ".part.json"].contains { left["d\(call.number)\($0)"] != nil }
+            if !isThere {
+                ledger.violate(2, "the file of download \(call.number) is gone after the crash")
+            }
+        }
+        let volatile = calls.filter { !$0.isDurable || $0.changesDurability }.map { "d\($0.number)" }
+        for (name, file) in left where name.hasPrefix("d") && !name.contains(".") {
+            guard !program.settings.losesPower || !volatile.contains(name) else { continue }
+            guard let resource = Resource(ofContent: file.data, seed: program.seed) else {
+                if program.settings.losesPower, !Resource.mayBegin(with: file.data) {
+                    ledger.violate(2, "\(name) has the bytes of no resource after the crash")
+                }
+                continue
+            }
+            ledger.cover("oracle.2.crash")
+            if !resource.isWhole(file.data, at: ledger.date) {
+                ledger.violate(2, "\(name) is no whole file after the crash")
+            }
+        }
+    }
+
+    /// Performs a durable download again, for which nothing that the earlier process has left is an obstacle.
+    private func repeatDownload(_ call: Program.Call, on session: SessionManager, _ files: FileWorld) async {
+        ledger.update { $0.calls[call.number] = nil }
+        var call = call
+        (call.timeout, call.suspendAfter, call.retryLimit, call.cacheMode) = (nil, nil, nil, 0)
+        let runner = CallRunner(call: call, program: program, world: world, ledger: ledger, directory: files.path)
+        do {
+            try await runner.perform(on: session)
+            ledger.cover("download.repeated")
+        } catch {
+            ledger.violate(2, "the download of call \(call.number) fails after the crash: \(error)")
+        }
+    }
+
     /// Begins a durable upload again, which goes on with the upload of its record, if that has one.
     private func continueUpload(_ call: Program.Call, on session: SessionManager, _ files: FileWorld) async {
         let isKnown = files.hasRecord(of: "u\(call.number)")
+        if files.wasContinuing(call.number) {
+            ledger.cover("upload.continued")
+            if !isKnown { ledger.violate(2, "the upload of call \(call.number) has no record after the crash") }
+        }
         ledger.update { $0.calls[call.number] = nil }
         var call = call
         (call.timeout, call.suspendAfter, call.retryLimit) = (nil, nil, nil)
         let runner = CallRunner(call: call, program: program, world: world, ledger: ledger, directory: files.path)
-        // A 403 may mean a missing credential: an upload counts as gone after several.
-        for attempt in 1...4 {
+        // A 403 may mean a missing credential; a server that has forgotten the upload gives other answers, too.
+        for attempt in 1...10 {
             do {
                 try await runner.perform(on: session)
                 break
             } catch {
-                if attempt < 4, isKnown, "\(error)".contains("status 403") { continue }
+                if attempt < 10, isKnown, "\(error)".contains("status 403") { continue }
                 if case .upload(.outcomeUnknown)? = error as? SessionError { break }
                 ledger.violate(2, "the upload of call \(call.number) fails after the crash: \(error)")
                 break

@@ -38,6 +38,9 @@ struct UploadOrigin: Sendable {
         request.url.host() == host && ["/up/", "/u/"].contains { request.url.path().hasPrefix($0) }
     }
 
+    /// Whether a request has bytes of an upload that the server has created.
+    static func continues(_ request: Request) -> Bool { serves(request) && request.method == .patch }
+
     /// How the server receives the content of a request.
     func receive(_ request: Request) -> MockTransport.Reception {
         let length = contentLength(request)
