@@ -1,6 +1,7 @@
 // SPDX-License-Identifier: MIT
 
 import ANHTTP
+import ANSystem
 import AsyncNetworkingTesting
 import FoundationEssentials
 import HTTPTypes
@@ -174,6 +175,79 @@ import Testing
         await transport.shutdown()
         await #expect { _ = try await task.value } throws: { error in
             (error as? TransportError)?.reason == .shutDown
+        }
+    }
+
+    /// The bytes "ab" of a body, between which a gate is passed.
+    private struct GatedBody: AsyncSequence, Sendable {
+        let gate: ScriptGate
+
+        func makeAsyncIterator() -> Iterator { Iterator(gate: gate) }
+
+        struct Iterator: AsyncIteratorProtocol {
+            let gate: ScriptGate
+            var rest = ["a", "b"]
+
+            mutating func next() async throws -> Data? {
+                if rest == ["b"] { try await gate.wait() }
+                return rest.isEmpty ? nil : Data(rest.removeFirst().utf8)
+            }
+        }
+    }
+
+    @Test(arguments: [(true, "ab"), (false, nil)] as [(Bool, String?)])
+    func `a collected response waits for the rest of a body that can be sent again, and ends any other`(
+        isReplayable: Bool, expected: String?
+    ) async throws {
+        let (gate, received) = (try ScriptGate(), Lock(String?.none))
+        let transport = MockTransport(
+            receiving: { _ in .text("x") },
+            reception: { _ in
+                .answeredMeanwhile(after: 1) { body in received.withLock { $0 = String(decoding: body, as: UTF8.self) }
+                }
+            }, clock: ManualClock())
+        var request = Request(method: .put, url: url)
+        request.body = .stream(GatedBody(gate: gate), length: 2, isReplayable: isReplayable)
+        let task = Task { [request] in try await text(transport, request) }
+        #expect(try await transport.requests(count: 1).first?.body == Data("a".utf8))
+        if isReplayable { gate.open() }
+        #expect(try await task.value == "200 x")
+        let body = received.withLock { $0 }
+        #expect(body == expected)
+    }
+
+    @Test func `a streamed response is read while the body is sent, whose source ends with the exchange`() async throws
+    {
+        let (gate, received) = (try ScriptGate(), Lock(false))
+        let transport = MockTransport(
+            receiving: { _ in .text("x") },
+            reception: { _ in .answeredMeanwhile(after: 1) { _ in received.withLock { $0 = true } } },
+            clock: ManualClock())
+        var request = Request(method: .put, url: url)
+        request.body = .stream(GatedBody(gate: gate), isReplayable: true)
+        let text = try await transport.withResponse(for: request, delivery: .streamed) { _, body in
+            String(decoding: try await body.collect(upTo: 10), as: UTF8.self)
+        }
+        #expect(text == "x")
+        gate.open()
+        let isReceived = received.withLock { $0 }
+        #expect(!isReceived)
+    }
+
+    @Test func `an exchange fails with the source of a body that is sent meanwhile`() async throws {
+        struct Failure: Error {}
+        let transport = MockTransport(
+            receiving: { _ in .hang }, reception: { _ in .answeredMeanwhile(after: 1) { _ in } }, clock: ManualClock())
+        var request = Request(method: .put, url: url)
+        request.body = .writer { writer in
+            try await writer.write(Data([1]))
+            throw Failure()
+        }
+        let sent = request
+        let error = await #expect(throws: TransportError.self) { try await text(transport, sent) }
+        guard case .requestBody(.source(is Failure))? = error?.reason else {
+            Issue.record("\(String(describing: error))")
+            return
         }
     }
 }

@@ -28,7 +28,12 @@ final class MockExchange: ResponseBodySource {
     func receiveRequest(_ reception: MockTransport.Reception) async throws -> MockTransport.ReceivedRequest {
         let length = declaredLength
         for field in request.headers { _ = try field.isSent(withBodyOf: length) }
-        var body = try await readBody(reception)
+        var body: Data
+        if case .writer = request.body.content, case .answeredMeanwhile(let count, let receive) = reception {
+            body = try await readBody(inBackgroundAfter: count, receive)
+        } else {
+            body = try await readBody(reception)
+        }
         if let limit = reception.limit, body.count >= limit {
             body = body.prefix(limit)
             try await stop(reception)
@@ -54,7 +59,7 @@ final class MockExchange: ResponseBodySource {
     /// Performs what a server does that reads no further.
     private func stop(_ reception: MockTransport.Reception) async throws {
         switch reception {
-        case .complete, .answered: break
+        case .complete, .answered, .answeredMeanwhile: break
         case .failing(_, let error): throw error
         case .silent: try await limits.wait(in: .request, isSeen: true) { [transport] in try await transport.hang() }
         }
@@ -89,13 +94,42 @@ final class MockExchange: ResponseBodySource {
         }
     }
 
+    /// Reads a body until a number of bytes has arrived, and the rest while the exchange is open.
+    private func readBody(inBackgroundAfter count: Int, _ receive: @escaping @Sendable (Data) -> Void) async throws
+        -> Data
+    {
+        state.update { $0.isSending = true }
+        // Ends when the exchange is closed.
+        let task = Task(executorPreference: currentTaskExecutor) { [self] in
+            let result: Result<Data, any Error>
+            do { result = .success(try await readBody(.complete)) } catch { result = .failure(error) }
+            if case .success(let body) = result { receive(body) }
+            state.update { state in
+                state.isSending = false
+                if case .failure(let error) = result { state.fail(error) }
+            }
+        }
+        state.update { $0.sending = task }
+        try await state.wait { $0.sent.count >= count || !$0.isSending }
+        if let failure = state.value.failure { throw failure }
+        return state.value.sent
+    }
+
+    /// Waits until the rest of the request's body was sent, if that has an end and can be sent again: without that, a
+    /// complete response ends the exchange, as on libcurl's transport.
+    func finishRequest() async throws {
+        guard state.value.isSending, request.body.length != nil, request.body.isReplayable else { return }
+        try await limits.wait(in: .request, isActive: true) { [state] in try await state.wait { !$0.isSending } }
+    }
+
     private func readBody(_ length: Int64?, _ write: @escaping BodyWriting, upTo limit: Int?) async throws -> Data {
         try request.body.checkLength()
         let written = Lock(Data())
         let isFull: @Sendable () -> Bool = { limit.map { limit in written.withLock { $0.count >= limit } } ?? false }
-        try await limits.wait(in: .request, isActive: true) { [gate = request.body.gate] in
+        try await limits.wait(in: .request, isActive: true) { [gate = request.body.gate, state] in
             let writer = RequestBodyWriter { chunk in
                 written.withLock { $0.append(chunk) }
+                state.update { if $0.isSending { $0.sent.append(chunk) } }
                 // The server reads no further: the source is ended as by the end of an exchange.
                 if isFull() { throw CancellationError() }
             }
@@ -175,7 +209,11 @@ final class MockExchange: ResponseBodySource {
             case .chunk:
                 throw TransportError(.invalidResponse(.notHTTP))
             case .pause, .wait, .hang, .fail:
-                try await wait(step, in: .responseHead)
+                if state.value.isSending {
+                    try await waitUnlessEnded(step, in: .responseHead)
+                } else {
+                    try await wait(step, in: .responseHead)
+                }
             }
         }
         try await wait(.hang, in: .responseHead)
@@ -207,13 +245,7 @@ final class MockExchange: ResponseBodySource {
             case .informational, .head:
                 throw TransportError(.invalidResponse(.framing))
             case .pause, .wait, .hang, .fail:
-                try await withThrowingTaskGroup(of: Void.self) { group in
-                    defer { group.cancelAll() }
-                    group.addTask { try await self.wait(step, in: .responseBody) }
-                    // Ends the wait for a body that is cancelled or closed.
-                    group.addTask { [state] in try await state.wait { $0.failure != nil } }
-                    try await group.next()
-                }
+                try await waitUnlessEnded(step, in: .responseBody)
             }
         }
         state.update { $0.isAtEnd = true }
@@ -233,15 +265,15 @@ final class MockExchange: ResponseBodySource {
     }
 
     func close() async {
-        let (server, metrics) = state.update { state in
+        let (server, sending, metrics) = state.update { state in
             state.steps = []
             // As libcurl's transport: the scope of the response is over.
             state.fail(CancellationError())
             defer { state.isClosed = true }
-            return (state.server, state.isClosed ? nil : state.metrics)
+            return (state.server, state.sending, state.isClosed ? nil : state.metrics)
         }
-        server?.cancel()
-        await server?.value
+        for task in [server, sending] { task?.cancel() }
+        for task in [server, sending] { await task?.value }
         if let metrics { events?.receive(.finished(metrics)) }
     }
 
@@ -254,6 +286,17 @@ final class MockExchange: ResponseBodySource {
                 return state.steps.popFirst()
             }
         }.get()
+    }
+
+    /// Performs such a step unless the exchange ends before: when the body is cancelled or closed, or the source of the
+    /// request's body fails.
+    private func waitUnlessEnded(_ step: MockResponse.Step, in phase: TransportError.TimeoutPhase) async throws {
+        try await withThrowingTaskGroup(of: Void.self) { group in
+            defer { group.cancelAll() }
+            group.addTask { try await self.wait(step, in: phase) }
+            group.addTask { [state] in try await state.wait { $0.failure != nil } }
+            try await group.next()
+        }
     }
 
     /// Performs a step that is not a part of the response.
@@ -278,6 +321,10 @@ final class MockExchange: ResponseBodySource {
         /// The error with which the body has failed, by which all later reads fail, too.
         private(set) var failure: (any Error)?
         var isClosed = false
+        /// The bytes of the request's body that have arrived while it is sent in the background.
+        var sent = Data()
+        var isSending = false
+        var sending: Task<Void, Never>?
         /// The server's end of a WebSocket connection.
         var server: Task<Void, Never>?
 

@@ -129,6 +129,9 @@ public final class MockTransport: Transport {
         case complete
         /// Until a number of bytes has arrived; the server answers without reading the others.
         case answered(after: Int)
+        /// To its end, from a source that is read while the exchange is open; the server answers when a number of bytes
+        /// has arrived. The closure receives the complete body.
+        case answeredMeanwhile(after: Int, @Sendable (Data) -> Void)
         /// Until a number of bytes has arrived; then the exchange fails.
         case failing(after: Int, TransportError)
         /// Until a number of bytes has arrived; the server reads no others and does not answer.
@@ -137,7 +140,7 @@ public final class MockTransport: Transport {
         /// The number of bytes after which the server stops reading; `nil` if it does not.
         var limit: Int? {
             switch self {
-            case .complete: nil
+            case .complete, .answeredMeanwhile: nil
             case .answered(let count), .failing(let count, _), .silent(let count): count
             }
         }
@@ -215,6 +218,7 @@ public final class MockTransport: Transport {
                 return OpenResponse(head: head, body: ResponseBody(source: exchange))
             }
             let data = try await exchange.collect(upTo: limit)
+            try await exchange.finishRequest()
             let ending = exchange.ending ?? ResponseEnding()
             await exchange.close()
             return OpenResponse(head: head, body: ResponseBody(data, ending: ending))

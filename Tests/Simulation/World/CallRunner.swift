@@ -128,7 +128,8 @@ struct CallRunner: Sendable {
         case .stream, .task:
             let isUsed = Lock(false)
             request.body = .writer(length: call.hasIdempotencyKey ? Int64(whole.count) : nil) {
-                [ledger, call, world] writer in
+                [ledger, call, world, program] writer in
+                let pass = BodyPass(of: call.number, program, ledger)
                 let wasUsed = isUsed.withLock { isUsed in
                     defer { isUsed = true }
                     return isUsed
@@ -139,29 +140,69 @@ struct CallRunner: Sendable {
                 }
                 for chunk in chunks {
                     try await world.pause(.zero ... .milliseconds(20))
+                    pass.judgeChunk()
                     try await writer.write(chunk)
                 }
             }
         case .replayableStream:
-            request.body = .stream(Chunks(chunks: chunks, world: world), isReplayable: true)
+            request.body = .stream(Chunks(chunks: chunks, runner: self), isReplayable: true)
         }
     }
 
     /// The chunks of a body, which come after pauses.
     private struct Chunks: AsyncSequence, Sendable {
         let chunks: [Data]
-        let world: SimulatedWorld
+        let runner: CallRunner
 
-        func makeAsyncIterator() -> Iterator { Iterator(rest: chunks[...], world: world) }
+        func makeAsyncIterator() -> Iterator {
+            let pass = BodyPass(of: runner.call.number, runner.program, runner.ledger)
+            return Iterator(rest: chunks[...], pass: pass, world: runner.world)
+        }
 
         struct Iterator: AsyncIteratorProtocol {
             var rest: ArraySlice<Data>
+            let pass: BodyPass
             let world: SimulatedWorld
 
             mutating func next() async throws -> Data? {
                 try await world.pause(.zero ... .milliseconds(20))
+                pass.judgeChunk()
                 return rest.popFirst()
             }
+        }
+    }
+
+    /// A reading of a body from its beginning, of which there is one at a time, and none after the call.
+    private final class BodyPass: Sendable {
+        private let call: Int
+        private let ledger: Ledger
+
+        init(of call: Int, _ program: Program, _ ledger: Ledger) {
+            (self.call, self.ledger) = (call, ledger)
+            let count = ledger.update { state in
+                state.bodyPasses[call, default: 0] += 1
+                return state.bodyPasses[call] ?? 0
+            }
+            // Interceptors may send it again, also concurrently.
+            guard count > 1, program.settings.interceptors.isEmpty, program.settings.attemptInterceptors.isEmpty else {
+                return
+            }
+            ledger.violate(9, "the body of call \(call) is read again before it is over")
+        }
+
+        /// Of a task that is suspended, a chunk may be on its way, and a short body with a known length.
+        func judgeChunk() {
+            let count = ledger.update { state in
+                state.suspendedChunks[call]? += 1
+                return state.suspendedChunks[call] ?? 0
+            }
+            if count > 1 { ledger.violate(6, "the body of call \(call) is read although its task is suspended") }
+            guard ledger.facts.calls[call]?.end != nil else { return }
+            ledger.violate(6, "the body of call \(call) is read after its end")
+        }
+
+        deinit {
+            ledger.update { $0.bodyPasses[call, default: 0] -= 1 }
         }
     }
 
@@ -199,7 +240,9 @@ struct CallRunner: Sendable {
                 try? await world.clock.sleep(for: .milliseconds(time))
                 task.suspend()
                 ledger.cover("suspend")
+                if !call.hasIdempotencyKey { ledger.update { $0.suspendedChunks[call.number] = 0 } }
                 try? await world.clock.sleep(for: .milliseconds(100))
+                ledger.update { $0.suspendedChunks[call.number] = nil }
                 task.resume()
             }
             try await body()
@@ -249,7 +292,10 @@ struct CallRunner: Sendable {
                 let isOfProgram = if case .file? = error as? SessionError { resumptions > 0 } else { false }
                 if data == nil || !options.keepsPartialFile, !options.isDurable, !isOfProgram {
                     let names = (try? FileManager.default.contentsOfDirectory(atPath: directory)) ?? []
-                    if names.contains(where: { $0.hasPrefix("d\(call.number).") }) {
+                    // A record stays, without its partial file, if the directory cannot be flushed.
+                    let mayHaveRecord = program.family == .durable && program.settings.fileFaultRate > 0
+                    let left = names.filter { !mayHaveRecord || !$0.hasSuffix(".part.json") }
+                    if left.contains(where: { $0.hasPrefix("d\(call.number).") }) {
                         ledger.violate(9, "download \(call.number) leaves \(names) without data to resume it")
                     }
                 }

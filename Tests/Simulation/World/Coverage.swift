@@ -9,7 +9,7 @@ extension Exploration {
             (
                 "fault",
                 Origins.Fault.allCases.map(\.rawValue) + [
-                    "noRoute", "upload.answered", "upload.reset", "upload.silent",
+                    "noRoute", "upload.answered", "upload.meanwhile", "upload.reset", "upload.silent",
                 ]
             ),
             (
@@ -43,7 +43,8 @@ extension Exploration {
             (
                 "oracle",
                 [
-                    "2", "2.answered", "2.crash", "2.file", "2.range", "2.resumable", "2.socket", "2.socketEnd",
+                    "2", "2.answered", "2.crash", "2.file", "2.meanwhile", "2.range", "2.resumable", "2.socket",
+                    "2.socketEnd",
                     "2.upload", "3", "3.upload", "4",
                     "5.stored", "6", "6.invalidated", "6.shutDown", "7", "7.concurrency", "7.download", "7.events",
                     "7.exhausted", "7.queue", "7.refresh", "7.retryAfter", "7.sharing", "7.socket", "7.timeout", "8",

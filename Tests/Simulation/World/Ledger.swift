@@ -90,6 +90,10 @@ final class Ledger: Sendable {
         /// received them.
         var bodies: [Int: Data] = [:]
         var answeredEarly: Set<String> = []
+        /// How many readings of the body of a call are under way.
+        var bodyPasses: [Int: Int] = [:]
+        /// How many chunks of their bodies were read since tasks that are suspended were.
+        var suspendedChunks: [Int: Int] = [:]
         /// The resumable uploads of calls, and those on the server by their paths.
         var plans: [Int: UploadOrigin.Plan] = [:]
         var uploads: [String: UploadOrigin.Stored] = [:]

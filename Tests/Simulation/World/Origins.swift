@@ -99,9 +99,10 @@ struct Origins: Sendable {
     /// How a server receives the body of a request.
     func receive(_ request: Request) -> MockTransport.Reception {
         if UploadOrigin.serves(request) { return uploads.receive(request) }
-        guard let expected = ledger.body(of: request), !expected.isEmpty, routes.outageEnd == nil,
-            world.chance(settings.uploadFaultRate)
-        else { return .complete }
+        guard let expected = ledger.body(of: request), !expected.isEmpty, routes.outageEnd == nil else {
+            return .complete
+        }
+        guard world.chance(settings.uploadFaultRate) else { return receiveMeanwhile(request, expected) }
         let count = world.random(in: 0...expected.count)
         switch world.random(in: 0...2) {
         case 0:
@@ -117,6 +118,21 @@ struct Origins: Sendable {
             ledger.cover("fault.upload.silent")
             _ = arrive(request)
             return .silent(after: count)
+        }
+    }
+
+    /// The server may answer while it receives the body.
+    private func receiveMeanwhile(_ request: Request, _ expected: Data) -> MockTransport.Reception {
+        guard settings.answersMeanwhile, case .writer = request.body.content, world.chance(0.7) else {
+            return .complete
+        }
+        ledger.cover("fault.upload.meanwhile")
+        ledger.update { _ = $0.answeredEarly.insert(Self.exchange(request)) }
+        return .answeredMeanwhile(after: world.random(in: 0...expected.count)) { [ledger] body in
+            ledger.cover("oracle.2.meanwhile")
+            if body != expected {
+                ledger.violate(2, "the server receives another body of call \(Self.exchange(request)) in the end")
+            }
         }
     }
 

@@ -44,6 +44,8 @@ struct Program: Sendable {
         var attemptInterceptors: [Interception] = []
         /// The share of request bodies that a server does not receive to their end.
         var uploadFaultRate = 0.0
+        /// Whether servers answer while request bodies are still being sent.
+        var answersMeanwhile = false
         /// When there is no route to any host, in milliseconds, in ascending order.
         var outages: [Range<Int>] = []
         var waitsForConnectivity = false
@@ -361,6 +363,15 @@ extension Program {
             if call.kind == .events { (call.retryLimit, call.timeout) = (number(0...3), nil) }
             if settings.usesCache, settings.partitions.count > 1 { call.resource = number(0...1) }
             actions[index] = .call(call)
+        }
+        if family == .uploads || isMixed {
+            var random = SplitMix64(seed: seed ^ 0xEA21_1E5)
+            settings.answersMeanwhile = Int.random(in: 0...2, using: &random) == 0
+            for index in actions.indices where settings.answersMeanwhile {
+                guard case .call(var call) = actions[index], call.kind == .upload, call.body == .task else { continue }
+                call.suspendAfter = Int.random(in: 0...150, using: &random)
+                actions[index] = .call(call)
+            }
         }
         if isMixed, chance(20) {
             actions.append(
