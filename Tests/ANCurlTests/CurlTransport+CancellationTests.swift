@@ -123,6 +123,32 @@ import Testing
         }
     }
 
+    @Test func `a source that fails because its request is cancelled is not the reason why the request ends`()
+        async throws
+    {
+        try await StubServer.with { server in
+            server.route("/", Script([.hang], readsBodyFirst: false))
+            let transport = try CurlTransport()
+            let executor = try #require(transport.eventLoopExecutor)
+            let (isWaiting, feed) = (Feed(), Feed())
+            let body = RequestBody.writer { writer in
+                isWaiting.yield("now")
+                for try await chunk in feed { try await writer.write(chunk) }
+            }
+            // The source runs on the loop as well.
+            let task = Task(executorPreference: executor) {
+                try await transport.collect(server.request(method: .post, body: body))
+            }
+            for try await _ in isWaiting { break }
+            await Task(executorPreference: executor) {
+                // The source throws and the task is cancelled, in this order, before the loop's next turn but one.
+                feed.finish(throwing: CancellationError())
+                Task(executorPreference: executor) { task.cancel() }
+            }.value
+            await #expect(throws: CancellationError.self) { try await task.value }
+        }
+    }
+
     @Test func `cancelling the task that reads cancels the exchange`() async throws {
         try await StubServer.with { server in
             server.route("/", Script([.send(Data("HTTP/1.1 200 OK\r\n\r\nsome".utf8)), .hang]))
