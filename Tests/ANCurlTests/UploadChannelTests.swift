@@ -122,9 +122,46 @@ import Testing
         #expect(channel.take(10) == .starving)
         #expect(await channel.write(Data("late".utf8), tellLoop: {}) == .restart, "A chunk of the first time.")
         #expect(channel.take(10) == .starving)
-        channel.begin()
-        #expect(await channel.write(Data("123".utf8), tellLoop: {}) == .goOn)
+        let pass = channel.begin()
+        #expect(await channel.write(Data("123".utf8), in: pass, tellLoop: {}) == .goOn)
         #expect(channel.take(10) == .bytes("123"))
+    }
+
+    /// Returns a channel whose budget lets a large chunk go on when each part of it was taken.
+    private static func smallChannel() -> UploadChannel {
+        UploadChannel(length: nil, isReplayable: true, memory: MemoryBudget(total: 0))
+    }
+
+    @Test func `writes at the same time do not mix, although large ones are appended in parts`() async {
+        let channel = Self.smallChannel()
+        let chunks = [10_000, 20_000, 10].enumerated().map { Data(repeating: UInt8($0), count: $1) }
+        let writing = chunks.map { chunk in Task.immediate { await channel.write(chunk, tellLoop: {}) } }
+        var taken = Data()
+        while taken.count < 30_010 {
+            if case .bytes(let bytes) = channel.takeBytes(1000) { taken += bytes } else { await Task.yield() }
+        }
+        #expect(taken == chunks.reduce(Data(), +))
+        for task in writing { #expect(await task.value == .goOn) }
+    }
+
+    @Test func `stopping ends all writes`() async {
+        let channel = Self.smallChannel()
+        let writing = (0..<3).map { _ in Task.immediate { await channel.write(Data(count: 10_000), tellLoop: {}) } }
+        channel.stop()
+        for task in writing { #expect(await task.value == .stop) }
+    }
+
+    /// The tasks go on after the next pass has begun, because they are isolated to the same actor as the test.
+    @Test @MainActor func `what is left of the writes of one pass is not part of the next one`() async {
+        let channel = Self.smallChannel()
+        let writing = (0..<3).map { _ in Task.immediate { await channel.write(Data(count: 10_000), tellLoop: {}) } }
+        #expect(channel.takeBytes(1) == .bytes(Data(count: 1)))
+        channel.rewind()
+        let pass = channel.begin()
+        for task in writing { #expect(await task.value == .restart) }
+        let next = Task.immediate { await channel.write(Data("new".utf8), in: pass, tellLoop: {}) }
+        #expect(channel.take(10_000) == .bytes("new"))
+        #expect(await next.value == .goOn)
     }
 
     @Test func `stopping wakes the pump, which then writes nothing`() async {
@@ -174,6 +211,11 @@ enum Taken<Bytes: Equatable>: Equatable {
 }
 
 extension UploadChannel {
+    /// Writes a chunk of the first pass.
+    func write(_ chunk: Data, tellLoop: () -> Void) async -> UploadStateMachine<Waiter>.Order {
+        await write(chunk, in: 0, tellLoop: tellLoop)
+    }
+
     /// Reads at most `count` bytes, as the loop does.
     func takeBytes(_ count: Int) -> Taken<Data> {
         var data = Data(count: count)

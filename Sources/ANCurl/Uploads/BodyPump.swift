@@ -55,16 +55,15 @@ package final class BodyPump: Sendable {
         }
         var order = await channel.waitForDemand()
         while order != .stop {
-            channel.begin()
-            order = await produce(behind: gate, tellLoop: tellLoop)
+            order = await produce(in: channel.begin(), behind: gate, tellLoop: tellLoop)
         }
     }
 
     /// Produces the body once, and returns the order that ended it.
     private func produce(
-        behind gate: (@Sendable () async throws -> Void)?, tellLoop: @escaping @Sendable () -> Void
+        in number: Int, behind gate: (@Sendable () async throws -> Void)?, tellLoop: @escaping @Sendable () -> Void
     ) async -> UploadStateMachine<Waiter>.Order {
-        let pass = Lock(Pass())
+        let pass = Lock(Pass(number: number))
         let result: Result<HTTPFields, TransportError.RequestBodyFailure>
         do {
             try await gate?()
@@ -103,8 +102,11 @@ package final class BodyPump: Sendable {
 
     /// Writes a chunk to the channel. Throws if the source must end; it may ignore that.
     private func write(_ chunk: Data, in pass: Lock<Pass>, tellLoop: () -> Void) async throws {
-        try pass.withLock { try $0.note(chunk.count, declaredLength: declaredLength) }
-        let order = await channel.write(chunk, tellLoop: tellLoop)
+        let number = try pass.withLock { pass throws in
+            try pass.note(chunk.count, declaredLength: declaredLength)
+            return pass.number
+        }
+        let order = await channel.write(chunk, in: number, tellLoop: tellLoop)
         let isOver = pass.withLock { pass in
             if !pass.isOver { pass.order = order }
             return pass.isOver
@@ -114,6 +116,7 @@ package final class BodyPump: Sendable {
 
     /// The state of producing the body once.
     private struct Pass {
+        let number: Int
         var produced: Int64 = 0
         /// The order of the channel; no longer `.goOn` if the exchange is over or the body must be produced again.
         var order = UploadStateMachine<Waiter>.Order.goOn

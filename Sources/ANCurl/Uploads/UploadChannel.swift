@@ -32,26 +32,37 @@ package final class UploadChannel: Sendable {
         return state.withLock { $0.machine.order }
     }
 
-    /// Notes that the pump starts producing the body from its beginning.
-    package func begin() {
-        state.withLock { $0.machine.begin() }
+    /// Notes that the pump starts producing the body from its beginning. Returns the number of this pass.
+    package func begin() -> Int {
+        state.withLock { state in
+            state.machine.begin()
+            return state.machine.pass
+        }
     }
 
-    /// Appends a chunk and waits until there is room for the next one. Calls `tellLoop` if the loop is waiting for
-    /// bytes. With a budget, a large chunk is appended in parts.
-    package func write(_ chunk: Data, tellLoop: () -> Void) async -> UploadStateMachine<Waiter>.Order {
-        guard let size = memory?.chunk, chunk.count > size else { return await append(chunk, tellLoop) }
+    /// Appends a chunk of a pass and waits until there is room for the next one. Calls `tellLoop` if the loop is waiting for
+    /// bytes. With a budget, a large chunk is appended in parts. Chunks that are written at the same time follow each other.
+    package func write(
+        _ chunk: Data, in pass: Int, tellLoop: () -> Void
+    ) async -> UploadStateMachine<Waiter>.Order {
+        await Waiter.suspend { waiter in
+            state.withLock { $0.machine.waitForTurn(waiter) }?.wake()
+        }
+        defer { state.withLock { $0.machine.endTurn() }?.wake() }
+        guard let size = memory?.chunk, chunk.count > size else { return await append(chunk, in: pass, tellLoop) }
         for start in stride(from: chunk.startIndex, to: chunk.endIndex, by: size) {
             // A copy, which does not retain the whole chunk.
-            let order = await append(Data(chunk[start..<min(start + size, chunk.endIndex)]), tellLoop)
+            let order = await append(Data(chunk[start..<min(start + size, chunk.endIndex)]), in: pass, tellLoop)
             guard order == .goOn else { return order }
         }
         return .goOn
     }
 
-    private func append(_ chunk: Data, _ tellLoop: () -> Void) async -> UploadStateMachine<Waiter>.Order {
+    private func append(
+        _ chunk: Data, in pass: Int, _ tellLoop: () -> Void
+    ) async -> UploadStateMachine<Waiter>.Order {
         let (order, mustTell) = state.withLock { state in
-            let order = state.machine.order
+            let order = state.machine.order(in: pass)
             guard order == .goOn, !chunk.isEmpty else { return (order, false) }
             guard state.machine.takesBytes else { return (.stop, false) }
             if let memory, state.share == nil { state.share = MemoryShare(of: memory) }
@@ -59,7 +70,7 @@ package final class UploadChannel: Sendable {
             return (.goOn, state.machine.produce())
         }
         if mustTell { tellLoop() }
-        return order == .goOn ? await waitForRoom() : order
+        return order == .goOn ? await waitForRoom(in: pass) : order
     }
 
     /// Ends the body and waits until the exchange is over or the body must be produced again.
@@ -84,14 +95,14 @@ package final class UploadChannel: Sendable {
         return state.withLock { $0.machine.order }
     }
 
-    private func waitForRoom() async -> UploadStateMachine<Waiter>.Order {
+    private func waitForRoom(in pass: Int) async -> UploadStateMachine<Waiter>.Order {
         await Waiter.suspend { waiter in
             state.withLock { state in
                 let (share, buffered) = (state.share, state.buffered)
                 return state.machine.wait(waiter, buffered: buffered, mayGrow: share.mayGrow(buffered))
             }?.wake()
         }
-        return state.withLock { $0.machine.order }
+        return state.withLock { $0.machine.order(in: pass) }
     }
 
     // MARK: The loop's side

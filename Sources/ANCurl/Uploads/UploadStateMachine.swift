@@ -12,6 +12,13 @@ package struct UploadStateMachine<Waiter> {
     private var isLoopStarving = false
     /// Whether the loop has looked for bytes.
     private var isDemanded = false
+    /// The number of times that the pump has started again.
+    package private(set) var pass = 0
+    /// Whether a chunk is being written.
+    private var isWriting = false
+    /// The tasks that write other chunks when it is complete, in this order: an actor that has the writer may write several
+    /// times at the same time.
+    private var writers: [Waiter] = []
     private let capacity: Int
 
     /// Creates a state machine whose pump may be up to `capacity` bytes ahead of the loop.
@@ -65,6 +72,11 @@ package struct UploadStateMachine<Waiter> {
         }
     }
 
+    /// The next action of a task that writes bytes of a pass, which may be over.
+    package func order(in pass: Int) -> Order {
+        order == .goOn && pass != self.pass ? .restart : order
+    }
+
     /// Stores a waiter until the loop looks for bytes. It is returned at once if the loop has done so, or the exchange is
     /// over.
     package mutating func waitForDemand(_ newWaiter: Waiter) -> Waiter? {
@@ -75,7 +87,27 @@ package struct UploadStateMachine<Waiter> {
 
     /// Notes that the pump starts from the beginning of the body.
     package mutating func begin() {
-        if production == .rewinding { production = .running }
+        guard production == .rewinding else { return }
+        production = .running
+        pass += 1
+    }
+
+    /// Stores the waiter of a task that writes a chunk until the chunks before it are complete. It is returned at once if
+    /// none is being written.
+    package mutating func waitForTurn(_ writer: Waiter) -> Waiter? {
+        guard isWriting else {
+            isWriting = true
+            return writer
+        }
+        writers.append(writer)
+        return nil
+    }
+
+    /// Notes that a chunk is complete, or that its task has ended. Returns the waiter of the next one.
+    package mutating func endTurn() -> Waiter? {
+        guard writers.isEmpty else { return writers.removeFirst() }
+        isWriting = false
+        return nil
     }
 
     /// Notes that a chunk was added. Returns whether the loop must be notified.
@@ -96,14 +128,13 @@ package struct UploadStateMachine<Waiter> {
     package var takesBytes: Bool { production == .running }
 
     /// Stores a waiter. It is returned at once if there is room, or bytes are no longer taken; `mayGrow` says whether a
-    /// buffer that is not empty may grow. Otherwise returns the one that was stored before: an actor that has the writer
-    /// may write twice at the same time.
+    /// buffer that is not empty may grow.
     package mutating func wait(
         _ newWaiter: Waiter, buffered: Int, mayGrow: @autoclosure () -> Bool = true
     ) -> Waiter? {
         guard takesBytes, !canGoOn(buffered, mayGrow) else { return newWaiter }
-        defer { waiter = newWaiter }
-        return waiter
+        waiter = newWaiter
+        return nil
     }
 
     /// Stores a waiter for an order after the end of the body. It is returned at once if there is one. Otherwise returns
