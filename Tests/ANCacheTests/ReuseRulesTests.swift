@@ -18,6 +18,7 @@ import Testing
         ("http://a.example/x#part", "http://a.example/x"), ("http://u:p@a.example/x", "http://a.example/x"),
         ("http://a.example?q", "http://a.example/?q"), ("http://a.example/X?Q=A:b@c", "http://a.example/X?Q=A:b@c"),
         ("http://[::1]:8080/x", "http://[::1]:8080/x"), ("http://a.example:443/x", "http://a.example:443/x"),
+        ("http://a.example/y/../x", "http://a.example/x"), ("HTTP://a.example/y/%2E./x", "http://a.example/x"),
     ])
     func `§4 equivalent URLs have the same target`(text: String, target: String) throws {
         #expect(CacheKey.target(try #require(URL(string: text))) == target)

@@ -278,7 +278,9 @@ import Testing
         }
     }
 
-    @Test(arguments: ["/", "/a/../b", "/a/./b?x=1&y=%7E", "/%41b;c=(d)?", "/.well-known/x", "?q", ""])
+    @Test(arguments: [
+        "/", "/a/../b", "/a/./b?x=1&y=%7E", "/a/%2e%2E/b", "/%41b;c=(d)?", "/.well-known/x", "?q", "",
+    ])
     func `the answer names the target that is sent`(target: String) async throws {
         try await StubServer.with { server in
             server.fallback { request in

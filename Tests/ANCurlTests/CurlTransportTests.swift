@@ -31,6 +31,33 @@ import Testing
         }
     }
 
+    @Test(
+        arguments: [
+            ("/a/../b", "/b"), ("/a/%2e%2E/b", "/b"), ("/a/b/.%2e/?q=/../", "/a/?q=/../"),
+            ("/.well-known/%2ea", "/.well-known/%2ea"),
+        ] as [(target: String, sent: String)])
+    func `dot segments are neither sent nor signed, whether their dots are encoded or not`(
+        target: String, sent: String
+    ) async throws {
+        try await StubServer.with { server in
+            server.fallback { _ in .text("") }
+            let transport = try CurlTransport()
+            func send(_ target: String, by signature: AWSSignature? = nil) async throws -> RecordedRequest {
+                let url = try #require(URL(string: "http://127.0.0.1:\(server.endpoint.port)\(target)"))
+                var request = Request(method: .get, url: url)
+                request.headers[try #require(HTTPField.Name("x-amz-date"))] = "20150830T123600Z"
+                request.transportAuthentication = signature.map(TransportAuthentication.init)
+                _ = try await transport.collect(request)
+                return try #require(server.activity.requests.last)
+            }
+            #expect(try await send(target).target == sent)
+            let signature = AWSSignature(accessKeyID: "id", secretAccessKey: "key", region: "r", service: "s3")
+            let (signed, expected) = try await (send(target, by: signature), send(sent, by: signature))
+            #expect(signed.target == expected.target)
+            #expect(signed.headers["Authorization"] == expected.headers["Authorization"])
+        }
+    }
+
     static let methods = ["GET", "POST", "PUT", "PATCH", "DELETE", "OPTIONS", "TRACE", "PROPFIND", "x-own"]
 
     @Test func `a body is sent by any method`() async throws {

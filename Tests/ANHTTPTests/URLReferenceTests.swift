@@ -16,7 +16,7 @@ import Testing
         ("", "http://a.example/v1/x?q=1"), ("#top", "http://a.example/v1/x?q=1#top"),
         ("http://b.example/a/../c/./d", "http://b.example/c/d"), ("//b.example/a/../c", "http://b.example/c"),
         ("../../b", "http://a.example/b"), ("http://[::1]:80/[x]", "http://[::1]:80/%5Bx%5D"),
-        ("https://b.example/?a=../b", "https://b.example/?a=../b"),
+        ("https://b.example/?a=../b", "https://b.example/?a=../b"), ("/a/%2e%2E/b", "http://a.example/b"),
         ("/a\nb", nil), ("/a\u{7F}", nil), ("/a\0", nil),
     ]
 
@@ -27,6 +27,22 @@ import Testing
         ])
     func `the authority is that of Host`(url: String, expected: String) throws {
         #expect(try #require(URL(string: url)).authority == expected)
+    }
+
+    @Test(
+        arguments: [
+            ("/", "/"), ("/a/../b", "/b"), ("/a/./b/.", "/a/b/"), ("/a/b/..", "/a/"), ("/../..", "/"), ("//..", "/"),
+            ("//a/.././/b", "///b"), ("/a/.b/..c/...", "/a/.b/..c/..."), ("/a/%2e%2E/b/%2e", "/b/"),
+            ("/a/b/.%2e", "/a/"), ("/a/b/%2E./", "/a/"), ("/%2ea/%2e%2e%2e/%252e", "/%2ea/%2e%2e%2e/%252e"),
+            ("/a%2f..", "/a%2f.."),
+        ] as [(path: String, expected: String)])
+    func `dot segments are removed from a path, whether their dots are encoded or not`(
+        path: String, expected: String
+    ) throws {
+        #expect(path.withoutDotSegments == expected)
+        #expect(path.hasDotSegments == (path != expected))
+        let url = try #require(URL(string: "http://u:p@a.example:81\(path)?q=/../%2e#/."))
+        #expect(url.withoutDotSegments.absoluteString == "http://u:p@a.example:81\(expected)?q=/../%2e#/.")
     }
 
     @Test(arguments: cases.indices)

@@ -1,5 +1,6 @@
 // SPDX-License-Identifier: MIT
 
+import ANHTTP
 import ANSystem
 package import FoundationEssentials
 
@@ -22,9 +23,10 @@ package struct CacheKey: Hashable, Sendable {
         low = Checksum.of(target, seed: 2)
     }
 
-    /// Returns the target URI of a URL: without user information and fragment, with scheme and host in lower case, and
-    /// without the default port (RFC 9110 §4.2.3).
+    /// Returns the target URI of a URL: without user information, fragment and dot segments, with scheme and host in
+    /// lower case, and without the default port (RFC 9110 §4.2.3).
     package static func target(_ url: URL) -> String {
+        let url = url.withoutDotSegments
         let text = url.absoluteString
         if isNormalized(text) { return text }
         guard var components = URLComponents(url: url, resolvingAgainstBaseURL: true) else { return text }

@@ -23,7 +23,7 @@ extension CurlTransport {
         let start = MonotonicInstant.now
         var plain = request
         plain.transportAuthentication?.server = nil
-        plain.url = plain.url.withoutEmptyQuery
+        plain.url = plain.url.withoutDotSegments.withoutEmptyQuery
         var probe = plain.withoutBody
         while true {
             let (isProbe, isReplayable, bytes) = (probe != nil, plain.body.isReplayable, plain.body.bytes)
@@ -85,11 +85,9 @@ extension URL {
 }
 
 extension Request {
-    /// The path and query as libcurl sends them: with a path, and without dot segments.
+    /// The path and query of a URL without dot segments, as they are sent: with a path.
     fileprivate var digestTarget: String {
-        let hasDots = url.path(percentEncoded: true).contains("/.")
-        let sent = hasDots ? URL(reference: url.absoluteString, relativeTo: url) ?? url : url
-        let path = sent.path(percentEncoded: true)
+        let path = url.path(percentEncoded: true)
         return (path.isEmpty ? "/" : path) + (url.query(percentEncoded: true).map { "?" + $0 } ?? "")
     }
 

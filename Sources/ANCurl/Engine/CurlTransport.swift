@@ -98,6 +98,8 @@ public struct CurlTransport: Transport {
     private func makeExchange(
         of request: Request, _ delivery: BodyDelivery, _ events: (any ExchangeEventSink)?
     ) throws(TransportError) -> Exchange {
+        var request = request
+        request.url = request.url.withoutDotSegments
         let pump = try BodyPump(for: request, memory: context.memory)
         let upload: Upload =
             switch (pump, request.body.content) {

@@ -18,7 +18,7 @@ package struct CanonicalRequest: Hashable, Sendable {
     ///
     /// - Parameters:
     ///   - method: The method.
-    ///   - path: The path as it is sent, percent-encoded.
+    ///   - path: The path, percent-encoded.
     ///   - query: The query as it is sent, percent-encoded.
     ///   - fields: The fields to cover.
     ///   - isStorage: Whether the service is S3, whose paths are neither normalized nor encoded a second time.
@@ -106,18 +106,11 @@ package struct CanonicalRequest: Hashable, Sendable {
     }
 }
 
-/// Returns the bytes of a path without empty segments and dot segments (RFC 3986 §5.2.4).
+/// Returns the bytes of a path without dot segments and empty segments.
 private func normalizing(_ path: String) -> [UInt8] {
-    var segments: [Substring] = []
-    for segment in path.split(at: "/") {
-        switch segment {
-        case ".": break
-        case "..": _ = segments.popLast()
-        default: segments.append(segment)
-        }
-    }
-    let isDirectory = path.hasSuffix("/") || path.hasSuffix("/.") || path.hasSuffix("/..")
-    return Array(("/" + segments.joined(separator: "/") + (isDirectory && !segments.isEmpty ? "/" : "")).utf8)
+    let path = path.withoutDotSegments
+    let segments = path.split(at: "/")
+    return Array(("/" + segments.joined(separator: "/") + (path.hasSuffix("/") && !segments.isEmpty ? "/" : "")).utf8)
 }
 
 extension AWSSignature {
@@ -277,7 +270,9 @@ extension MessageDigest {
 extension URL {
     /// The URL with its path and its query in the form that is signed.
     fileprivate var canonical: URL {
-        guard var components = URLComponents(url: standardized, resolvingAgainstBaseURL: true) else { return self }
+        guard var components = URLComponents(url: withoutDotSegments, resolvingAgainstBaseURL: true) else {
+            return self
+        }
         components.percentEncodedPath = CanonicalRequest.path(components.percentEncodedPath)
         components.percentEncodedQuery = components.percentEncodedQuery.map(CanonicalRequest.query)
         return components.url ?? self

@@ -15,6 +15,8 @@ extension EasyHandle {
         try set(CURLOPT_NOSIGNAL, true)
         try set(CURLOPT_PROTOCOLS_STR, "http,https")
         try set(CURLOPT_SUPPRESS_CONNECT_HEADERS, true)
+        // Its versions differ in what they take for dot segments: URLs have none.
+        try set(CURLOPT_PATH_AS_IS, true)
         // Time limits are enforced on the loop, which knows the phases and pauses; libcurl's default would be 300 s.
         try set(CURLOPT_CONNECTTIMEOUT_MS, Int(Int32.max))
         // Without this, ending a transfer during its name lookup waits for getaddrinfo(3), on the loop. Since 8.20, an

@@ -28,25 +28,70 @@ extension URL {
         self = url.withoutDotSegments
     }
 
-    /// The URL without the segments `.` and `..` of its path (RFC 3986 §5.2.4), which Foundation removes only from
-    /// relative references.
+    /// The URL with a path without dot segments, as it is sent. Foundation removes them only from relative references.
     package var withoutDotSegments: URL {
-        guard var components = URLComponents(url: self, resolvingAgainstBaseURL: true),
-            components.percentEncodedPath.contains("/.")
+        guard absoluteString.mayHaveDotSegments,
+            var components = URLComponents(url: self, resolvingAgainstBaseURL: true),
+            components.percentEncodedPath.hasDotSegments
         else { return self }
-        let segments = components.percentEncodedPath.split(at: "/", omittingEmptySubsequences: false).dropFirst()
+        components.percentEncodedPath = components.percentEncodedPath.withoutDotSegments
+        return components.url ?? self
+    }
+}
+
+extension String {
+    /// The path, which begins with a slash, without the segments `.` and `..` (RFC 3986 §5.2.4). Their dots may be
+    /// percent-encoded, as for browsers and libcurl since 8.13; it makes no difference to a server that decodes them.
+    package var withoutDotSegments: String {
+        let segments = split(at: "/", omittingEmptySubsequences: false).dropFirst()
         var kept: [Substring] = []
         for segment in segments {
-            switch segment {
-            case ".": break
-            case "..": _ = kept.popLast()
-            default: kept.append(segment)
+            switch DotSegment(segment) {
+            case .current: break
+            case .parent: _ = kept.popLast()
+            case nil: kept.append(segment)
             }
         }
         // A dot segment at the end leaves a slash.
-        if segments.last == "." || segments.last == ".." { kept.append("") }
-        components.percentEncodedPath = "/" + kept.joined(separator: "/")
-        return components.url ?? self
+        if segments.last.flatMap(DotSegment.init) != nil { kept.append("") }
+        return "/" + kept.joined(separator: "/")
+    }
+
+    /// Whether the path has a segment `.` or `..`, the dots of which may be percent-encoded.
+    package var hasDotSegments: Bool {
+        mayHaveDotSegments && split(at: "/").contains { DotSegment($0) != nil }
+    }
+
+    /// Whether a slash is followed by a dot, which may be percent-encoded.
+    package var mayHaveDotSegments: Bool {
+        var rest = utf8[...]
+        while let slash = rest.firstIndex(of: UInt8(ascii: "/")) {
+            rest = rest[slash...].dropFirst()
+            switch rest.first {
+            case UInt8(ascii: "."): return true
+            case UInt8(ascii: "%") where rest.dropFirst().prefix(2).elementsEqual("2e".utf8, by: { $0 | 0x20 == $1 }):
+                return true
+            default: break
+            }
+        }
+        return false
+    }
+}
+
+/// A segment of a path that denotes another segment.
+private enum DotSegment {
+    /// `.`
+    case current
+    /// `..`
+    case parent
+
+    init?(_ segment: Substring) {
+        guard segment.utf8.count <= 6 else { return nil }
+        switch segment.lowercased().replacing(each: "%2e", with: ".") {
+        case ".": self = .current
+        case "..": self = .parent
+        default: return nil
+        }
     }
 }
 

@@ -90,7 +90,7 @@ public struct URLResolver: Hashable, Sendable {
     /// Returns the text of a base that ends with a path without dot segments; `nil` for any other base.
     private static func prefix(_ base: URL) -> String? {
         let text = base.absoluteString
-        guard text.hasSuffix("/"), !text.contains("/."), !text.contains(where: { $0 == "?" || $0 == "#" }),
+        guard text.hasSuffix("/"), !text.mayHaveDotSegments, !text.contains(where: { $0 == "?" || $0 == "#" }),
             (try? checked(base, from: text)) != nil
         else { return nil }
         return text

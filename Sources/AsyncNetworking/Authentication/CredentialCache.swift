@@ -201,13 +201,8 @@ private struct RequestTarget: Equatable {
     /// Whether the request may be sent without a body even if the server does not protect the path.
     var isPlainRead: Bool { (method == .get || method == .head) && !hasBody }
 
-    /// Whether the path contains no `.` or `..` segments, which could lead out of a directory.
-    var isUsual: Bool {
-        path.split(at: "/").allSatisfy { segment in
-            let plain = segment.lowercased().replacing(each: "%2e", with: ".")
-            return plain != "." && plain != ".."
-        }
-    }
+    /// Whether the path contains no dot segments, which could lead out of a directory.
+    var isUsual: Bool { !path.hasDotSegments }
 
     /// The path up to and including its last slash.
     var directory: String { path.unicodeScalars.lastIndex(of: "/").map { String(path[...$0]) } ?? "/" }
