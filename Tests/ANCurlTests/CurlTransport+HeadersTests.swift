@@ -114,6 +114,28 @@ import Testing
         }
     }
 
+    /// The proxy stands for servers of any name.
+    @Test(
+        arguments: [
+            "a.example", "A.Example.", "ex%61mple.test:81", "127.1", "0x7f.1:81", "[::1]", "[fe80::1%25eth0]:81",
+            "[0:0:0:0:0:0:0:1]",
+        ])
+    func `the host that is signed is the one that is sent`(authority: String) async throws {
+        try await StubServer.with { proxy in
+            proxy.fallback { _ in .text("") }
+            var request = Request(
+                url: try #require(URL(string: "http://\(authority)/")),
+                options: .with { $0.proxy = .proxy(Proxy(.http, host: "127.0.0.1", port: proxy.endpoint.port)) })
+            let transport = try CurlTransport()
+            _ = try await transport.collect(request)
+            request.transportAuthentication = TransportAuthentication(
+                AWSSignature(accessKeyID: "id", secretAccessKey: "key", region: "r", service: "s3"))
+            _ = try await transport.collect(request)
+            let hosts = proxy.activity.requests.map { $0.headers.values("Host") }
+            #expect(hosts == [[request.url.authority], [request.url.authority]])
+        }
+    }
+
     /// libcurl would ask for a 100 itself before a body of more than 1 MiB.
     @Test(arguments: [nil, .seconds(3600)] as [Duration?])
     func `a signed upload asks for a 100 only if it should, and not again after a 417`(timeout: Duration?) async throws

@@ -30,6 +30,7 @@ import Testing
         ("http://a.example", "/", "a.example"), ("http://a.example:80/x?y=%20#z", "/x?y=%20", "a.example"),
         ("http://a.example:443/", "/", "a.example:443"), ("https://a.example:443/", "/", "a.example"),
         ("https://[::1]:8443/%C3%A4", "/%C3%A4", "[::1]:8443"), ("http://a.example?q", "/?q", "a.example"),
+        ("http://[fe80::1%25eth0]/", "/", "[fe80::1]"), ("http://127.1:81/", "/", "127.0.0.1:81"),
     ])
     func `the head has the target and the host of the URL`(url: String, target: String, host: String) throws {
         #expect(try head(url) == ["GET \(target) HTTP/1.1", "Host: \(host)"] + Self.fields + ["", ""])

@@ -24,6 +24,10 @@ import Testing
         arguments: [
             ("http://[::1]:9000/b", "[::1]:9000"), ("http://[::1]/", "[::1]"), ("https://a.example:443/", "a.example"),
             ("http://a.example:443/", "a.example:443"), ("http://u:p@a.example/", "a.example"),
+            ("http://A.Example./", "A.Example."), ("http://ex%61mple.test:81/", "example.test:81"),
+            ("http://127.1/", "127.0.0.1"), ("http://0x7f.1:81/", "127.0.0.1:81"), ("http://127.0.0.1./", "127.0.0.1."),
+            ("http://[fe80::1%25eth0]/", "[fe80::1]"), ("http://[fe80:0::1%25eth0]:81/", "[fe80::1]:81"),
+            ("http://[0:0:0:0:0:0:0:1]:81/", "[::1]:81"),
         ])
     func `the authority is that of Host`(url: String, expected: String) throws {
         #expect(try #require(URL(string: url)).authority == expected)

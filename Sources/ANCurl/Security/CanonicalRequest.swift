@@ -171,6 +171,8 @@ extension Request {
         let bodyHash = if let hash = headers[.amzContentSHA256] { hash } else { try bodyHash(for: signature) }
         request.headers[.amzContentSHA256] = bodyHash
         request.url = url.canonical
+        // libcurl versions spell some addresses differently.
+        if !headers.contains(.host) { request.headers[.host] = request.url.authority }
         let canonical = CanonicalRequest(
             method: method.rawValue, path: request.url.path(percentEncoded: true),
             query: request.url.query(percentEncoded: true) ?? "",
@@ -185,18 +187,14 @@ extension Request {
 
     /// The fields that are signed: those of the request that reach the server unchanged.
     private func signedFields(handlingCookies handlesCookies: Bool) -> [(name: String, value: String)] {
-        let ownHost = headers.first { $0.name.canonicalName == "host" }?.value
-        var fields = [(name: "host", value: ownHost ?? url.authority)]
-        for field in headers
-        where !Self.unsigned.contains(field.name.canonicalName) && (field.name != .cookie || !handlesCookies) {
-            fields.append((field.name.rawName, field.value))
-        }
-        return fields
+        headers.filter {
+            !Self.unsigned.contains($0.name.canonicalName) && ($0.name != .cookie || !handlesCookies)
+        }.map { ($0.name.rawName, $0.value) }
     }
 
     /// Fields that the connection changes, or that are signed in another form.
     private static let unsigned: Set<String> = [
-        "host", "authorization", "content-length", "transfer-encoding", "connection", "expect", "te", "trailer",
+        "authorization", "content-length", "transfer-encoding", "connection", "expect", "te", "trailer",
         "upgrade",
     ]
 
@@ -280,6 +278,7 @@ extension URL {
 }
 
 extension HTTPField.Name {
+    fileprivate static let host = HTTPField.Name(constant: "host")
     fileprivate static let amzDate = HTTPField.Name(constant: "x-amz-date")
     fileprivate static let amzSecurityToken = HTTPField.Name(constant: "x-amz-security-token")
     fileprivate static let amzContentSHA256 = HTTPField.Name(constant: "x-amz-content-sha256")

@@ -243,10 +243,14 @@ extension URL {
 }
 
 extension URL {
-    /// The host as it stands in an authority: an IPv6 address in brackets (RFC 3986 §3.2.2). Empty without a host.
+    /// The host as libcurl sends it: a name as it is spelled, but not percent-encoded; an address in its canonical form,
+    /// in brackets if it contains colons (RFC 3986 §3.2.2), and without a zone, which has no meaning for the server (RFC 6874
+    /// §1). Empty without a host.
     package var hostOfAuthority: String {
-        let host = host(percentEncoded: true) ?? ""
-        return host.contains(":") && !host.hasPrefix("[") ? "[\(host)]" : host
+        let host = host(percentEncoded: false) ?? ""
+        let name = HostName(host)
+        guard name.isAddress, !host.hasSuffix(".") else { return host }
+        return name.text.contains(":") ? "[\(name.text)]" : name.text
     }
 
     /// The value of `Host`: the host, with the port unless it is the scheme's default (RFC 9110 §7.2).
