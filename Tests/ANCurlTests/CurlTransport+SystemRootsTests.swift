@@ -27,6 +27,38 @@ import Testing
         }
     }
 
+    /// libcurl verifies proxies, whose contexts the same option marks.
+    @Test(.exitTest) func `servers are verified by their policy if the system's configuration sets the option Bugs`()
+        async throws
+    {
+        await #expect(processExitsWith: .success) {
+            let path = "/tmp/an-openssl-\(UUID()).cnf"
+            defer { try? FileManager.default.removeItem(atPath: path) }
+            let configuration = """
+                openssl_conf = all
+                [all]
+                ssl_conf = tls
+                [tls]
+                system_default = bugs
+                [bugs]
+                Options = Bugs
+                """
+            try Data(configuration.utf8).write(to: URL(filePath: path))
+            unsafe setenv("OPENSSL_CONF", path, 1)
+            let authority = try TestCertificateAuthority()
+            try await StubServer.with(.init(tls: .init(authority.issue()))) { server in
+                server.fallback { _ in .text("ok") }
+                let transport = try CurlTransport()
+                var request = server.request(options: .with { $0.tls.trustRoots = .pem(authority.pemData) })
+                guard try await transport.text(request) == "ok" else { exit(2) }
+                request.changeOptions {
+                    $0.proxy = .proxy(Proxy(.https, host: "127.0.0.1", port: server.endpoint.port))
+                }
+                guard case .invalidRequest = try await transport.failure(request).reason else { exit(3) }
+            }
+        }
+    }
+
     /// Runs in a process of its own, because `SSL_CERT_DIR` is read once per process.
     @Test(.exitTest) func `the system's directory of authorities is used`() async throws {
         await #expect(processExitsWith: .success) {

@@ -306,7 +306,12 @@ extension Transfer {
     func prepareTLS(of handle: UnsafeMutableRawPointer?, _ context: OpaquePointer) -> CURLcode {
         // libcurl would otherwise honour `SSLKEYLOGFILE`.
         unsafe SSL_CTX_set_keylog_callback(context, nil)
-        if unsafe Self.takeProxyMark(from: context) {
+        guard !Self.isAnyContextMarked || !mayUseTLSProxy else {
+            let reason = "OpenSSL's configuration sets the option Bugs, with which proxies over TLS cannot be used."
+            state.failure = failure(.invalidRequest(.option(reason)))
+            return CURLE_SSL_CERTPROBLEM
+        }
+        if !Self.isAnyContextMarked, unsafe Self.takeProxyMark(from: context) {
             // libcurl 8.15 and later make OpenSSL read several records at once. Those after a response would be found in the
             // socket, but not in the session of a proxy, before the connection is used again.
             unsafe _ = SSL_CTX_ctrl(context, SSL_CTRL_SET_READ_AHEAD, 0, nil)
@@ -347,12 +352,20 @@ extension Transfer {
 
     /// Whether the context is that of a connection to a proxy. libcurl does not report this, but
     /// ``EasyHandle/markProxies()`` makes it set an option, which has no effect since TLS 1.1, on contexts for proxies
-    /// only.
+    /// only, unless ``isAnyContextMarked``.
     private static func takeProxyMark(from context: OpaquePointer) -> Bool {
         guard unsafe SSL_CTX_get_options(context) & COPENSSL_OP_DONT_INSERT_EMPTY_FRAGMENTS != 0 else { return false }
         unsafe _ = SSL_CTX_clear_options(context, COPENSSL_OP_DONT_INSERT_EMPTY_FRAGMENTS)
         return true
     }
+
+    /// Whether OpenSSL sets the mark of proxies on all contexts, as by `Options = Bugs` in the system's configuration. See
+    /// SSL_CONF_cmd(3).
+    private static let isAnyContextMarked: Bool = {
+        guard let context = unsafe SSL_CTX_new(TLS_client_method()) else { return true }
+        defer { unsafe SSL_CTX_free(context) }
+        return unsafe takeProxyMark(from: context)
+    }()
 }
 
 extension EasyHandle {
