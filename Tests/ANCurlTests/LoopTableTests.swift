@@ -1,6 +1,7 @@
 // SPDX-License-Identifier: MIT
 
 import ANCurl
+import ANSystem
 import TestSupport
 import Testing
 
@@ -22,12 +23,19 @@ import Testing
         #expect(table.count == 3)
     }
 
-    @Test func `a loop that cannot be added leaves those that are there`() {
+    @Test func `a loop that cannot be added leaves those that are there, and is tried again after a pause`() {
         var table = Self.table()
         _ = (table.admit("a"), table.admit("b"))
-        #expect(table.wantsLoop)
+        let start = MonotonicInstant(nanoseconds: 1)
+        var begins = [table.beginLoop(at: start), table.beginLoop(at: start)]
+        table.failLoop(at: start)
         #expect(table.admit("c", addsLoops: false) == 0)
         #expect(table.count == 1)
+        let end = start.advanced(by: LoopTable.pause)
+        begins += [table.beginLoop(at: start), table.beginLoop(at: end), table.beginLoop(at: end)]
+        #expect(begins == [true, false, false, true, false])
+        table.addLoop()
+        #expect(table.admit("d", addsLoops: false) == 1)
     }
 
     @Test func `exchanges go where a connection is free`() {
@@ -170,7 +178,7 @@ import Testing
             switch Int.random(in: 0..<4, using: &random) {
             case 0...1 where running.count < 60:
                 let sharing: ConnectionSharing = Bool.random(using: &random) ? .successive : .none
-                if table.wantsLoop { table.addLoop() }
+                if table.beginLoop(at: .now) { table.addLoop() }
                 let loop = table.loop(for: origin, sharing, preferring: nil)
                 #expect((0..<table.count).contains(loop))
                 excess = table.admit(origin, sharing, to: loop)
@@ -208,7 +216,7 @@ extension LoopTable {
     fileprivate mutating func admit(
         _ origin: String, _ sharing: ConnectionSharing = .successive, addsLoops: Bool = true
     ) -> Int {
-        if addsLoops, wantsLoop { addLoop() }
+        if addsLoops, beginLoop(at: .now) { addLoop() }
         let loop = loop(for: origin, sharing, preferring: nil)
         admit(origin, sharing, to: loop)
         return loop

@@ -21,7 +21,6 @@ final class Dispatcher: Sendable {
         var admissions: AdmissionQueue<Waiting>
         var loops: LoopTable
         var origins = OriginCache()
-        var isAddingLoop = false
 
         mutating func loop(
             _ exchange: Exchange, _ origin: String, _ sharing: ConnectionSharing, preferring preferred: Int?
@@ -105,10 +104,12 @@ final class Dispatcher: Sendable {
 
     /// Notes that a loop was added for which ``enter(_:preferring:)`` asked.
     func didAddLoop() {
-        state.withLock { state in
-            state.isAddingLoop = false
-            state.loops.addLoop()
-        }
+        state.withLock { $0.loops.addLoop() }
+    }
+
+    /// Notes that a loop for which ``enter(_:preferring:)`` asked could not be added.
+    func didFailToAddLoop() {
+        state.withLock { $0.loops.failLoop(at: .now) }
     }
 
     // MARK: Exchanges
@@ -128,9 +129,7 @@ final class Dispatcher: Sendable {
             exchange.place = Place(
                 origin: origin, sharing: sharing, use: use, engine: engine,
                 admission: ticket.map { .waiting(ticket: $0) } ?? .admitted(loop: loop))
-            let mustAddLoop = state.loops.wantsLoop && !state.isAddingLoop && !isShutDown
-            if mustAddLoop { state.isAddingLoop = true }
-            return (engine, mustAddLoop)
+            return (engine, mustAddLoop: !isShutDown && state.loops.beginLoop(at: .now))
         }
     }
 

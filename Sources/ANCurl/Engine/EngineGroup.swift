@@ -66,10 +66,13 @@ final class EngineGroup: Sendable {
         if mustAddLoop { addLoop() }
     }
 
-    /// Adds an engine, for later exchanges. If the system cannot provide a thread or a descriptor, there will be no more.
+    /// Adds an engine, for later exchanges. If the system cannot provide a thread or a descriptor, a later exchange tries
+    /// again.
     private func addLoop() {
         let index = others.withLock { $0.count } + 1
-        guard let engine = try? CurlEngine.Owner(context, index: index) else { return }
+        guard let engine = try? CurlEngine.Owner(context, index: index) else {
+            return context.dispatcher.didFailToAddLoop()
+        }
         others.withLock { $0.append(engine) }
         context.dispatcher.didAddLoop()
     }

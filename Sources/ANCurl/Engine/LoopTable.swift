@@ -1,5 +1,7 @@
 // SPDX-License-Identifier: MIT
 
+package import ANSystem
+
 /// Chooses the event loops of a transport's exchanges.
 ///
 /// Exchanges follow the connections that they can use, because a new one costs more than waiting for a busy loop:
@@ -33,6 +35,19 @@ package struct LoopTable {
     private var hostLimit = 64
     /// The number of connections on all loops that are open or being made.
     private var expected = 0
+    private var addition = Addition.possible
+
+    /// Whether a loop can be added.
+    private enum Addition {
+        case possible
+        /// One is being added.
+        case begun
+        /// The system could not provide a thread or a descriptor for one.
+        case failed(at: MonotonicInstant)
+    }
+
+    /// The time after which a loop that could not be added is tried again.
+    package static let pause = Duration.seconds(1)
 
     /// The limits on connections of all loops together.
     package struct Limits {
@@ -70,14 +85,28 @@ package struct LoopTable {
     /// Whether there may be more than one loop.
     package var hasChoice: Bool { maximum > 1 }
 
-    /// Whether all loops have work, so that another one should be added.
-    package var wantsLoop: Bool { count < maximum && admitted.allSatisfy { $0 >= threshold } }
+    /// Returns whether another loop must be added now, because all have work; then ``addLoop()`` or ``failLoop(at:)``
+    /// follows.
+    package mutating func beginLoop(at now: @autoclosure () -> MonotonicInstant) -> Bool {
+        guard count < maximum, admitted.allSatisfy({ $0 >= threshold }) else { return false }
+        switch addition {
+        case .possible: break
+        case .begun: return false
+        case .failed(let time): guard time.advanced(by: Self.pause) <= now() else { return false }
+        }
+        addition = .begun
+        return true
+    }
 
     /// Adds a loop.
     package mutating func addLoop() {
+        addition = .possible
         loads.append(0)
         admitted.append(0)
     }
+
+    /// Notes that a loop could not be added.
+    package mutating func failLoop(at now: MonotonicInstant) { addition = .failed(at: now) }
 
     /// Returns the loop for an exchange.
     ///
