@@ -66,19 +66,22 @@ import Testing
         #expect("\(error)".contains("longer than 107 bytes"))
     }
 
-    @Test(.exitTest, arguments: ["127.0.0.1", "localhost"])
-    func `a lack of descriptors is named`(host: String) async {
-        await #expect(processExitsWith: .success) { [host] in
+    @Test(.exitTest, arguments: [("127.0.0.1", false), ("localhost", false), ("a.invalid", true)])
+    func `a lack of descriptors is named`(host: String, isProxy: Bool) async {
+        await #expect(processExitsWith: .success) { [host, isProxy] in
             // libcurl opens files when it is first used.
             let transport = try CurlTransport()
             let url = try #require(URL(string: "http://\(host):9/"))
-            _ = try await transport.failure(Request(url: url, options: .with { _ in }))
+            let options = TransferOptions.with {
+                if isProxy { $0.proxy = .proxy(Proxy(.http, host: "localhost", port: 9)) }
+            }
+            _ = try await transport.failure(Request(url: url, options: options))
             var limit = rlimit()
             unsafe getrlimit(__rlimit_resource_t(RLIMIT_NOFILE.rawValue), &limit)
             limit.rlim_cur = 256
             unsafe setrlimit(__rlimit_resource_t(RLIMIT_NOFILE.rawValue), &limit)
             while dup(0) >= 0 {}
-            let error = try await transport.failure(Request(url: url, options: .with { _ in }))
+            let error = try await transport.failure(Request(url: url, options: options))
             #expect(error.reason == .cannotConnect(.localAddress))
             try #require(error.context.errno == EMFILE)
         }

@@ -39,15 +39,13 @@ extension Transfer {
             return .invalidResponse(.notHTTP)
         case CURLE_WEIRD_SERVER_REPLY:
             return .invalidResponse(headFailure(context.message ?? ""))
-        case CURLE_COULDNT_RESOLVE_HOST:
+        case CURLE_COULDNT_RESOLVE_HOST, CURLE_COULDNT_RESOLVE_PROXY:
+            if code == CURLE_COULDNT_RESOLVE_PROXY { context.host = proxy?.host }
             // libcurl does not say that its resolver could open no socket.
             if let error = SocketEndpoint.shortage {
                 context.errno = error
                 return .cannotConnect(connectFailure(error))
             }
-            return .cannotResolve
-        case CURLE_COULDNT_RESOLVE_PROXY:
-            context.host = proxy?.host
             return .cannotResolve
         case CURLE_COULDNT_CONNECT:
             // libcurl 8.21 reports a refused tunnel with this code, earlier versions as CURLE_RECV_ERROR.
