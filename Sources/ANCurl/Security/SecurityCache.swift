@@ -13,9 +13,9 @@ final class SecurityCache: Sendable {
 
     private struct State {
         /// The security settings by a request's options and its host, a fast lookup.
-        var byOptions: [Key: (options: SharedTransferOptions, security: ConnectionSecurity)] = [:]
+        var byOptions = RecentValues<Key, (options: SharedTransferOptions, security: ConnectionSecurity)>(size: 128)
         /// The security settings by their contents, so that two sessions with equal options share one value.
-        var bySettings: [ConnectionSecurity.Settings: ConnectionSecurity] = [:]
+        var bySettings = RecentValues<ConnectionSecurity.Settings, ConnectionSecurity>(size: 128)
     }
 
     private struct Key: Hashable {
@@ -100,8 +100,6 @@ final class SecurityCache: Sendable {
         // first.
         let made = if let security { security } else { try ConnectionSecurity(settings) }
         return state.withLock { state in
-            if state.byOptions.count >= Self.maximumCount { state.byOptions.removeAll() }
-            if state.bySettings.count >= Self.maximumCount { state.bySettings.removeAll() }
             let kept: ConnectionSecurity
             if let other = state.bySettings[settings], other !== security, other.isCurrent {
                 kept = other
@@ -113,8 +111,6 @@ final class SecurityCache: Sendable {
             return kept
         }
     }
-
-    private static let maximumCount = 256
 }
 
 extension SecurityFailure {
