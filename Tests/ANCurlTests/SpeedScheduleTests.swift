@@ -108,11 +108,11 @@ import Testing
         let (first, second) = (Source([limit]), Source([limit]))
         world.run(first)
         world.run(second)
-        world.schedule.remove(first, at: world.now)
+        world.schedule.remove(first, first.limits, at: world.now)
         try world.run(for: .seconds(10))
         #expect(first.bytes <= 2 * 4_096)
         #expect(abs(Double(second.bytes) / 10_000_000 - 1) < 0.03)
-        world.schedule.remove(second, at: world.now)
+        world.schedule.remove(second, second.limits, at: world.now)
         #expect(world.schedule.due(at: world.now) == nil)
     }
 
@@ -125,16 +125,37 @@ import Testing
             world.run(source)
             try world.run(for: .milliseconds(100))
             bytes += source.bytes
-            world.schedule.remove(source, at: world.now)
+            world.schedule.remove(source, source.limits, at: world.now)
         }
         #expect(bytes < 110_000)
+    }
+
+    @Test func `a limit that no transfer uses is forgotten as soon as what was taken under it is due`() throws {
+        let world = World()
+        let lasting = Source([SpeedLimit(bytesReceivedPerSecond: 10_000)])
+        world.run(lasting)
+        var most = 0
+        for _ in 0..<100 {
+            let own = Source([SpeedLimit(bytesReceivedPerSecond: 100_000)])
+            world.run(own)
+            try world.run(for: .milliseconds(100))
+            world.schedule.remove(own, own.limits, at: world.now)
+            most = max(most, world.schedule.limitCount)
+        }
+        #expect(most <= 4)
+        world.schedule.remove(lasting, lasting.limits, at: world.now)
+        try world.run(for: .seconds(10))
+        let last = Source([SpeedLimit(bytesReceivedPerSecond: 1)])
+        world.run(last)
+        world.schedule.remove(last, last.limits, at: world.now)
+        #expect(world.schedule.limitCount == 1)
     }
 
     @Test func `unused speed is not saved up`() throws {
         let limit = SpeedLimit(bytesReceivedPerSecond: 1_000_000)
         let (world, source) = (World(), Source([limit]))
         world.run(source)
-        world.schedule.remove(source, at: world.now)
+        world.schedule.remove(source, source.limits, at: world.now)
         try world.run(for: .seconds(1_000))
         let late = Source([limit])
         world.run(late)

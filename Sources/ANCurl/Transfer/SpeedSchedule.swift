@@ -18,6 +18,9 @@ package struct SpeedSchedule<Element: AnyObject> {
     private var waitingCounts: [SpeedLimit: Int] = [:]
     /// The bytes taken by each transfer that has limits.
     private var taken: [ObjectIdentifier: Double] = [:]
+    /// The number of those transfers for each limit, and the limits without any whose buckets are not empty yet.
+    private var users: [SpeedLimit: Int] = [:]
+    private var unused: Set<SpeedLimit> = []
     /// The bytes taken by the last transfer that went on.
     private var virtualTime = 0.0
     private var lastArrival = 0
@@ -45,6 +48,7 @@ package struct SpeedSchedule<Element: AnyObject> {
         guard waiting[id] == nil else { return false }
         let isContended = limits.contains { waitingCounts[$0, default: 0] > 0 }
         if !isContended, areEmpty(limits, at: now) { return true }
+        note(id, limits)
         taken[id] = max(taken[id] ?? 0, virtualTime)
         lastArrival += 1
         waiting[id] = Waiting(element: element, limits: limits, arrival: lastArrival)
@@ -60,7 +64,17 @@ package struct SpeedSchedule<Element: AnyObject> {
             guard let rate = rate(limit) else { continue }
             buckets[limit, default: Bucket(at: now, rate: rate)].fill(count, at: now, rate: rate)
         }
+        note(id, limits)
         taken[id, default: virtualTime] += Double(count)
+    }
+
+    /// Notes that a transfer uses its limits.
+    private mutating func note(_ id: ObjectIdentifier, _ limits: [SpeedLimit]) {
+        guard taken[id] == nil else { return }
+        for limit in limits {
+            users[limit, default: 0] += 1
+            unused.remove(limit)
+        }
     }
 
     /// Returns a waiting transfer that goes on now, and may take bytes once; `nil` if none can.
@@ -94,18 +108,28 @@ package struct SpeedSchedule<Element: AnyObject> {
     /// Whether a transfer waits for its turn.
     package func isWaiting(_ element: Element) -> Bool { waiting[ObjectIdentifier(element)] != nil }
 
+    /// The number of limits under which bytes were taken that are not yet due, or that transfers use.
+    package var limitCount: Int { buckets.count }
+
     /// Removes a transfer that has ended.
-    package mutating func remove(_ element: Element, at now: MonotonicInstant) {
+    package mutating func remove(_ element: Element, _ limits: [SpeedLimit], at now: MonotonicInstant) {
         let id = ObjectIdentifier(element)
         stopWaiting(id)
-        taken[id] = nil
         if granted == id { granted = nil }
-        guard taken.isEmpty else { return }
-        virtualTime = 0
-        // The next transfer waits for what the last one has taken too early.
-        buckets = buckets.filter { limit, bucket in
-            var bucket = bucket
-            return rate(limit).map { !bucket.isEmpty(at: now, rate: $0) } ?? false
+        guard taken.removeValue(forKey: id) != nil else { return }
+        if taken.isEmpty { virtualTime = 0 }
+        for limit in limits {
+            let count = users[limit, default: 1] - 1
+            users[limit] = count > 0 ? count : nil
+            if count == 0 { unused.insert(limit) }
+        }
+        // The next transfer under a limit waits for what the last one has taken too early.
+        unused = unused.filter { limit in
+            guard let rate = rate(limit), buckets[limit]?.isEmpty(at: now, rate: rate) == false else {
+                buckets[limit] = nil
+                return false
+            }
+            return true
         }
     }
 

@@ -295,8 +295,8 @@ extension CurlEngine {
     /// Removes a transfer that has ended.
     func removeLimited(_ transfer: Transfer) {
         guard !transfer.speedLimits.isEmpty else { return }
-        state.receiving.remove(transfer, at: state.now)
-        state.sending.remove(transfer, at: state.now)
+        state.receiving.remove(transfer, transfer.speedLimits, at: state.now)
+        state.sending.remove(transfer, transfer.speedLimits, at: state.now)
     }
 }
 
