@@ -72,6 +72,7 @@ extension MockResponse.Step {
 package final class SimulatedTransport: Transport {
     private let world: SimulatedWorld
     private let mock: MockTransport
+    private let connections: SimulatedConnections?
     private let observe: (@Sendable (Request, Step) -> Void)?
 
     package enum Step: Sendable {
@@ -84,18 +85,26 @@ package final class SimulatedTransport: Transport {
     /// - Parameters:
     ///   - world: The world, whose clock the transport follows.
     ///   - reception: Returns how a server receives the body of a request; completely by default.
+    ///   - connectionsPerHost: The number of exchanges with a host at a time, without those that may go on for long; `nil`
+    ///     for no limit.
     ///   - observe: Called for the events of an exchange.
     ///   - handler: Returns the response for a request.
     package init(
         world: SimulatedWorld,
         reception: @escaping @Sendable (Request) -> MockTransport.Reception = { _ in .complete },
+        connectionsPerHost: Int? = nil,
         observing observe: (@Sendable (Request, Step) -> Void)? = nil,
         _ handler: @escaping @Sendable (MockTransport.ReceivedRequest) async throws -> MockResponse
     ) {
         self.world = world
         self.observe = observe
         mock = MockTransport(receiving: handler, reception: reception, clock: world.clock)
-        world.register { [mock] in await mock.shutdown() }
+        let connections = connectionsPerHost.map { SimulatedConnections(world, perHost: $0) }
+        self.connections = connections
+        world.register { [mock] in
+            connections?.shutdown()
+            await mock.shutdown()
+        }
     }
 
     package func open(
@@ -104,16 +113,23 @@ package final class SimulatedTransport: Transport {
         let lane = "x\(world.nextExchange())"
         world.mark(lane, "●", "\(request.method) \(request.url.absoluteString)", isOpen: true)
         observe?(request, .begin)
+        var admission: SimulatedConnections.Admission?
         do {
-            var response = try await mock.open(request, delivery: delivery, reporting: events)
+            var admitted = request
+            admission = try await connections?.admit(&admitted)
+            var response = try await mock.open(admitted, delivery: delivery, reporting: events)
+            // A collected response has ended.
+            if case .collected = delivery { admission.take()?.end() }
             observe?(request, .head)
             world.mark(lane, "○", "\(response.head.status.code)")
             response.body = ResponseBody(
-                source: LaneBodySource(base: response.body, lane: lane, world: world) { [observe] event in
+                source: LaneBodySource(base: response.body, lane: lane, world: world) { [observe, admission] event in
+                    if case .end = event { admission?.end() }
                     observe?(request, event)
                 })
             return response
         } catch {
+            admission?.end()
             observe?(request, .end)
             world.mark(lane, "✕", Self.text(error), isOpen: false)
             throw error
@@ -121,6 +137,7 @@ package final class SimulatedTransport: Transport {
     }
 
     package func shutdown() async {
+        connections?.shutdown()
         await mock.shutdown()
     }
 
@@ -129,6 +146,85 @@ package final class SimulatedTransport: Transport {
         if case .requestBody? = (error as? TransportError)?.reason { return "requestBody" }
         if let error = error as? TransportError { return "\(error.reason)" }
         return "\(type(of: error))"
+    }
+}
+
+/// The connections of a simulated transport: as many exchanges with a host as there may be connections, and others that
+/// wait for one of them, in an order that the seed determines.
+private final class SimulatedConnections: Sendable {
+    private let world: SimulatedWorld
+    private let perHost: Int
+    private let state = Observed(State())
+
+    private struct State {
+        var used: [String: Int] = [:]
+        var waiting: [(number: Int, host: String)] = []
+        /// Those that have waited and have a connection.
+        var admitted: Set<Int> = []
+        var lastNumber = 0
+        var isShutDown = false
+    }
+
+    init(_ world: SimulatedWorld, perHost: Int) {
+        (self.world, self.perHost) = (world, perHost)
+    }
+
+    /// The use of a connection.
+    struct Admission: Sendable {
+        fileprivate let connections: SimulatedConnections
+        fileprivate let host: String
+
+        func end() { connections.release(host) }
+    }
+
+    /// Waits for a connection, within the time limit of the request, which is reduced; returns `nil` for an exchange that
+    /// may go on for long.
+    func admit(_ request: inout Request) async throws -> Admission? {
+        guard request.webSocketOptions == nil, request.headers[.accept] != "text/event-stream",
+            let host = request.url.host()
+        else { return nil }
+        let number: Int? = state.update { state in
+            guard state.used[host, default: 0] >= perHost else {
+                state.used[host, default: 0] += 1
+                return nil
+            }
+            state.lastNumber += 1
+            state.waiting.append((state.lastNumber, host))
+            return state.lastNumber
+        }
+        guard let number else { return Admission(connections: self, host: host) }
+        let begin = world.clock.now
+        do {
+            try await MockTimeLimits(request, clock: world.clock).wait(in: .queue, isActive: true) { [state] in
+                try await state.wait { $0.admitted.contains(number) || $0.isShutDown }
+                if state.value.isShutDown { throw TransportError(.shutDown) }
+            }
+        } catch {
+            let wasAdmitted = state.update { state in
+                state.waiting.removeAll { $0.number == number }
+                return state.admitted.remove(number) != nil
+            }
+            if wasAdmitted { release(host) }
+            throw error
+        }
+        state.update { _ = $0.admitted.remove(number) }
+        let waited = begin.duration(to: world.clock.now)
+        request.changeOptions { options in
+            options.timeouts.total = options.timeouts.total.map { max(.nanoseconds(1), $0 - waited) }
+        }
+        return Admission(connections: self, host: host)
+    }
+
+    func shutdown() { state.update { $0.isShutDown = true } }
+
+    private func release(_ host: String) {
+        let numbers = state.value.waiting.filter { $0.host == host }.map(\.number)
+        guard !numbers.isEmpty else { return state.update { $0.used[host, default: 0] -= 1 } }
+        let next = numbers[world.random(in: 0...numbers.count - 1)]
+        state.update { state in
+            state.waiting.removeAll { $0.number == next }
+            state.admitted.insert(next)
+        }
     }
 }
 

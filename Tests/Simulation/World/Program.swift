@@ -44,6 +44,8 @@ struct Program: Sendable {
         var attemptInterceptors: [Interception] = []
         /// The share of request bodies that a server does not receive to their end.
         var uploadFaultRate = 0.0
+        /// The number of exchanges with a host at a time; `nil` for no limit.
+        var connectionsPerHost: Int?
         /// Whether servers answer while request bodies are still being sent.
         var answersMeanwhile = false
         /// When there is no route to any host, in milliseconds, in ascending order.
@@ -237,6 +239,12 @@ extension Program {
         if family == .segments { extendSegments() }
         if family == .resumable { extendUploads() }
         if family == .durable { extendDurable() }
+        var others = SplitMix64(seed: seed ^ 0x11A1_7ED)
+        // The requests of an interceptor that waits for all of them would wait for one another.
+        let waitsForAll = (settings.interceptors + settings.attemptInterceptors).contains(.concurrent)
+        if Int.random(in: 0...5, using: &others) == 0, !waitsForAll {
+            settings.connectionsPerHost = .random(in: 1...2, using: &others)
+        }
     }
 
     /// Makes uploads resumable, and perhaps kills the program while they run.

@@ -72,6 +72,7 @@ struct Runner: Sendable {
         let origins = Origins(world: world, ledger: ledger, program: program, routes: routes)
         let transport = SimulatedTransport(
             world: world, reception: { origins.receive($0) },
+            connectionsPerHost: settings.connectionsPerHost,
             observing: { [ledger, program] request, event in
                 if case .begin = event { Oracles.judge(exchangeOf: request, ledger, program) }
                 ledger.observe(request, event)
