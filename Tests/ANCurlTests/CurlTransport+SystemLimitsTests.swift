@@ -73,7 +73,7 @@ import Testing
             let transport = try CurlTransport()
             let url = try #require(URL(string: "http://\(host):9/"))
             let options = TransferOptions.with {
-                if isProxy { $0.proxy = .proxy(Proxy(.http, host: "localhost", port: 9)) }
+                if isProxy { $0.proxy = .proxy(Proxy(.http, host: "proxy.invalid", port: 9)) }
             }
             _ = try await transport.failure(Request(url: url, options: options))
             var limit = rlimit()
