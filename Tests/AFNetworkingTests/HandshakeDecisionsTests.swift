@@ -132,7 +132,7 @@ import Testing
     {
         await decisions.wait(for: nil, task: 1)
         #expect(ask(for: 1) == nil)
-        let waiting = Task { await decisions.wait(for: nil, task: 1) }
+        let waiting = Task.immediate { await decisions.wait(for: nil, task: 1) }
         waiting.cancel()
         await waiting.value
     }

@@ -99,11 +99,13 @@ import Testing
 @Suite(.timeLimit(.minutes(5))) struct RetriesOverTheWireTests {
     /// A manager that retries without waiting.
     private func manager(
-        for server: StubServer, limit: Int = 3, policy: (inout RetryPolicy) -> Void = { _ in }
+        for server: StubServer, limit: Int = 3, connections: Int = 6,
+        policy: (inout RetryPolicy) -> Void = { _ in }
     ) -> SessionManager {
         SessionManager(
             SessionConfiguration(baseURL: server.url("/")) {
                 $0.proxy = .none
+                $0.connectionLimits.maximumConnectionsPerHost = connections
                 $0.retryPolicy = RetryPolicy(limit: limit).with { $0.backoff = Backoff(base: .zero) }.with(policy)
             })
     }
@@ -183,10 +185,12 @@ import Testing
 
     @Test func `a wait holds no connection, and cancelling ends it`() async throws {
         try await StubServer.with { server in
-            server.fallback { _ in .status(503, headers: ["Retry-After": "50"]) }
-            let manager = manager(for: server)
+            server.route("/x", .status(503, headers: ["Retry-After": "50"]))
+            server.route("/y", .text("y"))
+            let manager = manager(for: server, connections: 1)
             let task = Task { try await manager.get("x") }
             try await server.requests(count: 1)
+            #expect(try await manager.get("y").text == "y")
             task.cancel()
             await #expect(throws: CancellationError.self) { try await task.value }
             #expect(manager.tasks.isEmpty)

@@ -101,7 +101,7 @@ import Testing
             return request.headers[.accept] == "a"
                 ? MockResponse([.wait(gate)] + response.steps) : response
         }
-        let manager = origin.manager()
+        let manager = origin.manager { $0.coalescesRequests = true }
         async let slow = origin.get(from: manager, [.accept: "a"])
         try await origin.transport.requests(count: 1)
         #expect(try await origin.get(from: manager, [.accept: "b"]) == "2 200 network")
@@ -860,7 +860,7 @@ import Testing
         origin.hold(at: gate)
         let first = Task { try await origin.get(from: manager) }
         try await origin.transport.requests(count: 1)
-        let others = (0..<5).map { _ in Task { try await origin.get(from: manager) } }
+        let others = (0..<5).map { _ in Task.immediate { try await origin.get(from: manager) } }
         others[0].cancel()
         await #expect(throws: CancellationError.self) { _ = try await others[0].value }
         first.cancel()

@@ -462,7 +462,7 @@ import Testing
         origin.hold(at: gate)
         let first = Task { try await get(from: manager) }
         try await origin.transport.requests(count: 1)
-        let second = Task { try await get(from: manager) }
+        let second = Task.immediate { try await get(from: manager) }
         first.cancel()
         try await origin.transport.requests(count: 2)
         gate.open()

@@ -751,7 +751,7 @@ import Testing
     }
 
     @Test func `a cassette that is missing is an error`() {
-        #expect(throws: (any Error).self) { try ReplayTransport(from: path) }
-        #expect(throws: (any Error).self) { try RecordingTransport(wrapping: Self.numbered, to: path, mode: .replay) }
+        #expect(throws: CocoaError.self) { try ReplayTransport(from: path) }
+        #expect(throws: CocoaError.self) { try RecordingTransport(wrapping: Self.numbered, to: path, mode: .replay) }
     }
 }

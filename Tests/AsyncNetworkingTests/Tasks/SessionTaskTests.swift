@@ -235,7 +235,7 @@ extension SessionTask {
         let manager = SessionManager(on: MockTransport(MockResponse([.wait(gate), .head(.ok)])))
         let task = try manager.makeDataTask(for: manager.request(.get, "x"))
         task.resume()
-        let reader = Task { try await task.response }
+        let reader = Task.immediate { try await task.response }
         reader.cancel()
         await #expect(throws: CancellationError.self) { try await reader.value }
         gate.open()
@@ -635,7 +635,7 @@ extension SessionTask {
         let gate = try ScriptGate()
         let manager = SessionManager(on: MockTransport(MockResponse([.wait(gate), .head(.ok)])))
         let task = manager.upload("x", body: .string("a"))
-        let waiter = Task { try await SessionTaskGroup([task]).waitForAll() }
+        let waiter = Task.immediate { try await SessionTaskGroup([task]).waitForAll() }
         waiter.cancel()
         await #expect(throws: CancellationError.self) { try await waiter.value }
         #expect(task.status.state == .running)

@@ -359,7 +359,7 @@ import Testing
 
     @Test func `a task that stops reading does not end the connection`() async throws {
         try await withSocket(MockTransport(script: .webSocketEcho)) { socket in
-            let reader = Task { try await socket.first { _ in true } }
+            let reader = Task.immediate { try await socket.first { _ in true } }
             reader.cancel()
             await #expect(throws: CancellationError.self) { try await reader.value }
             try await socket.send(.text("x"))

@@ -298,11 +298,12 @@ import Testing
             server.route("/", Script([.acceptWebSocket(), .closeWebSocket()]), .status(404))
             let session = SessionManager(for: server)
             let request = try session.request(.get, "/")
-            await #expect(throws: (any Error).self) {
+            let error = try await sessionError {
                 try await session.withWebSockets(for: request, reconnectionTime: .zero) { socket in
                     while true { try await socket.send(.text("a")) }
                 }
             }
+            guard case .webSocketClosed? = error.reason else { throw error }
             #expect(server.activity.requests.count == 1)
         }
     }
