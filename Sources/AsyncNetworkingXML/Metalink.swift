@@ -238,7 +238,8 @@ private final class MetalinkReader: NSObject, XMLParserDelegate {
     }
 
     private static func algorithm(_ name: String?) -> ContentDigest.Algorithm? {
-        name.flatMap { ContentDigest.Algorithm(rawValue: $0.lowercased()) }
+        // A long text would take long to compare.
+        name.flatMap { $0.utf8.count < 32 ? ContentDigest.Algorithm(rawValue: $0.lowercased()) : nil }
     }
 
     private static func digest(_ text: String, _ algorithm: ContentDigest.Algorithm) throws(Problem) -> ContentDigest {

@@ -22,6 +22,18 @@ import Testing
             }, sourceLocation: sourceLocation)
     }
 
+    // MARK: Text
+
+    @Test(arguments: [
+        ("\u{301}\u{316}", true), ("&#x301;&#x316;", true), ("&#769;\u{316}", true), ("&#x0301;", true),
+        ("&#x6f22;&#x5b57;", false), ("é", false), ("a&#x301;", false), ("&amp;&#x301;", false), ("&#;", false),
+    ])
+    func `XML with text that takes too long to compare is rejected`(unit: String, isRejected: Bool) {
+        let key = String(repeating: unit, count: 500)
+        let list = Data("<plist><dict><key>e\(key)</key><true/></dict></plist>".utf8)
+        #expect(isRejected == ((try? PropertyListGuard.checked(list)) == nil))
+    }
+
     // MARK: Dates
 
     @Test(arguments: [

@@ -1,5 +1,6 @@
 // SPDX-License-Identifier: MIT
 
+import ANHTTP
 import ANSystem
 import AsyncNetworking
 
@@ -43,6 +44,8 @@ open class AFJSONResponseSerializer: AFHTTPResponseSerializer, BodyConverter, @u
     func convert(_ data: Data?) throws -> Any? {
         // Some servers send a space for an empty response.
         guard let data, !data.isEmpty, data.count > 1 || data.first != UInt8(ascii: " ") else { return nil }
+        // Names of members would take minutes to compare.
+        if CombiningRun.isTooLong(inJSON: data) { throw CocoaError(.propertyListReadCorrupt) }
         let options = readingOptions
         let object = try JSONSerialization.jsonObject(with: data, options: options)
         return removesKeysWithNullValues ? AFJSONObjectByRemovingKeysWithNullValues(object, options) : object

@@ -221,7 +221,7 @@ import COpenSSL
         repeat {
             let received = unsafe BIO_number_read(source)
             result = unsafe SSL_peek(session, buffer.baseAddress, Int32(buffer.count))
-            isEmpty = unsafe BIO_number_read(source) == received && SSL_has_pending(session) == 0
+            isEmpty = unsafe BIO_number_read(source) == received
             recordsLeft -= 1
         } while unsafe result <= 0 && !isEmpty && recordsLeft > 0
             && SSL_get_error(session, result) == SSL_ERROR_WANT_READ

@@ -49,7 +49,7 @@ extension Transfer {
             return exchange.request.method == .head
         case CURLE_SEND_ERROR:
             // The server rejected the rest of the request's body.
-            return state.parser.framing.hasNoBody
+            return state.parser.framing.hasNoBody || exchange.request.method == .head
                 || state.parser.framing.contentLength == handle.offset(CURLINFO_SIZE_DOWNLOAD_T)
         case CURLE_OPERATION_TIMEDOUT:
             return state.receiving.isOver && isResponseWhole

@@ -61,7 +61,7 @@ package enum PropertyListGuard {
     /// Exactly the bytes that the decoder skips are skipped here, so that no elements are hidden from the check;
     /// constructs that property lists do not need are rejected.
     private static func checkXML(_ bytes: [UInt8]) throws(SerializationError) {
-        guard (try? UTF8Span(validating: bytes.span)) != nil, !bytes.hasLongCombiningRun else {
+        guard (try? UTF8Span(validating: bytes.span)) != nil, !hasLongCombiningRun(bytes) else {
             throw failure(.malformed, Data(bytes))
         }
         var position = 0
@@ -109,6 +109,28 @@ package enum PropertyListGuard {
         let unsigned = shape.first == UInt8(ascii: "-") ? shape[1...] : shape[...]
         let year = unsigned.prefix { $0 == UInt8(ascii: "0") }
         return 1...6 ~= year.count && unsigned[year.endIndex...].elementsEqual("-00-00T00:00:00Z".utf8)
+    }
+
+    /// Returns whether a run of combining characters, some of which may be numeric references, is too long.
+    private static func hasLongCombiningRun(_ bytes: [UInt8]) -> Bool {
+        guard bytes.firstRange(of: Array("&#".utf8)) != nil else { return bytes.hasLongCombiningRun }
+        var run = CombiningRun()
+        var reference: String?
+        for scalar in String(decoding: bytes, as: UTF8.self).unicodeScalars {
+            switch (scalar, reference) {
+            case ("&", _): reference = ""
+            case (";", let text?):
+                let digits = text.dropFirst()
+                let number = digits.first == "x" ? UInt32(digits.dropFirst(), radix: 16) : UInt32(digits)
+                run.receive(number.flatMap(UnicodeScalar.init) ?? "x")
+                reference = nil
+            case (_, let text?) where text.utf8.count < 64: reference?.unicodeScalars.append(scalar)
+            default:
+                reference = nil
+                run.receive(scalar)
+            }
+        }
+        return run.wasTooLong
     }
 
     private static func end(of mark: String, in bytes: [UInt8], from start: Int) -> Int {

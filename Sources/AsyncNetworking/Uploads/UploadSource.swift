@@ -209,11 +209,11 @@ actor UploadRecord {
             try next.write(bytes.bytes)
             try next.flush()
             try next.move(to: path)
-            // What follows may complete the upload, of which a process must know after a power failure, too.
-            try FileLocation(unresolved: path).flushDirectory()
             file.take()?.keep()
             file = consume next
             contents = changed
+            // What follows may complete the upload, of which a process must know after a power failure, too.
+            try FileLocation(unresolved: path).flushDirectory()
         } catch {
             throw .file(path, error)
         }

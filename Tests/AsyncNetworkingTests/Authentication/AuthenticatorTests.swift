@@ -31,22 +31,16 @@ private actor Issuer {
     }
 }
 
-/// A gate that is closed until it is opened, with at most one waiter.
-private struct Gate: Sendable {
-    private let stream: AsyncStream<Never>
-    private let continuation: AsyncStream<Never>.Continuation
-
-    init() {
-        (stream, continuation) = AsyncStream.makeStream()
-    }
+/// A gate that is closed until it is opened.
+private final class Gate: Sendable {
+    private let isOpen = Lock(false)
 
     func open() {
-        continuation.finish()
+        isOpen.set(\.self, to: true)
     }
 
     func wait() async throws {
-        for await _ in stream {}
-        try Task.checkCancellation()
+        try await eventually { isOpen.withLock(\.self) }
     }
 }
 
