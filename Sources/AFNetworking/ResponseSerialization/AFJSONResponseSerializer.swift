@@ -1,6 +1,5 @@
 // SPDX-License-Identifier: MIT
 
-import ANHTTP
 import ANSystem
 import AsyncNetworking
 
