@@ -25,6 +25,7 @@ extension CombiningRun {
     /// enumerations.
     package static func isTooLong(inJSON document: Data) -> Bool {
         let bytes = document.span
+        guard mayBeTooLong(inJSON: bytes) else { return false }
         var run = CombiningRun()
         /// The first half of a surrogate pair that was escaped.
         var lead: UInt16?
@@ -63,6 +64,16 @@ extension CombiningRun {
             }
         }
         return run.wasTooLong
+    }
+
+    /// Whether a run may be too long: each such run has one of the bytes that are looked at here, as a part of a character or
+    /// of an escape of at most six bytes.
+    private static func mayBeTooLong(inJSON bytes: Span<UInt8>) -> Bool {
+        for index in stride(from: minimumSize, to: bytes.count, by: minimumSize) {
+            if bytes[index] >= 0x80 { return true }
+            for near in (index - 5)...index where bytes[near] == UInt8(ascii: "\\") { return true }
+        }
+        return false
     }
 
     /// Returns the number of four hexadecimal digits; `nil` for others.

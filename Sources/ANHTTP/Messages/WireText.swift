@@ -131,7 +131,7 @@ extension StringProtocol {
 package struct CombiningRun {
     private static let maximumLength = 256
     /// The size in UTF-8 above which text can have a run that is too long.
-    fileprivate static let minimumSize = 2 * maximumLength
+    static let minimumSize = 2 * maximumLength
 
     private var length = 0
     /// Whether one of the runs was too long.

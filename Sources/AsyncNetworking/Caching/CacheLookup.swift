@@ -285,8 +285,9 @@ struct CacheLookup: Sendable {
         if let willCache {
             guard let data = await session.cache.takeBody(body, key) else { return .unfinished }
             guard var accepted = await willCache(CacheProposal(request: sent, head: head, body: data)) else {
-                // A decision that was waited for may be `nil` because the task is cancelled.
-                return Task.isCancelled ? .failed : .refused
+                // A decision that was waited for may be `nil` because the call is cancelled.
+                let isCancelled = Task.isCancelled || TaskRegistry(state: session.state).cancelsCurrentTask
+                return isCancelled ? .failed : .refused
             }
             guard Storability.isStorable(accepted.head, to: request) else { return .refused }
             if accepted.body != data, accepted.head.headers.contains(.contentLength) {
