@@ -220,9 +220,11 @@ clean: ## Remove all build products
 	-@if [ -d $(INTEROP_DIR) ]; then $(SERVERS) stop $(INTEROP_DIR); fi
 	rm -rf .build .build-* Benchmarks/.build Examples/.build Tests/Interop/.build
 
-# Runs the command of tests in $(1). The failures are repeated at the end, because the output is long.
+# Runs the command of tests in $(1), whose temporary files are removed. The failures are repeated at the end, because the
+# output is long.
 define test
-set -o pipefail; mkdir -p .build; $(1) 2>&1 | tee .build/test.log \
+set -o pipefail; mkdir -p .build; files="$$(mktemp -d)"; trap 'rm -rf "$$files"' EXIT; \
+    TMPDIR="$$files" $(1) 2>&1 | tee .build/test.log \
     || { echo; grep -A 4 '✘ Test .* recorded an issue' .build/test.log | cut -c -300 | head -40; exit 1; }
 endef
 
