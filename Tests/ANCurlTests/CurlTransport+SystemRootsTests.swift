@@ -55,6 +55,11 @@ import Testing
                     $0.proxy = .proxy(Proxy(.https, host: "127.0.0.1", port: server.endpoint.port))
                 }
                 guard case .invalidRequest = try await transport.failure(request).reason else { exit(3) }
+                request.changeOptions {
+                    $0.proxy = .proxy(
+                        Proxy(.https, host: "127.0.0.1", port: server.endpoint.port, bypass: ["127.0.0.1"]))
+                }
+                guard try await transport.text(request) == "ok" else { exit(4) }
             }
         }
     }

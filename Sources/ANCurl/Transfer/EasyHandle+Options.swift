@@ -36,12 +36,10 @@ extension EasyHandle {
     }
 
     /// Sets the options given by ``TransferOptions``, with the value of CURLOPT_HTTP_VERSION(3).
-    func apply(
-        _ options: SharedTransferOptions, for url: URL, mayUseProxy: Bool, curlVersion: Int
-    ) throws(TransportError) {
+    func apply(_ options: SharedTransferOptions, mayUseProxy: Bool, curlVersion: Int) throws(TransportError) {
         do {
             try set(CURLOPT_HTTP_VERSION, curlVersion)
-            try applyAll(options, for: url, mayUseProxy)
+            try applyAll(options, mayUseProxy)
         } catch let failure as CurlFailure {
             throw failure.transportError
         } catch let error as TransportError {
@@ -51,12 +49,12 @@ extension EasyHandle {
         }
     }
 
-    private func applyAll(_ options: SharedTransferOptions, for url: URL, _ mayUseProxy: Bool) throws {
+    private func applyAll(_ options: SharedTransferOptions, _ mayUseProxy: Bool) throws {
         if let timeout = options.value.expectContinueTimeout {
             try set(CURLOPT_EXPECT_100_TIMEOUT_MS, timeout.wholeMilliseconds)
         }
         try apply(options.value.tls)
-        try apply(options.value.proxy, for: url, mayUseProxy)
+        try apply(options.value.proxy, mayUseProxy)
         try apply(options.value.connection)
     }
 
@@ -99,14 +97,12 @@ extension EasyHandle {
         if isLibcurls, let blob { try set(CURLOPT_CAINFO_BLOB, blob: blob) }
     }
 
-    private func apply(_ policy: ProxyPolicy, for url: URL, _ mayUseProxy: Bool) throws {
+    private func apply(_ policy: ProxyPolicy, _ mayUseProxy: Bool) throws {
+        // Also for exceptions that libcurl itself does not understand; see CURLOPT_NOPROXY(3).
+        guard mayUseProxy else { return try useNoProxy() }
         switch policy {
-        case .environment:
-            // Also for exceptions that libcurl itself does not understand; see CURLOPT_NOPROXY(3).
-            if !mayUseProxy || ProxyExceptions.ofEnvironment.contain(url) { try useNoProxy() }
-        case .none: try useNoProxy()
+        case .environment, .none: break
         case .proxy(let proxy):
-            guard !ProxyExceptions(proxy.bypass).contain(url) else { return try useNoProxy() }
             if proxy.host.unicodeScalars.contains(where: { "/?#@\\ ".unicodeScalars.contains($0) })
                 || proxy.host.hasControlCharacters
             {

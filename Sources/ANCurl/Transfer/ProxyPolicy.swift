@@ -57,19 +57,21 @@ extension ProxyPolicy {
 
     /// Returns the proxy for a URL, with its address only if the environment names it; `nil` for a direct connection.
     func proxy(for url: URL) -> Proxy? {
-        let exceptions =
-            switch self {
-            case .none: ProxyExceptions([])
-            case .environment: ProxyExceptions.ofEnvironment
-            case .proxy(let proxy): ProxyExceptions(proxy.bypass)
-            }
-        return exceptions.contain(url) ? nil : proxy(isSecure: url.isHTTPS, environment: Self.variable)
+        mayBeUsed(for: url) ? proxy(isSecure: url.isHTTPS, environment: Self.variable) : nil
     }
 
-    /// Returns whether there may be a proxy for a URL. Exceptions from the proxy are ignored.
+    /// Returns whether there may be a proxy for a URL.
     func mayBeUsed(for url: URL) -> Bool {
         if case .environment = self, !ccurl_environment_names_proxy() { return false }
-        return mayBeUsed(isSecure: url.isHTTPS, environment: Self.variable)
+        return mayBeUsed(isSecure: url.isHTTPS, environment: Self.variable) && !exceptions.contain(url)
+    }
+
+    private var exceptions: ProxyExceptions {
+        switch self {
+        case .none: ProxyExceptions([])
+        case .environment: ProxyExceptions.ofEnvironment
+        case .proxy(let proxy): ProxyExceptions(proxy.bypass)
+        }
     }
 
     fileprivate static func variable(_ name: StaticString) -> String? {
@@ -99,7 +101,7 @@ extension TransferOptions {
     /// How a request is sent through an HTTP proxy; `nil` without one.
     func proxyUse(for request: Request) -> ProxyUse? {
         let url = request.url
-        guard proxy.mayBeUsed(for: url), connection.unixSocketPath == nil, let proxy = proxy.proxy(for: url),
+        guard connection.unixSocketPath == nil, let proxy = proxy.proxy(for: url),
             proxy.kind == .http || proxy.kind == .https
         else { return nil }
         // libcurl opens one to another host than that of the URL, too; see also ``EasyHandle/applyUpgrade()``.
@@ -122,7 +124,8 @@ extension ConnectionOptions {
 extension Transfer {
     /// Whether the connection may lead through a proxy over TLS, so that its TLS session does not send on the socket.
     var mayUseTLSProxy: Bool {
-        exchange.options.proxy.mayUseTLS(isSecure: exchange.isSecure, environment: ProxyPolicy.variable)
+        exchange.mayUseProxy
+            && exchange.options.proxy.mayUseTLS(isSecure: exchange.isSecure, environment: ProxyPolicy.variable)
     }
 
     /// The proxy of the connection; `nil` for none.

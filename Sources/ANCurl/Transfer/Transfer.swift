@@ -101,8 +101,7 @@ final class Transfer: PriorityQueueElement {
         let version = try loop.context.http2.curlNumber(
             of: exchange.version, isSecure: exchange.isSecure, headSize: headSize)
         allowsHTTP2 = version != CCURL_HTTP_VERSION_1_1
-        try handle.apply(
-            exchange.sharedOptions, for: exchange.request.url, mayUseProxy: exchange.mayUseProxy, curlVersion: version)
+        try handle.apply(exchange.sharedOptions, mayUseProxy: exchange.mayUseProxy, curlVersion: version)
         do throws(CurlFailure) {
             try handle.applyConstants()
             let bufferSize = ReceiveBuffer(for: exchange.delivery, speedLimits).rawValue
