@@ -136,6 +136,17 @@ import Testing
         }
     }
 
+    /// libcurl sends the ASCII form, `xn--bcher-kva.example`.
+    @Test func `an international name that is not in its ASCII form is not signed`() async throws {
+        try await StubServer.with { server in
+            var request = Request(url: try #require(URL(string: "http://b%C3%BCcher.example/")))
+            request.transportAuthentication = TransportAuthentication(
+                AWSSignature(accessKeyID: "id", secretAccessKey: "key", region: "r", service: "s3"))
+            let reason = try await CurlTransport().failure(request).reason
+            #expect("\(reason)".contains("“bücher.example” is not ASCII"))
+        }
+    }
+
     /// libcurl would ask for a 100 itself before a body of more than 1 MiB.
     @Test(arguments: [nil, .seconds(3600)] as [Duration?])
     func `a signed upload asks for a 100 only if it should, and not again after a 417`(timeout: Duration?) async throws

@@ -36,6 +36,10 @@ import Testing
         #expect(try head(url) == ["GET \(target) HTTP/1.1", "Host: \(host)"] + Self.fields + ["", ""])
     }
 
+    @Test func `an international name that is not in its ASCII form is refused`() {
+        #expect(throws: TransportError.self) { try head("http://b%C3%BCcher.example/") }
+    }
+
     @Test func `the head has the request's fields, the cookies and the offers`() throws {
         var options = WebSocketOptions()
         options.subprotocols = ["chat.v2", "chat"]

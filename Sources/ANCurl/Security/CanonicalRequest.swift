@@ -172,7 +172,7 @@ extension Request {
         request.headers[.amzContentSHA256] = bodyHash
         request.url = url.canonical
         // libcurl versions spell some addresses differently.
-        if !headers.contains(.host) { request.headers[.host] = request.url.authority }
+        if !headers.contains(.host) { request.headers[.host] = try request.url.checkedAuthority() }
         let canonical = CanonicalRequest(
             method: method.rawValue, path: request.url.path(percentEncoded: true),
             query: request.url.query(percentEncoded: true) ?? "",

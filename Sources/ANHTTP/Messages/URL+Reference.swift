@@ -64,13 +64,12 @@ extension String {
 
     /// Whether a slash is followed by a dot, which may be percent-encoded.
     package var mayHaveDotSegments: Bool {
-        var rest = utf8[...]
-        while let slash = rest.firstIndex(of: UInt8(ascii: "/")) {
-            rest = rest[slash...].dropFirst()
-            switch rest.first {
+        let bytes = utf8.span
+        for slash in bytes.indices.dropLast() where bytes[slash] == UInt8(ascii: "/") {
+            switch bytes[slash + 1] {
             case UInt8(ascii: "."): return true
-            case UInt8(ascii: "%") where rest.dropFirst().prefix(2).elementsEqual("2e".utf8, by: { $0 | 0x20 == $1 }):
-                return true
+            case UInt8(ascii: "%") where slash + 3 < bytes.count:
+                if bytes[slash + 2] == UInt8(ascii: "2"), bytes[slash + 3] | 0x20 == UInt8(ascii: "e") { return true }
             default: break
             }
         }
@@ -251,6 +250,18 @@ extension URL {
         let name = HostName(host)
         guard name.isAddress, !host.hasSuffix(".") else { return host }
         return name.text.contains(":") ? "[\(name.text)]" : name.text
+    }
+
+    /// The value of `Host` for a request that libcurl does not write, or whose signature covers it; see ``authority``.
+    ///
+    /// - Throws: ``TransportError`` for an international name that is not in its ASCII form, to which libcurl converts it
+    ///   where it resolves and verifies it.
+    package func checkedAuthority() throws(TransportError) -> String {
+        guard hostOfAuthority.utf8.allSatisfy({ $0 < 0x80 }) else {
+            let reason = "“\(hostOfAuthority)” is not ASCII; here, international names must be written in Punycode."
+            throw TransportError(.invalidRequest(.option(reason)))
+        }
+        return authority
     }
 
     /// The value of `Host`: the host, with the port unless it is the scheme's default (RFC 9110 §7.2).
