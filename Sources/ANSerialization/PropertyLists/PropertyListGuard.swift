@@ -111,8 +111,14 @@ package enum PropertyListGuard {
         return 1...6 ~= year.count && unsigned[year.endIndex...].elementsEqual("-00-00T00:00:00Z".utf8)
     }
 
-    /// Returns whether a run of combining characters, some of which may be numeric references, is too long.
+    /// Returns whether a run of combining characters, some of which may be numeric references or in CDATA sections, is too
+    /// long.
     private static func hasLongCombiningRun(_ bytes: [UInt8]) -> Bool {
+        let sectionStart = Array("<![CDATA[".utf8)
+        // The decoder joins the text of sections with that around them.
+        guard bytes.firstRange(of: sectionStart) == nil else {
+            return hasLongCombiningRun(bytes.replacing(sectionStart, with: []).replacing(Array("]]>".utf8), with: []))
+        }
         guard bytes.firstRange(of: Array("&#".utf8)) != nil else { return bytes.hasLongCombiningRun }
         var run = CombiningRun()
         var reference: String?
