@@ -158,6 +158,8 @@ actor UploadRecord {
     /// The path of a record that is being written.
     private let replacement: String
     private var contents: Contents
+    /// Whether the directory was flushed since the file was replaced.
+    private var isNamed = true
 
     private struct Contents: Codable {
         /// The version of the file whose bytes the server has.
@@ -192,31 +194,35 @@ actor UploadRecord {
     /// Writes what is known, if it has changed, and flushes it to the disk. The record of an upload of which nothing is
     /// known any more is emptied.
     func note(_ known: ResumableUpload.Known?) throws(SessionError) {
-        guard known != contents.known else { return }
-        var changed = contents
-        changed.known = known
-        guard known != nil else {
-            contents = changed
+        guard known != contents.known || !isNamed else { return }
+        guard let known else {
+            contents.known = nil
             // The upload may be complete: it does not fail because of its record, by which the server is asked at most.
             try? file?.truncate(to: 0)
             try? file?.flush()
             return
         }
-        // Encoding these types as JSON cannot fail.
-        guard let bytes = try? JSONEncoder().encode(changed) else { return }
         do throws(SystemError) {
-            var next = try PartialFile(replacing: replacement, mode: 0o600)
-            try next.write(bytes.bytes)
-            try next.flush()
-            try next.move(to: path)
-            file.take()?.keep()
-            file = consume next
-            contents = changed
+            if known != contents.known { try replaceFile(by: Contents(stamp: contents.stamp, known: known)) }
             // What follows may complete the upload, of which a process must know after a power failure, too.
             try FileLocation(unresolved: path).flushDirectory()
+            isNamed = true
         } catch {
             throw .file(path, error)
         }
+    }
+
+    private func replaceFile(by changed: Contents) throws(SystemError) {
+        // Encoding these types as JSON cannot fail.
+        guard let bytes = try? JSONEncoder().encode(changed) else { return }
+        var next = try PartialFile(replacing: replacement, mode: 0o600)
+        try next.write(bytes.bytes)
+        try next.flush()
+        try next.move(to: path)
+        file.take()?.keep()
+        file = consume next
+        contents = changed
+        isNamed = false
     }
 
     /// Closes the file, which is kept if the upload can go on, and removed otherwise.

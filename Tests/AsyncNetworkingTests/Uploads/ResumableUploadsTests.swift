@@ -4,6 +4,7 @@ import ANSystem
 import AsyncNetworking
 import AsyncNetworkingTesting
 import FoundationEssentials
+import Glibc
 import HTTPTypes
 import TestSupport
 import Testing
@@ -569,6 +570,39 @@ import Testing
         _ = try await SessionManager(on: transport).upload("up", body: .file(path), options: options).value
         #expect(records.withLock(\.self) == ["", "first", "", "second"])
         #expect(try directory.contents == ["body"])
+    }
+
+    @Test func `no part is sent before the record's name is on the disk, also if its first flush fails`() async throws {
+        let path = try directory.write(Data("abc".utf8), to: "body")
+        try await Simulation { [directory] world in
+            let flushes = Lock([Int32?]())
+            world.onFileChange { call, path in
+                guard call == "fsync", path == directory.path else { return nil }
+                return flushes.withLock { flushes in
+                    flushes.append(flushes.isEmpty ? EIO : nil)
+                    return flushes.last ?? nil
+                }
+            }
+            let counts = Lock([Int]())
+            let transport = world.transport { _ in
+                let number = counts.withLock { counts in
+                    counts.append(flushes.withLock(\.count))
+                    return counts.count
+                }
+                let fields = [("Location", "/u/1"), ("Upload-Draft-Interop-Version", "8")]
+                let interim = MockResponse.Step.informational(104, try HTTPFields(validating: fields))
+                let complete = try HTTPFields(
+                    validating: fields.suffix(1) + [("Upload-Complete", number == 3 ? "?1" : "?0")])
+                return MockResponse([interim, .pause(.seconds(1)), .head(.created, complete)])
+            }
+            let options = UploadOptions.durable.with { ($0.uploadProtocol, $0.partSize) = (.ietf, 1) }
+            let manager = SessionManager(on: transport) { $0.clock = world.clock }
+            _ = try await manager.upload("http://a.example/up", body: .file(path), options: options).value
+            // The last part may complete the upload, as the record says before.
+            #expect(counts.withLock(\.self) == [0, 2, 3])
+            #expect(flushes.withLock(\.self) == [EIO, nil, nil])
+            await manager.shutdown()
+        }.explore(seeds: 1...1)
     }
 
     @Test func `the creation of an upload by tus has the key by which the server recognizes it`() async throws {
