@@ -381,8 +381,6 @@ extension Pipeline {
                 response = try await answerChallenges(attempt, &call, next, by: policy)
                 // An interceptor may have answered in place of the request that was not sent.
                 if token.standing == .outdated, call.exchangeCount == exchangeCount { throw OutdatedToken() }
-            } catch let failure as RefreshFailure {
-                throw failure.cause
             } catch {
                 // An interceptor may have replaced the error.
                 let isUnsent =
@@ -413,17 +411,10 @@ extension Pipeline {
     }
 
     /// Sends a request after the refresh of its token, which is due.
-    ///
-    /// - Throws: ``RefreshFailure``, besides the errors of the next steps.
     func refreshToken(_ request: Request, _ call: inout Call, _ next: Next) async throws -> OpenResponse {
         var request = request
         if let token = request.token {
-            do {
-                try await updateToken(token, of: &request, refreshingAhead: true, &call)
-            } catch {
-                let isEnd = Task.isCancelled || registry.cancelsCurrentTask
-                throw isEnd || error is OutdatedToken ? error : RefreshFailure(cause: error)
-            }
+            try await updateToken(token, of: &request, refreshingAhead: true, &call)
             token.standing = .usable
         }
         return try await next(request, &call)
@@ -460,7 +451,14 @@ extension Pipeline {
         switch await token.authenticator.use(of: token.ticket, refreshingAhead: refreshes) {
         case .send: break
         case .replace:
-            let ticket = try await ticketToSend(token.authenticator, for: request, &call)
+            let ticket: Authenticator.Ticket
+            do {
+                ticket = try await ticketToSend(token.authenticator, for: request, &call)
+            } catch {
+                if !Task.isCancelled, !registry.cancelsCurrentTask { token.standing = .unrefreshed }
+                throw error
+            }
+            token.standing = .usable
             guard ticket.lineage == token.ticket.lineage else { fallthrough }
             token.ticket = ticket
         case .authorizeAgain:
@@ -531,6 +529,8 @@ final class SentToken: Sendable {
         case usable
         /// It has to be refreshed before, which has not been tried.
         case due
+        /// Its refresh has failed, so that the request was not sent.
+        case unrefreshed
         /// It may be that of another user now, so that the request was not sent.
         case outdated
     }
@@ -560,12 +560,6 @@ final class SentToken: Sendable {
     func hasSent(_ field: String?) -> Bool {
         state.withLock { $0.tickets.contains { $0.field == field } }
     }
-}
-
-/// A request was not sent, because its token is due for a refresh, which has failed.
-struct RefreshFailure: Error {
-    /// The error of the refresh.
-    let cause: any Error
 }
 
 /// The token of a request that has not been sent is not that of its authenticator any more.

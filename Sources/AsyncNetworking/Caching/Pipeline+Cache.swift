@@ -177,7 +177,8 @@ extension Pipeline {
                     ?? .received(response)
             }
         } catch {
-            guard let fallback, error.permitsStaleResponse else { throw error }
+            let isUnsent = request.token?.standing == .unrefreshed
+            guard let fallback, isUnsent || error.permitsStaleResponse else { throw error }
             return .stored(fallback, entries[fallback.index], nil)
         }
         try await request.checkToken()
@@ -306,6 +307,6 @@ extension Error {
     fileprivate var permitsStaleResponse: Bool {
         // The request of a refresh is one of a session.
         if case .transport(let error)? = self as? SessionError { return error.permitsStaleResponse }
-        return self is RefreshFailure || RetryPolicy.Failure(self) != nil || isUnsentForNow
+        return RetryPolicy.Failure(self) != nil || isUnsentForNow
     }
 }

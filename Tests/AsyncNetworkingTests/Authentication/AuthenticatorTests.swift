@@ -374,11 +374,11 @@ private struct WaitsForTokens: EventMonitor {
     /// A server whose responses are stored, which is reached with a token that has been set 390 s before, and that cannot be
     /// refreshed.
     private func storing(
-        _ fields: HTTPFields, tokenLife: Double?, configure: (inout SessionConfiguration) -> Void = { _ in }
+        _ fields: HTTPFields, tokenLife: Double?, time: Lock<Date> = Lock(Date(timeIntervalSince1970: 0)),
+        configure: (inout SessionConfiguration) -> Void = { _ in }
     ) async throws -> (origin: Origin, manager: SessionManager) {
         let origin = Origin()
         origin.fields = fields
-        let time = Lock(Date(timeIntervalSince1970: 0))
         let authenticator = Authenticator(
             for: [try url("http://a.example/")], token: Authenticator.Token("0"), now: { time.withLock { $0 } },
             clock: ContinuousClock()
@@ -421,6 +421,24 @@ private struct WaitsForTokens: EventMonitor {
         origin.advance(30)
         // After the fifth one, there are too many refreshes.
         for _ in 0..<7 { #expect(try await origin.get(from: manager) == "1 200 stale") }
+        #expect(origin.requests.count == 1)
+    }
+
+    @Test func `a stored response replaces one whose token expires while the request waits`() async throws {
+        let fields: HTTPFields = [.cacheControl: "max-age=10, stale-if-error=60", .eTag: #""a""#]
+        let (time, wait) = (Lock(Date(timeIntervalSince1970: 0)), Lock(0.0))
+        let (origin, manager) = try await storing(fields, tokenLife: 4_000, time: time) {
+            $0.attemptInterceptors = [
+                Intercepting { request, next in
+                    time.withLock { $0 += wait.withLock(\.self) }
+                    return try await next(request)
+                }
+            ]
+        }
+        await issuer.fail(Planned())
+        wait.set(\.self, to: 5_000)
+        origin.advance(30)
+        #expect(try await origin.get(from: manager) == "1 200 stale")
         #expect(origin.requests.count == 1)
     }
 
