@@ -76,6 +76,24 @@ import Testing
         #expect(requests.withLock { $0 } == [nil, "444", nil, "444"])
     }
 
+    @Test func `a request that cannot use an alternative does not keep others from trying it`() async throws {
+        let routes = Lock<[String?]>([])
+        let manager = Lock<SessionManager?>(nil)
+        let transport = MockTransport { request in
+            routes.withLock { $0.append(request[AlternativeRoute.self].map { "\($0.port)" }) }
+            if request.method == .post, let manager = manager.withLock({ $0 }) {
+                _ = try await manager.get("https://a.example/second")
+            }
+            return .status(.ok, headers: [Self.field: #"h3=":444""#])
+        }
+        let own = SessionManager(on: transport)
+        manager.withLock { $0 = own }
+        defer { manager.withLock { $0 = nil } }
+        try await get(own, "https://a.example/")
+        _ = try await own.post("https://a.example/first", body: .string("x"))
+        #expect(routes.withLock { $0 } == [nil, nil, "444"])
+    }
+
     @Test func `the offer is ignored over http, and of unverified servers`() async throws {
         for (policy, hostPolicies, verified) in verifiedHosts {
             let manager = SessionManager(on: transport()) {

@@ -173,13 +173,11 @@ extension Exchange {
     /// The alternative service that the request should use; `nil` without one, or if libcurl cannot use it with the
     /// request's options.
     ///
-    /// Requests through a proxy do not use it: QUIC would bypass the proxy. Nor do requests that may not be repeated:
-    /// if the server closes its idle connection at the moment when the request is sent, the frames of HTTP/2 say that
-    /// it was not processed, and those of HTTP/3 cannot be read.
+    /// Requests through a proxy do not use it: QUIC would bypass the proxy.
     var usableAlternative: AlternativeRoute? {
         guard let route = request[AlternativeRoute.self], isSecure, options.httpVersion == .automatic,
-            (try? CurlLibrary.current.get().usesNGTCP2) == true, mayBeRepeated, request.trailers == nil,
-            webSocket == nil, authentication == nil, !bypassesQUIC, memory == nil,
+            (try? CurlLibrary.current.get().usesNGTCP2) == true, request.mayUseAlternativeRoute, !bypassesQUIC,
+            memory == nil,
             options.tls.maximumVersion ?? .v1_3 >= .v1_3,
             options.connection.hostOverrides.isEmpty || route.port == port
         else { return nil }
@@ -225,8 +223,7 @@ extension Exchange {
     /// The port of the URL.
     var port: Int { request.url.port ?? (isSecure ? 443 : 80) }
 
-    /// Whether the request may be sent through a proxy, or is sent through a Unix-domain socket. Exceptions from the
-    /// proxy are ignored.
+    /// Whether the request may be sent through a proxy, or is sent through a Unix-domain socket.
     private var bypassesQUIC: Bool {
         options.connection.unixSocketPath != nil || mayUseProxy
     }

@@ -69,14 +69,8 @@ extension Exchange {
         return options.expectContinueTimeout != nil && upload.length != 0
     }
 
-    /// Whether the request may be sent a second time after a connection was lost before any byte of the response. See
-    /// RFC 9110 §9.2.2.
-    var mayBeRepeated: Bool {
-        switch request.method {
-        case .get, .head, .put, .delete, .options, .trace: upload.isReplayable
-        default: false
-        }
-    }
+    /// Whether the request may be sent a second time after a connection was lost before any byte of the response.
+    var mayBeRepeated: Bool { request.mayBeRepeated && upload.isReplayable }
 }
 
 extension EasyHandle {

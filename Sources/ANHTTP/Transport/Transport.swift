@@ -267,6 +267,26 @@ package struct AlternativeRoute: Sendable {
     }
 }
 
+extension Request {
+    /// Whether the request may use an ``AlternativeRoute``.
+    ///
+    /// One that may not be sent twice does not: if the server closes its idle connection at the moment when the request is
+    /// sent, the frames of HTTP/2 say that it was not processed, and those of HTTP/3 cannot be read.
+    package var mayUseAlternativeRoute: Bool {
+        mayBeRepeated && body.isReplayable && trailers == nil && webSocketOptions == nil
+            && transportAuthentication == nil
+    }
+
+    /// Whether the method permits to send the request a second time after a connection was lost before any byte of the
+    /// response (RFC 9110 §9.2.2).
+    package var mayBeRepeated: Bool {
+        switch method {
+        case .get, .head, .put, .delete, .options, .trace: true
+        default: false
+        }
+    }
+}
+
 extension AlternativeRoute: CallAttribute {
     /// The attribute of a request that may use the origin only.
     package static var defaultValue: AlternativeRoute? { nil }

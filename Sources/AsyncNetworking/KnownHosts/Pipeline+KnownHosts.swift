@@ -73,7 +73,7 @@ extension Pipeline {
 
     /// Returns the alternative service for a request; `nil` to use the origin's own connection.
     private func alternative(for request: Request) -> AlternativeTrial? {
-        guard triesAlternativeServices, request.webSocketOptions == nil,
+        guard triesAlternativeServices, request.mayUseAlternativeRoute,
             request.options?.httpVersion ?? .automatic == .automatic
         else { return nil }
         let now = now()
