@@ -682,6 +682,31 @@ import Testing
         #expect(try await response.text == "second")
     }
 
+    @Test func `if both requests fail, the error is that of the first one, whichever fails first`() async throws {
+        let (gate, refused, count) = (try ScriptGate(), Lock(0), Lock(0))
+        let loss = TransportError(.connectionLost(.beforeResponse))
+        let transport = MockTransport(clock: clock) { _ in
+            let number = count.withLock {
+                $0 += 1; return $0
+            }
+            return MockResponse(number <= 20 ? [.pause(.milliseconds(10)), .head(.ok)] : [.wait(gate), .fail(loss)])
+        }
+        let full = Intercepting { request, next in
+            let number = refused.withLock {
+                $0 += 1; return $0
+            }
+            guard number == 22 else { return try await next(request) }
+            gate.open()
+            throw TransportError(.timedOut(.queue))
+        }
+        let manager = manager([Hedging(), full], on: transport)
+        try await warmUp(manager)
+        let request = Task { try await manager.get("x") }
+        _ = try await clock.passWaits(1)
+        #expect(try await sessionError { _ = try await request.value }.label == SessionError.label(of: loss))
+        #expect(count.withLock(\.self) == 21)
+    }
+
     @Test func `a call that is cancelled after the first request has failed is cancelled`() async throws {
         let (gate, ends) = (try ScriptGate(), EventList<Int>())
         let count = Lock(0)

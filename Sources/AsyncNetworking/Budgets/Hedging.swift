@@ -83,9 +83,11 @@ public struct Hedging: Interceptor {
                     // Of the request that was cancelled.
                     if winner != nil { await response.close() } else { winner = response }
                     group.cancelAll()
-                case .ended(.failure(let error), _):
+                case .ended(.failure(let error), let isHedge):
                     running -= 1
-                    if failure == nil || error is CancellationError { failure = error }
+                    // The hedge may have failed before it was sent, as by a limit that it exceeds.
+                    let isFirst = !isHedge && !(failure is CancellationError)
+                    if failure == nil || isFirst || error is CancellationError { failure = error }
                 }
             }
             group.cancelAll()
