@@ -1,6 +1,7 @@
 // SPDX-License-Identifier: MIT
 
 public import ANHTTP
+import Synchronization
 
 /// Code that runs around a request and its response, and can observe, modify, answer or repeat them.
 ///
@@ -84,7 +85,8 @@ public struct Chain: Sendable {
     ///   session has added to the interceptor's request is not sent to another origin: credentials of the authentication
     ///   policy, and fields of ``SessionConfiguration/headers`` that are among ``RedirectPolicy/sensitiveHeaders``. A
     ///   credential that the policy provides for a proxy is not sent to another one.
-    /// - Throws: The errors of later steps or `CancellationError`, also after the interceptor has returned. Errors of
+    /// - Throws: The errors of later steps or `CancellationError`, also after the interceptor has returned: a request
+    ///   that it has not waited for begins no further exchange then, and its response is closed. Errors of
     ///   lower layers, such as ``ANHTTP/TransportError``, are not wrapped in a ``SessionError`` yet.
     public func callAsFunction(_ request: Request) async throws -> OpenResponse {
         try await callAsFunction(request, besideOthers: false)
@@ -115,15 +117,18 @@ private actor Passage {
     /// The responses that can be read.
     private var open: [Left] = []
     private var requestCount = 0
-    private var isOver = false
+    private nonisolated let scope: InterceptorScope
     /// The number of exchanges before the interceptor was called.
     private let earlierExchanges: Int
 
-    /// The exchanges that one request has left open.
+    /// What one request has left.
     struct Left: Sendable {
         /// The number of the request.
         let number: Int
+        /// The exchanges that are open.
         let bodies: [ResponseBody]
+        /// The request's copy of the call.
+        let call: Call
     }
 
     init(
@@ -135,6 +140,7 @@ private actor Passage {
         self.rest = rest
         self.next = next
         self.call = call
+        scope = InterceptorScope(within: call.scope)
         earlierExchanges = call.exchangeCount
     }
 
@@ -154,7 +160,7 @@ private actor Passage {
             return response
         } catch {
             await call.exchanges.close()
-            await note(call)
+            await note(call, isCancelled: error is CancellationError)
             throw error
         }
     }
@@ -163,20 +169,25 @@ private actor Passage {
     private func begin(besideOthers: Bool) -> (call: Call?, number: Int, closed: [Left]) {
         requestCount += 1
         defer { if !besideOthers { open = [] } }
-        return (isOver ? nil : call, requestCount, besideOthers ? [] : open)
+        var call = call
+        call.scope = scope
+        return (scope.isOver ? nil : call, requestCount, besideOthers ? [] : open)
     }
 
     /// Keeps the exchanges that a request has left open; returns `false` if the interceptor has returned.
     private func keep(_ call: Call, _ number: Int) -> Bool {
-        guard !isOver else { return false }
+        guard !scope.isOver else { return false }
         var call = call
-        open.append(Left(number: number, bodies: call.exchanges.release()))
+        let bodies = call.exchanges.release()
+        open.append(Left(number: number, bodies: bodies, call: call))
         note(call)
         return true
     }
 
-    private func note(_ call: Call) {
-        self.call.note(call)
+    /// Notes what a request has recorded. One that is cancelled may be the loser of a race.
+    private func note(_ call: Call, isCancelled: Bool = false) {
+        if !isCancelled { self.call.note(call) }
+        self.call.count(call)
     }
 
     private func measuringTimeout(of request: Request) -> Request {
@@ -185,16 +196,19 @@ private actor Passage {
         return request
     }
 
-    /// Gives the call back, and with it the exchanges that are open, which it returns.
-    nonisolated func finish(_ call: inout Call) async -> [Left] {
+    /// Gives the call back as the request has left it whose number is given, by default the last one, and with it the
+    /// exchanges that are open, which it returns.
+    nonisolated func finish(_ call: inout Call, with number: Int? = nil) async -> [Left] {
         let (open, last) = await end()
-        call.note(last)
-        for exchanges in open { exchanges.bodies.forEach { call.exchanges.own($0) } }
+        call.note(open.first { $0.number == number }?.call ?? last)
+        call.count(last)
+        for left in open { left.bodies.forEach { call.exchanges.own($0) } }
         return open
     }
 
     private func end() -> ([Left], Call) {
-        defer { (isOver, open) = (true, []) }
+        scope.end()
+        defer { open = [] }
         return (open, call)
     }
 }
@@ -211,10 +225,29 @@ extension Request {
     }
 }
 
+/// The time until an interceptor returns. After that, no exchange begins because of a request that it has not waited for.
+final class InterceptorScope: Sendable {
+    private let outer: InterceptorScope?
+    private let hasEnded = Atomic(false)
+
+    /// Creates the scope of an interceptor, which also ends with that of the one around it.
+    fileprivate init(within outer: InterceptorScope?) {
+        self.outer = outer
+    }
+
+    var isOver: Bool { hasEnded.load(ordering: .acquiring) || outer?.isOver == true }
+
+    fileprivate func end() { hasEnded.store(true, ordering: .releasing) }
+}
+
 extension Call {
     /// Takes over what a request of an interceptor has recorded in its copy of the call.
     fileprivate mutating func note(_ copy: Call) {
         (retries, record, history) = (copy.retries, copy.record, copy.history)
+    }
+
+    /// Counts what a request of an interceptor has sent.
+    fileprivate mutating func count(_ copy: Call) {
         exchangeCount = max(exchangeCount, copy.exchangeCount)
         limitStart = limitStart ?? copy.limitStart
     }
@@ -271,7 +304,7 @@ extension Pipeline {
         do {
             let chain = Chain(passage, of: call)
             var response = try await first.intercept(request, next: chain)
-            let open = await passage.finish(&call)
+            let open = await passage.finish(&call, with: response.body.loan)
             if let number = response.body.loan {
                 guard open.contains(where: { $0.number == number }) else {
                     throw SessionError.closedResponse(ofInterceptor: "\(type(of: first))")
@@ -279,6 +312,8 @@ extension Pipeline {
                 response.body.loan = nil
             } else {
                 response.body.isReplaced = true
+                // Closed before the one that it may read.
+                if !response.body.isWhole { call.exchanges.own(response.body) }
                 // A stream of the interceptor's own reads the response that is open.
                 if response.body.origin == nil, !response.body.isWhole {
                     response.body.origin = open.last?.bodies.last?.origin

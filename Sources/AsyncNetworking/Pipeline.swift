@@ -276,6 +276,7 @@ final class Pipeline: Sendable {
     @inline(never)
     private func exchange(_ request: Request, _ call: inout Call) async throws -> OpenResponse {
         try checkCancellation()
+        if call.scope?.isOver == true { throw CancellationError() }
         let events = begin(request, &call)
         let sending = cache?.beginSending()
         do {
@@ -475,6 +476,8 @@ struct Call: Sendable {
     var answer: Answer?
     /// The exchanges that are open.
     var exchanges = OpenExchanges()
+    /// The scope of the innermost interceptor that has sent the request; `nil` for none.
+    var scope: InterceptorScope?
 
     init(of taskID: UInt64, delivery: BodyDelivery, monitor: CallMonitor? = nil, start: Duration) {
         self.taskID = taskID

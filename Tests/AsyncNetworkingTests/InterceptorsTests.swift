@@ -415,6 +415,142 @@ struct Intercepting: Interceptor {
         #expect(await Set(events.values) == ["open 1", "open 2", "close 1", "close 2"])
     }
 
+    @Test func `a response that an interceptor opens itself is closed by the call`() async throws {
+        let events = EventList<String>()
+        let other = NotingTransport(events)
+        let manager = SessionManager(on: transport) {
+            $0.retryPolicy = RetryPolicy(limit: 1).with { $0.backoff = Backoff(base: .zero) }
+            $0.attemptInterceptors = [
+                Intercepting { request, next in
+                    try await other.open(request, delivery: next.delivery, reporting: nil)
+                }
+            ]
+        }
+        try await manager.withResponse(for: Request(url: url("http://a.example/500"))) { _, _ in }
+        #expect(await events.values == ["open 1", "close 1", "open 2", "close 2"])
+    }
+
+    /// A body that ends only when it is cancelled.
+    private final class Endless: ResponseBodySource {
+        private let gate: ScriptGate
+        let ending: ResponseEnding? = nil
+
+        init() throws { gate = try ScriptGate() }
+
+        func next() async throws -> Data? {
+            // Of a task that no one cancels.
+            try await Task { [gate] in try await gate.wait() }.value
+            throw CancellationError()
+        }
+
+        func cancel() { gate.open() }
+        func close() async {}
+    }
+
+    @Test func `cancelling a task ends the body that an interceptor has made`() async throws {
+        let body = try Endless()
+        let manager = SessionManager(on: transport) {
+            $0.interceptors = [
+                Intercepting { request, _ in
+                    OpenResponse(head: ResponseHead(status: .ok, url: request.url), body: ResponseBody(source: body))
+                }
+            ]
+        }
+        let (heads, continuation) = AsyncStream.makeStream(of: Int.self)
+        let task = Task {
+            try await manager.withResponse(for: Request(url: url("http://a.example/"))) { head, body in
+                continuation.yield(head.status.code)
+                for try await _ in body {}
+            }
+        }
+        for await _ in heads { break }
+        task.cancel()
+        await #expect(throws: CancellationError.self) { try await task.value }
+    }
+
+    @Test func `a request that an interceptor does not wait for is not continued after the call`() async throws {
+        let gate = try ScriptGate()
+        let transport = MockTransport { _ in MockResponse([.wait(gate), .head(.serviceUnavailable)]) }
+        let left = Lock<Task<Void, Never>?>(nil)
+        let events = Lock<[String]>([])
+        let manager = SessionManager(on: transport) {
+            $0.retryPolicy = RetryPolicy(limit: 3).with { $0.backoff = Backoff(base: .zero) }
+            $0.eventMonitors = [Noting { event in events.withLock { $0.append("\(event)") } }]
+            $0.interceptors = [
+                Intercepting { request, next in
+                    left.withLock { $0 = Task { _ = try? await next(request) } }
+                    try await transport.requests(count: 1)
+                    return OpenResponse(head: ResponseHead(status: .ok, url: request.url), body: ResponseBody(Data()))
+                }
+            ]
+        }
+        #expect(try await manager.get("x").statusCode == 200)
+        gate.open()
+        await left.withLock(\.self)?.value
+        #expect(transport.requests.count == 1)
+        #expect(events.withLock { $0.last?.hasPrefix("ended") } == true)
+    }
+
+    private struct Noting: EventMonitor {
+        let note: @Sendable (TaskEvent) -> Void
+
+        func receive(_ event: TaskEvent, of task: AnySessionTask) { note(event) }
+    }
+
+    /// The response that is returned decides, whichever request ends last.
+    @Test func `after concurrent requests, a download has the retries of the one whose response it reads`() async throws
+    {
+        let (isHeld, isRacing) = (try ScriptGate(), Lock(true))
+        let bytes = Data("0123456789".utf8)
+        let transport = MockTransport { request in
+            let fields: HTTPFields = [.eTag: "\"1\"", .contentLength: "10", .acceptRanges: "bytes"]
+            guard request.headers[.range] == nil else {
+                let rest: HTTPFields = [.eTag: "\"1\"", .contentLength: "6", .contentRange: "bytes 4-9/10"]
+                return MockResponse([.head(.partialContent, rest), .chunk(bytes[4...])])
+            }
+            let loss = TransportError(.connectionLost(.inBody(received: 4, expected: 10)))
+            return MockResponse([.wait(isHeld), .head(.ok, fields), .chunk(bytes[..<4]), .fail(loss)])
+        }
+        let directory = try TemporaryDirectory()
+        let manager = SessionManager(on: transport) {
+            $0.retryPolicy = RetryPolicy(limit: 1).with { $0.backoff = Backoff(base: .zero) }
+            $0.interceptors = [
+                Intercepting { request, next in
+                    guard
+                        isRacing.withLock({ isRacing in
+                            defer { isRacing = false }; return isRacing
+                        })
+                    else {
+                        return try await next(request)
+                    }
+                    return try await withThrowingTaskGroup(of: OpenResponse.self) { group in
+                        group.addTask { try await next(request) }
+                        try await transport.requests(count: 1)
+                        group.addTask {
+                            var held = request
+                            held.headers[.from] = "held"
+                            return try await next(held)
+                        }
+                        let first = try await group.next()
+                        group.cancelAll()
+                        while await group.nextResult() != nil {}
+                        return try #require(first)
+                    }
+                },
+                Intercepting { request, next in
+                    guard request.headers[.from] != nil else { return try await next(request) }
+                    isHeld.open()
+                    try await Task.sleep(for: .seconds(3600))
+                    throw Planned()
+                },
+            ]
+        }
+        let path = "\(directory.path)/file"
+        _ = try await manager.download("x", to: .file(path)).value
+        #expect(try Data(contentsOf: URL(filePath: path)) == bytes)
+        #expect(transport.requests.map { $0.request.headers[.range] } == [nil, "bytes=4-"])
+    }
+
     @Test func `a chain that is kept sends nothing after its interceptor has returned`() async throws {
         let slot = Lock<Chain?>(nil)
         let manager = SessionManager(on: transport) {

@@ -1,6 +1,7 @@
 // SPDX-License-Identifier: MIT
 
 public import ANHTTP
+import Synchronization
 
 // The events of a task, as a tree. `*` marks an event that occurs any number of times, `?` one that may be missing, and
 // `+` one that only the task itself reports, not a monitor:
@@ -223,6 +224,8 @@ final class CallMonitor: Sendable {
     /// A further receiver of the events of exchanges; the task's, if it has one.
     private let sink: (any CallEventSink)?
     private let counts = CallCounts()
+    /// Whether the call has ended, after which a request that an interceptor has not waited for may still have events.
+    private let hasEnded = Atomic(false)
 
     init(_ task: AnySessionTask, monitors: [any EventMonitor], sink: (any CallEventSink)?) {
         self.task = task
@@ -238,12 +241,14 @@ final class CallMonitor: Sendable {
     }
 
     fileprivate func receive(_ event: ExchangeEvent, of exchange: Int) {
+        guard !hasEnded.load(ordering: .acquiring) else { return }
         counts.note(event)
         sink?.receive(event, of: exchange)
         for monitor in monitors { monitor.receive(.exchange(exchange, event), of: task) }
     }
 
     func receive(_ event: TaskEvent) {
+        guard !hasEnded.load(ordering: .acquiring) else { return }
         counts.note(event)
         task.core?.receive(event)
         for monitor in monitors { monitor.receive(event, of: task) }
@@ -253,6 +258,7 @@ final class CallMonitor: Sendable {
     func end(_ outcome: TaskOutcome, of call: Call) {
         let metrics = counts.metrics(of: call)
         if let core = task.core { core.note(metrics) } else { receive(.ended(outcome, metrics)) }
+        hasEnded.store(true, ordering: .releasing)
     }
 }
 
