@@ -277,6 +277,8 @@ final class Pipeline: Sendable {
     private func exchange(_ request: Request, _ call: inout Call) async throws -> OpenResponse {
         try checkCancellation()
         if call.scope?.isOver == true { throw CancellationError() }
+        var request = request
+        if TaskRegistry.isCleaningUp { request.cleansUp = true }
         let events = begin(request, &call)
         let sending = cache?.beginSending()
         do {

@@ -182,10 +182,11 @@ public actor SessionManager {
         await Task { [registry] in await registry.waitUntilEmpty() }.value
     }
 
-    /// Closes all connections, after the requests by which cancelled uploads are removed from their servers. They have a
-    /// few seconds, also if the caller is cancelled.
+    /// Ends all exchanges and closes all connections, last those of the requests by which cancelled uploads are removed from
+    /// their servers. These have a few seconds, also if the caller is cancelled.
     private func shutdownTransport() async {
         if registry.expectsCleanups {
+            await pipeline.transport.features.endExchanges?()
             // Ends with the last of these requests, or after the limit.
             await Task { [registry, clock = configuration.clock] in
                 await withTaskGroup { group in

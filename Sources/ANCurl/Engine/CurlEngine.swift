@@ -116,7 +116,7 @@ actor CurlEngine {
 
     private func add(_ exchange: Exchange) {
         guard !exchange.wasCancelled else { return refuse(exchange, CancellationError()) }
-        guard !context.dispatcher.isShutDown else { return refuse(exchange, TransportError(.shutDown)) }
+        guard context.dispatcher.accepts(exchange) else { return refuse(exchange, TransportError(.shutDown)) }
         do throws(TransportError) {
             let transfer = try Transfer(exchange, loop: state)
             active[ObjectIdentifier(exchange)] = transfer
@@ -183,9 +183,16 @@ actor CurlEngine {
         finish(transfer, .failure(error))
     }
 
+    /// Ends all exchanges that are not accepted any more.
+    func endExchanges() {
+        for transfer in active.values where !context.dispatcher.accepts(transfer.exchange) {
+            finish(transfer, .failure(TransportError(.shutDown)))
+        }
+    }
+
     /// Ends all exchanges and rejects further ones.
     func shutdown() {
-        for transfer in active.values { finish(transfer, .failure(TransportError(.shutDown))) }
+        endExchanges()
         multi = nil
     }
 

@@ -143,6 +143,7 @@ public struct CurlTransport: Transport {
             return options.value.proxyUse(for: request)?.isTunnel == false
         }
         features.answersDigest = { DigestAnswer.isPossible($0) }
+        features.endExchanges = { [group] in await group.endExchanges() }
         features.snapshot = { [group] in await group.snapshot() }
         return features
     }

@@ -13,7 +13,7 @@ import Synchronization
 final class Dispatcher: Sendable {
     private let state: Lock<State>
     private let longLivedCount = Atomic(0)
-    private let hasShutDown = Atomic(false)
+    private let acceptance = Atomic(Acceptance.all)
     /// Whether there may be more than one loop.
     let hasChoice: Bool
 
@@ -92,12 +92,34 @@ final class Dispatcher: Sendable {
     var idlestLoop: Int { state.withLock { $0.loops.idlest } }
 
     /// Whether no exchange is performed any more.
-    var isShutDown: Bool { hasShutDown.load(ordering: .acquiring) }
+    var isShutDown: Bool { acceptance.load(ordering: .acquiring) == .none }
+
+    /// Returns whether an exchange may be performed.
+    func accepts(_ exchange: Exchange) -> Bool {
+        switch acceptance.load(ordering: .acquiring) {
+        case .all: true
+        case .cleanups: exchange.request.cleansUp
+        case .none: false
+        }
+    }
+
+    /// Accepts none but exchanges that clean up.
+    func endExchanges() {
+        _ = acceptance.compareExchange(expected: .all, desired: .cleanups, ordering: .releasing)
+    }
 
     /// Ends the admission of exchanges: those that wait do so until they are ended.
     func shutdown() {
         // Under the lock: afterwards nothing is admitted.
-        state.withLock { _ in hasShutDown.store(true, ordering: .releasing) }
+        state.withLock { _ in acceptance.store(.none, ordering: .releasing) }
+    }
+
+    /// The exchanges that are performed.
+    private enum Acceptance: UInt8, AtomicRepresentable {
+        case all
+        /// Those that were begun to clean up.
+        case cleanups
+        case none
     }
 
     // MARK: Loops

@@ -83,6 +83,12 @@ final class EngineGroup: Sendable {
         return engines.firstIndex { $0.taskExecutor === executor }
     }
 
+    /// Ends all exchanges except those that clean up, and rejects further ones.
+    func endExchanges() async {
+        context.dispatcher.endExchanges()
+        for engine in engines { await engine.endExchanges() }
+    }
+
     /// Ends all exchanges and rejects further ones.
     func shutdown() async {
         context.dispatcher.shutdown()

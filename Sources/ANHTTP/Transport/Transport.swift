@@ -61,6 +61,9 @@ public struct TransportFeatures: Sendable {
     package var usesProxy: (@Sendable (Request) -> Bool)?
     /// Returns whether a challenge of a server by Digest can be answered; the system may lack its algorithm.
     package var answersDigest: @Sendable (DigestChallenge) -> Bool = { _ in true }
+    /// Ends all exchanges with ``TransportError/Reason/shutDown``, and rejects later ones, except those of requests that
+    /// clean up: see ``Request/cleansUp``. ``Transport/shutdown()`` then ends these. `nil` if the transport cannot.
+    package var endExchanges: (@Sendable () async -> Void)?
     /// Returns the connections and exchanges of this moment.
     package var snapshot: @Sendable () async -> TransportSnapshot = { TransportSnapshot() }
 
@@ -241,6 +244,18 @@ extension Request {
 extension TransportAuthentication {
     fileprivate enum OfRequest: CallAttribute {
         static var defaultValue: TransportAuthentication? { nil }
+    }
+}
+
+extension Request {
+    /// Whether a session sends the request while it ends, as the one by which a cancelled upload is removed.
+    package var cleansUp: Bool {
+        get { self[CleanUp.self] }
+        set { self[CleanUp.self] = newValue }
+    }
+
+    private enum CleanUp: CallAttribute {
+        static var defaultValue: Bool { false }
     }
 }
 

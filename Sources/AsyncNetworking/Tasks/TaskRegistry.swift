@@ -137,7 +137,8 @@ struct TaskRegistry: Sendable {
     /// Whether running tasks are cancelled, and the current one does not clean up.
     var cancelsCurrentTask: Bool { isCancelling && !Self.isCleaningUp }
 
-    private static var isCleaningUp: Bool { WaitGraph.isWithin { $0 is CleanUp } }
+    /// Whether the current task cleans up.
+    static var isCleaningUp: Bool { WaitGraph.isWithin { $0 is CleanUp } }
 
     /// Returns when no task is registered, or when the calling task is cancelled.
     func waitUntilEmpty() async {

@@ -150,6 +150,34 @@ import Testing
         #expect(transport.requests.map(\.request.method) == [.options, .post, .patch, .get, .delete])
     }
 
+    @Test func `on libcurl, running requests end before an upload is removed`() async throws {
+        let clock = ManualClock()
+        try await StubServer.with { server in
+            server.fallback { request in
+                switch request.method {
+                case "OPTIONS": .status(204, headers: ["Tus-Resumable": "1.0.0", "Tus-Extension": "termination"])
+                case "POST": .status(201, headers: ["Location": "/u/1"])
+                case "PATCH": .status(429, headers: ["Retry-After": "20"])
+                default: .hang
+                }
+            }
+            let session = SessionManager(for: server) { $0.clock = clock }
+            let upload = session.upload("up", body: .string("abc"), options: .resumable)
+            try await server.requests(count: 3)
+            try await eventually { clock.sleepers == [.seconds(20)] }
+            let get = Task { try await session.get("a") }
+            try await server.requests(count: 4)
+            async let end: Void = session.invalidate(cancellingTasks: true)
+            await #expect(throws: CancellationError.self) { try await get.value }
+            // The upload and its removal.
+            #expect(session.tasks.count == 2)
+            #expect(try await server.requests(count: 5).last?.method == "DELETE")
+            clock.advance(by: .seconds(5))
+            await end
+            await #expect(throws: CancellationError.self) { try await upload.value }
+        }
+    }
+
     @Test func `an upload that is cancelled during the program's decision is removed from the server`() async throws {
         let transport = busyServer()
         let session = SessionManager(on: transport) {
