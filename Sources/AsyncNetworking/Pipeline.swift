@@ -184,7 +184,7 @@ final class Pipeline: Sendable {
         await call.exchanges.close()
         guard error != nil || call.monitor != nil else { return nil }
         call.history.duration = uptime.elapsed - call.start
-        let error = error.map { lifted(call.adding(courseTo: request.namingTimeout($0))) }
+        let error = error.map { SessionError.lifting(call.adding(courseTo: request.namingTimeout($0))) }
         call.monitor?.end(error.map { TaskOutcome($0) } ?? .succeeded, of: call)
         return error
     }
@@ -196,14 +196,10 @@ final class Pipeline: Sendable {
         call.monitor?.receive(event)
     }
 
-    /// Converts an error of a lower layer into the error that the caller receives.
-    ///
-    /// Not inlined: errors are large, and inlining would reserve space for them in the frame of every request.
-    @inline(never)
-    func lifted(_ error: any Error) -> any Error { SessionError.lifting(cancellation(for: error)) }
-
     /// Returns `CancellationError` in place of the error with which an exchange ends because the session cancels its
     /// requests; other errors unchanged. A transport that was shut down elsewhere has failed.
+    ///
+    /// Not inlined: errors are large, and inlining would reserve space for them in the frame of every request.
     @inline(never)
     func cancellation(for error: any Error) -> any Error {
         (error as? TransportError)?.reason == .shutDown && registry.isCancelling ? CancellationError() : error

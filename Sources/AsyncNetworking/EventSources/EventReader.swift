@@ -61,7 +61,7 @@ final class EventReader {
         } catch {
             let error = await disconnect(failing: error) ?? error
             close()
-            throw session.pipeline.lifted(error)
+            throw SessionError.lifting(error)
         }
     }
 
@@ -89,7 +89,7 @@ final class EventReader {
         } catch {
             let error = await disconnect(failing: error) ?? error
             try Task.checkCancellation()
-            return try await reconnect(after: session.pipeline.lifted(error))
+            return try await reconnect(after: SessionError.lifting(error))
         }
         _ = await disconnect()
         return try await reconnect(after: nil)

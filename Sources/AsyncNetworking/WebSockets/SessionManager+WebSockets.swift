@@ -58,7 +58,7 @@ extension SessionManager {
             guard head.status.code == 101, let link = head.webSocket else {
                 throw await Self.refusal(head, response)
             }
-            let socket = WebSocket(link, options)
+            let socket = WebSocket(link, options, on: pipeline)
             do {
                 let value = try await body(socket)
                 try await socket.close()

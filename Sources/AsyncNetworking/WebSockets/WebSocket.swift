@@ -30,8 +30,8 @@ import FoundationEssentials
 public struct WebSocket: AsyncSequence, Sendable {
     let core: Core
 
-    init(_ link: some WebSocketLink, _ options: WebSocketOptions) {
-        core = Core(link: link, options: options)
+    init(_ link: some WebSocketLink, _ options: WebSocketOptions, on pipeline: Pipeline) {
+        core = Core(link: link, options: options, pipeline: pipeline)
     }
 
     /// The subprotocol that the server chose from ``ANHTTP/WebSocketOptions/subprotocols``; `nil` if it chose none.
@@ -70,8 +70,7 @@ public struct WebSocket: AsyncSequence, Sendable {
         guard WebSocketClosure.isSendable(code) else {
             throw TransportError(.invalidRequest(.option("a WebSocket cannot be closed with code \(code).")))
         }
-        core.discardInput()
-        try await core.link.close(WebSocketClosure(code: code, reason: reason))
+        try await core.close(WebSocketClosure(code: code, reason: reason))
     }
 
     /// Ends the connection at once, with code 1001 (going away).
@@ -111,6 +110,7 @@ extension WebSocket {
     final class Core: Sendable {
         let link: any WebSocketLink
         private let options: WebSocketOptions
+        private let pipeline: Pipeline
         private let input: Lock<Input>
         /// Created for the first message that is compressed.
         private let deflater = Lock<MessageDeflater?>(nil)
@@ -127,9 +127,8 @@ extension WebSocket {
             var assembler: MessageAssembler
         }
 
-        init(link: some WebSocketLink, options: WebSocketOptions) {
-            self.link = link
-            self.options = options
+        init(link: some WebSocketLink, options: WebSocketOptions, pipeline: Pipeline) {
+            (self.link, self.options, self.pipeline) = (link, options, pipeline)
             input = Lock(
                 Input(
                     assembler: MessageAssembler(
@@ -174,7 +173,17 @@ extension WebSocket {
             link.note(message, isSent: true)
         }
 
+        func close(_ closure: WebSocketClosure) async throws {
+            discardInput()
+            do {
+                try await link.close(closure)
+            } catch {
+                throw pipeline.cancellation(for: error)
+            }
+        }
+
         private func noted(_ error: any Error) -> any Error {
+            let error = pipeline.cancellation(for: error)
             guard let error = error as? TransportError else { return error }
             // The connection goes on after an error of its use.
             if case .internalInconsistency = error.reason { return error }

@@ -334,6 +334,24 @@ import Testing
         #expect(error.reason == .shutDown)
     }
 
+    @Test func `the end of a session by cancelling is a cancellation to the closure of a connection`() async throws {
+        let session = SessionManager(on: MockTransport(script: Script([.acceptWebSocket(), .hang])))
+        let request = Request(url: try url("wss://a.example/chat"))
+        let failures = EventList<String>()
+        func note(_ body: () async throws -> Void) async {
+            do { try await body() } catch { await failures.append("\(type(of: error))") }
+        }
+        await note {
+            try await session.withWebSocket(request) { socket in
+                await session.invalidate(cancellingTasks: true)
+                await note { for try await _ in socket {} }
+                await note { try await socket.send(Self.text) }
+                for try await _ in socket {}
+            }
+        }
+        #expect(await failures.values == ["CancellationError", "CancellationError", "CancellationError"])
+    }
+
     @Test func `cancelling ends the connection`() async throws {
         let transport = MockTransport(script: .webSocketEcho)
         let task = Task { try await withSocket(transport) { for try await _ in $0 {} } }
