@@ -8,6 +8,7 @@ import Testing
 @Suite struct ConnectionTableTests {
     private static let first = ends(50_000)
     private static let second = ends(50_001)
+    private static let third = ends(50_002)
 
     private static func ends(_ port: Int) -> ConnectionTable.Ends {
         ConnectionTable.Ends(
@@ -95,6 +96,30 @@ import Testing
         // A connection that has carried a request is known, even if others were opened since.
         table.insert(Self.first, socket: 6)
         #expect(table.origin(of: Self.first, opened: opened) { ports[$0] } == .known(6))
+    }
+
+    @Test func `a suspect connection is replaced by those of a generation that was not used before`() {
+        var table = ConnectionTable()
+        table.insert(Self.first, socket: 7, origin: "a")
+        table.insert(Self.second, socket: 8, origin: "b")
+        #expect(table.generation(of: "a") == 0)
+        table.suspect(7)
+        table.suspect(7)
+        table.suspect(9)
+        #expect([table.generation(of: "a"), table.generation(of: "b")] == [1, 0])
+        table.noteInput(7, at: .now)
+        #expect(table.isReplaced(7))
+        #expect(!table.isReplaced(8))
+        table.insert(Self.third, socket: 9, origin: "a")
+        #expect(!table.isReplaced(9))
+        table.remove(7)
+        #expect(table.generation(of: "a") == 1)
+        table.suspect(9)
+        #expect(table.generation(of: "a") == 2)
+        table.remove(9)
+        #expect(table.generation(of: "a") == 0)
+        table.suspect(8)
+        #expect(table.generation(of: "b") == 3)
     }
 
     @Test func `a connection is silent until bytes of a response come`() {

@@ -618,6 +618,43 @@ import Testing
         }
     }
 
+    @Test func `requests share one connection in place of one that may be dead, which closes after its exchanges`()
+        async throws
+    {
+        try await withServer { server in
+            let gate = try ScriptGate()
+            server.fallback { _ in
+                guard server.activity.connectionsAccepted > 1 else { return .http2([]) }
+                var script = Script.http2([.head(1), .data(1, "1", endsStream: true)])
+                script.actions.removeLast()
+                script.actions += [
+                    .wait(gate), .send(HTTP2Frame.head(3).bytes + HTTP2Frame.data(3, "3", endsStream: true).bytes),
+                    .hang,
+                ]
+                return script
+            }
+            let transport = try CurlTransport(http2: .multiplexed)
+            func request(idle: Duration? = nil) -> Request {
+                server.request(
+                    method: .post, body: .bytes(Data("body".utf8)), options: options { $0.timeouts.idle = idle })
+            }
+            let (first, second) = (EventRecorder(), EventRecorder())
+            let silent = Task { try await transport.collect(request(), reporting: first) }
+            _ = try await first.first { if case .uploadProgress = $0 { true } else { false } }
+            let failure = try await transport.failure(request(idle: .milliseconds(100)))
+            #expect(failure.reason == .timedOut(.responseHead))
+            #expect(try await transport.text(request()) == "1")
+            async let other = transport.collect(request(), reporting: second)
+            _ = try await second.first { if case .uploadProgress = $0 { true } else { false } }
+            gate.open()
+            #expect(String(decoding: try await other.body, as: UTF8.self) == "3")
+            #expect(server.activity.connectionsAccepted == 2)
+            silent.cancel()
+            _ = await silent.result
+            try await server.connections(open: 1)
+        }
+    }
+
     /// Each would otherwise wait for 5 s.
     @Test(.timeLimit(.minutes(1)))
     func `an early success that is followed by a reset ends the exchange at once`() async throws {

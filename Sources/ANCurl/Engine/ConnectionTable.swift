@@ -10,6 +10,9 @@ package struct ConnectionTable {
     private var sockets: [Ends: Int32] = [:]
     /// The entries at the indices of their sockets, which the system numbers from 0.
     private var entries: [Entry] = []
+    /// The generations of the connections of origins that have replaced ones; none was used before.
+    private var generations: [String: Int] = [:]
+    private var lastGeneration = 0
 
     private struct Entry {
         /// The endpoints; `nil` if the socket has no connection in the table.
@@ -24,6 +27,8 @@ package struct ConnectionTable {
         var isHTTP10 = false
         /// Whether the connection may be dead.
         var isSuspect = false
+        /// Whether it was, so that others have taken its place.
+        var isReplaced = false
         /// How long the server keeps the connection open while it is idle, and the time since when it is idle.
         var idleTimeout: Duration?
         var idleSince: MonotonicInstant?
@@ -162,9 +167,21 @@ package struct ConnectionTable {
         }
     }
 
-    /// Marks a connection as possibly dead, until bytes of a response are received.
+    /// Marks a connection as possibly dead, until bytes of a response are received. Later connections of its origin are of
+    /// another generation.
     package mutating func suspect(_ socket: Int32) {
-        change(socket) { $0.isSuspect = true }
+        guard contains(socket), !isSuspect(socket) else { return }
+        change(socket) { ($0.isSuspect, $0.isReplaced) = (true, true) }
+        lastGeneration += 1
+        generations[entries[Int(socket)].origin] = lastGeneration
+    }
+
+    /// The generation of the connections that an origin's requests may use; 0 if none was replaced.
+    package func generation(of origin: String) -> Int { generations.isEmpty ? 0 : generations[origin] ?? 0 }
+
+    /// Whether others have taken the place of a connection, which is to be closed after its exchanges.
+    package func isReplaced(_ socket: Int32) -> Bool {
+        contains(socket) && entries[Int(socket)].isReplaced
     }
 
     /// Whether a connection may be dead and should carry no new requests.
@@ -223,9 +240,13 @@ package struct ConnectionTable {
     @discardableResult
     package mutating func remove(_ socket: Int32) -> String? {
         guard contains(socket), let ends = entries[Int(socket)].ends else { return nil }
-        defer { entries[Int(socket)] = Entry() }
+        let origin = entries[Int(socket)].origin
+        entries[Int(socket)] = Entry()
         sockets[ends] = nil
-        return entries[Int(socket)].origin
+        if generations[origin] != nil, !sockets.values.contains(where: { entries[Int($0)].origin == origin }) {
+            generations[origin] = nil
+        }
+        return origin
     }
 
     /// Changes the entry of a socket, if there is one.

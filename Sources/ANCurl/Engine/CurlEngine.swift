@@ -398,7 +398,13 @@ actor CurlEngine {
         leave(exchange, connected: transfer.state.clock.connected != nil)
         active[ObjectIdentifier(exchange)] = nil
         finish(exchange, result)
+        if let socket = transfer.state.connection.socket, state.connections.isReplaced(socket), !isInUse(socket) {
+            state.retire(socket)
+        }
     }
+
+    /// Whether an exchange uses a connection.
+    func isInUse(_ socket: Int32) -> Bool { active.values.contains { $0.state.connection.socket == socket } }
 
     /// Notes whether the name of a transfer's server was found, if that is known.
     private func noteLookup(of transfer: Transfer, _ result: Result<ResponseEnding, any Error>) {

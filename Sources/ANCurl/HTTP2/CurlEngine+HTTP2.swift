@@ -44,9 +44,7 @@ extension CurlEngine {
     /// Ends an idle connection that its server has closed. libcurl would do so when it looks for a connection for the next
     /// request; it frees the descriptor then.
     private func closeIfEnded(_ socket: Int32) {
-        guard Transfer.hasEnded(socket), !active.values.contains(where: { $0.state.connection.socket == socket }) else {
-            return
-        }
+        guard Transfer.hasEnded(socket), !isInUse(socket) else { return }
         state.retire(socket)
     }
 
@@ -114,14 +112,14 @@ extension CurlEngine {
     }
 
     /// Shuts down the HTTP/2 connection of a transfer whose time limit expired if nothing has been received on it for
-    /// the idle limit or since the request: it may be dead, and libcurl would send further requests on it. Over HTTP/1.1,
-    /// libcurl closes it.
+    /// the idle limit or since the request: it may be dead, and libcurl would send further requests on it. If it carries
+    /// other exchanges, they go on, and later ones share another connection. Over HTTP/1.1, libcurl closes it.
     func retireConnection(of transfer: Transfer, after limit: TransferClock.Limit) {
         guard transfer.state.connection.isHTTP2, let socket = transfer.state.connection.socket,
             let sent = transfer.state.clock.connected,
             state.connections.isSilent(socket, after: limit.kind == .idle ? limit.since : sent)
         else { return }
-        if active.values.contains(where: { $0.state.connection.socket == socket }) {
+        if isInUse(socket) {
             state.connections.suspect(socket)
         } else {
             state.retire(socket)

@@ -376,9 +376,9 @@ extension EasyHandle {
 
     /// Sets the TLS options that represent the security settings. libcurl does not compare callbacks when it searches
     /// for a connection or session to reuse. Therefore the directory of authorities, which it compares and which is
-    /// otherwise unused, is set to the key of the settings.
-    func apply(_ security: ConnectionSecurity, resumesSessions: Bool) throws(CurlFailure) {
-        try set(CURLOPT_CAPATH, security.key)
+    /// otherwise unused, is set to the key of the settings, and the generation of the origin's connections.
+    func apply(_ security: ConnectionSecurity, generation: Int, resumesSessions: Bool) throws(CurlFailure) {
+        try set(CURLOPT_CAPATH, generation == 0 ? security.key : "\(security.key)#\(generation)")
         // libcurl checks the name as well, by its own rules.
         let policy = security.policy
         if !policy.validatesDomainName || policy.evaluator != nil { try set(CURLOPT_SSL_VERIFYHOST, 0) }

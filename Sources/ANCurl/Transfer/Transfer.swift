@@ -115,7 +115,9 @@ final class Transfer: PriorityQueueElement {
             try loop.context.shares.attach(to: handle, withCookies: exchange.cookies == .libcurl)
             if let cookies { try handle.set(CURLOPT_COOKIE, cookies) }
             if let security = exchange.security {
-                try handle.apply(security, resumesSessions: exchange.options.tls.resumesSessions)
+                try handle.apply(
+                    security, generation: loop.connections.generation(of: origin),
+                    resumesSessions: exchange.options.tls.resumesSessions)
             }
             // A head that does not fit into the buffer, with cookies and credentials, is cut by older versions of libcurl.
             let leastBuffer = max(
@@ -214,8 +216,10 @@ struct TransferState: ~Copyable {
         let isConnectionIntact = connection.stream?.rejection == .overload
         // One that carries one exchange at a time is closed with this attempt; others may be idle.
         let isClosed = connection.isSpoilt && !connection.isHTTP2 && !connection.isHTTP3
+        // Over TLS, libcurl does not find a connection that others have replaced.
+        let isReplaced = exchange.isSecure && connection.socket.map(loop.connections.isReplaced) == true
         let needsNewConnection =
-            !isUnprocessed && !isConnectionIntact && !(isClosed && repeating.mayTryIdleConnection)
+            !isUnprocessed && !isConnectionIntact && !isReplaced && !(isClosed && repeating.mayTryIdleConnection)
             && (alternative == nil || repeating.attempts > 0)
         alternative = nil
         connection.leave()
