@@ -184,6 +184,26 @@ import Testing
         }
     }
 
+    /// In whatever order libcurl tries the addresses, a silent one is tried before 127.0.0.1.
+    @Test func `a silent address of a name does not hide the next one`() async throws {
+        let authority = try TestCertificateAuthority()
+        try await StubServer.with { server in
+            server.fallback { _ in .text("ok") }
+            let silent = try [2, 3].map { try DeafPort(.full, end: $0, port: server.endpoint.port) }
+            try await StubServer.with(.init(tls: .init(try authority.issue()))) { resolver in
+                resolver.route("/dns-query", method: "POST") { Self.answer(to: $0.body, ends: [2, 1, 3]) }
+                let options = options { $0.dnsOverHTTPS = resolver.url("/dns-query") }.with {
+                    $0.tls.trustRoots = .pem(authority.pemData)
+                    $0.timeouts.connect = .seconds(4)
+                }
+                let request = Request(url: server.url(host: "name.invalid"), options: options)
+                let transport = try CurlTransport()
+                #expect(try await transport.text(request) == "ok")
+            }
+            withExtendedLifetime(silent) {}
+        }
+    }
+
     /// Answers a DNS query for IPv4 addresses with 127.0.0.1, or with several that begin with 127.0.0, and another one
     /// with no record. See RFC 1035 §4.1.
     private static func answer(to query: Data, ends: [UInt8] = [1]) -> Script {

@@ -18,10 +18,14 @@ final class DeafPort: Sendable {
         case silent
     }
 
-    init(_ manner: Manner) throws {
+    /// - Parameters:
+    ///   - end: The last number of the address, which begins with 127.0.0.
+    ///   - port: The port; by default one that is free.
+    init(_ manner: Manner, end: UInt8 = 1, port: Int = 0) throws {
         var name = sockaddr_in()
         name.sin_family = sa_family_t(AF_INET)
-        name.sin_addr.s_addr = INADDR_LOOPBACK.bigEndian
+        name.sin_addr.s_addr = (INADDR_LOOPBACK & 0xFFFF_FF00 | UInt32(end)).bigEndian
+        name.sin_port = UInt16(port).bigEndian
         var size = socklen_t(MemoryLayout<sockaddr_in>.size)
         let socket = Self.makeSocket()
         var descriptors = [socket]

@@ -224,8 +224,21 @@ actor CurlEngine {
             noteMultiplexing(of: transfer)
         }
         startWaiting()
+        resumeAttempts()
         let timeout = millisecondsUntilNextTimer()
         return isReading ? 0 : timeout
+    }
+
+    /// Makes libcurl try the next address of a name: a change of the pauses is what makes it look at a transfer soon. See
+    /// curl_easy_pause(3).
+    private func resumeAttempts() {
+        let lost = state.takeLostAttempts()
+        guard !lost.isEmpty else { return }
+        for transfer in active.values
+        where transfer.state.clock.connected == nil && !lost.isDisjoint(with: transfer.state.connection.sockets) {
+            transfer.handle.resume(receiving: true, sending: false)
+            transfer.handle.resume(receiving: true, sending: true)
+        }
     }
 
     /// Lets libcurl process the ready sockets, last those of connections that are being made. Returns whether some are left,

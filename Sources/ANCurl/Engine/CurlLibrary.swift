@@ -96,6 +96,12 @@ package struct CurlDefects: OptionSet, Sendable {
     package static let droppedFields = Self(rawValue: 1 << 4)
     /// Connections to a resolver (DNS over HTTPS) count as those of transfers, which wait for them (fixed by b049388d47).
     package static let countedResolvers = Self(rawValue: 1 << 5)
+    /// An address of a name is tried only when one before it, of the same version of IP, has failed or taken half of the
+    /// time that is left (`connect.c` until 8.16).
+    package static let successiveAddresses = Self(rawValue: 1 << 6)
+    /// The next address is not tried when one has failed, but at the next timer, whatever that is for (fixed by
+    /// 01d8473b25).
+    package static let forgottenAttempts = Self(rawValue: 1 << 7)
 
     /// The size in bytes of the lines that are sent by all versions.
     static let longestLine = 300 << 10
@@ -113,6 +119,7 @@ package struct CurlDefects: OptionSet, Sendable {
         (.lostAnswers, 0..<0x08_0E_00), (.unlockedCookies, 0x08_0B_00..<0x08_10_00),
         (.unlockedLookups, 0x08_10_00..<0x08_14_00), (.keptLookups, 0x08_10_00..<0x08_16_00),
         (.droppedFields, 0x08_0D_00..<0x08_16_00), (.countedResolvers, 0..<0x08_09_00),
+        (.successiveAddresses, 0..<0x08_10_00), (.forgottenAttempts, 0..<0x08_04_00),
     ]
 }
 

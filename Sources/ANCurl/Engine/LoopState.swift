@@ -24,6 +24,8 @@ final class LoopState {
     @safe @exclusivity(unchecked) private(set) var monitors: [Int32: HTTP2Monitor] = [:]
     /// The sockets of monitors that hold bytes libcurl has not read.
     @safe @exclusivity(unchecked) private var unread: Set<Int32> = []
+    /// The sockets on which libcurl has given up to connect, with ``CurlDefects/forgottenAttempts``.
+    private var lostAttempts: Set<Int32> = []
     /// The transfers that send bodies over HTTP/1.1 without TLS, by socket.
     @safe @exclusivity(unchecked) var senders: [Int32: Transfer] = [:]
     /// When transfers with limited speed receive and send.
@@ -83,8 +85,18 @@ final class LoopState {
         case CURL_POLL_IN: perform(sockets.want(socket, for: .readable), socket)
         case CURL_POLL_OUT: perform(sockets.want(socket, for: .writable), socket)
         case CURL_POLL_INOUT: perform(sockets.want(socket, for: [.readable, .writable]), socket)
-        default: perform(sockets.release(socket), socket)
+        default:
+            // libcurl closes a socket that was not connected without the callback.
+            if context.defects.contains(.forgottenAttempts), isConnecting(socket) { lostAttempts.insert(socket) }
+            perform(sockets.release(socket), socket)
         }
+    }
+
+    /// Returns the sockets on which libcurl has given up to connect since the last call.
+    func takeLostAttempts() -> Set<Int32> {
+        guard !lostAttempts.isEmpty else { return [] }
+        defer { lostAttempts = [] }
+        return lostAttempts
     }
 
     /// Updates the events for which a WebSocket connection waits.

@@ -86,7 +86,9 @@ extension Transfer {
         case CURLE_OUT_OF_MEMORY, .tooLarge:
             return exceededLimit ?? .internalInconsistency("Out of memory.")
         case CURLE_OPERATION_TIMEDOUT:
-            context.timeLimit = exchange.options.timeouts.total
+            // Its limits are those of the loop, and later.
+            let passed = nextLimit.flatMap { $0.deadline <= loop.now ? $0.duration : nil }
+            context.timeLimit = passed ?? exchange.options.timeouts.total
             return context.timeLimit == nil ? .cannotConnect(.systemTimeout) : .timedOut(timeoutPhase)
         default:
             return .internalInconsistency(unsafe String(cString: curl_easy_strerror(code)))

@@ -111,11 +111,20 @@ extension Transfer {
 
     /// Sets the total time limit in libcurl as well, slightly later than on the loop: a server can keep libcurl busy
     /// with bytes that carry no content, during which the loop waits for it. See CURLOPT_TIMEOUT_MS(3).
+    ///
+    /// Sets that on connecting, too, if libcurl gives a silent address half of it before it tries the next one: a fourth
+    /// later than on the loop, so that there is some left. See CURLOPT_CONNECTTIMEOUT_MS(3).
     func limitTime() throws(TransportError) {
-        guard let total = exchange.options.timeouts.total else { return }
-        let left = max(.zero, total.bounded - state.clock.start.duration(to: loop.now)) + .milliseconds(100)
+        let timeouts = exchange.options.timeouts
         do throws(CurlFailure) {
-            try handle.set(CURLOPT_TIMEOUT_MS, left.wholeMilliseconds)
+            if let total = timeouts.total {
+                let left = max(.zero, total.bounded - state.clock.start.duration(to: loop.now)) + .milliseconds(100)
+                try handle.set(CURLOPT_TIMEOUT_MS, left.wholeMilliseconds)
+            }
+            if let connect = timeouts.connect?.bounded, loop.context.defects.contains(.successiveAddresses) {
+                let limit = connect + connect / 4 + .milliseconds(100)
+                try handle.set(CURLOPT_CONNECTTIMEOUT_MS, limit.wholeMilliseconds)
+            }
         } catch {
             throw error.transportError
         }
