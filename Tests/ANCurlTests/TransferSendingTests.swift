@@ -8,16 +8,36 @@ import Testing
     @Test func `libcurl is given bytes until the body ends or is refused`() {
         var sending = TransferSending()
         var replies = [sending.reply()]
-        _ = sending.refuse()
+        _ = sending.receive(status: 413, isHeld: false)
         replies.append(sending.reply())
         sending.end()
         replies.append(sending.reply())
         #expect(replies == [.bytes, .pause, .end])
     }
 
+    @Test(
+        arguments: [
+            (200, false, false, .bytes), (299, false, false, .bytes), (300, false, true, .pause),
+            (401, false, true, .pause), (401, true, true, .bytes), (407, true, true, .bytes),
+        ] as [(Int, Bool, Bool, TransferSending.Reply)])
+    func `a head refuses the rest of the body only if libcurl does not answer it`(
+        status: Int, isHeld: Bool, endsPause: Bool, expected: TransferSending.Reply
+    ) {
+        var sending = TransferSending()
+        sending.pause()
+        let wasPaused = sending.receive(status: status, isHeld: isHeld)
+        #expect(wasPaused == endsPause)
+        let reply = sending.reply()
+        #expect(reply == expected)
+        // The response after all.
+        _ = sending.receive(status: status, isHeld: false)
+        let last = sending.reply()
+        #expect(last == (status < 300 ? .bytes : .pause))
+    }
+
     @Test func `a refused body is sent again in the next leg`() {
         var sending = TransferSending()
-        _ = sending.refuse()
+        _ = sending.receive(status: 413, isHeld: false)
         sending.beginLeg()
         #expect(!sending.isRefused)
         let reply = sending.reply()
@@ -90,9 +110,10 @@ import Testing
                 #expect(wasPaused == isPaused)
                 isPaused = false
             case 3 where !isEnded:
-                let wasPaused = sending.refuse()
+                let isHeld = Bool.random(using: &random)
+                let wasPaused = sending.receive(status: 401, isHeld: isHeld)
                 #expect(wasPaused == isPaused)
-                (isRefused, isPaused) = (true, false)
+                (isRefused, isPaused) = (isRefused || !isHeld, false)
             case 4 where Int.random(in: 0...5, using: &random) == 0:
                 sending.end()
                 (isEnded, isPaused) = (true, false)

@@ -159,7 +159,9 @@ extension Transfer {
 
     /// Delivers the held head as that of the response.
     func deliverHeldHead() {
-        if let head = state.receiving.takeHeld() { deliver(head) }
+        guard let head = state.receiving.takeHeld() else { return }
+        stopSending(after: head, isHeld: false)
+        deliver(head)
     }
 
     /// Starts the next leg, in which libcurl sends the request again with the answer to a challenge.
@@ -178,7 +180,9 @@ extension Transfer {
     func mustRepeat(after code: CURLcode) -> Bool {
         // A response that was delivered, perhaps without the end of its body, is the only one.
         let isHeld = state.receiving.isHeld || state.receiving.refusedPart != nil
-        guard !state.parser.isComplete || isHeld && !isStreamWhole else { return false }
+        // The stream is that of the challenge if the connection for the answer was discarded.
+        let isAnswer = isStreamWhole && !state.connection.isSpoilt
+        guard !state.parser.isComplete || isHeld && !isAnswer else { return false }
         guard !state.connection.isSpoilt, state.receiving.refusedPart == nil else {
             return state.failure == nil && state.repeating.mayMove
         }

@@ -190,7 +190,7 @@ extension Transfer {
                     loop.connections.noteKeepAlive(head.headers[.keepAlive], on: socket)
                     loop.connections.noteVersion(isHTTP10: head.version == .http1_0, on: socket)
                 }
-                if head.status.code >= 300 { stopSending() }
+                stopSending(after: head, isHeld: state.receiving.isHeld)
                 noteProgress()
                 if state.parser.framing.isEndedByClose, exchange.isSecure, exchange.request.method != .head {
                     noteHandshake()
@@ -232,10 +232,12 @@ extension Transfer {
         loop.noteChange(of: self)
     }
 
-    /// Ends the request's body after the server has rejected it. libcurl stops sending in this case, except when
+    /// Ends the request's body if the server has rejected it. libcurl stops sending in this case, except when
     /// sending is paused or the server is about to close the connection.
-    private func stopSending() {
-        if state.sending.refuse() { handle.resume(receiving: true, sending: true) }
+    func stopSending(after head: ResponseHead, isHeld: Bool) {
+        if state.sending.receive(status: head.status.code, isHeld: isHeld) {
+            handle.resume(receiving: true, sending: true)
+        }
     }
 
     /// Notes whether libcurl reads from the connection for this transfer.

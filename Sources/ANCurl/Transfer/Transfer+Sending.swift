@@ -75,9 +75,14 @@ package struct TransferSending {
         return true
     }
 
-    /// Notes that the server rejects the rest of the body. Returns whether a pause was ended.
-    package mutating func refuse() -> Bool {
-        isRefused = true
+    /// Notes the status of the final head, by which the server may reject the rest of the body. Returns whether a pause was
+    /// ended.
+    ///
+    /// - Parameter isHeld: Whether libcurl may answer the response: it then decides whether it sends the rest, so that
+    ///   the connection can carry the answer.
+    package mutating func receive(status: Int, isHeld: Bool) -> Bool {
+        guard status >= 300 else { return false }
+        if !isHeld { isRefused = true }
         return resume()
     }
 
