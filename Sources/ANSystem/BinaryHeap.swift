@@ -22,6 +22,9 @@ package struct BinaryHeap<Element: Comparable> {
         }
     }
 
+    /// The smallest element; `nil` if the heap is empty.
+    package var first: Element? { elements.first }
+
     /// Removes and returns the smallest element; `nil` if the heap is empty.
     package mutating func popFirst() -> Element? {
         guard let last = elements.popLast() else { return nil }
@@ -73,7 +76,18 @@ package struct RankedQueue<Element: Hashable & Sendable, Rank: Comparable & Send
     /// The number of ranks that are kept, outdated ones included.
     package var rankCount: Int { heap.count }
 
+    package var isEmpty: Bool { ranks.isEmpty }
+
     package func contains(_ element: Element) -> Bool { ranks[element] != nil }
+
+    /// Returns the element with the lowest rank; `nil` if there is no element.
+    package mutating func first() -> (element: Element, rank: Rank)? {
+        while let entry = heap.first {
+            if ranks[entry.element] == entry.rank { return (entry.element, entry.rank) }
+            _ = heap.popFirst()
+        }
+        return nil
+    }
 
     /// Adds an element, or moves one to another rank.
     package mutating func insert(_ element: Element, at rank: Rank) {

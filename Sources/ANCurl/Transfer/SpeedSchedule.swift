@@ -14,6 +14,8 @@ package struct SpeedSchedule<Element: AnyObject> {
     private let rate: (SpeedLimit) -> Int?
     private var buckets: [SpeedLimit: Bucket] = [:]
     private var waiting: [ObjectIdentifier: Waiting] = [:]
+    /// Those that wait by their limits, which are empty for all of them or for none.
+    private var queues: [[SpeedLimit]: RankedQueue<ObjectIdentifier, Rank>] = [:]
     /// The number of transfers that wait for each limit.
     private var waitingCounts: [SpeedLimit: Int] = [:]
     /// The bytes taken by each transfer that has limits.
@@ -31,6 +33,16 @@ package struct SpeedSchedule<Element: AnyObject> {
         let element: Element
         let limits: [SpeedLimit]
         let arrival: Int
+    }
+
+    /// The place in the order in which those that wait go on.
+    private struct Rank: Comparable {
+        let taken: Double
+        let arrival: Int
+
+        static func < (left: Rank, right: Rank) -> Bool {
+            (left.taken, left.arrival) < (right.taken, right.arrival)
+        }
     }
 
     /// The longest time after which a changed rate is noticed.
@@ -52,6 +64,7 @@ package struct SpeedSchedule<Element: AnyObject> {
         taken[id] = max(taken[id] ?? 0, virtualTime)
         lastArrival += 1
         waiting[id] = Waiting(element: element, limits: limits, arrival: lastArrival)
+        rank(id)
         for limit in limits { waitingCounts[limit, default: 0] += 1 }
         return false
     }
@@ -66,6 +79,14 @@ package struct SpeedSchedule<Element: AnyObject> {
         }
         note(id, limits)
         taken[id, default: virtualTime] += Double(count)
+        rank(id)
+    }
+
+    /// Gives a transfer that waits the place that follows from what it has taken.
+    private mutating func rank(_ id: ObjectIdentifier) {
+        guard let waited = waiting[id] else { return }
+        queues[waited.limits, default: RankedQueue()].insert(
+            id, at: Rank(taken: taken[id] ?? 0, arrival: waited.arrival))
     }
 
     /// Notes that a transfer uses its limits.
@@ -82,11 +103,12 @@ package struct SpeedSchedule<Element: AnyObject> {
         granted = nil
         // Asked in each turn of the loop.
         guard !waiting.isEmpty else { return nil }
-        let free = waiting.filter { areEmpty($0.value.limits, at: now) }
-        let first = free.min { left, right in
-            (taken[left.key] ?? 0, left.value.arrival) < (taken[right.key] ?? 0, right.value.arrival)
+        var first: (element: ObjectIdentifier, rank: Rank)?
+        for limits in queues.keys where areEmpty(limits, at: now) {
+            guard let next = queues[limits]?.first() else { continue }
+            if first.map({ next.rank < $0.rank }) ?? true { first = next }
         }
-        guard let (id, next) = first else { return nil }
+        guard let id = first?.element, let next = waiting[id] else { return nil }
         stopWaiting(id)
         virtualTime = max(virtualTime, taken[id] ?? 0)
         granted = id
@@ -98,8 +120,8 @@ package struct SpeedSchedule<Element: AnyObject> {
 
     /// The time at which ``next(at:)`` may return a transfer; `nil` if none waits.
     package func due(at now: MonotonicInstant) -> MonotonicInstant? {
-        waiting.values.map { waiting in
-            let wait = waiting.limits.map { buckets[$0]?.wait(at: now) ?? .zero }.max() ?? .zero
+        queues.keys.map { limits in
+            let wait = limits.map { buckets[$0]?.wait(at: now) ?? .zero }.max() ?? .zero
             return now.advanced(by: min(wait, Self.longestWait))
         }
         .min()
@@ -135,6 +157,8 @@ package struct SpeedSchedule<Element: AnyObject> {
 
     private mutating func stopWaiting(_ id: ObjectIdentifier) {
         guard let waited = waiting.removeValue(forKey: id) else { return }
+        queues[waited.limits]?.remove(id)
+        if queues[waited.limits]?.isEmpty == true { queues[waited.limits] = nil }
         for limit in waited.limits { waitingCounts[limit, default: 1] -= 1 }
         waitingCounts = waitingCounts.filter { $0.value > 0 }
     }
