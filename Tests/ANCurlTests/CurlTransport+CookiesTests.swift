@@ -29,6 +29,23 @@ import Testing
         }
     }
 
+    @Test func `servers cannot set any number of cookies`() async throws {
+        try await StubServer.with { server in
+            server.fallback { _ in .reply(headers: ["Set-Cookie": "last=1"]) }
+            let transport = try CurlTransport()
+            let jar = try #require(transport.features.cookies)
+            func cookies(_ range: Range<Int>) -> [Cookie] {
+                range.map { Cookie(name: "n\($0)", value: "1", domain: "\($0 % 100).test") }
+            }
+            await jar.set(cookies(0..<3_300))
+            #expect(await jar.cookies().count == 3_300)
+            _ = try await transport.collect(server.request())
+            #expect(await jar.cookies().filter { !$0.isExpired() }.count == 3_000)
+            await jar.set(cookies(3_300..<4_000))
+            #expect(await jar.cookies().filter { !$0.isExpired() }.count == 3_000)
+        }
+    }
+
     /// RFC 6265bis §5.7.
     @Test(arguments: [".", "%2E"])
     func `a response without TLS overlays no secure cookie of its site`(dot: String) async throws {

@@ -262,4 +262,25 @@ import Testing
     func `the name of a cookie is read from its line`(line: String, name: String?) {
         #expect(Cookie.name(setBy: Array(line.utf8)) == name)
     }
+
+    /// RFC 6265 §5.3: cookies `a1` to `a4` of one domain, and others.
+    @Test(
+        arguments: [
+            (9, []), (8, ["old"]), (7, ["old", "a1"]), (6, ["old", "a1", "a2"]), (5, ["old", "a1", "a2", "soon"]),
+            (4, ["old", "a1", "a2", "soon", "later"]), (3, ["old", "a1", "a2", "soon", "later", "a3"]),
+        ] as [(Int, [String])])
+    func `a store with too many cookies evicts expired ones, those above the limit of a domain, and others`(
+        limit: Int, expected: [String]
+    ) {
+        let now = Date(timeIntervalSince1970: 1_000)
+        func cookie(_ name: String, _ domain: String, in seconds: Double? = nil) -> Cookie {
+            Cookie(name: name, value: "1", domain: domain, expires: seconds.map(now.addingTimeInterval))
+        }
+        let cookies = [
+            cookie("a1", "a.test"), cookie("a2", "a.test", in: 9_000), cookie("a3", "a.test"), cookie("a4", "a.test"),
+            cookie("later", "b.test", in: 60), cookie("old", "b.test", in: -1), cookie("soon", "c.test", in: 30),
+            cookie("session", "c.test"), cookie("other", "d.test"),
+        ]
+        #expect(Cookie.excess(of: cookies, at: now, keeping: limit, perDomain: 2).map(\.name) == expected)
+    }
 }

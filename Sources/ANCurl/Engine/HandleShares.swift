@@ -134,9 +134,25 @@ final class HandleShares: Sendable {
     /// Adds cookies; each replaces one with the same name, domain and path.
     func set(_ cookies: [Cookie]) {
         guard !cookies.isEmpty else { return }
-        cookieFlag.set()
+        cookieFlag.set(cookies.count)
         withCookies { store(cookies) }
+        limitCookies()
     }
+
+    /// Removes cookies if there are too many: libcurl has no limit. It does not tell when a cookie was sent, but which are
+    /// older in the same domain.
+    func limitCookies() {
+        let count = cookieFlag.maximumCount
+        guard count > Self.maximumCount + Self.maximumCount / 10 else { return }
+        withCookies {
+            let stored = stored
+            store(Cookie.excess(of: stored, keeping: Self.maximumCount, perDomain: 50).map(\.ended))
+            cookieFlag.note(min(stored.count, Self.maximumCount), since: count)
+        }
+    }
+
+    /// The number of cookies that are kept if there are more by a tenth (RFC 6265 §6.1).
+    private static let maximumCount = 3_000
 
     /// Removes the cookies with the same names, domains and paths as the given ones.
     func remove(_ cookies: [Cookie]) {

@@ -91,16 +91,22 @@ package final class HeaderFieldCache {
 
 /// Whether an engine may hold cookies: a server or the program has set one at some time. Readable from any thread.
 package final class CookieFlag: Sendable {
-    private let flag = Atomic(false)
+    private let maximum = Atomic(0)
 
     /// Creates a flag for an engine without cookies.
     package init() {}
 
     /// Whether a cookie was set.
-    package var isSet: Bool { flag.load(ordering: .acquiring) }
+    package var isSet: Bool { maximumCount > 0 }
 
-    /// Notes that a cookie is set.
-    func set() { flag.store(true, ordering: .releasing) }
+    /// The number of cookies that the engine holds at most.
+    package var maximumCount: Int { maximum.load(ordering: .acquiring) }
+
+    /// Notes that cookies are set.
+    func set(_ count: Int = 1) { maximum.wrappingAdd(count, ordering: .releasing) }
+
+    /// Notes that all cookies but some were found or removed since the number was `old`.
+    func note(_ count: Int, since old: Int) { maximum.wrappingAdd(max(1, count) - old, ordering: .releasing) }
 }
 
 /// The fields of a head that is being received, compared line by line with those of an earlier head.

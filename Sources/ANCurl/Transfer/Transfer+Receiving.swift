@@ -168,6 +168,7 @@ extension Transfer {
                 if exchange.cookies == .engine {
                     loop.context.shares.store(head.headers[values: .setCookie], from: exchange.request.url)
                 }
+                loop.context.shares.limitCookies()
                 try receiveHandshake(head)
                 reviewReuse(after: .answered(status: head.status.code, sentPart))
                 switch use(of: head) {

@@ -107,6 +107,29 @@ public struct Cookie: Hashable, Sendable, CustomStringConvertible {
             && Self.covers(secure.path.lowercased(), path.lowercased())
     }
 
+    /// Returns the cookies that a store must evict to keep at most `limit` (RFC 6265 §5.3): first those that have expired,
+    /// then those above the limit of their domain, and then those that expire first.
+    ///
+    /// - Parameters:
+    ///   - cookies: All cookies, those of a domain in the order in which they were set.
+    ///   - now: The time.
+    ///   - limit: The number of cookies to keep.
+    ///   - domainLimit: The number of cookies of a domain of which none is evicted before those of other domains.
+    package static func excess(
+        of cookies: [Cookie], at now: Date = .now, keeping limit: Int, perDomain domainLimit: Int
+    ) -> [Cookie] {
+        guard cookies.count > limit else { return [] }
+        var left = Dictionary(
+            cookies.lazy.filter { !$0.isExpired(at: now) }.map { ($0.domain, 1) }, uniquingKeysWith: +)
+        let ranked = cookies.enumerated().map { index, cookie -> (rank: (Int, Date, Int), cookie: Cookie) in
+            if cookie.isExpired(at: now) { return ((0, now, index), cookie) }
+            defer { left[cookie.domain, default: 1] -= 1 }
+            if left[cookie.domain, default: 1] > domainLimit { return ((1, now, index), cookie) }
+            return ((2, cookie.expires ?? .distantFuture, index), cookie)
+        }
+        return ranked.sorted { $0.rank < $1.rank }.prefix(cookies.count - limit).map(\.cookie)
+    }
+
     private static func covers(_ path: String, _ asked: String) -> Bool {
         let (path, asked) = (path.utf8, asked.utf8)
         let slash = UInt8(ascii: "/")
