@@ -11,7 +11,9 @@ actor RouteWatcher: EventLoopSource {
     private nonisolated let inbox = Lock(Inbox())
     private let resolver: NameResolver
     private var socket: RouteSocket
-    private var subscribers: [Int: Subscriber] = [:]
+    /// The targets of the subscribers, and the subscribers of each target.
+    private var targets: [Int: ReachabilityTarget] = [:]
+    private var audiences: [ReachabilityTarget: Audience] = [:]
     private var hosts: [String: HostLookup] = [:]
     /// The paths to the Internet, at most one for each family; `nil` until they are known.
     private var defaultPaths: [NetworkPath]?
@@ -118,15 +120,19 @@ actor RouteWatcher: EventLoopSource {
         for message in messages {
             switch message {
             case .subscribe(let id, let target, let continuation):
-                let subscriber = Subscriber(target: target.resolvingLiterals, continuation: continuation)
-                subscribers[id] = subscriber
-                if case .host(let name) = subscriber.target, hosts[name] == nil {
+                let target = target.resolvingLiterals
+                targets[id] = target
+                audiences[target, default: Audience()].add(id, continuation)
+                if case .host(let name) = target, hosts[name] == nil {
                     hosts[name] = HostLookup()
                     startLookup(name)
                 }
             case .unsubscribe(let id):
-                guard case .host(let name) = subscribers.removeValue(forKey: id)?.target else { break }
-                if !subscribers.values.contains(where: { $0.target == .host(name) }) { hosts[name] = nil }
+                guard let target = targets.removeValue(forKey: id) else { break }
+                audiences[target]?.remove(id)
+                guard audiences[target]?.isEmpty == true else { break }
+                audiences[target] = nil
+                if case .host(let name) = target { hosts[name] = nil }
             case .resolved(let name, let addresses):
                 if hosts[name]?.finish(addresses, at: .now) == true { startLookup(name) }
             }
@@ -152,23 +158,50 @@ actor RouteWatcher: EventLoopSource {
         receiveMessages()
         // A failed socket would be reported as ready in every turn.
         loop.epoll.remove(socket.changes.number)
-        for subscriber in subscribers.values { subscriber.continuation.yield(.failed(error)) }
+        for audience in audiences.values { audience.sendAll(.failed(error)) }
     }
 
     // MARK: Reports
 
-    private struct Subscriber {
-        let target: ReachabilityTarget
-        let continuation: AsyncStream<ReachabilityReport>.Continuation
-        var lastReport: ReachabilityReport?
+    /// The subscribers of one target.
+    private struct Audience {
+        private var continuations: [Int: AsyncStream<ReachabilityReport>.Continuation] = [:]
+        /// Those that have had no report.
+        private var new: Set<Int> = []
+        /// The last report of the others.
+        private var lastReport: ReachabilityReport?
+
+        var isEmpty: Bool { continuations.isEmpty }
+
+        mutating func add(_ id: Int, _ continuation: AsyncStream<ReachabilityReport>.Continuation) {
+            continuations[id] = continuation
+            new.insert(id)
+        }
+
+        mutating func remove(_ id: Int) {
+            continuations[id] = nil
+            new.remove(id)
+        }
+
+        /// Sends a report to the subscribers whose last one differs.
+        mutating func send(_ report: ReachabilityReport) {
+            if report != lastReport {
+                sendAll(report)
+            } else {
+                for id in new { continuations[id]?.yield(report) }
+            }
+            (lastReport, new) = (report, [])
+        }
+
+        func sendAll(_ report: ReachabilityReport) {
+            for continuation in continuations.values { continuation.yield(report) }
+        }
     }
 
-    /// Sends each subscriber the report on its target if it differs from the last one.
+    /// Sends the reports on all targets, as far as they are known.
     private func sendReports() throws(ReachabilityError) {
-        for (id, subscriber) in subscribers {
-            guard let report = try report(on: subscriber.target), report != subscriber.lastReport else { continue }
-            subscribers[id]?.lastReport = report
-            subscriber.continuation.yield(report)
+        for target in audiences.keys {
+            if let report = try report(on: target) { audiences[target]?.send(report) }
         }
     }
 
