@@ -723,6 +723,23 @@ import Testing
         }
     }
 
+    @Test(.enabled(if: (try? CurlLibrary.current.get().defects.contains(.lostAnswers)) == true))
+    func `trailers are delivered while the request's body is open`() async throws {
+        try await withServer { server in
+            server.fallback { _ in .http2([.head(1), .data(1, "ok"), .trailers(1, "x-sum", "7")]) }
+            let feed = Feed()
+            feed.yield("ping")
+            let request = server.request(
+                method: .post, body: .stream(feed), options: options { $0.timeouts.idle = nil })
+            let trailers = try await CurlTransport().stream(request) { _, body in
+                for try await _ in body {}
+                return body.trailers
+            }
+            #expect(trailers?[HTTPField.Name("x-sum")!] == "7")
+            feed.finish()
+        }
+    }
+
     /// With TLS 1.3, tickets follow the handshake.
     @Test func `sessions that arrive while frames are read ahead are resumed`() async throws {
         try await withServer { server in

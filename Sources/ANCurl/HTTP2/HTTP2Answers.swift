@@ -5,7 +5,7 @@ import ANSystem
 /// The responses on an HTTP/2 connection that libcurl may lose: those to requests with bodies, as far as libcurl has not
 /// handed them on.
 ///
-/// libcurl 7.88 discards what it reads together with a reset of the stream, with which servers reject the rest of a
+/// No version hands on the trailers of a response while the body of its request is open. libcurl 7.88 discards what it reads together with a reset of the stream, with which servers reject the rest of a
 /// request's body (RFC 9113 §8.1). Versions 8.10 to 8.12 do not notice that nghttp2 has given up a connection, because a
 /// header block is invalid. With 8.14, neither happens.
 package struct HTTP2Answers: ~Copyable {
@@ -13,6 +13,8 @@ package struct HTTP2Answers: ~Copyable {
     package struct Answer {
         /// The fields of the final head, including `:status`; `nil` if it was not received or is too large.
         package fileprivate(set) var head: [(name: String, value: String)]?
+        /// The trailers; empty if there are none, or they are too large.
+        package fileprivate(set) var trailers: [(name: String, value: String)] = []
         /// The latest bytes of the body, at most 64 KiB; all that libcurl has not handed on are among them.
         package fileprivate(set) var body: [UInt8] = []
     }
@@ -78,10 +80,12 @@ package struct HTTP2Answers: ~Copyable {
     package mutating func endHeaders(_ stream: UInt32) {
         decode([UInt8]().span, isFinal: true, on: stream)
         // Trailers have no status, and an interim head is not the response.
-        if fieldsSize <= Self.maximumHeadSize, let status = fields.first, status.name == ":status",
-            !status.value.hasPrefix("1")
-        {
-            answers[stream]?.head = fields
+        if fieldsSize <= Self.maximumHeadSize, let first = fields.first {
+            if first.name != ":status" {
+                answers[stream]?.trailers = fields
+            } else if !first.value.hasPrefix("1") {
+                answers[stream]?.head = fields
+            }
         }
         fields.removeAll(keepingCapacity: true)
         fieldsSize = 0

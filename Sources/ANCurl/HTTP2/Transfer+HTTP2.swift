@@ -109,6 +109,17 @@ extension Transfer {
         }
     }
 
+    /// Receives the trailers of a response that has ended before its request, as far as they are kept.
+    func receiveLostTrailers() {
+        guard !state.parser.hasTrailers, let stream = state.connection.stream, stream.isEnded,
+            let answer = state.connection.monitor?.answer(on: stream)
+        else { return }
+        for (name, value) in answer.trailers where HTTPField.Name(name) != nil && HTTPField.isValidValue(value) {
+            let line = Array("\(name): \(value)\r\n".utf8)
+            guard unsafe line.withUnsafeBytes({ unsafe receiveHeader($0) }) == line.count else { return }
+        }
+    }
+
     /// Returns the lines of a head, in the form in which libcurl passes them on; `nil` if a field is invalid.
     private static func lines(_ fields: [(name: String, value: String)]) -> [String]? {
         guard let status = fields.first?.value else { return nil }

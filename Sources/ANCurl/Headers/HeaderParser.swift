@@ -143,6 +143,9 @@ package struct HeaderParser {
         }
     }
 
+    /// Whether trailer fields were received.
+    var hasTrailers: Bool { isComplete && fields.count > 0 }
+
     /// Returns the trailer fields, of which no more are expected; none before the final head.
     package mutating func finishTrailers() -> HTTPFields {
         guard isComplete else { return [:] }

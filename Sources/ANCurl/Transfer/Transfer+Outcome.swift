@@ -18,6 +18,7 @@ extension Transfer {
             return .failure(failure(earlyEnd))
         }
         if let error = lengthError { return .failure(error) }
+        receiveLostTrailers()
         return .success(ResponseEnding(trailers: state.parser.finishTrailers(), metrics: measure()))
     }
 
