@@ -14,8 +14,10 @@ package struct WebSocketClock {
     private var pingOffset = 0
     /// The number of bytes of the output that the server's system had received when this system was last asked.
     private var deliveredCount = 0
-    /// The time at which the first close frame was sent or received.
+    /// The time at which the first close frame was sent or received, or bytes before it were delivered.
     private var closed: MonotonicInstant?
+    /// The number of bytes of the output before that close frame; 0 if it was received.
+    private var closeOffset = 0
     /// The time at which both close frames had been exchanged.
     private var finished: MonotonicInstant?
 
@@ -36,16 +38,17 @@ package struct WebSocketClock {
 
     /// Notes how many bytes of the output the server's system has received.
     ///
-    /// A ping waits behind them. When it was delivered, and the system accepts all bytes, further ones tell nothing of a
-    /// server that is stuck: its system has room for them.
+    /// A ping or a close frame waits behind them. When it was delivered, and the system accepts all bytes, further ones tell
+    /// nothing of a server that is stuck: its system has room for them.
     package mutating func noteDelivery(of count: Int, isBlocked: Bool, at now: MonotonicInstant) {
         defer { deliveredCount = max(count, deliveredCount) }
-        guard pinged != nil, count > deliveredCount, isBlocked || deliveredCount < pingOffset else { return }
-        pinged = now
+        guard count > deliveredCount else { return }
+        if pinged != nil, isBlocked || deliveredCount < pingOffset { pinged = now }
+        if closed != nil, deliveredCount < closeOffset { closed = now }
     }
 
-    /// Whether a ping was sent, and nothing received since.
-    package var isAwaitingAnswer: Bool { pinged != nil }
+    /// Whether a ping was sent, and nothing received since, or a close frame waits behind bytes.
+    package var isAwaitingAnswer: Bool { pinged != nil || closed != nil && deliveredCount < closeOffset }
 
     /// Notes that the connection is not read any more for a while.
     package mutating func pause() {
@@ -53,8 +56,11 @@ package struct WebSocketClock {
     }
 
     /// Notes that the connection is being closed.
-    package mutating func close(at now: MonotonicInstant) {
-        if closed == nil { closed = now }
+    ///
+    /// - Parameter outputCount: The number of bytes before the close frame; 0 if the server has sent one, and need not read
+    ///   any more.
+    package mutating func close(at now: MonotonicInstant, after outputCount: Int) {
+        if closed == nil { (closed, closeOffset) = (now, outputCount) }
     }
 
     /// Notes that both close frames were exchanged: the server closes the connection (RFC 6455 §7.1.1).

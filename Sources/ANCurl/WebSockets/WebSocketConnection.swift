@@ -115,7 +115,6 @@ final class WebSocketConnection {
     /// - Throws: ``End`` if a time limit has expired.
     func review(_ transfer: Transfer) throws(End) {
         let now = transfer.loop.now
-        let outputCount = channel.withOutput { $0.acceptedCount + $0.count }
         switch clock.step(at: now, isPaused: channel.isPaused, after: outputCount) {
         case .none: return
         case .ping:
@@ -127,6 +126,9 @@ final class WebSocketConnection {
             throw channel.hasOutput && phase != .ending ? .failed(transfer.failure(transfer.earlyEnd)) : .complete
         }
     }
+
+    /// The number of bytes that were sent or wait for it.
+    private var outputCount: Int { channel.withOutput { $0.acceptedCount + $0.count } }
 
     /// Notes how much of the output the system has delivered.
     func noteDelivery(of transfer: Transfer) {
@@ -148,8 +150,8 @@ final class WebSocketConnection {
 
     private func close(_ closure: WebSocketClosure, at now: MonotonicInstant) {
         guard let frame = machine.close(closure) else { return }
+        clock.close(at: now, after: outputCount)
         append(frame)
-        clock.close(at: now)
     }
 
     /// Adds a control frame to those to be sent.
@@ -305,7 +307,7 @@ final class WebSocketConnection {
                 case .closed(let closure, let answer):
                     channel.receive(closure)
                     if let answer { append(answer) }
-                    clock.close(at: transfer.loop.now)
+                    clock.close(at: transfer.loop.now, after: 0)
                     phase = .ending
                 }
             }

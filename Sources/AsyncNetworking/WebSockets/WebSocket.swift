@@ -54,9 +54,10 @@ public struct WebSocket: AsyncSequence, Sendable {
         try await core.send(message)
     }
 
-    /// Closes the connection, and returns when the server has answered, or after 5 s. Messages that have not been read
-    /// are discarded, and the iteration ends. Closing a connection that has ended has no effect. Cancelling the calling
-    /// task does not shorten the wait, unless it is the task that called `withWebSocket`.
+    /// Closes the connection, and returns when the server has answered, or after 5 s, which begin anew while the server
+    /// receives what was sent before. Messages that have not been read are discarded, and the iteration ends. Closing a
+    /// connection that has ended has no effect. Cancelling the calling task does not shorten the wait, unless it is the
+    /// task that called `withWebSocket`.
     ///
     /// The connection is also closed, with code 1000, when the closure of `withWebSocket` returns, and with code 1001
     /// (going away) if it throws.
