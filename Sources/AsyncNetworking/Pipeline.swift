@@ -208,8 +208,7 @@ final class Pipeline: Sendable {
     /// Throws `CancellationError` if the call is cancelled: with its task, or by the session. Called before each exchange,
     /// and after each closure of the program that may have waited, whose result is then none.
     func checkCancellation() throws {
-        try Task.checkCancellation()
-        if registry.cancelsCurrentTask { throw CancellationError() }
+        if registry.isCurrentCallCancelled { throw CancellationError() }
     }
 
     /// Returns the response to a request of a call. Its body can be read until the call asks again, or ends.

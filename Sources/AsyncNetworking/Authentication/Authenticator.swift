@@ -455,7 +455,7 @@ extension Pipeline {
             do {
                 ticket = try await ticketToSend(token.authenticator, for: request, &call)
             } catch {
-                if !Task.isCancelled, !registry.cancelsCurrentTask { token.standing = .unrefreshed }
+                if !registry.isCurrentCallCancelled { token.standing = .unrefreshed }
                 throw error
             }
             token.standing = .usable

@@ -228,14 +228,20 @@ struct CacheLookup: Sendable {
             StoringBodySource(response.body, session.cache.writer(key), expected: length) { body, ending in
                 await store(stored.ended(ending.trailers, bodyLength: body.length), body, head, times)
             } notStored: { reason in
+                let isCancelled = isCancelled
                 switch reason {
+                // The reader may be cancelled between two chunks.
+                case .unfinished where isCancelled: break
                 case .unfinished: await supersede(head, times, keepingSameTag: true)
                 case .refused: await supersede(head, times)
                 case .failed: break
                 }
-                endFlight(isAbandoned: Task.isCancelled)
+                endFlight(isAbandoned: isCancelled)
             })
     }
+
+    /// Whether the call is cancelled.
+    private var isCancelled: Bool { TaskRegistry(state: session.state).isCurrentCallCancelled }
 
     private var willCache: (@Sendable (CacheProposal) async -> CacheProposal?)? { sent.willCache ?? session.willCache }
 
@@ -286,7 +292,6 @@ struct CacheLookup: Sendable {
             guard let data = await session.cache.takeBody(body, key) else { return .unfinished }
             guard var accepted = await willCache(CacheProposal(request: sent, head: head, body: data)) else {
                 // A decision that was waited for may be `nil` because the call is cancelled.
-                let isCancelled = Task.isCancelled || TaskRegistry(state: session.state).cancelsCurrentTask
                 return isCancelled ? .failed : .refused
             }
             guard Storability.isStorable(accepted.head, to: request) else { return .refused }
@@ -419,8 +424,6 @@ private actor StoringBodySource: FileBodySource {
         await base.close()
         let isFirst = !isClosed
         isClosed = true
-        // The reader may be cancelled between two chunks.
-        let obstacle = obstacle == .unfinished && Task.isCancelled ? .failed : obstacle
         await writing?.value
         if isFirst, let obstacle { await notStored(obstacle) }
     }

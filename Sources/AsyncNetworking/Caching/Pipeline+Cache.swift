@@ -23,7 +23,7 @@ extension Pipeline {
         var lookup = cacheLookup(request, in: cache)
         var mayWait = call.delivery != .streamed
         defer {
-            if lookup.flight?.endsLater != true { lookup.endFlight(isAbandoned: Task.isCancelled) }
+            if lookup.flight?.endsLater != true { lookup.endFlight(isAbandoned: registry.isCurrentCallCancelled) }
         }
         let statuses = call.attempt > 1 ? call.retries?.plan.policy.statuses : nil
         // The entries whose body cannot be read.
@@ -37,7 +37,7 @@ extension Pipeline {
                     unreadable.insert(entries[use.index].id)
                     continue
                 }
-                try Task.checkCancellation()
+                try checkCancellation()
                 if case .useWhileValidating = decision {
                     validate(entries[use.index], request, next, lookup, credentialOrigin: call.credentialOrigin)
                 }

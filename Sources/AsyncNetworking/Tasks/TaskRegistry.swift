@@ -137,6 +137,9 @@ struct TaskRegistry: Sendable {
     /// Whether running tasks are cancelled, and the current one does not clean up.
     var cancelsCurrentTask: Bool { isCancelling && !Self.isCleaningUp }
 
+    /// Whether the current call is cancelled: with its task, or by the session.
+    var isCurrentCallCancelled: Bool { Task.isCancelled || cancelsCurrentTask }
+
     /// Whether the current task cleans up.
     static var isCleaningUp: Bool { WaitGraph.isWithin { $0 is CleanUp } }
 

@@ -338,6 +338,59 @@ import Testing
         #expect(try await origin.get(from: manager) == "1 200 cache")
     }
 
+    /// A server whose first response may be stored. The second one has begun when the program sends a third request, which
+    /// is not answered.
+    private func respondUntilThirdRequest() {
+        origin.respond { _, number in
+            guard number < 3 else { return .hang }
+            let fields: HTTPFields = [.cacheControl: "max-age=60", .eTag: "\"\(number)\""]
+            let steps: [MockResponse.Step] = [.head(.ok, fields), .chunk(Data("\(number)".utf8))]
+            return MockResponse(steps + (number == 2 ? [.hang] : []))
+        }
+    }
+
+    @Test func `a reader that stops because the session ends leaves the stored response`() async throws {
+        respondUntilThirdRequest()
+        let manager = origin.manager()
+        _ = try await origin.get(from: manager)
+        let reading = Task {
+            let request = try manager.request(.get, "x", headers: [.cacheControl: "no-cache"])
+            try await manager.withResponse(for: request) { _, body in
+                for try await _ in body {
+                    await #expect(throws: CancellationError.self) { try await manager.get("y") }
+                    break
+                }
+            }
+        }
+        try await origin.transport.requests(count: 3)
+        await manager.invalidate(cancellingTasks: true)
+        _ = await reading.result
+        let other = origin.manager { $0.cachePolicy = .returnCacheDontLoad }
+        #expect(try await origin.get(from: other) == "1 200 cache")
+    }
+
+    @Test func `a decision that is lost because the session ends leaves the stored response`() async throws {
+        origin.respond { _, number in
+            let fields: HTTPFields = [.cacheControl: "max-age=60", .eTag: "\"\(number)\""]
+            return number < 3 ? .data(Data("\(number)".utf8), headers: fields) : .hang
+        }
+        let own = Lock<SessionManager?>(nil)
+        let manager = origin.manager {
+            $0.willCache = { proposal in
+                guard proposal.body == Data("2".utf8) else { return proposal }
+                return (try? await own.withLock(\.self)?.get("y")).map { _ in proposal }
+            }
+        }
+        own.set(\.self, to: manager)
+        _ = try await origin.get(from: manager)
+        let second = Task { [origin] in try await origin.get(from: manager, [.cacheControl: "no-cache"]) }
+        try await origin.transport.requests(count: 3)
+        await manager.invalidate(cancellingTasks: true)
+        _ = await second.result
+        let other = origin.manager { $0.cachePolicy = .returnCacheDontLoad }
+        #expect(try await origin.get(from: other) == "1 200 cache")
+    }
+
     @Test func `a response that must not be stored removes one that was stored since its request`() async throws {
         let gates = [try ScriptGate(), try ScriptGate()]
         origin.respond { _, number in
