@@ -42,6 +42,42 @@ import Testing
         if case .failed(let problem) = await outcome { Issue.record("\(problem)") }
     }
 
+    /// The tasks write to their first suspension, and thus have begun, when the closure returns.
+    @Test(arguments: [2 << 20, nil] as [Int64?])
+    func `writes that have begun when the closure returns are part of the body`(length: Int64?) async throws {
+        let texts = ["a", "b"].map { String(repeating: $0, count: 1 << 20) }
+        let body = RequestBody.writer(length: length) { writer in
+            nonisolated(unsafe) let writer = writer
+            for text in texts { _ = Task.immediate { unsafe try await writer.write(text) } }
+        }
+        let pump = try #require(try BodyPump(for: Self.request(body)))
+        #expect(await pump.outcome() == .end(texts.joined()))
+    }
+
+    @Test func `a write that fails after the closure has returned fails the body`() async throws {
+        let (returns, continuation) = AsyncStream<Void>.makeStream()
+        let plain = RequestBody.writer { writer in
+            nonisolated(unsafe) let writer = writer
+            _ = Task.immediate { unsafe try await writer.write("a") }
+            Task {
+                // Until a write throws, because the closure has returned.
+                while unsafe (try? await writer.write(Data())) != nil {}
+                continuation.yield()
+            }
+        }
+        guard case .writer(_, _, let write) = plain.content else { return }
+        let body = RequestBody.writer { _ in
+            try await write(
+                RequestBodyWriter { chunk in
+                    guard !chunk.isEmpty else { return }
+                    for await _ in returns { break }
+                    throw Pieces.Broken()
+                })
+        }
+        let pump = try #require(try BodyPump(for: Self.request(body)))
+        #expect(await pump.outcome() == .failed("Broken()"))
+    }
+
     @Test func `trailers are made after the last chunk, and may fail`() async throws {
         var request = try Self.request(.stream(Pieces(["a"])))
         request.trailers = { throw Pieces.Broken() }

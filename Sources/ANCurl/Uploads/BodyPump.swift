@@ -75,10 +75,7 @@ package final class BodyPump: Sendable {
             let failure = pass.withLock(\.failure)
             result = .failure(failure ?? error as? TransportError.RequestBodyFailure ?? .source(error))
         }
-        let order = pass.withLock { pass in
-            pass.isOver = true
-            return pass.order
-        }
+        let order = pass.withLock(\.order)
         guard order == .goOn else { return order }
         // A cancelled source may end as if it were complete, or throw; neither is a failure of the source.
         guard !Task.isCancelled else { return .stop }
@@ -107,11 +104,8 @@ package final class BodyPump: Sendable {
             return pass.number
         }
         let order = await channel.write(chunk, in: number, tellLoop: tellLoop)
-        let isOver = pass.withLock { pass in
-            if !pass.isOver { pass.order = order }
-            return pass.isOver
-        }
-        guard order == .goOn, !isOver else { throw CancellationError() }
+        pass.set(\.order, to: order)
+        guard order == .goOn else { throw CancellationError() }
     }
 
     /// The state of producing the body once.
@@ -121,12 +115,10 @@ package final class BodyPump: Sendable {
         /// The order of the channel; no longer `.goOn` if the exchange is over or the body must be produced again.
         var order = UploadStateMachine<Waiter>.Order.goOn
         var failure: TransportError.RequestBodyFailure?
-        /// Whether the source has returned; a writer that it has kept no longer has an effect.
-        var isOver = false
 
         /// Notes that the source has written bytes. Throws if it must end.
         mutating func note(_ count: Int, declaredLength: Int64?) throws {
-            guard !isOver, order == .goOn else { throw CancellationError() }
+            guard order == .goOn else { throw CancellationError() }
             produced += Int64(count)
             guard let length = declaredLength, produced > length else { return }
             let failure = TransportError.RequestBodyFailure.tooLong(declared: length)

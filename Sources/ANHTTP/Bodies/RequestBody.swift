@@ -126,12 +126,23 @@ public struct RequestBody: Sendable {
     ///     the request with ``TransportError/Reason/invalidRequest(_:)``. If the closure writes fewer or more bytes, the
     ///     request fails with ``TransportError/RequestBodyFailure/tooShort(declared:produced:)`` or
     ///     ``TransportError/RequestBodyFailure/tooLong(declared:)``.
-    ///   - write: Writes the bytes to its argument, which is valid until the closure returns.
+    ///   - write: Writes the bytes to its argument, which is valid until the closure returns. Writes of other tasks that
+    ///     have begun by then are awaited, and are part of the body: an error of one fails the request. Later ones throw
+    ///     `CancellationError`.
     public static func writer(
         length: Int64? = nil,
         _ write: @escaping @concurrent @Sendable (sending RequestBodyWriter) async throws -> Void
     ) -> RequestBody {
-        .writer(length: length, isReplayable: false, write)
+        .writer(length: length, isReplayable: false) { writer in
+            let lent = LentWriter(writer)
+            do {
+                try await write(RequestBodyWriter { chunk in try await lent.write(chunk) })
+            } catch {
+                try? await lent.end()
+                throw error
+            }
+            try await lent.end()
+        }
     }
 
     /// The maximum size in bytes of the chunks in which files and data are read.
@@ -316,6 +327,46 @@ public struct RequestBodyWriter {
     ///   are discarded. A writer created with ``init(_:)`` throws the errors of its closure.
     public func write(_ text: String) async throws {
         try await send(Data(text.utf8))
+    }
+}
+
+/// The writer of a closure of the program, which may leave tasks behind that write to it.
+private actor LentWriter {
+    private let writer: RequestBodyWriter
+    private var isOver = false
+    /// The number of writes that have begun and not ended.
+    private var running = 0
+    /// The error of the first write that has failed after the closure had returned.
+    private var failure: (any Error)?
+    /// The continuation that waits for the last write.
+    private var waiter: CheckedContinuation<Void, Never>?
+
+    init(_ writer: sending RequestBodyWriter) {
+        self.writer = writer
+    }
+
+    func write(_ chunk: Data) async throws {
+        guard !isOver else { throw CancellationError() }
+        running += 1
+        defer {
+            running -= 1
+            if running == 0 { waiter.take()?.resume() }
+        }
+        do {
+            try await writer.write(chunk)
+        } catch {
+            if isOver, failure == nil { failure = error }
+            throw error
+        }
+    }
+
+    /// Rejects further writes, and waits for those that have begun.
+    ///
+    /// - Throws: The error of one of them.
+    func end() async throws {
+        isOver = true
+        if running > 0 { await withCheckedContinuation { waiter = $0 } }
+        if let failure { throw failure }
     }
 }
 
