@@ -122,7 +122,7 @@ enum DownloadRecord {
     /// Writes a record, and returns the file's identity.
     ///
     /// - Parameter isFirst: Whether the record must be on the disk before the bytes that follow, because an earlier one does
-    ///   not describe them.
+    ///   not describe them. If that fails, a file without bytes has no record.
     static func write(_ data: ResumeData, isFirst: Bool = false) throws(SystemError) -> FileStamp? {
         // Encoding these types as JSON cannot fail.
         guard let bytes = try? JSONEncoder().encode(data) else { return nil }
@@ -132,7 +132,12 @@ enum DownloadRecord {
         // Otherwise a power failure could leave an empty record in place of the last one.
         try file.flush()
         try file.move(to: path)
-        if isFirst { try FileLocation(unresolved: path).flushDirectory() }
+        do throws(SystemError) {
+            if isFirst { try FileLocation(unresolved: path).flushDirectory() }
+        } catch {
+            if (try? FileLength(ofFileAt: data.partialFile)) == .known(0) { FileLocation.remove(path) }
+            throw error
+        }
         return FileStamp(path: path)
     }
 

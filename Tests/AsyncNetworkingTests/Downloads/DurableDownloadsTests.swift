@@ -92,6 +92,27 @@ import Testing
         }
     }
 
+    @Test func `a download whose directory cannot be flushed leaves nothing, and its next one begins`() async throws {
+        try await Simulation { [file, directory] world in
+            let fails = Lock(true)
+            world.onFileChange { call, path in
+                call == "fsync" && path == directory.path && fails.withLock(\.self) ? EIO : nil
+            }
+            let transport = world.transport { _ in
+                MockResponse([.head(.ok, [.contentLength: "1000", .eTag: "\"1\""]), .chunk(Self.bytes)])
+            }
+            let manager = SessionManager(on: transport) { $0.clock = world.clock }
+            let task = manager.download("http://a.example/file", to: .file(file), options: .durable)
+            let error = try await sessionError { _ = try await task.value }
+            #expect("\(error)".contains("(fsync)"))
+            #expect(try directory.contents == [])
+            fails.set(\.self, to: false)
+            _ = try await manager.download("http://a.example/file", to: .file(file), options: .durable).value
+            #expect(try directory.contents == ["file"])
+            await manager.shutdown()
+        }.explore(seeds: 1...1)
+    }
+
     @Test func `bytes whose flush has failed do not count, also if a later flush succeeds`() async throws {
         try await Simulation { [file, directory] world in
             let flushes = Lock(0)
