@@ -99,6 +99,22 @@ import Testing
         #expect(found.userInfo[AFNetworkingOperationFailingURLResponseDataErrorKey] as? Data == Data("body".utf8))
     }
 
+    /// The encodings that Foundation detects, by a byte order mark or by zeros.
+    @Test(arguments: [
+        String.Encoding.utf8, .utf16, .utf16LittleEndian, .utf16BigEndian, .utf32, .utf32LittleEndian, .utf32BigEndian,
+    ])
+    func `JSON with text that takes too long to compare is an error in each encoding`(encoding: String.Encoding) throws
+    {
+        for (count, isRejected) in [(1, false), (100, false), (500, true)] {
+            let text = "{\"e\(String(repeating: "\u{301}\u{316}", count: count))\": 1}"
+            var error: NSError?
+            let object = AFJSONResponseSerializer().responseObject(
+                for: try response(200), data: text.data(using: encoding), error: &error)
+            #expect((object == nil) == isRejected)
+            #expect(error.map { "\($0.domain) \($0.code)" } == (isRejected ? "NSCocoaErrorDomain 3840" : nil))
+        }
+    }
+
     @Test(arguments: [(199, -1011), (200, nil), (299, nil), (300, -1011), (304, -1011)] as [(Int, Int?)])
     func `the status codes 200 to 299 are acceptable`(status: Int, code: Int?) throws {
         for serializer in [AFHTTPResponseSerializer(), AFJSONResponseSerializer(), AFCompoundResponseSerializer()] {

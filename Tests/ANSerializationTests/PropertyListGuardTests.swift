@@ -35,6 +35,17 @@ import Testing
         #expect(isRejected == ((try? PropertyListGuard.checked(list)) == nil))
     }
 
+    @Test(arguments: [
+        ("\u{301}\u{316}", true), ("\u{1D165}", true), ("é", false), ("漢字", false), ("👍", false),
+    ])
+    func `binary lists with text that takes too long to compare are rejected`(unit: String, isRejected: Bool) {
+        let units = Array("e\(String(repeating: unit, count: 500))".utf16)
+        let text = Maker.head(6, length: units.count) + units.flatMap { Maker.bytes(Int($0), count: 2) }
+        for objects in [[text], [Maker.array(of: [2]), [0x40], text]] {
+            #expect(isRejected == ((try? PropertyListGuard.checked(Data(Maker.list(objects)))) == nil))
+        }
+    }
+
     // MARK: Dates
 
     @Test(arguments: [

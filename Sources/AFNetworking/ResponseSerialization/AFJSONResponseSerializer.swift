@@ -43,11 +43,22 @@ open class AFJSONResponseSerializer: AFHTTPResponseSerializer, BodyConverter, @u
     func convert(_ data: Data?) throws -> Any? {
         // Some servers send a space for an empty response.
         guard let data, !data.isEmpty, data.count > 1 || data.first != UInt8(ascii: " ") else { return nil }
-        // Names of members would take minutes to compare.
-        if CombiningRun.isTooLong(inJSON: data) { throw CocoaError(.propertyListReadCorrupt) }
         let options = readingOptions
-        let object = try JSONSerialization.jsonObject(with: data, options: options)
+        let object = try JSONSerialization.jsonObject(with: Self.checked(data), options: options)
         return removesKeysWithNullValues ? AFJSONObjectByRemovingKeysWithNullValues(object, options) : object
+    }
+
+    /// Returns a document in UTF-8, so that the parser reads what was checked.
+    ///
+    /// - Throws: Error 3840 if it is not valid in its encoding, or the names of its members would take minutes to compare.
+    private static func checked(_ data: Data) throws -> Data {
+        var document = data
+        if let encoding = TextEncoding(byteOrderMarkOf: data) ?? TextEncoding(zerosOf: data) {
+            guard let text = encoding.decode(data) else { throw CocoaError(.propertyListReadCorrupt) }
+            document = Data(text.utf8)
+        }
+        if CombiningRun.isTooLong(inJSON: document) { throw CocoaError(.propertyListReadCorrupt) }
+        return document
     }
 
     /// Creates a serializer from an archive of its acceptable responses and options; `nil` if these are missing or

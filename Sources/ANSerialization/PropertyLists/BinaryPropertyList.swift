@@ -1,5 +1,6 @@
 // SPDX-License-Identifier: MIT
 
+import ANHTTP
 import FoundationEssentials
 
 /// The structure of a binary property list: which objects refer to which, and the lengths of strings and data.
@@ -64,6 +65,18 @@ struct BinaryPropertyList {
             guard count <= room / referenceSize / 2 else { return nil }
             return Object(start: start, position: position, references: count * 2, length: 0)
         }
+    }
+
+    /// Returns whether an object is a string with a run of combining characters that is too long to compare.
+    func hasLongCombiningRun(_ object: Object) -> Bool {
+        guard bytes[object.start] >> 4 == Kind.wideText.rawValue else { return false }
+        let units = (0..<object.length / 2).lazy.map { index in
+            let position = object.position + 2 * index
+            return UInt16(bytes[position]) << 8 | UInt16(bytes[position + 1])
+        }
+        // All combining characters are beyond U+02FF.
+        return units.contains { $0 >= 0x300 }
+            && String(decoding: units, as: UTF16.self).unicodeScalars.hasLongCombiningRun
     }
 
     /// Returns whether the bytes at a position are a date that Foundation can print: it traps at NaN, at infinity, and at

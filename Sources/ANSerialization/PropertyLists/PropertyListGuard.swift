@@ -7,7 +7,8 @@ package import FoundationEssentials
 ///
 /// The decoder recurses to any depth, decodes a shared object of the binary format again for each reference to it, even
 /// one from within the object, and traps at bytes that are not UTF-8, at years beyond its calendar, and at strings that
-/// extend past the end. A date of the binary format that is not a number would trap where the program prints it.
+/// extend past the end. A date of the binary format that is not a number would trap where the program prints it, and keys
+/// with a long run of combining characters would take minutes to compare.
 package enum PropertyListGuard {
     /// The maximum depth. A value of unknown type is decoded by trying one type after the other, whose cost grows with
     /// the depth.
@@ -162,6 +163,7 @@ package enum PropertyListGuard {
             guard path.count < maximumDepth else { throw failure(.tooDeep(limit: maximumDepth), data) }
             references += object.references
             guard references <= maximumWeight / valueWeight else { throw failure(.expansion, data) }
+            guard !list.hasLongCombiningRun(object) else { throw failure(.malformed, data) }
             visits[object.start] = .active
             path.append((object, 0, 1, valueWeight + object.length, 1))
         }

@@ -106,8 +106,22 @@ public struct TextEncoding: Hashable, Sendable, CustomStringConvertible {
         self.init(systemCharset.lowercased(), .system(systemCharset))
     }
 
+    /// Creates the encoding of a document that begins with ASCII, indicated by the zeros among its first four bytes; `nil`
+    /// without any.
+    package init?(zerosOf bytes: Data) {
+        let start = Array(bytes.prefix(4))
+        guard start.count == 4 else { return nil }
+        switch (start[0], start[1], start[2], start[3]) {
+        case (0, 0, 0, _): self = .utf32BigEndian
+        case (_, 0, 0, 0): self = .utf32LittleEndian
+        case (0, _, _, _): self = .utf16BigEndian
+        case (_, 0, _, _): self = .utf16LittleEndian
+        default: return nil
+        }
+    }
+
     /// Creates the encoding indicated by a byte order mark; `nil` without one.
-    init?(byteOrderMarkOf bytes: Data) {
+    package init?(byteOrderMarkOf bytes: Data) {
         // The UTF-32 little-endian mark begins with that of UTF-16, so it is compared first.
         if bytes.starts(with: [0xEF, 0xBB, 0xBF]) {
             self = .utf8

@@ -89,7 +89,7 @@ package enum XMLText {
         if let marked = TextEncoding(byteOrderMarkOf: data) {
             encoding = marked
         } else {
-            claimed = charset ?? zeroPattern(data) ?? XMLDeclaration(data)?.encoding
+            claimed = charset ?? TextEncoding(zerosOf: data)?.name ?? XMLDeclaration(data)?.encoding
             guard let known = TextEncoding(charset: claimed ?? "utf-8") else {
                 throw .text(.unknownCharset(claimed ?? "utf-8"))
             }
@@ -100,19 +100,6 @@ package enum XMLText {
             throw .text(.invalidBytes(charset: claimed ?? encoding.name))
         }
         return declaredAsUTF8(Data(text.utf8))
-    }
-
-    /// Returns the encoding in which `<` or `<?` is written with the zeros found; `nil` if there are no zeros.
-    private static func zeroPattern(_ data: Data) -> String? {
-        let start = Array(data.prefix(4))
-        guard start.count == 4 else { return nil }
-        return switch (start[0], start[1], start[2], start[3]) {
-        case (0, 0, 0, _): "utf-32be"
-        case (_, 0, 0, 0): "utf-32le"
-        case (0, _, _, _): "utf-16be"
-        case (_, 0, _, _): "utf-16le"
-        default: nil
-        }
     }
 
     /// Returns a UTF-8 document that no parser takes for another encoding.
