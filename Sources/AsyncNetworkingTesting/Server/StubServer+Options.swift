@@ -88,6 +88,10 @@ extension StubServer {
         package var requiresClientCertificate = true
         /// The OCSP response in DER for clients that ask for one; nil sends none.
         package var staple: Data?
+        /// Returns the number of TLS 1.3 session tickets to send before some bytes, in one piece with them.
+        package var ticketsBeforeWrite: (@Sendable (ArraySlice<UInt8>) -> Int)?
+        /// Called when the system has accepted bytes for the client.
+        package var didWrite: (@Sendable () -> Void)?
 
         /// Creates options with a certificate: TLS 1.2 or later, `http/1.1`, and no client certificates.
         public init(_ certificate: TestCertificate) {

@@ -14,12 +14,15 @@ import FoundationEssentials
     private nonisolated(unsafe) let protocols: UnsafeMutableBufferPointer<UInt8>
     /// The OCSP response for clients that ask for one.
     private let staple: Data?
+    let ticketsBeforeWrite: (@Sendable (ArraySlice<UInt8>) -> Int)?
+    let didWrite: (@Sendable () -> Void)?
 
     init(_ options: StubServer.TLS) throws(OpenSSLError) {
         ERR_clear_error()
         guard let raw = unsafe SSL_CTX_new(TLS_server_method()) else { throw .last("SSL_CTX_new") }
         unsafe self.raw = unsafe raw
         staple = options.staple
+        (ticketsBeforeWrite, didWrite) = (options.ticketsBeforeWrite, options.didWrite)
         let wire = options.protocols.flatMap { [UInt8(clamping: $0.utf8.count)] + $0.utf8.prefix(255) }
         unsafe protocols = .allocate(capacity: wire.count)
         unsafe _ = protocols.initialize(from: wire)

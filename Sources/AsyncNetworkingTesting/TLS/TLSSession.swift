@@ -7,6 +7,7 @@ import COpenSSL
 /// OpenSSL writes with write(2), so the thread must block SIGPIPE, as `SystemThread` does.
 @safe struct TLSSession: ~Copyable {
     private let raw: OpaquePointer
+    private let context: TLSContext
     /// Whether a fatal error occurred, after which SSL_shutdown(3) must not be called.
     private var isBroken = false
 
@@ -19,6 +20,7 @@ import COpenSSL
             throw .last("SSL_set_fd")
         }
         unsafe self.raw = unsafe raw
+        self.context = context
     }
 
     deinit {
@@ -45,8 +47,42 @@ import COpenSSL
         throw .last("SSL_read_ex")
     }
 
-    /// Writes all bytes, at least one.
+    /// Writes all bytes, at least one, after the session tickets for which the server's options ask.
     mutating func send(_ bytes: ArraySlice<UInt8>) throws(OpenSSLError) {
+        if let tickets = context.ticketsBeforeWrite?(bytes), tickets > 0 {
+            try send(bytes, after: tickets)
+        } else {
+            try write(bytes)
+        }
+        context.didWrite?()
+    }
+
+    /// Writes tickets and bytes to memory, and from there to the socket. See SSL_new_session_ticket(3).
+    private mutating func send(_ bytes: ArraySlice<UInt8>, after tickets: Int) throws(OpenSSLError) {
+        ERR_clear_error()
+        guard let socket = unsafe SSL_get_wbio(raw), let memory = unsafe BIO_new(BIO_s_mem()) else {
+            throw .last("BIO_new")
+        }
+        unsafe BIO_up_ref(socket)
+        unsafe SSL_set0_wbio(raw, memory)
+        defer { unsafe SSL_set0_wbio(raw, socket) }
+        for _ in 0..<tickets {
+            guard unsafe SSL_new_session_ticket(raw) == 1, unsafe SSL_do_handshake(raw) == 1 else {
+                throw .last("SSL_new_session_ticket")
+            }
+        }
+        try write(bytes)
+        var start: UnsafeMutablePointer<CChar>?
+        var left = unsafe copenssl_bio_bytes(memory, &start)
+        while left > 0 {
+            let count = unsafe BIO_write(socket, start, Int32(clamping: left))
+            guard count > 0 else { throw .last("BIO_write") }
+            unsafe start = start?.advanced(by: Int(count))
+            left -= Int(count)
+        }
+    }
+
+    private mutating func write(_ bytes: ArraySlice<UInt8>) throws(OpenSSLError) {
         ERR_clear_error()
         var count = 0
         guard unsafe bytes.withUnsafeBytes({ unsafe SSL_write_ex(raw, $0.baseAddress, $0.count, &count) }) == 1 else {
