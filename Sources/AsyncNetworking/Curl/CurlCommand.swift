@@ -186,7 +186,7 @@ struct CurlCommand {
             if !fields.contains(name) { add("--header", line) }
         }
         adds(.userAgent, "User-Agent:")
-        if options.decodesContent, context.signature == nil, !context.codings.isEmpty {
+        if options.decodesContent, !context.codings.isEmpty {
             adds(.acceptEncoding, "Accept-Encoding: \(context.codings)")
         }
         guard !body.isNone else { return }

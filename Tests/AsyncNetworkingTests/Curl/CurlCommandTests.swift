@@ -95,6 +95,18 @@ import Testing
         #expect(text.contains("--data-binary @- "))
     }
 
+    @Test(arguments: ["http://a.example/", "http://b.example/"])
+    func `the codings that the session accepts are named, also for a signed request`(text: String) async throws {
+        let manager = SessionManager {
+            var key = AWSSignature(accessKeyID: "id", secretAccessKey: "secret", region: "r", service: "s")
+            key.hosts = ["a.example"]
+            $0.authentication.signatures = [key]
+        }
+        let command = try await manager.curlCommand(for: Request(url: url(text)), redacting: false)
+        #expect(command.contains("--aws-sigv4") == (text == "http://a.example/"))
+        #expect(command.contains("Accept-Encoding: "))
+    }
+
     @Test func `a compressed body is shown without its compression if secrets are hidden`() async throws {
         func command(redacting: Bool, coding: String?) async throws -> String {
             try await self.command(
