@@ -14,7 +14,11 @@ actor Service {
         async let ending = api.shutdownOnSignal(draining: .seconds(20))
         do {
             while true {
-                try await api.post("heartbeat")
+                do {
+                    try await api.post("heartbeat")
+                } catch SessionError.transport(let error) {
+                    print("no heartbeat: \(error)")
+                }
                 try await Task.sleep(for: .seconds(1))
             }
         } catch SessionError.invalidated {
