@@ -23,7 +23,7 @@ public struct FileDescriptor: ~Copyable, Sendable {
     ///   `EINTR`, after which the call is repeated.
     public init(opening path: String, flags: Int32, mode: UInt32 = 0o644) throws(SystemError) {
         try path.checkPath("open")
-        try SystemSimulation.willChangeFile(flags & O_CREAT != 0 ? "open" : "reopen", path)
+        try SystemSimulation.willUseFile(flags & O_CREAT != 0 ? "open" : "reopen", path)
         let number = retryingInterrupts { unsafe open(path, flags | O_CLOEXEC, mode) }
         guard number >= 0 else { throw SystemError.last("open") }
         self.number = number
@@ -93,6 +93,7 @@ public struct FileDescriptor: ~Copyable, Sendable {
     public func read(
         into buffer: inout MutableRawSpan, upTo limit: Int = .max, at offset: Int64
     ) throws(SystemError) -> Int {
+        try SystemSimulation.willUseFile("pread")
         let count = unsafe buffer.withUnsafeMutableBytes { bytes in
             retryingInterrupts {
                 unsafe pread(number, bytes.baseAddress, max(0, min(limit, bytes.count)), Int(offset))
@@ -105,6 +106,7 @@ public struct FileDescriptor: ~Copyable, Sendable {
     /// Sets the current position to an offset from the start, in bytes, possibly beyond the end. Throws the error of
     /// lseek(2), such as `ESPIPE` for a pipe or `EINVAL` for a negative offset.
     public func seek(to offset: Int64) throws(SystemError) {
+        try SystemSimulation.willUseFile("lseek")
         guard lseek(number, Int(offset), SEEK_SET) >= 0 else { throw SystemError.last("lseek") }
     }
 
@@ -159,7 +161,7 @@ public struct FileDescriptor: ~Copyable, Sendable {
         try unsafe bytes.withUnsafeBytes { bytes throws(SystemError) in
             var written = 0
             while written < bytes.count {
-                try SystemSimulation.willChangeFile("write")
+                try SystemSimulation.willUseFile("write")
                 let rest = bytes.count - written
                 let limit = SystemSimulation.current?.writableBytes(of: rest) ?? rest
                 let position = unsafe bytes.baseAddress.map { unsafe $0 + written }

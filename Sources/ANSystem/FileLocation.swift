@@ -181,7 +181,7 @@ public struct FileLocation: Hashable, Sendable {
     package func flushDirectory() throws(SystemError) {
         do throws(SystemError) {
             let file = try FileDescriptor(opening: directory, flags: O_RDONLY | O_DIRECTORY)
-            try SystemSimulation.willChangeFile("fsync", directory)
+            try SystemSimulation.willUseFile("fsync", directory)
             guard retryingInterrupts({ fsync(file.number) }) == 0 else { throw SystemError.last("fsync") }
         } catch  where Self.flushingObstacles.contains(error.code) {}
     }
@@ -192,7 +192,7 @@ public struct FileLocation: Hashable, Sendable {
     @discardableResult
     package static func remove(_ path: String) -> Bool {
         // A simulation may copy the directory before the removal, but not prevent it.
-        try? SystemSimulation.willChangeFile("unlink", path)
+        try? SystemSimulation.willUseFile("unlink", path)
         return unsafe !path.utf8.contains(0) && unlink(path) == 0
     }
 
@@ -202,7 +202,7 @@ public struct FileLocation: Hashable, Sendable {
     ///   error of link(2).
     package static func link(_ path: String, to other: String) throws(SystemError) {
         for name in [path, other] { try name.checkPath("link") }
-        try SystemSimulation.willChangeFile("link", other)
+        try SystemSimulation.willUseFile("link", other)
         guard unsafe Glibc.link(path, other) == 0 else { throw SystemError.last("link") }
     }
 

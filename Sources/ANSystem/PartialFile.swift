@@ -47,7 +47,7 @@ public struct PartialFile: ~Copyable {
     public init(path: String, opening: Opening, mode: UInt32 = 0o666) throws(SystemError) {
         let file = try Self.open(path, opening, mode)
         let size = try file.regularFileSize()
-        try file.seek(to: size)
+        if size > 0 { try file.seek(to: size) }
         self.path = path
         self.size = size
         self.file = file
@@ -172,7 +172,7 @@ public struct PartialFile: ~Copyable {
     ///
     /// - Throws: The error of ftruncate(2), such as `EINVAL` for a negative size; ``size`` is then unchanged.
     public mutating func truncate(to size: Int64) throws(SystemError) {
-        try SystemSimulation.willChangeFile("ftruncate", path)
+        try SystemSimulation.willUseFile("ftruncate", path)
         guard retryingInterrupts({ ftruncate(file.number, Int(size)) }) == 0 else {
             throw SystemError.last("ftruncate")
         }
@@ -209,7 +209,7 @@ public struct PartialFile: ~Copyable {
     ///
     /// - Throws: The error of fdatasync(2), such as `EIO` or `ENOSPC`; bytes may then be lost.
     public mutating func flush() throws(SystemError) {
-        try SystemSimulation.willChangeFile("fdatasync", path)
+        try SystemSimulation.willUseFile("fdatasync", path)
         guard retryingInterrupts({ fdatasync(file.number) }) == 0 else { throw SystemError.last("fdatasync") }
         isFlushed = true
     }
@@ -317,7 +317,7 @@ public struct PartialFile: ~Copyable {
     }
 
     private static func rename(_ path: String, to destination: String, overwriting: Bool) throws(SystemError) {
-        try SystemSimulation.willChangeFile("rename", destination)
+        try SystemSimulation.willUseFile("rename", destination)
         if overwriting {
             guard unsafe Glibc.rename(path, destination) == 0 else { throw SystemError.last("rename") }
             return

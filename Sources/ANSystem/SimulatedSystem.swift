@@ -11,9 +11,9 @@ package protocol SimulatedSystem: AnyObject {
     var millisecondsSince1970: Int64 { get }
     /// Returns a number determined by the seed of the simulation.
     func randomBits() -> UInt64
-    /// Called before an operation that opens a file, or changes one or a directory. The operation fails with the error
-    /// that it throws, and is then not performed.
-    func willChangeFile(_ call: String, _ path: String?) throws(SystemError)
+    /// Called before an operation that opens a file, reads it at an offset, or changes it or a directory. The operation
+    /// fails with the error that it throws, and is then not performed.
+    func willUseFile(_ call: String, _ path: String?) throws(SystemError)
     /// Returns how many of these bytes the next write(2) accepts, at least one.
     func writableBytes(of count: Int) -> Int
 }
@@ -26,11 +26,11 @@ package enum SystemSimulation {
         }
     }
 
-    /// Announces an operation that changes a file or directory to the simulation, if this is its thread.
+    /// Announces an operation on a file or directory to the simulation, if this is its thread.
     ///
     /// - Throws: The error with which the operation is to fail.
-    static func willChangeFile(_ call: String, _ path: String? = nil) throws(SystemError) {
-        if let current { try current.willChangeFile(call, path) }
+    static func willUseFile(_ call: String, _ path: String? = nil) throws(SystemError) {
+        if let current { try current.willUseFile(call, path) }
     }
 
     /// Gives a file that was changed the date of the simulation, if this is its thread.

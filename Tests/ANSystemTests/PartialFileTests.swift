@@ -254,12 +254,28 @@ import Testing
 
         func randomBits() -> UInt64 { 1 }
 
-        func willChangeFile(_ call: String, _ path: String?) throws(SystemError) {
+        func willUseFile(_ call: String, _ path: String?) throws(SystemError) {
             calls.append(call)
             if let failure, failure.call == call { throw failure }
         }
 
         func writableBytes(of count: Int) -> Int { count }
+    }
+
+    @Test func `a file that cannot be positioned is not there if it is new, and stays if it is not`() throws {
+        let system = FileCalls()
+        system.failure = SystemError(call: "lseek", code: EIO)
+        func open(_ opening: PartialFile.Opening) -> Bool {
+            SystemSimulation.run(system) {
+                guard let file = try? PartialFile(path: path, opening: opening) else { return false }
+                file.keep()
+                return true
+            }
+        }
+        #expect(open(.new) == FileManager.default.fileExists(atPath: path))
+        try Data("old".utf8).write(to: URL(filePath: path))
+        #expect(!open(.existing))
+        #expect(try text(of: path) == "old")
     }
 
     @Test func `a file that is copied to another temporary path is flushed before it takes that`() throws {
@@ -275,7 +291,10 @@ import Testing
         }
         try result.get()
         // The first rename fails with EXDEV; at the end both files are removed.
-        #expect(system.calls == ["rename", "open", "write", "fdatasync", "rename", "unlink", "unlink"])
+        #expect(
+            system.calls == [
+                "rename", "open", "pread", "write", "fdatasync", "rename", "lseek", "unlink", "unlink",
+            ])
     }
 
     @Test(arguments: [

@@ -106,7 +106,7 @@ final class SimulationScheduler: TaskExecutor, SimulatedSystem {
 
     func randomBits() -> UInt64 { state.withLock { $0.random.next() } }
 
-    func willChangeFile(_ call: String, _ path: String?) throws(SystemError) {
+    func willUseFile(_ call: String, _ path: String?) throws(SystemError) {
         guard let code = state.withLock({ $0.fileHandler })?(call, path) else { return }
         throw SystemError(call: call, code: code)
     }
