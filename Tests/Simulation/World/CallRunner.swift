@@ -31,17 +31,28 @@ struct CallRunner: Sendable {
             if call.kind == .data, [.standard, .elseLoad].contains(mode) {
                 ledger.update { $0.sharingCalls[call.number] = call.session }
             }
-            let response = try await session.data(for: request)
+            let isShared = program.settings.sharesResponses && call.kind == .data && call.method == .get
+            let response =
+                if isShared, call.retryLimit == nil, mode == .standard {
+                    try await request.sharing { try await session.data(for: $0) }
+                } else {
+                    try await session.data(for: request)
+                }
+            if isShared, ledger.arrivals(of: call.number).isEmpty { ledger.cover("oracle.2.shared") }
             try judge(response.value, response.head, request)
         case .streamed:
             let (head, data) = try await session.withResponse(
                 for: request, reporting: program.settings.sendsConcurrently ? nil : EventGrammar(call.number, ledger)
             ) { head, body in
                 var data = Data()
-                for try await chunk in body { data.append(chunk) }
+                for try await chunk in body {
+                    data.append(chunk)
+                    // The program has seen enough.
+                    if program.family == .failures, call.count == 1 { break }
+                }
                 return (head, data)
             }
-            try judge(data, head, request)
+            if program.family != .failures || call.count > 1 { try judge(data, head, request) }
         case .task:
             let task = session.makeDataTask(for: request)
             defer {
@@ -111,7 +122,7 @@ struct CallRunner: Sendable {
     /// Adds a body, which is judged when servers receive it.
     private func setBody(of request: inout Request) throws {
         let text = "body of \(call.number)"
-        guard call.kind == .upload, call.body != .text else {
+        guard [.upload, .streamed].contains(call.kind), call.body != .text else {
             ledger.update { $0.bodies[call.number] = Data(text.utf8) }
             request.body = .string(text)
             return
@@ -184,7 +195,7 @@ struct CallRunner: Sendable {
                 return state.bodyPasses[call] ?? 0
             }
             // Interceptors may send it again, also concurrently.
-            guard count > 1, program.settings.interceptors.isEmpty, program.settings.attemptInterceptors.isEmpty else {
+            guard count > 1, !program.settings.hasInterceptors else {
                 return
             }
             ledger.violate(9, "the body of call \(call) is read again before it is over")
@@ -210,6 +221,12 @@ struct CallRunner: Sendable {
 
     func judge(_ data: Data, _ head: ResponseHead, _ request: Request) throws {
         Oracles.wholeness(data, head, of: call, program, ledger)
+        if head.headers[.errorPage] != nil, call.method != .head {
+            ledger.cover("oracle.2.errorPage")
+            if data != ErrorPage.whole(head.status.code) {
+                ledger.violate(2, "call \(call.number) has \(data.count) bytes of the page for \(head.status)")
+            }
+        }
         ledger.update { state in
             state.calls[call.number]?.status = head.status.code
             state.calls[call.number]?.earlierAttempts = head.retryHistory.earlierAttempts.count
@@ -293,7 +310,7 @@ struct CallRunner: Sendable {
                 if data == nil || !options.keepsPartialFile, !options.isDurable, !isOfProgram {
                     let names = (try? FileManager.default.contentsOfDirectory(atPath: directory)) ?? []
                     // A record stays, without its partial file, if the directory cannot be flushed.
-                    let mayHaveRecord = program.family == .durable && program.settings.fileFaultRate > 0
+                    let mayHaveRecord = program.family.isDurable && program.settings.fileFaultRate > 0
                     let left = names.filter { !mayHaveRecord || !$0.hasSuffix(".part.json") }
                     if left.contains(where: { $0.hasPrefix("d\(call.number).") }) {
                         ledger.violate(9, "download \(call.number) leaves \(names) without data to resume it")
@@ -332,8 +349,8 @@ struct CallRunner: Sendable {
     /// A download that could have been continued has used up its policy.
     private func judgeEnd(of error: any Error) {
         guard let error = error as? SessionError, error.isConnectionLoss, !program.settings.hasRetryBudget,
-            call.timeout == nil, program.settings.interceptors.isEmpty, program.settings.attemptInterceptors.isEmpty,
-            program.settings.segments == 1
+            call.timeout == nil, !program.settings.hasInterceptors,
+            program.settings.segments == 1, program.family != .failures
         else { return }
         let limit = call.retryLimit ?? program.settings.retryLimit
         let earlier = error.retryHistory.earlierAttempts.count
@@ -394,8 +411,8 @@ struct CallRunner: Sendable {
 
     /// A source with a limit ends only after so many reconnections without progress.
     private func judgeEndOfEvents(after last: Int) {
-        guard last < 20, let limit = call.retryLimit, program.settings.interceptors.isEmpty,
-            program.settings.attemptInterceptors.isEmpty, ledger.facts.sessionClosed == nil, call.timeout == nil
+        guard last < 20, let limit = call.retryLimit, !program.settings.hasInterceptors,
+            ledger.facts.sessionClosed == nil, call.timeout == nil
         else { return }
         let arrivals = ledger.arrivals(of: call.number)
         guard let end = arrivals.last else { return }

@@ -14,13 +14,18 @@ extension Exploration {
             ),
             (
                 "fileFault",
-                ["fdatasync", "fsync", "ftruncate", "link", "open", "rename", "reopen", "shortWrite", "write"]
+                [
+                    "crossing", "fdatasync", "fsync", "ftruncate", "link", "lseek", "open", "pread", "rename", "reopen",
+                    "shortWrite", "write",
+                ]
             ),
             (
                 "crash",
                 ["fdatasync", "fsync", "ftruncate", "link", "open", "power", "rename", "reopen", "unlink", "write"]
             ),
             ("vanish", ["cache", "all"]),
+            ("late", ["response"]),
+            ("failure", Failure.Place.allCases.map(\.rawValue)),
             ("interceptor", Interception.allCases.map(\.rawValue)),
             ("socket", SocketEnding.allCases.map(\.rawValue) + (1...3).map { "connection.\($0)" }),
             ("group", ["sizes", "suspend", "cancel"]),
@@ -43,13 +48,15 @@ extension Exploration {
             (
                 "oracle",
                 [
-                    "2", "2.answered", "2.crash", "2.file", "2.meanwhile", "2.range", "2.resumable", "2.socket",
-                    "2.socketEnd",
+                    "2", "2.answered", "2.crash", "2.errorPage", "2.file", "2.meanwhile", "2.range", "2.resumable",
+                    "2.socket",
+                    "2.shared", "2.socketEnd",
                     "2.upload", "3", "3.upload", "4",
                     "5.stored", "6", "6.invalidated", "6.shutDown", "7", "7.concurrency", "7.download", "7.events",
-                    "7.exhausted", "7.queue", "7.refresh", "7.retryAfter", "7.sharing", "7.socket", "7.timeout", "8",
+                    "7.exhausted", "7.failure", "7.failureRetried", "7.rate",
+                    "7.queue", "7.refresh", "7.retryAfter", "7.sharing", "7.socket", "7.timeout", "8",
                     "8.group", "8.upload",
-                    "8.task",
+                    "8.task", "9.wait",
                 ]
             ),
             (

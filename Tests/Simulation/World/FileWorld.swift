@@ -39,7 +39,7 @@ final class FileWorld: Sendable {
         // The name is no part of what a seed determines, but its length is.
         path = "/dev/shm/an-simulation-\(UUID().uuidString)"
         try FileManager.default.createDirectory(atPath: path, withIntermediateDirectories: true)
-        guard [.files, .resumable, .durable].contains(program.family) else { return }
+        guard program.family.isDurable || [.files, .resumable].contains(program.family) else { return }
         world.onFileChange { [weak self] call, path in
             self?.willPerform(call, path)
         } writing: { [world, ledger, rate = settings.shortWriteRate] count in
@@ -51,7 +51,12 @@ final class FileWorld: Sendable {
 
     private func willPerform(_ call: String, _ path: String?) -> Int32? {
         // Directories are flushed only where power fails.
-        guard call != "fsync" || program.family == .durable else { return nil }
+        guard call != "fsync" || program.family.isDurable else { return nil }
+        if call == "pread" || call == "lseek" {
+            guard settings.readFaultRate > 0, world.chance(settings.readFaultRate) else { return nil }
+            ledger.cover("fileFault.\(call)")
+            return EIO
+        }
         noteNames()
         let error = fault(of: call)
         let isKept = call == "fdatasync" || settings.losesPower && ["rename", "unlink"].contains(call)
@@ -104,6 +109,10 @@ final class FileWorld: Sendable {
             ledger.cover(number == settings.vanishesAt ? "vanish.all" : "vanish.cache")
             ledger.update { $0.filesVanished = true }
             try? FileManager.default.removeItem(atPath: number == settings.vanishesAt ? path : "\(path)/cache")
+        }
+        if call == "rename", settings.crossingRate > 0, world.chance(settings.crossingRate) {
+            ledger.cover("fileFault.crossing")
+            return EXDEV
         }
         guard call != "unlink", world.chance(settings.fileFaultRate) else { return nil }
         ledger.cover("fileFault.\(call)")

@@ -36,6 +36,7 @@ struct GroupRunner: Sendable {
             for member in members { ledger.forget(call: member.call.number) }
         }
         do {
+            try Task.checkCancellation()
             try await withThrowingTaskGroup(of: TransferProgress?.self) { children in
                 children.addTask { await watch(group) }
                 children.addTask {
@@ -99,7 +100,8 @@ struct GroupRunner: Sendable {
             group.cancel()
             let begin = ledger.now
             try await group.waitForAll()
-            if ledger.now > begin { ledger.violate(6, "group \(call.number) goes on after it was cancelled") }
+            let grace = runner.program.settings.isLate ? Int64(LateTransport.delay) * 1_000_000 : 0
+            if ledger.now > begin + grace { ledger.violate(6, "group \(call.number) goes on after it was cancelled") }
         }
         try await group.waitForAll()
         for task in group.tasks where task.status.state != .finished {
@@ -133,6 +135,8 @@ struct GroupRunner: Sendable {
         if let failure = failures.first(where: { !($0 is CancellationError) }) { throw failure }
         // Those that the program has cancelled are no failure of the group.
         guard failures.isEmpty else { return }
+        // That of concurrent requests is the one of either.
+        guard !runner.program.settings.sendsConcurrently else { return }
         ledger.cover("oracle.8.group")
         if progress?.completedBytes != Int64(size) || progress?.totalBytes != Int64(size) {
             ledger.violate(

@@ -137,6 +137,23 @@ struct ProgramInterceptor: Interceptor {
     }
 }
 
+/// Names the second of two requests that `Hedging` sends at a time, so that each has oracles of its own.
+struct LaneInterceptor: Interceptor {
+    static let second = "/second"
+    private let open = Lock<Set<String>>([])
+
+    func intercept(_ request: Request, next: Chain) async throws -> OpenResponse {
+        let name = "\(request.call) \(request.sequence) \(request.url)"
+        guard request.call > 0, !open.withLock({ $0.insert(name).inserted }) else {
+            defer { open.withLock { _ = $0.remove(name) } }
+            return try await next(request)
+        }
+        var request = request
+        if request.call > 0 { request.sequence += Self.second }
+        return try await next(request)
+    }
+}
+
 /// The session of an interceptor, which does not keep it.
 final class SessionReference: Sendable {
     private let reference = Lock(Weak())

@@ -2,6 +2,7 @@
 
 import ANHTTP
 import ANSystem
+import AsyncNetworking
 import AsyncNetworkingTesting
 import FoundationEssentials
 import HTTPTypes
@@ -48,6 +49,9 @@ final class Ledger: Sendable {
         var isForgotten = false
         /// The end of the outage because of which the request was not sent.
         var outageEnd: Int64?
+        /// How the exchange fails, and when its head reached the client.
+        var failure: Failure?
+        var headTime: Int64?
         /// How the server ends the WebSocket connection.
         var socketEnding: SocketEnding?
     }
@@ -66,6 +70,7 @@ final class Ledger: Sendable {
         var status: Int?
         var earlierAttempts: Int?
         var isConnectionFailure = false
+        var reason: TransportError.Reason?
         var isRouteFailure = false
     }
 
@@ -85,6 +90,8 @@ final class Ledger: Sendable {
         var nestedCalls: [Int: Int] = [:]
         /// When the open exchange of a call began, by its sequence.
         var begins: [Int: [String: Int64]] = [:]
+        /// When exchanges with each host began.
+        var sendingTimes: [String: [Int64]] = [:]
         var responses: [Int: ServedResponse] = [:]
         /// The bodies of the requests of calls, and the calls and sequences whose servers answer before they have
         /// received them.
@@ -151,7 +158,7 @@ final class Ledger: Sendable {
             else { return }
             switch event {
             case .begin: break
-            case .head: state.arrivals[index].hasHead = true
+            case .head: (state.arrivals[index].hasHead, state.arrivals[index].headTime) = (true, now)
             case .body: state.arrivals[index].hasBody = true
             case .end: (state.arrivals[index].isOpen, state.arrivals[index].end) = (false, now)
             }
@@ -212,6 +219,9 @@ struct ServedResponse: Sendable {
 
 /// The facts about a request that servers do not see, so that requests of several calls may be identical.
 private enum RequestFacts: RequestAttribute {
+    /// The facts about the requests of the current task, which must have no attributes to be shared.
+    @TaskLocal static var current: Facts?
+
     struct Facts: Sendable {
         var call = 0
         var sequence = ""
@@ -222,7 +232,25 @@ private enum RequestFacts: RequestAttribute {
     static var defaultValue: Facts { Facts() }
 }
 
+/// Adds the facts about requests that may be shared, within the interceptor that shares them.
+struct FactsInterceptor: Interceptor {
+    func intercept(_ request: Request, next: Chain) async throws -> OpenResponse {
+        guard request.call == 0, let facts = RequestFacts.current else { return try await next(request) }
+        var request = request
+        request[RequestFacts.self] = facts
+        return try await next(request)
+    }
+}
+
 extension Request {
+    /// Sends a request that has no attributes, and may thus be shared.
+    func sharing<Value>(_ send: (Request) async throws -> Value) async rethrows -> Value {
+        var request = Request(method: method, url: url)
+        (request.headers, request.timeout) = (headers, timeout)
+        return try await RequestFacts.$current.withValue(self[RequestFacts.self]) { [request] in try await send(request)
+        }
+    }
+
     /// Whether the request is one of several connections of an event source or a WebSocket, of which each begins anew.
     var isConnection: Bool { webSocketOptions != nil || headers[.accept] == "text/event-stream" }
 
@@ -262,5 +290,6 @@ extension HTTPField.Name {
     static let responseID = HTTPField.Name("X-Response") ?? .ifNoneMatch
     static let answered = HTTPField.Name("X-Answered") ?? .ifNoneMatch
     static let transformed = HTTPField.Name("X-Transformed") ?? .ifNoneMatch
+    static let errorPage = HTTPField.Name("X-Error-Page") ?? .ifNoneMatch
     static let language = HTTPField.Name("X-Language") ?? .ifNoneMatch
 }

@@ -37,6 +37,19 @@ enum Oracles {
         {
             ledger.violate(4, "call \(arrival.call) sends \(token) again after it was refused")
         }
+        if let last = earlier.last, last.retryAfter ?? 0 >= 1, let head = last.headTime, head < arrival.time,
+            !settings.hasInterceptors
+        {
+            ledger.cover("oracle.9.wait")
+            if last.end ?? .max > head + 500_000_000 {
+                ledger.violate(9, "call \(arrival.call) keeps its connection while it waits before a retry")
+            }
+        }
+        if arrival.sequence == LaneInterceptor.second, [.post, .patch].contains(arrival.request.method),
+            arrival.request.headers[.idempotencyKey] == nil
+        {
+            ledger.violate(3, "call \(arrival.call) sends \(arrival.request.method) twice at a time")
+        }
         ranges(arrival, ledger, settings)
         sharing(arrival, ledger, settings)
         if let last = earlier.last, let end = last.outageEnd, arrival.time < end, settings.waitsForConnectivity,
@@ -47,7 +60,8 @@ enum Oracles {
         if let end = ledger.facts.calls[arrival.call]?.end, end < arrival.time, !settings.usesCache {
             ledger.violate(6, "call \(arrival.call) has ended and sends a request")
         }
-        if let cancelled = ledger.facts.calls[arrival.call]?.cancelled, cancelled < arrival.time, !settings.usesCache {
+        let begin = settings.isLate ? arrival.time - arrival.sendingTime : arrival.time
+        if let cancelled = ledger.facts.calls[arrival.call]?.cancelled, cancelled < begin, !settings.usesCache {
             ledger.violate(6, "call \(arrival.call) was cancelled and sends a request")
         }
         // Attempts of a retry policy and connections of an event source begin anew.
@@ -68,10 +82,13 @@ enum Oracles {
     /// Judges an exchange that begins, before its request has reached a server.
     static func judge(exchangeOf request: Request, _ ledger: Ledger, _ program: Program) {
         let (call, settings) = (request.call, program.settings)
+        if let limit = settings.requestsPerSecond { rate(request, limit, ledger) }
         guard call > 0 else { return }
         // The exchanges of a cache may serve other calls, too.
         // A cancelled upload is removed from the server.
-        if !settings.usesCache, ledger.facts.calls[call]?.cancelled != nil,
+        // One that has passed the last check at the time of the cancellation is not sent.
+        let isOver = ledger.facts.calls[call]?.cancelled.map { !settings.coincides || $0 < ledger.now } ?? false
+        if !settings.usesCache, isOver,
             !(UploadOrigin.serves(request) && request.method == .delete)
         {
             ledger.violate(6, "call \(call) was cancelled and begins an exchange")
@@ -87,11 +104,11 @@ enum Oracles {
     }
 
     /// Judges a refresh that begins with the current token.
-    static func judge(refreshOf token: String?, _ ledger: Ledger) {
+    static func judge(refreshOf token: String?, _ ledger: Ledger, _ settings: Program.Settings) {
         let (facts, date) = (ledger.facts, ledger.date)
         if facts.refreshesRunning > 1 { ledger.violate(7, "two refreshes run at a time") }
         // Calls are cancelled at times of their own, at which no other request can have begun to wait.
-        if facts.refreshCancelled == ledger.now, facts.sessionClosed == nil {
+        if facts.refreshCancelled == ledger.now, facts.sessionClosed == nil, !settings.coincides {
             ledger.violate(7, "a refresh is cancelled although requests wait for it")
         }
         guard let token, let entry = facts.tokens[token], !facts.dateWasMoved else { return }
@@ -110,6 +127,7 @@ enum Oracles {
         }
         ends(call, program, ledger)
         limits(call, program, ledger)
+        failures(of: call, program, ledger)
         if let closed = ledger.facts.sessionClosed, let ending = ledger.facts.calls[call.number], closed < ending.begin,
             ending.failure == nil
         {
@@ -245,11 +263,14 @@ enum Oracles {
         }
         ledger.cover("oracle.6")
         // The removal of an upload has five seconds.
-        if end > cancelled + (call.kind == .resumable ? 5_000_000_000 : 0) {
+        let grace = call.kind == .resumable ? 5_000 : program.settings.isLate ? LateTransport.delay : 0
+        if end > cancelled + Int64(grace) * 1_000_000 {
             ledger.violate(6, "call \(call.number) ends \((end - cancelled) / 1_000_000) ms after its cancellation")
         }
-        // Calls are cancelled at times at which nothing else happens, so that no other end can have come first.
-        if !ending.isCancellation {
+        // Unless calls are cancelled at times at which nothing else happens, another end may have come first.
+        // So may a whole response that a transport had before it noticed the cancellation.
+        let mayEndOtherwise = program.settings.coincides && end == cancelled || program.settings.isLate
+        if !ending.isCancellation, !mayEndOtherwise {
             ledger.violate(6, "call \(call.number) was cancelled and ends with \(ending.failure ?? "success")")
         }
         // A validation in the background goes on.
@@ -289,16 +310,18 @@ enum Oracles {
         case 401?:
             let refusals = arrivals.filter { if case .status(401) = $0.outcome { true } else { false } }
             let isToken = refusals.last?.request.url.host() == "a.test"
-            if !isToken || refusals.count < 2, program.settings.interceptors.isEmpty,
-                program.settings.attemptInterceptors.isEmpty
-            {
+            if !isToken || refusals.count < 2, !program.settings.hasInterceptors {
                 ledger.violate(4, "call \(call.number) ends with 401 after \(refusals.count) refusals")
             }
         case (300..<400)? where ending.status != 304:
             ledger.violate(7, "call \(call.number) ends with the redirect \(ending.status ?? 0)")
         default: break
         }
-        if ending.isRouteFailure, let outageEnd = arrivals.last?.outageEnd, let end = ending.end, end < outageEnd,
+        // An interceptor may have sent it before, and a server seen it.
+        let mayBeRepeated =
+            !program.settings.hasInterceptors || ![.post, .patch].contains(call.method) || call.hasIdempotencyKey
+        if ending.isRouteFailure, mayBeRepeated, let outageEnd = arrivals.last?.outageEnd, let end = ending.end,
+            end < outageEnd,
             program.settings.waitsForConnectivity, program.settings.connectivityTimeout == nil, call.timeout == nil,
             arrivals.last?.request.body.isReplayable == true
         {
@@ -308,11 +331,11 @@ enum Oracles {
         let limit = call.retryLimit ?? program.settings.retryLimit
         guard !program.settings.hasRetryBudget, !program.settings.usesCache, call.timeout == nil,
             call.kind == .data || call.kind == .upload && ![.stream, .task].contains(call.body), limit > 0,
-            program.settings.interceptors.isEmpty, program.settings.attemptInterceptors.isEmpty,
+            !program.settings.hasInterceptors,
             ![.post, .patch].contains(call.method) || call.hasIdempotencyKey
         else { return }
         let isRetriable =
-            ending.isConnectionFailure
+            ending.isConnectionFailure && program.family != .failures
             || ending.status.map { [408, 425, 429, 500, 502, 503, 504].contains($0) } ?? false
                 && arrivals.last?.retryAfter ?? 0 <= 60
         guard isRetriable, let earlier = ending.earlierAttempts else { return }
@@ -340,6 +363,22 @@ enum Oracles {
         }
     }
 
+    /// No more exchanges with a host begin in any time than the rate permits, after a burst of one second's.
+    private static func rate(_ request: Request, _ limit: Int, _ ledger: Ledger) {
+        let now = ledger.now
+        let times = ledger.update { state in
+            state.sendingTimes[request.url.host() ?? "", default: []].append(now)
+            return state.sendingTimes[request.url.host() ?? ""] ?? []
+        }
+        if times.count > limit { ledger.cover("oracle.7.rate") }
+        for (index, time) in times.enumerated() {
+            let (count, seconds) = (times.count - index, Double(now - time) / 1e9)
+            if Double(count) > Double(limit) * (1 + seconds) + 1 {
+                return ledger.violate(7, "\(count) requests are sent in \(seconds) s, with a limit of \(limit) in 1 s")
+            }
+        }
+    }
+
     /// A range is requested only of the version that the client has a part of (RFC 9110 §13.1.5), unless it knows the
     /// digests of pieces.
     private static func ranges(_ arrival: Ledger.Arrival, _ ledger: Ledger, _ settings: Program.Settings) {
@@ -360,7 +399,7 @@ enum Oracles {
                     other.request.headers[$0] == nil
                 }
         }
-        guard settings.coalescesRequests, settings.interceptors.isEmpty, settings.attemptInterceptors.isEmpty,
+        guard settings.coalescesRequests, !settings.hasInterceptors,
             mayShare(arrival)
         else { return }
         func isIdentical(_ other: Ledger.Arrival) -> Bool {
@@ -500,6 +539,7 @@ final class EventGrammar: ExchangeEventSink {
     }
 
     func receive(_ event: ExchangeEvent) {
+        if ledger.facts.calls[call]?.end != nil { ledger.violate(8, "call \(call) has events after its end") }
         let problem: String? = state.withLock { state in
             switch (state, event) {
             case (.idle, .started): state = .started

@@ -10,6 +10,8 @@ import HTTPTypes
 /// The servers of a simulated world, and the faults of the network before them.
 struct Origins: Sendable {
     static let hosts = ["a.test", "b.test", "c.test"]
+    /// The path of what each server sends soon, without faults.
+    static let quick = "quick"
     let world: SimulatedWorld
     let ledger: Ledger
     let program: Program
@@ -35,6 +37,7 @@ struct Origins: Sendable {
     func answer(_ received: MockTransport.ReceivedRequest) async throws -> MockResponse {
         let request = received.request
         if UploadOrigin.serves(request) { return uploads.answer(received) }
+        if request.url.path == "/\(Self.quick)" { return MockResponse([.pause(latency), .head(.ok)]) }
         let index = arrive(request)
         if let end = routes.outageEnd {
             ledger.cover("fault.noRoute")
@@ -43,9 +46,12 @@ struct Origins: Sendable {
         }
         if let expected = ledger.body(of: request) { judge(received.body, expected, index) }
         if request.webSocketOptions != nil { return socket(request, index) }
+        if program.family == .failures, world.chance(settings.faultRate) { return fail(request, index) }
         let isDownload = [.downloads, .segments].contains(program.family) && world.chance(0.7)
-        let faults = isDownload ? Fault.ofDownloads : program.family == .mixed ? Fault.allCases : Fault.first
-        let fault = world.chance(settings.faultRate) ? faults[world.random(in: 0...faults.count - 1)] : nil
+        let faults =
+            isDownload ? Fault.ofDownloads : [.mixed, .races].contains(program.family) ? Fault.allCases : Fault.first
+        let faultRate = program.family == .failures ? 0 : settings.faultRate
+        let fault = world.chance(faultRate) ? faults[world.random(in: 0...faults.count - 1)] : nil
         if let fault { ledger.cover("fault.\(fault.rawValue)") }
         switch fault {
         case .refused?: return failing(index, .refused, .cannotConnect(.refused))
@@ -161,6 +167,59 @@ struct Origins: Sendable {
     }
 
     private var latency: Duration { .milliseconds(world.random(in: 0...30)) }
+
+    // MARK: Failures
+
+    /// Fails an exchange at any of its places, or rejects the request with a body that takes its time.
+    private func fail(_ request: Request, _ index: Int) -> MockResponse {
+        var place = Failure.Place.allCases[world.random(in: 0...3)]
+        if world.chance(0.3) { return rejecting(index) }
+        if place == .connection {
+            return MockResponse([.pause(latency), .fail(failure(.connection, at: index))])
+        }
+        let answer = process(request, index, nil)
+        let hasBody = request.method != .head && answer.status / 100 == 2 && !answer.body.isEmpty
+        if !hasBody { place = .head }
+        var response = respond(answer, to: request, index, nil)
+        if place == .head {
+            let interim: [MockResponse.Step] = world.chance(0.3) ? [.informational(.earlyHints)] : []
+            response.steps = [.pause(latency)] + interim + [.pause(latency), .fail(failure(.head, at: index))]
+            return response
+        }
+        // After the head, so many chunks, each with a pause before it.
+        let count = (response.steps.count - 2) / 2
+        if place == .body { response.steps = Array(response.steps.prefix(2 + 2 * world.random(in: 0...count - 1))) }
+        let received = response.steps.reduce(Int64(0)) {
+            if case .chunk(let data) = $1 { $0 + Int64(data.count) } else { $0 }
+        }
+        let expected = answer.headers[.contentLength].flatMap { Int64($0) }
+        response.steps += [.pause(latency), .fail(failure(place, at: index, after: received, of: expected))]
+        return response
+    }
+
+    private func failure(
+        _ place: Failure.Place, at index: Int, after received: Int64 = 0, of expected: Int64? = nil
+    ) -> TransportError {
+        ledger.cover("failure.\(place)")
+        let failure = Failure.random(at: place, after: received, of: expected, in: world)
+        ledger.update { state in
+            state.arrivals[index].failure = failure
+            if place == .connection || place == .head {
+                state.arrivals[index].outcome = failure.mayBeSeen ? .lost : .refused
+            }
+        }
+        return TransportError(failure.reason)
+    }
+
+    private func rejecting(_ index: Int) -> MockResponse {
+        let status = ErrorPage.statuses[world.random(in: 0...ErrorPage.statuses.count - 1)]
+        ledger.update { $0.arrivals[index].outcome = .status(status) }
+        let chunks: [MockResponse.Step] = ErrorPage.chunks(status).flatMap { chunk -> [MockResponse.Step] in
+            [.pause(.milliseconds(world.random(in: 0...100))), .chunk(chunk)]
+        }
+        return MockResponse(
+            [.pause(latency), .head(.init(code: status), [.errorPage: "1", .cacheControl: "no-store"])] + chunks)
+    }
 
     // MARK: Processing
 

@@ -17,15 +17,21 @@ struct Program: Sendable {
     enum Family: String, CaseIterable, Sendable {
         case calls, tokens, cache, downloads, files, events, tasks, ends
         case interceptors, uploads, routes, partitions, groups, sockets, mixed, segments, resumable, durable
+        case failures, races, combined, storage
 
         /// Whether a program of the family may have each part of the world.
         fileprivate var isExtended: Bool {
             switch self {
-            case .calls, .tokens, .cache, .downloads, .files, .events, .tasks, .ends, .segments, .resumable, .durable:
+            case .calls, .tokens, .cache, .downloads, .files, .events, .tasks, .ends, .segments, .resumable, .durable,
+                .storage:
                 false
-            case .interceptors, .uploads, .routes, .partitions, .groups, .sockets, .mixed: true
+            case .interceptors, .uploads, .routes, .partitions, .groups, .sockets, .mixed, .failures, .races, .combined:
+                true
             }
         }
+
+        /// Whether another process goes on with downloads and uploads after a crash or a power failure.
+        var isDurable: Bool { self == .durable || self == .storage }
     }
 
     /// The session's configuration, and how bad the world is.
@@ -70,13 +76,33 @@ struct Program: Sendable {
         /// that have a wrong byte.
         var pieceLength = 0
         var lieRate = 0.0
+        /// The share of pread(2) and lseek(2) that fail, and of rename(2) to another file system.
+        var readFaultRate = 0.0
+        var crossingRate = 0.0
+        /// Whether cancellations, ends of the session and removed tokens come at the same times as other events.
+        var coincides = false
+        /// Whether the transport notices a cancellation only after some time.
+        var isLate = false
+        /// The library's own interceptors: a second request for one that takes long, the number of requests in a second,
+        /// failing fast, and shared responses.
+        var hedges = false
+        var requestsPerSecond: Int?
+        var breaksCircuits = false
+        var sharesResponses = false
 
         /// Whether the requests of one call by an interceptor make a cache validate responses in the background.
-        var mayValidateAgain: Bool { usesCache && !(interceptors + attemptInterceptors).isEmpty }
+        var mayValidateAgain: Bool { usesCache && hasInterceptors }
+        /// Whether an interceptor may change, delay or repeat requests.
+        var hasInterceptors: Bool {
+            !(interceptors + attemptInterceptors).isEmpty || hedges || requestsPerSecond != nil || breaksCircuits
+                || sharesResponses
+        }
         /// Whether an interceptor answers requests without the network.
         var answersItself: Bool { (interceptors + attemptInterceptors).contains(.answer) }
         /// Whether interceptors or downloads send requests of one call at the same time.
-        var sendsConcurrently: Bool { segments != 1 || (interceptors + attemptInterceptors).contains(.concurrent) }
+        var sendsConcurrently: Bool {
+            segments != 1 || hedges || (interceptors + attemptInterceptors).contains(.concurrent)
+        }
     }
 
     enum Action: Sendable {
@@ -206,8 +232,10 @@ extension Program {
                 case .groups: [.group]
                 case .sockets: [.socket]
                 case .resumable: [.resumable]
-                case .durable: [.download, .download, .download, .resumable, .data]
-                case .mixed: Call.Kind.first
+                case .durable, .storage: [.download, .download, .download, .resumable, .data]
+                case .mixed, .races: Call.Kind.first
+                case .failures: [.data, .data, .streamed, .task, .upload, .upload, .download]
+                case .combined: [.data, .data, .streamed, .task, .upload, .download, .events, .socket]
                 }
             var call = Call(
                 number: index, kind: kinds[number(0...(kinds.count - 1))], method: .get,
@@ -238,12 +266,68 @@ extension Program {
         if family == .files { extendFiles() }
         if family == .segments { extendSegments() }
         if family == .resumable { extendUploads() }
-        if family == .durable { extendDurable() }
+        if family.isDurable { extendDurable() }
+        extendLatest()
         var others = SplitMix64(seed: seed ^ 0x11A1_7ED)
         // The requests of an interceptor that waits for all of them would wait for one another.
         let waitsForAll = (settings.interceptors + settings.attemptInterceptors).contains(.concurrent)
         if Int.random(in: 0...5, using: &others) == 0, !waitsForAll {
             settings.connectionsPerHost = .random(in: 1...2, using: &others)
+        }
+    }
+
+    /// Adds what makes the families that came last.
+    private mutating func extendLatest() {
+        var random = SplitMix64(seed: seed ^ 0x1A7E_57)
+        func number(_ range: ClosedRange<Int>) -> Int { .random(in: range, using: &random) }
+        func chance(_ percent: Int) -> Bool { number(1...100) <= percent }
+        switch family {
+        case .failures:
+            (settings.usesTokens, settings.usesCache, settings.coalescesRequests) = (false, false, false)
+            settings.faultRate = [0.3, 0.6][number(0...1)]
+            (settings.uploadFaultRate, settings.answersMeanwhile) = ([0, 0.2][number(0...1)], chance(60))
+            actions.removeAll { if case .removeToken = $0 { true } else { false } }
+            for index in actions.indices {
+                guard case .call(var call) = actions[index], call.kind == .streamed, chance(50) else { continue }
+                call.method = [.post, .put][number(0...1)]
+                actions[index] = .call(call)
+            }
+        case .races: (settings.coincides, settings.isLate) = (true, chance(50))
+        case .combined:
+            settings.hedges = chance(50)
+            settings.requestsPerSecond = chance(50) ? settings.hedges ? number(20...60) : number(1...6) : nil
+            settings.breaksCircuits = chance(30)
+            settings.sharesResponses = !settings.usesCache && chance(50)
+            settings.coincides = chance(30)
+            settings.uploadFaultRate = [0, 0.2][number(0...1)]
+            settings.answersMeanwhile = chance(50)
+            settings.segments = [1, 1, 0, 3][number(0...3)]
+            // An open circuit permits stale responses, although no server has failed.
+            if settings.sharesResponses { makeAlike(&random) }
+            if settings.breaksCircuits { (settings.usesCache, settings.coalescesRequests) = (false, false) }
+            // Segments and second requests may send a token that another request has just learned to be invalid.
+            if settings.sendsConcurrently { settings.usesTokens = false }
+        case .storage:
+            settings.readFaultRate = [0, 0.05, 0.2][number(0...2)]
+            settings.crossingRate = [0, 0.2, 0.6][number(0...2)]
+        default: return
+        }
+        guard family == .races || family == .combined, chance(35) else { return }
+        actions.append(
+            chance(50)
+                ? .shutDown(at: number(0...600), draining: chance(50) ? number(0...500) : nil)
+                : .invalidate(at: number(0...600), cancelling: chance(60)))
+    }
+
+    /// Makes requests identical, and cancels most of them.
+    private mutating func makeAlike(_ random: inout SplitMix64) {
+        for index in actions.indices {
+            guard case .call(var call) = actions[index], call.kind == .data else { continue }
+            (call.method, call.host, call.cookie, call.language) = (.get, "c.test", false, nil)
+            (call.retryLimit, call.hasIdempotencyKey, call.cacheMode) = (nil, false, 0)
+            (call.resource, call.start) = (.random(in: 0...1, using: &random), .random(in: 0...30, using: &random))
+            call.cancelAfter = Bool.random(using: &random) ? .random(in: 0...60, using: &random) : nil
+            actions[index] = .call(call)
         }
     }
 
@@ -338,7 +422,7 @@ extension Program {
         func interceptions() -> [Interception] {
             (0..<number(0...2)).map { _ in Interception.allCases[number(0...(Interception.allCases.count - 1))] }
         }
-        let isMixed = family == .mixed
+        let isMixed = family == .mixed || family == .races
         if family == .interceptors || isMixed && chance(30) {
             (settings.interceptors, settings.attemptInterceptors) = (interceptions(), interceptions())
         }

@@ -33,6 +33,7 @@ struct Runner: Sendable {
                 return session
             }
             survivor = sessions[0]
+            if program.settings.hedges { await prepareHedging(on: sessions[0]) }
             try await perform(on: sessions, authenticator, files.path)
             // Longer than any limit of what goes on in the background.
             try await world.clock.sleep(for: .seconds(1_000))
@@ -48,6 +49,15 @@ struct Runner: Sendable {
         if let violation = ledger.facts.violations.first { throw violation }
     }
 
+    /// Makes so many requests to each host that the times of requests are known.
+    private func prepareHedging(on session: SessionManager) async {
+        for host in Origins.hosts {
+            for _ in 0..<20 {
+                _ = try? await session.data(for: Request(url: Resource.root(of: host).appending(path: Origins.quick)))
+            }
+        }
+    }
+
     // MARK: The session
 
     /// The name of the partition of a session, which is unique for one that has none.
@@ -59,7 +69,7 @@ struct Runner: Sendable {
 
     private func makeCache(_ settings: Program.Settings, _ files: FileWorld) -> ResponseCache? {
         guard settings.usesCache else { return nil }
-        return [.files, .durable].contains(program.family)
+        return program.family == .files || program.family.isDurable
             ? .disk("\(files.path)/cache", memory: 20_000) : .memory(200_000)
     }
 
@@ -86,13 +96,23 @@ struct Runner: Sendable {
             }
         }
         let session = SessionManager {
-            $0.transport = transport
+            $0.transport = settings.isLate ? LateTransport(transport, in: world, ledger) : transport
             $0.clock = world.clock
             $0.routes = routes
             $0.waitsForConnectivity = settings.waitsForConnectivity
             $0.timeouts.connectivity = settings.connectivityTimeout.map { .milliseconds($0) }
             $0.interceptors = interceptors(settings.interceptors, from: 0)
             $0.attemptInterceptors = interceptors(settings.attemptInterceptors, from: 5)
+            if settings.sharesResponses { $0.interceptors += [RequestCoalescing(), FactsInterceptor()] }
+            if settings.hedges {
+                $0.attemptInterceptors += [Hedging(percentile: 0.3, maximumShare: 1), LaneInterceptor()]
+            }
+            if settings.breaksCircuits {
+                $0.attemptInterceptors.append(CircuitBreaker(failures: 3, cooldown: .seconds(2)))
+            }
+            if let count = settings.requestsPerSecond {
+                $0.attemptInterceptors.append(RequestRateLimit(count, per: .seconds(1)))
+            }
             $0.sendsDefaultHeaders = false
             $0.retryPolicy = CallRunner.retryPolicy(settings.retryLimit, settings, ledger)
             $0.timeouts.idle = .seconds(settings.idleTimeout)
@@ -117,7 +137,7 @@ struct Runner: Sendable {
                 return state.tokens.count + state.refreshesRunning
             }
             defer { ledger.update { $0.refreshesRunning -= 1 } }
-            Oracles.judge(refreshOf: current?.value, ledger)
+            Oracles.judge(refreshOf: current?.value, ledger, settings)
             let issued = ledger.now
             ledger.cover("refresh.begins")
             do {
@@ -179,7 +199,7 @@ struct Runner: Sendable {
         }
         for case .call(let call) in program.actions where call.isDurable {
             if call.kind == .resumable { await continueUpload(call, on: session, files) }
-            if call.kind == .download, program.family == .durable { await repeatDownload(call, on: session, files) }
+            if call.kind == .download, program.family.isDurable { await repeatDownload(call, on: session, files) }
         }
         for case .call(let call) in program.actions where call.kind == .data && call.method == .get {
             var call = call
@@ -298,7 +318,7 @@ struct Runner: Sendable {
                     }
                 case .removeToken(let time):
                     group.addTask {
-                        try await world.clock.sleep(for: .milliseconds(time) + .nanoseconds(999))
+                        try await world.clock.sleep(for: .milliseconds(time) + apart(999))
                         await authenticator?.setToken(nil)
                         ledger.update { [now = ledger.now] in $0.tokensRemoved = now }
                         world.mark("test", "•", "the token is removed")
@@ -312,7 +332,7 @@ struct Runner: Sendable {
                     }
                 case .shutDown(let time, let limit):
                     group.addTask {
-                        try await world.clock.sleep(for: .milliseconds(time) + .nanoseconds(997))
+                        try await world.clock.sleep(for: .milliseconds(time) + apart(997))
                         world.mark("test", "●", "shut down", isOpen: true)
                         ledger.update { [now = ledger.now] in $0.sessionClosed = now }
                         let begin = ledger.now
@@ -328,7 +348,7 @@ struct Runner: Sendable {
                     }
                 case .invalidate(let time, let cancelling):
                     group.addTask {
-                        try await world.clock.sleep(for: .milliseconds(time) + .nanoseconds(997))
+                        try await world.clock.sleep(for: .milliseconds(time) + apart(997))
                         world.mark("test", "●", "invalidate", isOpen: true)
                         ledger.update { [now = ledger.now] in $0.sessionClosed = now }
                         for session in sessions { await session.invalidate(cancellingTasks: cancelling) }
@@ -344,6 +364,10 @@ struct Runner: Sendable {
         }
     }
 
+    /// A number of nanoseconds, by which the time of something is one at which nothing else happens; zero in a program
+    /// in which it coincides with other events.
+    private func apart(_ count: Int) -> Duration { program.settings.coincides ? .zero : .nanoseconds(count) }
+
     private func perform(_ call: Program.Call, on session: SessionManager, _ directory: String) async throws {
         let lane = "c\(call.number)"
         let (now, date) = (ledger.now, ledger.date)
@@ -357,8 +381,7 @@ struct Runner: Sendable {
             group.addTask { await task.result }
             if let cancel = call.cancelAfter {
                 group.addTask {
-                    // At a time of its own, at which nothing else happens.
-                    try? await world.clock.sleep(for: .milliseconds(cancel) + .nanoseconds(call.number))
+                    try? await world.clock.sleep(for: .milliseconds(cancel) + apart(call.number))
                     guard !Task.isCancelled else { return nil }
                     ledger.update { [now = ledger.now] in $0.calls[call.number]?.cancelled = now }
                     world.mark(lane, "×", "cancel")
@@ -378,6 +401,7 @@ struct Runner: Sendable {
                 state.calls[call.number]?.failure = "\(error)"
                 state.calls[call.number]?.isCancellation = error is CancellationError
                 let sessionError = error as? SessionError
+                state.calls[call.number]?.reason = sessionError?.reason
                 state.calls[call.number]?.earlierAttempts = sessionError?.retryHistory.earlierAttempts.count
                 switch sessionError?.reason {
                 case .cannotResolve?: state.calls[call.number]?.isRouteFailure = true
