@@ -20,7 +20,6 @@ final class LateTransport: Transport {
     func open(
         _ request: Request, delivery: BodyDelivery, reporting events: (any ExchangeEventSink)?
     ) async throws -> OpenResponse {
-        try Task.checkCancellation()
         // Ends as the exchange does, or is cancelled after the delay.
         let exchange = Task { try await base.open(request, delivery: delivery, reporting: events) }
         return try await withTaskCancellationHandler {
