@@ -115,9 +115,11 @@ package enum PropertyListGuard {
     /// Returns whether a run of combining characters, some of which may be numeric references or in CDATA sections, is too
     /// long.
     private static func hasLongCombiningRun(_ bytes: [UInt8]) -> Bool {
+        // Most lists have only ASCII characters.
+        guard bytes.contains(where: { $0 >= 0x80 || $0 == UInt8(ascii: "#") }) else { return false }
         let sectionStart = Array("<![CDATA[".utf8)
         // The decoder joins the text of sections with that around them.
-        guard bytes.firstRange(of: sectionStart) == nil else {
+        guard !bytes.contains(UInt8(ascii: "[")) || bytes.firstRange(of: sectionStart) == nil else {
             return hasLongCombiningRun(bytes.replacing(sectionStart, with: []).replacing(Array("]]>".utf8), with: []))
         }
         guard bytes.firstRange(of: Array("&#".utf8)) != nil else { return bytes.hasLongCombiningRun }
