@@ -46,6 +46,12 @@ import Testing
         }
     }
 
+    @Test func `the marks of sections that appear when others are removed are refused without searching again`() {
+        let count = 20_000
+        let text = String(repeating: "<![CDA", count: count) + "<![CDATA[é" + String(repeating: "TA[", count: count)
+        expectRefusal(Array(text.utf8), .malformed)
+    }
+
     // MARK: Dates
 
     @Test(arguments: [

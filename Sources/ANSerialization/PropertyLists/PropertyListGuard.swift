@@ -117,10 +117,10 @@ package enum PropertyListGuard {
     private static func hasLongCombiningRun(_ bytes: [UInt8]) -> Bool {
         // Most lists have only ASCII characters.
         guard bytes.contains(where: { $0 >= 0x80 || $0 == UInt8(ascii: "#") }) else { return false }
-        let sectionStart = Array("<![CDATA[".utf8)
-        // The decoder joins the text of sections with that around them.
-        guard !bytes.contains(UInt8(ascii: "[")) || bytes.firstRange(of: sectionStart) == nil else {
-            return hasLongCombiningRun(bytes.replacing(sectionStart, with: []).replacing(Array("]]>".utf8), with: []))
+        var bytes = bytes
+        if bytes.contains(UInt8(ascii: "[")) {
+            // The decoder joins the text of sections with that around them.
+            for mark in ["<![CDATA[", "]]>"] { bytes = bytes.replacing(Array(mark.utf8), with: []) }
         }
         guard bytes.firstRange(of: Array("&#".utf8)) != nil else { return bytes.hasLongCombiningRun }
         var run = CombiningRun()
