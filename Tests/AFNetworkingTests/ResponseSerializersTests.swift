@@ -115,6 +115,16 @@ import Testing
         }
     }
 
+    @Test(arguments: [[0xEF, 0xBB, 0xBF], [0xFE, 0xFF]] as [[UInt8]])
+    func `JSON in one encoding after the mark of another one is an error`(mark: [UInt8]) throws {
+        let text = "{\"e\": 1}".data(using: .utf16LittleEndian) ?? Data()
+        var error: NSError?
+        let object = AFJSONResponseSerializer().responseObject(
+            for: try response(200), data: Data(mark) + text, error: &error)
+        #expect(object == nil)
+        #expect(error.map { "\($0.domain) \($0.code)" } == "NSCocoaErrorDomain 3840")
+    }
+
     @Test(arguments: [(199, -1011), (200, nil), (299, nil), (300, -1011), (304, -1011)] as [(Int, Int?)])
     func `the status codes 200 to 299 are acceptable`(status: Int, code: Int?) throws {
         for serializer in [AFHTTPResponseSerializer(), AFJSONResponseSerializer(), AFCompoundResponseSerializer()] {

@@ -54,7 +54,10 @@ open class AFJSONResponseSerializer: AFHTTPResponseSerializer, BodyConverter, @u
     private static func checked(_ data: Data) throws -> Data {
         var document = data
         if let encoding = TextEncoding(byteOrderMarkOf: data) ?? TextEncoding(zerosOf: data) {
-            guard let text = encoding.decode(data) else { throw CocoaError(.propertyListReadCorrupt) }
+            // With a NUL, the parser would take the text for one in another encoding.
+            guard let text = encoding.decode(data), !text.utf8.contains(0) else {
+                throw CocoaError(.propertyListReadCorrupt)
+            }
             document = Data(text.utf8)
         }
         if CombiningRun.isTooLong(inJSON: document) { throw CocoaError(.propertyListReadCorrupt) }
