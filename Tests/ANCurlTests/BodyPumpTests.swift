@@ -78,6 +78,22 @@ import Testing
         #expect(await pump.outcome() == .failed("Broken()"))
     }
 
+    @Test func `a closure that throws fails the body although a write that it has left does not end`() async throws {
+        let (ends, continuation) = AsyncStream<Void>.makeStream()
+        let plain = RequestBody.writer { writer in
+            nonisolated(unsafe) let writer = writer
+            _ = Task.immediate { unsafe try await writer.write("a") }
+            throw Pieces.Broken()
+        }
+        guard case .writer(_, _, let write) = plain.content else { return }
+        let body = RequestBody.writer { _ in
+            try await write(RequestBodyWriter { _ in for await _ in ends { break } })
+        }
+        let pump = try #require(try BodyPump(for: Self.request(body)))
+        #expect(await pump.outcome() == .failed("Broken()"))
+        continuation.finish()
+    }
+
     @Test func `trailers are made after the last chunk, and may fail`() async throws {
         var request = try Self.request(.stream(Pieces(["a"])))
         request.trailers = { throw Pieces.Broken() }

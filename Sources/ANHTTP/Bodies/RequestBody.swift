@@ -138,10 +138,11 @@ public struct RequestBody: Sendable {
             do {
                 try await write(RequestBodyWriter { chunk in try await lent.write(chunk) })
             } catch {
-                try? await lent.end()
+                await lent.close()
                 throw error
             }
-            try await lent.end()
+            await lent.close()
+            try await lent.finish()
         }
     }
 
@@ -360,11 +361,13 @@ private actor LentWriter {
         }
     }
 
-    /// Rejects further writes, and waits for those that have begun.
+    /// Rejects further writes.
+    func close() { isOver = true }
+
+    /// Waits for the writes that have begun before ``close()``.
     ///
     /// - Throws: The error of one of them.
-    func end() async throws {
-        isOver = true
+    func finish() async throws {
         if running > 0 { await withCheckedContinuation { waiter = $0 } }
         if let failure { throw failure }
     }
