@@ -158,8 +158,8 @@ actor UploadRecord {
     /// The path of a record that is being written.
     private let replacement: String
     private var contents: Contents
-    /// Whether the directory was flushed since the file was replaced.
-    private var isNamed = true
+    /// Whether the directory was flushed since the file was replaced, as far as this process knows.
+    private var isNamed: Bool
 
     private struct Contents: Codable {
         /// The version of the file whose bytes the server has.
@@ -184,7 +184,7 @@ actor UploadRecord {
         } catch {
             throw .file(path, error)
         }
-        (self.path, self.contents) = (path, contents)
+        (self.path, self.contents, isNamed) = (path, contents, contents.known == nil)
         replacement = FileLocation.path(source.path, appending: suffix + ".new")
     }
 
