@@ -525,7 +525,7 @@ struct OpenExchanges: Sendable {
     mutating func close() async {
         guard let last else { return }
         await last.close()
-        for other in others { await other.close() }
+        for other in others.reversed() { await other.close() }
         (self.last, others) = (nil, [])
     }
 

@@ -290,6 +290,7 @@ extension Request {
     package var mayUseAlternativeRoute: Bool {
         mayBeRepeated && body.isReplayable && trailers == nil && webSocketOptions == nil
             && transportAuthentication == nil
+            && options?.connection.unixSocketPath == nil && options?.tls.maximumVersion ?? .v1_3 >= .v1_3
     }
 
     /// Whether the method permits to send the request a second time after a connection was lost before any byte of the

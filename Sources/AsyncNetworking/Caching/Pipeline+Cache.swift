@@ -145,6 +145,7 @@ extension Pipeline {
         for field in conditions { conditional.headers[field.name] = field.value }
         // A stored response is better than a wait.
         if fallback != nil { conditional.waitsForConnectivity = false }
+        let exchangeCount = call.exchangeCount
         do {
             // A refresh may wait for a route without a limit.
             if conditional.waitsForConnectivity == false, request.token?.standing == .due,
@@ -177,7 +178,9 @@ extension Pipeline {
                     ?? .received(response)
             }
         } catch {
-            let isUnsent = request.token?.standing == .unrefreshed
+            let isUnsent =
+                request.token?.standing == .unrefreshed && call.exchangeCount == exchangeCount
+                && !registry.isCurrentCallCancelled
             guard let fallback, isUnsent || error.permitsStaleResponse else { throw error }
             return .stored(fallback, entries[fallback.index], nil)
         }

@@ -442,6 +442,32 @@ private struct WaitsForTokens: EventMonitor {
         #expect(origin.requests.count == 1)
     }
 
+    @Test func `a stored response does not replace one that is refused after a refresh has failed`() async throws {
+        let fields: HTTPFields = [.cacheControl: "max-age=10, stale-if-error=60", .eTag: #""a""#]
+        let (time, wait) = (Lock(Date(timeIntervalSince1970: 0)), Lock(0.0))
+        let (origin, manager) = try await storing(fields, tokenLife: 4_000, time: time) {
+            $0.attemptInterceptors = [
+                Intercepting { request, next in
+                    time.withLock { $0 += wait.withLock(\.self) }
+                    do {
+                        return try await next(request)
+                    } catch is Planned {
+                        var anonymous = request
+                        anonymous.headers[.authorization] = nil
+                        return try await next(anonymous)
+                    }
+                }
+            ]
+        }
+        await issuer.fail(Planned())
+        wait.set(\.self, to: 5_000)
+        origin.advance(30)
+        let refusal = TransportError(.tls(.selfSigned))
+        origin.respond { _, _ in MockResponse([.fail(refusal)]) }
+        let error = try await sessionError { _ = try await origin.get(from: manager) }
+        #expect(error.label == SessionError.label(of: refusal))
+    }
+
     @Test func `a response that varies by the token is used with a refreshed one`() async throws {
         let (origin, manager) = try await storing(
             [.cacheControl: "max-age=60", .vary: "Authorization"], tokenLife: 400)
