@@ -513,11 +513,7 @@ extension DownloadFile {
     /// - Throws: ``SessionError/notResumable(_:)`` if the program does not permit starting over, or there were too many
     ///   requests.
     func startOver(because failure: SessionError.ResumeFailure) throws(SessionError) -> FurtherRequest {
-        guard job.options.startsOverIfNotResumable else {
-            // It is unknown which of the bytes are correct.
-            known = nil
-            throw .notResumable(failure)
-        }
+        guard job.options.startsOverIfNotResumable else { throw .notResumable(failure) }
         plan = ResumePlan(hasOwnRange: hasOwnRange)
         return try followUp()
     }
@@ -543,8 +539,6 @@ extension DownloadFile {
             flushedData = data
         }
         if isDurable { try flush() }
-        // The bytes before the offset are those of the known version.
-        guard job.options.startsOverIfNotResumable else { throw .notResumable(.wrongRange(range)) }
         return try startOver(because: .wrongRange(range))
     }
 

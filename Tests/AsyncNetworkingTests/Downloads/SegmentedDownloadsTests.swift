@@ -436,6 +436,36 @@ private final class Counter: Sendable {
         }
     }
 
+    @Test(arguments: [true, false])
+    func `bytes stay if a segment is of another version, and the program does not permit starting over`(
+        isDurable: Bool
+    ) async throws {
+        let lost = TransportError(.connectionLost(.inBody(received: 100_000, expected: 400_000)))
+        let transport = MockTransport { request in
+            let isSegment = request.headers[.range]?.hasSuffix("-") == false
+            var fields: HTTPFields = [.eTag: isSegment ? "\"2\"" : "\"1\""]
+            guard let range = request.headers[.range] else {
+                fields[.contentLength] = "400000"
+                return MockResponse([.head(.ok, fields), .chunk(Self.bytes.prefix(100_000)), .fail(lost)])
+            }
+            let bytes = isSegment ? range.replacing("=", with: " ") : "bytes 100000-399999"
+            fields[.contentRange] = bytes + "/400000"
+            return MockResponse([.head(.partialContent, fields), .hang])
+        }
+        let manager = SessionManager(on: transport)
+        var options = Self.options(1, isDurable: isDurable)
+        let first = try await sessionError {
+            _ = try await manager.download("file", to: .file(file), options: options).value
+        }
+        let data = try #require(first.resumeData)
+        (options.segments, options.startsOverIfNotResumable) = (2, false)
+        let error = try await sessionError { _ = try await manager.download(resuming: data, options: options).value }
+        #expect(error.resumeFailure == .changed)
+        #expect(error.resumeData == data)
+        if isDurable { #expect(ResumeData.left(at: file) == data) }
+        data.discard()
+    }
+
     @Test func `cancellation ends all segments, and keeps what a durable download has`() async throws {
         try await StubServer.with { server in
             server.serve(ServedFile(Self.bytes, interruption: .hang(after: 20_000), pace: Self.pace))
