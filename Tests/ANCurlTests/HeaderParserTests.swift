@@ -204,6 +204,18 @@ import Testing
     }
 
     @Test(arguments: [
+        ["Content-Length: 5\r\n", "A: b\r\n", "Transfer-Encoding: chunked\r\n"],
+        ["Transfer-Encoding: chunked\r\n", "content-length: 5\r\n", "A: b\r\n", "Content-Length: 5\r\n"],
+    ])
+    func `a length that a transfer coding overrides is removed`(lines: [String]) throws {
+        for status in [Self.ok, "HTTP/1.1 103 Early Hints\r\n"] {
+            let parsed = try Self.parse([status] + lines + ["\r\n"])
+            let head = try #require(parsed.final ?? parsed.informational.first)
+            #expect(Set(head.headers.map(\.description)) == ["A: b", "Transfer-Encoding: chunked"])
+        }
+    }
+
+    @Test(arguments: [
         ["+5"], ["-5"], ["-0"], ["5, 6"], ["5,6"], ["5,"], [",5"], ["5,,5"], ["5, 5", "6"], ["5 5"], ["0x5"], ["5.0"],
         ["five"], [""], ["5\0"], ["٥"],
         ["9223372036854775808"], ["99999999999999999999999"], ["5", "6"], ["5", ""], ["", "5"], ["5", "5", "7"],

@@ -155,7 +155,10 @@ package struct HeaderParser {
 
     private mutating func finishHead() -> Event {
         finishFolding()
-        let head = ResponseHead(status: status, headers: fields.finish(), version: version, url: url)
+        var headers = fields.finish()
+        // It is not the length of the content, which the transfer coding delimits.
+        if isTransferEncoded, declaredLength != nil { headers[.contentLength] = nil }
+        let head = ResponseHead(status: status, headers: headers, version: version, url: url)
         cache.keep(fields)
         fields = HeaderFieldList()
         if status.kind == .informational, !acceptsSwitch || status.code != 101 {

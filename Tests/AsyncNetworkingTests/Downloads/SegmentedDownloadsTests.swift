@@ -133,6 +133,17 @@ private final class Counter: Sendable {
         }
     }
 
+    @Test func `a length beside a transfer coding is not the size of the file`() async throws {
+        try await StubServer.with { server in
+            let headers: HeaderPairs = ["ETag": "\"1\"", "Content-Length": "200000"]
+            server.route("/file", .reply(Reply(headers: headers, body: .bytes(Self.bytes), framing: .chunked)))
+            let value = try await SessionManager(for: server)
+                .download("file", to: .file(file), options: Self.options()).value
+            #expect(value.size == 400_000)
+            #expect(try directory.read("file") == Self.bytes)
+        }
+    }
+
     @Test func `the first request goes on if the server sends no ranges`() async throws {
         let gate = try ScriptGate()
         try await StubServer.with { server in
