@@ -485,7 +485,7 @@ extension PieceDigests {
     {
         try await withServers([Self.served(), Self.served()]) { servers in
             var options = try options(4, mirrors: [servers[1]], isDurable: true)
-            servers[1].serve(ServedFile(Self.bytes, interruption: .close(after: 10_000), pace: Self.pace))
+            servers[1].serve(ServedFile(Self.bytes, interruption: .close(after: 1_000), pace: Self.pace))
             #expect(try await breakOff(servers[0], options).parts != nil)
             servers[0].serve(ServedFile(Self.bytes, hasRanges: false, interruption: .close(after: 10_000)))
             (options.mirrors, options.segments) = ([], 1)
@@ -500,7 +500,7 @@ extension PieceDigests {
     @Test func `bytes of mirrors are not continued without the digests of their pieces`() async throws {
         try await withServers([Self.served(), Self.served()]) { servers in
             let options = try options(4, mirrors: [servers[1]], isDurable: true)
-            servers[1].serve(ServedFile(Self.bytes, interruption: .close(after: 10_000), pace: Self.pace))
+            servers[1].serve(ServedFile(Self.bytes, interruption: .close(after: 1_000), pace: Self.pace))
             let data = try await breakOff(servers[0], options)
             #expect(data.hasMirrorBytes == true)
             #expect(data.completedBytes > 0)

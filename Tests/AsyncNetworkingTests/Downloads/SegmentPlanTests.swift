@@ -378,6 +378,15 @@ extension SegmentAnswerTests.Row {
         #expect(sources.next == nil)
     }
 
+    @Test func `a server whose responses end early too often is not used further`() {
+        var sources = sources
+        for number in [0, 2] { sources.exclude(number) }
+        for _ in 0..<20 { sources.fail(1, hasBytes: true) }
+        #expect(sources.next == 1)
+        sources.fail(1, hasBytes: true)
+        #expect(sources.next == nil)
+    }
+
     @Test func `a server that fails three times without a byte is not used further`() {
         var sources = sources
         for _ in 0..<2 { sources.fail(0) }

@@ -685,29 +685,33 @@ private final class Counter: Sendable {
         await manager.shutdown()
     }
 
-    @Test func `a mirror that sends one byte for each request is left`() async throws {
+    @Test(arguments: [true, false])
+    func `a mirror that sends one byte for each request is left, and another one is used`(
+        announcesAll: Bool
+    ) async throws {
         let bytes = Self.bytes.prefix(1_000)
         let gate = try ScriptGate()
         let count = Counter()
         let transport = MockTransport { request in
             guard let range = request.headers[.range] else {
+                let lost = TransportError(.connectionLost(.inBody(received: 1, expected: 1_000)))
                 let fields: HTTPFields = [.contentLength: "1000", .eTag: "\"1\""]
-                return MockResponse([
-                    .head(.ok, fields), .chunk(bytes.prefix(1)), .wait(gate), .chunk(bytes.dropFirst()),
-                ])
+                return MockResponse([.head(.ok, fields), .chunk(bytes.prefix(1)), .wait(gate), .fail(lost)])
             }
             let ends = range.dropFirst("bytes=".count).split(separator: "-").compactMap { Int($0) }
-            let isMirror = request.url.absoluteString.contains("b.example")
-            let last = isMirror ? ends[0] : ends[1]
-            if isMirror, count.next() == 20 { gate.open() }
-            return MockResponse(
-                status: .partialContent, headers: [.contentRange: "bytes \(ends[0])-\(last)/1000"],
-                chunks: [bytes[ends[0]...last]])
+            let host = request.url.host()
+            if host == "b.example", count.next() == 20 { gate.open() }
+            let last = host == "b.example" ? ends[0] : ends[1]
+            let fields: HTTPFields = [.contentRange: "bytes \(ends[0])-\(announcesAll ? ends[1] : last)/1000"]
+            // The other servers answer when the mirror has been asked often enough.
+            let wait: [MockResponse.Step] = host == "b.example" ? [] : [.wait(gate)]
+            return MockResponse([.head(.partialContent, fields)] + wait + [.chunk(bytes[ends[0]...last])])
         }
-        var options = Self.options(2)
+        var options = Self.options(3)
         options.segmentTuning.minimum = 10
+        options.segmentTuning.patience = .max
         options.expectedDigest = try ContentDigest(of: bytes)
-        options.mirrors = [try url("http://b.example/file")]
+        options.mirrors = try ["http://b.example/file", "http://c.example/file"].map { try url($0) }
         _ = try await SessionManager(on: transport).download("file", to: .file(file), options: options).value
         #expect(try directory.read("file") == bytes)
         #expect(count.next() == 21)

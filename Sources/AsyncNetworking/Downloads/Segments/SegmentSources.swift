@@ -96,7 +96,7 @@ package struct SegmentSources: Sendable {
     /// - Parameter isShort: Whether it ends before the requested range does.
     package mutating func accept(_ head: ResponseHead, from number: Int, isShort: Bool = false) {
         sources[number].hasAnswered = true
-        if isShort, !sources[number].parts.permitsNext(after: sources[number].received) { exclude(number) }
+        if isShort { countPart(of: number) }
         if sources[number].representation.validator == nil {
             sources[number].representation.validator = Representation.Validator(of: head)
         }
@@ -109,7 +109,10 @@ package struct SegmentSources: Sendable {
     }
 
     /// Notes a failure of a segment that has ended.
-    package mutating func fail(_ number: Int) {
+    ///
+    /// - Parameter hasBytes: Whether some of its bytes have arrived.
+    package mutating func fail(_ number: Int, hasBytes: Bool = false) {
+        if hasBytes { return countPart(of: number) }
         sources[number].failures += 1
         if sources[number].failures >= Self.mostFailures { sources[number].isUsable = false }
     }
@@ -123,6 +126,10 @@ package struct SegmentSources: Sendable {
         guard isOverload || sources[number].hasAnswered else { return }
         let (origin, others) = (sources[number].origin, running(at: sources[number].origin))
         if others > 0 { limits[origin] = others }
+    }
+
+    private mutating func countPart(of number: Int) {
+        if !sources[number].parts.permitsNext(after: sources[number].received) { exclude(number) }
     }
 
     /// Notes that a server must not be used further.

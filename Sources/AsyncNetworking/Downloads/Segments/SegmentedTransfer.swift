@@ -42,8 +42,6 @@ final class SegmentedTransfer {
     private var hasChanged = false
     /// The errors of pieces that are wrong, and that the server of the download has sent.
     private var wrongPieces: [Int: SessionError] = [:]
-    /// Whether further segments may begin: not after too many that brought too little.
-    private var permitsRequests = true
 
     /// Creates the transfer of a file, of which a response to a request to a URL has been accepted.
     init(
@@ -166,7 +164,7 @@ final class SegmentedTransfer {
 
     /// Begins segments as long as there are fewer than wanted, and something is left for them.
     private func beginSegments(_ group: inout TaskGroup<Event>) {
-        while permitsRequests, sources.running < count.wanted, let source = sources.next {
+        while sources.running < count.wanted, let source = sources.next {
             let number = lastNumber + 1
             guard let range = plan.begin(number) else { return }
             lastNumber = number
@@ -344,8 +342,9 @@ final class SegmentedTransfer {
 
     /// Notes that a segment has ended too early.
     private func fail(_ worker: Worker) {
-        if !worker.hasBytes { sources.fail(worker.source) }
-        permitsRequests = file.followUps.permitsNext(after: file.received) && permitsRequests
+        sources.fail(worker.source, hasBytes: worker.hasBytes)
+        // The limit on the requests of a download is for its own server.
+        if worker.source == 0, !file.followUps.permitsNext(after: file.received) { sources.exclude(0) }
     }
 
     /// Removes a segment, whose exchange is over. Its remaining bytes are left.
